@@ -35,13 +35,13 @@ dev: $(VENV)/.dev ## build .venv for developing and testing
 
 lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked files
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
-	  --override lock-overrides.txt --extra build pyproject.toml -o requirements.lock
+	  --override lock-overrides.txt --extra build --extra multilingual pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
-	  --override lock-overrides.txt --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	  --override lock-overrides.txt --extra build --extra multilingual --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides-live.txt -c requirements-dev.lock requirements-live.in -o requirements-live.lock
 	for extra in bulk large otel; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
-	  --override lock-overrides.txt --extra build --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
+	  --override lock-overrides.txt --extra build --extra multilingual --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
 
 # --- page ---------------------------------------------------------------------------------------------------------------
 

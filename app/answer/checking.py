@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from app.answer.search import SearcherFor, libraries
 from app.core.cancel import CancelToken
@@ -39,6 +40,10 @@ class SourcePassage:
     finding: Callable[[Comparison], Finding]
 
 
+PlacesOf = Callable[[Sequence[Claim]], Sequence[Sequence[SourcePassage]]]
+"""Returns the passages that each claim is held against."""
+
+
 class CheckService:
     """Checks texts; stateless, so it may be shared between threads."""
 
@@ -67,6 +72,12 @@ class CheckService:
         self, text: str, scope: Scope, cancel: CancelToken | None = None
     ) -> CheckReport:
         """Check a text against the best passages for each sentence, in the scope."""
+        with self._library_places(scope) as places:
+            return self._check(text, places, cancel or CancelToken())
+
+    @contextmanager
+    def _library_places(self, scope: Scope) -> Iterator[PlacesOf]:
+        """Yield what finds the passages for claims; each passage is read once."""
         known: dict[tuple[Library, int], SourcePassage] = {}
         with ThreadPoolExecutor(_SEARCHES) as pool:
 
@@ -74,7 +85,29 @@ class CheckService:
                 found = pool.map(lambda claim: self._search(claim, scope), claims)
                 return [[_place_of(hit, known) for hit in hits] for hits in found]
 
-            return self._check(text, places, cancel or CancelToken())
+            yield places
+
+    def with_better(
+        self, report: CheckReport, scope: Scope, cancel: CancelToken | None = None
+    ) -> CheckReport:
+        """Return a report where sentences without support name a place that supports them.
+
+        Args:
+            report: A check against a given source.
+            scope: Where to look for better places.
+            cancel: Ends the search.
+        """
+        weak = [one for one in report.sentences if one.verdict in ("contradicted", "not_found")]
+        claims = [(one.start, one.end, Claim(plain_claim(one.text))) for one in weak]
+        with self._library_places(scope) as places:
+            found = self._verdicts(claims, places, cancel or CancelToken())
+            better = {
+                start: findings[0] for start, verdict, findings in found if verdict == "supported"
+            }
+        return replace(
+            report,
+            sentences=tuple(replace(one, better=better.get(one.start)) for one in report.sentences),
+        )
 
     def _search(self, claim: Claim, scope: Scope) -> Sequence[Hit]:
         asked = claim.text[:_LONGEST_QUERY]
@@ -87,36 +120,41 @@ class CheckService:
         return (merge(found, _PASSAGES) if len(found) > 1 else next(iter(found.values()))).hits
 
     def _check(
-        self,
-        text: str,
-        places_of: Callable[[Sequence[Claim]], Sequence[Sequence[SourcePassage]]],
-        cancel: CancelToken,
-        *,
-        source_given: bool = False,
+        self, text: str, places_of: PlacesOf, cancel: CancelToken, *, source_given: bool = False
     ) -> CheckReport:
         spans = claim_spans(text)
         claims = [
             (start, end, Claim(plain_claim(text[start:end]))) for start, end, says in spans if says
         ]
-        judged: dict[int, CheckedSentence] = {}
+        found = {
+            start: (verdict, findings)
+            for start, verdict, findings in self._verdicts(claims, places_of, cancel, source_given)
+        }
+        nothing: tuple[CheckVerdict, list[Finding]] = ("no_claim", [])
+        sentences = []
+        for start, end, _ in spans:
+            verdict, findings = found.get(start, nothing)
+            support = findings[0].support if findings else 0.0
+            sentences.append(
+                CheckedSentence(text[start:end], start, end, verdict, support, tuple(findings))
+            )
+        return CheckReport(tuple(sentences))
+
+    def _verdicts(
+        self,
+        claims: Sequence[tuple[int, int, Claim]],
+        places_of: PlacesOf,
+        cancel: CancelToken,
+        source_given: bool = False,
+    ) -> Iterator[tuple[int, CheckVerdict, list[Finding]]]:
+        """Yield start, verdict and findings of each claim, in order."""
         for batch in _batches(claims):
             cancel.raise_if_cancelled()
             places = places_of([claim for _, _, claim in batch])
-            for (start, end, _), (verdict, findings) in zip(
+            for (start, _, _), (verdict, findings) in zip(
                 batch, self._judged(batch, places, source_given), strict=True
             ):
-                support = findings[0].support if findings else 0.0
-                judged[start] = CheckedSentence(
-                    text[start:end], start, end, verdict, support, tuple(findings)
-                )
-        empty = (
-            CheckedSentence(text[start:end], start, end, "no_claim")
-            for start, end, says in spans
-            if not says
-        )
-        return CheckReport(
-            tuple(sorted((*judged.values(), *empty), key=lambda sentence: sentence.start))
-        )
+                yield start, verdict, findings
 
     def _judged(
         self,

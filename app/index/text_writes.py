@@ -113,9 +113,8 @@ def _lexical_documents(stored: Iterable[Stored]) -> Iterable[LexicalDocument]:
             (number, span.section, draft.text[span.start : span.end])
             for number, span in enumerate(draft.chunks, item.first_chunk_id)
         ]
-        yield LexicalDocument(
-            item.doc, draft.doc_id, item.title, item.authors, item.year, draft.type, chunks
-        )
+        facts = item.doc, draft.doc_id, item.title, item.authors, item.year, draft.type
+        yield LexicalDocument(*facts, chunks, item.language)
 
 
 def _check_spans(draft: DocumentDraft) -> None:

@@ -256,7 +256,7 @@ class CatalogIndexWriter:
         return self._remover.delete_all(library)
 
     def correct(self, library: Library, doc_id: str, metadata: Metadata) -> Document:
-        """Replace title, authors and year of a live document, for later revisions too.
+        """Replace the facts of a live document, for later revisions too.
 
         Raises:
             NotFound: No such document in this library.
@@ -274,6 +274,7 @@ class CatalogIndexWriter:
                 authors=pack_strings(metadata.authors),
                 author_keys=author_keys(metadata.authors),
                 year=metadata.year,
+                language=metadata.language,
                 search_key=search_key(metadata.title, before.filename),
                 corrected=1,
                 updated_at=utc_now(),

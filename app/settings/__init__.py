@@ -7,11 +7,12 @@ and `checks` looks at the whole at start.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from app.answer.manner import MannerOptions
 from app.answer.options import AnswerOptions
-from app.core.types import Library
+from app.core.types import EmbeddedModel, Library
 from app.generation.options import GenerationOptions
 from app.index.options import IndexOptions
 from app.ingest.options import IngestOptions
@@ -33,6 +34,14 @@ class Settings(Variables):
     def chroma_dir(self) -> Path:
         """Return the directory of Chroma's store."""
         return self.chroma_persist_dir or self.data_dir / "chroma"
+
+    @property
+    def embedded_models(self) -> Mapping[Library, EmbeddedModel]:
+        """What embeds each library where no host does."""
+        return {
+            Library.PUBLIC: self.public_embedded_model or self.embedded_model,
+            Library.PAPERS: self.papers_embedded_model or self.embedded_model,
+        }
 
     def ingest(self) -> IngestOptions:
         """Return the options of ingest."""
@@ -101,6 +110,7 @@ class Settings(Variables):
             helper_model=self.helper_model,
             embedding_provider=self.embedding_provider,
             embedding_model=self.embedding_model,
+            embedded_model=self.embedded_models,
             ollama_base_url=self.ollama_base_url.rstrip("/"),
             ollama_embed_urls=tuple(
                 url.strip() for url in self.ollama_embed_urls.split(",") if url.strip()

@@ -49,7 +49,16 @@ _TEXTS = (
     select(
         *(
             documents.c[name]
-            for name in ("doc", "revision", "doc_id", "title", "authors", "year", "type")
+            for name in (
+                "doc",
+                "revision",
+                "doc_id",
+                "title",
+                "authors",
+                "year",
+                "type",
+                "language",
+            )
         )
     )
     .add_columns(revisions.c.text)
@@ -100,9 +109,8 @@ class CatalogLoader:
         found: list[LexicalDocument] = []
         with self._database.read() as sql:
             for some in pieces(sorted(docs)):
-                for doc, revision, doc_id, title, authors, year, kind, frame in sql.execute(
-                    _TEXTS, {"docs": some}
-                ).all():
+                for row in sql.execute(_TEXTS, {"docs": some}).all():
+                    doc, revision, doc_id, title, authors, year, kind, language, frame = row
                     text = codec.unpack(frame)
                     spans = sql.execute(_SPANS, {"of_doc": doc, "of_revision": revision})
                     parts = [
@@ -111,7 +119,7 @@ class CatalogLoader:
                     ]
                     found.append(
                         LexicalDocument(
-                            doc, doc_id, title, strings_from(authors), year, kind, parts
+                            doc, doc_id, title, strings_from(authors), year, kind, parts, language
                         )
                     )
         return found

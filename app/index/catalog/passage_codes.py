@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import delete, select
 
 from app.core.errors import InvalidInput
+from app.core.languages import DEFAULT
 from app.core.types import CODES_VERSION, Chunk, Library, PassageCode
 from app.index.catalog import sqlite
 from app.index.catalog.database import Database
@@ -64,6 +65,8 @@ class PassageCodeStore:
     ) -> list[Chunk]:
         """Return up to `limit` live chunks without a code, with ids over `after`.
 
+        English ones: the model that makes codes knows no other language.
+
         Args:
             library: Whose chunks.
             limit: At most this many.
@@ -75,6 +78,7 @@ class PassageCodeStore:
             .where(
                 documents.c.library == library.value,
                 passage_codes.c.chunk_id.is_(None),
+                documents.c.language.in_(("", DEFAULT)),
                 chunks.c.chunk_id > after,
             )
             .order_by(chunks.c.chunk_id)

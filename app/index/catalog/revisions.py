@@ -28,7 +28,7 @@ _CURRENT = select(
     *(
         documents.c[name]
         for name in (
-            "source_key doc_id doc revision state sha256 source_revision corrected title authors year duplicate_of"
+            "source_key doc_id doc revision state sha256 source_revision corrected title authors year language duplicate_of"
         ).split()
     )
 ).where(
@@ -48,6 +48,7 @@ class _Current:
     title: str
     authors: str
     year: int | None
+    language: str
     duplicate_of: str | None
 
     @property
@@ -115,6 +116,7 @@ class RevisionBatch:
                         kept.title if kept else draft.metadata.title,
                         strings_from(kept.authors) if kept else draft.metadata.authors,
                         kept.year if kept else draft.metadata.year,
+                        kept.language if kept else draft.metadata.language,
                         old.revision if old and old.live else None,
                     ),
                     revision,
@@ -249,6 +251,7 @@ class RevisionBatch:
             search_key(item.title, draft.filename),
             self._now,
             self._now,
+            item.language,
         )
 
     def _finish(

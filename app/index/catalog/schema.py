@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from app.index.catalog.columns import Big, metadata, required
 
-SCHEMA_VERSION = "0004"
+SCHEMA_VERSION = "0005"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is refused."""
 
 BUILD_SHIFT = 40
@@ -76,6 +76,7 @@ documents = Table(
     *required(Integer, "corrected", "links"),
     *required(Text, "search_key", "added_at", "updated_at"),
     Column("purge_at", Text),
+    Column("language", Text, nullable=False, server_default=""),
     UniqueConstraint("library", "doc_id", name="uq_documents_doc_id"),
     UniqueConstraint("library", "source_key", name="uq_documents_source_key"),
     sqlite_autoincrement=True,

@@ -101,7 +101,7 @@ PENDING_OF = {
 _DOCUMENT = (
     "doc library doc_id source_key revision state filename type sha256 title authors author_keys year arxiv_id source_url"
     " licence flags has_original characters pages bytes chunks embedded source_revision corrected links search_key added_at"
-    " updated_at"
+    " updated_at language"
 ).split()
 _KEPT = {"doc", "library", "doc_id", "source_key", "corrected", "links", "added_at"}
 INSERT_DOCUMENT = f"INSERT INTO documents ({', '.join(_DOCUMENT)})"

@@ -17,6 +17,7 @@ class Stored:
     title: str
     authors: tuple[str, ...]
     year: int | None
+    language: str
     superseded: int | None
     """The revision that was live before, if any."""
 
