@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +12,7 @@ from app.core.cancel import CancelToken
 from app.core.trace import Trace
 from app.core.types import CheckedSentence, CheckReport, CheckVerdict, Finding, Hit, Library, Scope
 from app.generation.claims import claim_spans, plain_claim
+from app.generation.echoes import PromptEcho
 from app.generation.options import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import Comparison, Examination, SupportJudge
@@ -48,7 +49,12 @@ class CheckService:
     """Checks texts; stateless, so it may be shared between threads."""
 
     def __init__(
-        self, *, searcher_for: SearcherFor, judge: SupportJudge, options: GenerationOptions
+        self,
+        *,
+        searcher_for: SearcherFor,
+        judge: SupportJudge,
+        options: GenerationOptions,
+        prompts: Iterable[str] = (),
     ) -> None:
         """Keep what checking takes.
 
@@ -56,9 +62,11 @@ class CheckService:
             searcher_for: Returns how a library is searched now.
             judge: Says how well a passage holds a claim.
             options: The least support of what is supported.
+            prompts: What models are told; a sentence that repeats it is never supported.
         """
         self._searcher_for = searcher_for
         self._judge = judge
+        self._echo = PromptEcho(prompts)
         self._least = options.grounding_min_similarity
 
     def against(self, text: str, source: str, cancel: CancelToken | None = None) -> CheckReport:
@@ -170,7 +178,10 @@ class CheckService:
             for (_, _, claim), found in zip(batch, places, strict=True)
         ]
         examination.settle(one for found in compared for one, _ in found)
-        for found in compared:
+        for (_, _, claim), found in zip(batch, compared, strict=True):
+            if self._echo.repeats(claim):
+                yield "not_found", []
+                continue
             best = sorted(found, key=lambda pair: -pair[0].score)
             verdict = self._verdict([one for one, _ in best])
             if verdict == "contradicted":  # what contradicts comes first: it is why

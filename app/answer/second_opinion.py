@@ -10,20 +10,14 @@ from app.answer.models import ModelSelector
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput
 from app.core.ports import Generator
-from app.core.types import CheckedSentence, CheckReport, CheckVerdict, Prompt
+from app.core.types import CheckedSentence, CheckReport, Prompt, SecondVerdict
 from app.generation.claims import plain_claim
 from app.generation.prompts import PromptLibrary
 
 MOST_JUDGED = 100
-"""Sentences per request: a model on a small host takes seconds for each."""
-_WORDS: dict[str, CheckVerdict] = {
-    "support": "supported",
-    "contradict": "contradicted",
-    "miss": "not_found",
-    "not support": "not_found",
-    "unsupport": "not_found",
-}
-_SAID = re.compile(r"\b(not support|unsupport|support|contradict|miss)", re.IGNORECASE)
+"""Sentences per request: a model on a small host takes a second for each."""
+_WORDS: dict[str, SecondVerdict] = {"yes": "supported", "no": "not_supported"}
+_SAID = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +30,7 @@ class SecondOpinion:
     def on(self, report: CheckReport, model: str, cancel: CancelToken) -> CheckReport:
         """Return a report in which each sentence with a place has the model's verdict.
 
-        A sentence without a place is `not_found` unasked: there is nothing to judge it by. The
+        A sentence without a place is `not_supported` unasked: there is nothing to judge it by. The
         verdict is None where the model's reply names none.
 
         Args:
@@ -67,7 +61,7 @@ class SecondOpinion:
         if one.verdict == "no_claim":
             return one
         if not one.findings:
-            return replace(one, judged="not_found")
+            return replace(one, judged="not_supported")
         cancel.raise_if_cancelled()
         return replace(one, judged=read_verdict(self._reply(one, model, cancel)))
 
@@ -82,7 +76,7 @@ class SecondOpinion:
         return "".join(token.text for token in model.stream(prompt, cancel))
 
 
-def read_verdict(reply: str) -> CheckVerdict | None:
-    """Return the first verdict that a model's reply names, or None."""
+def read_verdict(reply: str) -> SecondVerdict | None:
+    """Return what the first yes or no of a model's reply says, or None."""
     said = _SAID.search(reply)
     return _WORDS[said.group(1).lower()] if said else None

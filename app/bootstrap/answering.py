@@ -68,6 +68,7 @@ def compose_answering(base: Foundation) -> AnswerParts:
             searcher_for=base.libraries.searcher,
             judge=SupportJudge(models.embedded.grounding_embedder),
             options=settings.generation(),
+            prompts=base.prompts.instructions(),
         ),
         second_opinion=SecondOpinion(models, base.prompts),
         memory=memory,

@@ -53,7 +53,7 @@ def serve(
         check_port(settings)
         from app.index.maintenance.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
 
-        refuse_foreign_catalog(settings.data_dir)
+        refuse_foreign_catalog(settings.data_dir, settings.database_url)
         run(settings, lock, open_when_ready=open_it)
 
 

@@ -13,6 +13,7 @@ SAID = {
     "not_found": "not found",
     "no_claim": "claims nothing",
 }
+_JUDGED = {"supported": "supported", "not_supported": "not supported"}
 _QUOTE_CHARACTERS = 300
 Fields = Mapping[str, object]
 
@@ -66,7 +67,7 @@ def _verdict(sentence: Fields, report: Fields) -> str:
     if report.get("judge") is None or sentence["verdict"] == "no_claim":
         return own
     judged = sentence.get("judged")
-    return f"{own} ({report['judge']}: {SAID[str(judged)] if judged else 'no clear reply'})"
+    return f"{own} ({report['judge']}: {_JUDGED[str(judged)] if judged else 'no clear reply'})"
 
 
 def _places(sentence: Fields) -> list[tuple[Fields, str]]:

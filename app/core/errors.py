@@ -28,6 +28,7 @@
     │   └── RateLimited             rate_limited           (retryable)
     ├── StorageError
     │   ├── DiskFull                disk_full              (retryable)
+    │   ├── DatabaseAway            database_away          (retryable)
     │   ├── IndexDamaged            index_damaged
     │   └── Locked                  locked
     └── Cancelled                   cancelled              never reaches a client as an error
@@ -207,6 +208,13 @@ class DiskFull(StorageError):
     """No space (or over a size limit); nothing acknowledged is lost."""
 
     code = "disk_full"
+    retryable = True
+
+
+class DatabaseAway(StorageError):
+    """The database that holds the catalog does not answer."""
+
+    code = "database_away"
     retryable = True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.core.types import Library, StoreKind
@@ -30,6 +30,8 @@ class IndexOptions:
 
     data_dir: Path
     chroma_dir: Path
+    database_url: str = field(default="", repr=False)
+    """PostgreSQL that holds the catalog; empty: a SQLite file in `data_dir`."""
     max_file_bytes: int = 50 * 1024 * 1024
     """Largest original that an import takes in."""
     collection_papers: str = "papers"

@@ -68,7 +68,9 @@ class TextWriter:
         try:
             with self._database.write("documents") as sql:
                 self._projector.log.save_into(sql)
-                written = RevisionBatch(sql, self._codec().pack).write(drafts)
+                written = RevisionBatch(sql, self._database.dialect, self._codec().pack).write(
+                    drafts
+                )
                 if page is not None:
                     record_page(sql, page)
                 superseded = [

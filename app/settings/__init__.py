@@ -57,6 +57,7 @@ class Settings(Variables):
         return IndexOptions(
             data_dir=self.data_dir,
             chroma_dir=self.chroma_dir,
+            database_url=self.database_url,
             max_file_bytes=self.max_file_size_mb * 1024 * 1024,
             collection_papers=self.chroma_collection_name,
             collection_public=self.chroma_collection_public,

@@ -50,6 +50,11 @@ class Variables(BaseSettings):
     chroma_persist_dir: Path | None = Field(
         None, description="directory of the Chroma store; empty: DATA_DIR/chroma"
     )
+    database_url: str = Field(
+        "",
+        repr=False,
+        description="postgresql://USER:PASSWORD@HOST/DATABASE that holds the catalog (extra `shared`); empty: SQLite in DATA_DIR",
+    )
     default_library: LibraryName = Field("public", description="library when a request names none")
     app_env: Literal["development", "staging", "production"] = Field(
         "development",

@@ -66,11 +66,11 @@ def test_a_source_that_does_not_hold_gets_a_better_one_and_a_report(shop: Site) 
 
 
 def test_a_model_judges_next_to_the_check(tmp_path: Path) -> None:
-    with site(tmp_path, FixedModels(ScriptedGenerator("contradicted"))) as opened:
+    with site(tmp_path, FixedModels(ScriptedGenerator("no"))) as opened:
         assert opened.upload(("copper.txt", COPPER.encode()))[0] == 201
         body = _checked(opened, text="Copper is a soft red metal.", library="papers", judge="tiny")
     (sentence,) = body["sentences"]
-    assert (sentence["verdict"], sentence["judged"]) == ("supported", "contradicted")
+    assert (sentence["verdict"], sentence["judged"]) == ("supported", "not_supported")
     assert body["judge"]
 
 

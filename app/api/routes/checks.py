@@ -11,7 +11,7 @@ from starlette.responses import Response
 from app.api.deps import AtEdge, Composition
 from app.api.errors import declared
 from app.api.routes.ingest import FEED_BYTES
-from app.api.schemas.checks import MOST_CHARACTERS, CheckRequest, CheckResponse, ReadText
+from app.api.schemas.checks import MOST_CHARACTERS, CheckRequest, CheckResponse, FileText
 from app.api.services import ServicePort
 from app.api.uploads import UploadReceiver
 from app.client.check_report import ReportForm, written
@@ -73,7 +73,7 @@ def check(asked: CheckRequest, services: Composition, edge: AtEdge) -> CheckResp
 @router.post(
     "/check/text",
     operation_id="readText",
-    response_model=ReadText,
+    response_model=FileText,
     openapi_extra=_FORM,
     responses=declared(
         "unsupported_type", "encrypted", "no_text_layer", "unreadable", "too_large", "disk_full"
@@ -81,7 +81,7 @@ def check(asked: CheckRequest, services: Composition, edge: AtEdge) -> CheckResp
 )
 async def read_text(  # async: the body is read as it arrives
     request: Request, services: Composition, edge: AtEdge
-) -> ReadText:
+) -> FileText:
     """Return the text of a file (DOCX, PDF, Markdown, text), to check it; nothing is stored."""
     receiver = await to_thread.run_sync(_receiver, request.headers.get("content-type", ""), edge)
     try:
@@ -131,7 +131,7 @@ def _receiver(content_type: str, edge: AtEdge) -> UploadReceiver:
     )
 
 
-def _read(receiver: UploadReceiver, rest: bytes, services: ServicePort) -> ReadText:
+def _read(receiver: UploadReceiver, rest: bytes, services: ServicePort) -> FileText:
     receiver.feed(rest)
     files = receiver.finish().files
     if len(files) > 1:
@@ -143,4 +143,4 @@ def _read(receiver: UploadReceiver, rest: bytes, services: ServicePort) -> ReadT
             f"{name!r} has {len(text):,} characters, at most {MOST_CHARACTERS:,} are checked"
             " at a time; check it in parts"
         )
-    return ReadText(filename=name, text=text)
+    return FileText(filename=name, text=text)

@@ -8,7 +8,15 @@ from pydantic import Field, StringConstraints
 
 from app.answer.second_opinion import MOST_JUDGED
 from app.api.schemas.base import Reply, Request
-from app.core.types import CheckedSentence, CheckReport, CheckVerdict, Finding, LibraryName, Scope
+from app.core.types import (
+    CheckedSentence,
+    CheckReport,
+    CheckVerdict,
+    Finding,
+    LibraryName,
+    Scope,
+    SecondVerdict,
+)
 
 MOST_CHARACTERS = 500_000
 """Of a text to check, and of one to check it against."""
@@ -33,7 +41,7 @@ class CheckRequest(Request):
     )
 
 
-class ReadText(Reply):
+class FileText(Reply):
     """The text of a file."""
 
     filename: str
@@ -72,7 +80,7 @@ class CheckSentence(Reply):
     better: CheckCitation | None = Field(
         description="a place of the library that supports it, where `against` does not"
     )
-    judged: CheckVerdict | None = Field(
+    judged: SecondVerdict | None = Field(
         description="the model's verdict, where `judge` named one and its reply was clear"
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from app.core.types.vocabulary import CheckVerdict
+from app.core.types.vocabulary import CheckVerdict, SecondVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class CheckedSentence:
     findings: tuple[Finding, ...] = ()
     better: Finding | None = None
     """A place of a library that supports it, where the given source does not."""
-    judged: CheckVerdict | None = None
+    judged: SecondVerdict | None = None
     """The verdict of the model that was asked too; None where none was, or none was readable."""
 
 

@@ -42,6 +42,8 @@ Verdict = Literal["supported", "weak", "unsupported", "no_claim"]
 """Of a sentence of an answer; `no_claim`: headings, table heads, code, lead-ins, which nothing can hold or deny."""
 CheckVerdict = Literal["supported", "contradicted", "not_found", "no_claim"]
 """Of a sentence of a text that someone brings to be checked."""
+SecondVerdict = Literal["supported", "not_supported"]
+"""What a model says that was asked too."""
 EmbeddedModel = Literal["minilm", "multilingual"]
 """Embedding models that run in the server itself."""
 CitedBy = Literal["model", "engine"]

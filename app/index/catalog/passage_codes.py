@@ -9,8 +9,8 @@ from sqlalchemy import delete, select
 from app.core.errors import InvalidInput
 from app.core.languages import DEFAULT
 from app.core.types import CODES_VERSION, Chunk, Library, PassageCode
-from app.index.catalog import sqlite
 from app.index.catalog.database import Database
+from app.index.catalog.dialect import id_list
 from app.index.catalog.documents import SqliteCatalog
 from app.index.catalog.schema import chunks, documents, passage_codes
 from app.index.catalog.statements import IS_LIVE, meta_value, pieces, put, put_meta
@@ -30,7 +30,7 @@ class PassageCodeStore:
     def codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
         """Return the codes of chunks; those without one are absent."""
         with self._database.read_raw() as cursor:
-            rows = cursor.execute(sqlite.CODES, (sqlite.id_list(chunk_ids),)).fetchall()
+            rows = cursor.execute(self._database.dialect.CODES, (id_list(chunk_ids),)).fetchall()
         return {chunk_id: PassageCode(sentences, tokens) for chunk_id, sentences, tokens in rows}
 
     def write_codes(self, codes: Mapping[int, PassageCode]) -> None:

@@ -84,3 +84,15 @@ def test_a_better_source_is_named_where_the_given_one_does_not_hold() -> None:
     assert elsewhere.better.doc_id
     assert nowhere.better is None
     assert sorted(found.asked) == ["Bananas ripen in Ecuador.", "Rollo swore fealty in 911."]
+
+
+def test_a_sentence_that_repeats_the_instructions_is_never_supported() -> None:
+    told = "Answer only from the passages between the marks."
+    checker = CheckService(
+        searcher_for=lambda _: LibrarySearcher(_AllPassages(), None),
+        judge=SupportJudge(None),
+        options=GenerationOptions(),
+        prompts=[told],
+    )
+    report = checker.against(f"{told} Warsaw stands on the Vistula.", f"{told} {WARSAW}")
+    assert [one.verdict for one in report.sentences] == ["not_found", "supported"]

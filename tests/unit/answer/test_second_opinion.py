@@ -9,7 +9,7 @@ from app.answer.search import LibrarySearcher
 from app.answer.second_opinion import MOST_JUDGED, SecondOpinion, read_verdict
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput
-from app.core.types import CheckReport, CheckVerdict
+from app.core.types import CheckReport, SecondVerdict
 from app.generation.options import GenerationOptions
 from app.generation.support import SupportJudge
 from tests.fakes.generators import FixedModels, ScriptedGenerator
@@ -30,15 +30,15 @@ def _report() -> CheckReport:
 
 
 def test_a_model_is_asked_for_each_sentence_with_a_place_and_shown_next_to_ours() -> None:
-    model = ScriptedGenerator("Supported.", "The quotes CONTRADICT it.")
+    model = ScriptedGenerator("Yes.", "It says NO.")
     judged = SecondOpinion(FixedModels(model), PROMPTS).on(_report(), "tiny", CancelToken())
     assert judged.judge == model.name
     assert [one.verdict for one in judged.sentences] == [one.verdict for one in _report().sentences]
     assert [one.judged for one in judged.sentences] == [
         None,
         "supported",
-        "contradicted",
-        "not_found",
+        "not_supported",
+        "not_supported",
     ]
     first, second = model.prompts
     assert "Warsaw stands on the Vistula." in first.messages[-1].content
@@ -48,15 +48,13 @@ def test_a_model_is_asked_for_each_sentence_with_a_place_and_shown_next_to_ours(
 @pytest.mark.parametrize(
     ("reply", "verdict"),
     [
-        ("supported", "supported"),
-        ("Contradicted", "contradicted"),
-        ("missing", "not_found"),
-        ("It is not supported by the quotes", "not_found"),
-        ("unsupported", "not_found"),
-        ("I like bananas", None),
+        ("yes", "supported"),
+        ("No.", "not_supported"),
+        ("**Yes**, the text says so", "supported"),
+        ("I know nothing of it", None),
     ],
 )
-def test_replies_are_read(reply: str, verdict: CheckVerdict | None) -> None:
+def test_replies_are_read(reply: str, verdict: SecondVerdict | None) -> None:
     assert read_verdict(reply) == verdict
 
 
@@ -67,7 +65,7 @@ def test_without_a_model_the_reason_is_told() -> None:
 
 
 def test_a_long_text_is_refused_before_the_first_call() -> None:
-    model = ScriptedGenerator("supported")
+    model = ScriptedGenerator("yes")
     report = _report()
     long = replace(report, sentences=report.sentences[1:2] * (MOST_JUDGED + 1))
     with pytest.raises(InvalidInput, match="at most 100 sentences"):

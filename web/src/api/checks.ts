@@ -1,5 +1,5 @@
 import { call, send } from "@/api/http";
-import type { CheckReport, CheckRequest, ReadText } from "@/api/types";
+import type { CheckReport, CheckRequest, FileText } from "@/api/types";
 
 /** The verdict of every sentence of a text. */
 export function checkText(asked: CheckRequest): Promise<CheckReport> {
@@ -7,11 +7,11 @@ export function checkText(asked: CheckRequest): Promise<CheckReport> {
 }
 
 /** The text of a file, read by the server and not kept. */
-export async function textOf(file: File): Promise<ReadText> {
+export async function textOf(file: File): Promise<FileText> {
   const form = new FormData();
   form.append("file", file, file.name);
   const response = await send("api/v1/check/text", { method: "POST", body: form });
-  return (await response.json()) as ReadText;
+  return (await response.json()) as FileText;
 }
 
 /** A checked text as a report for reading. */

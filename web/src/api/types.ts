@@ -54,7 +54,7 @@ export type CheckReport = Schemas["CheckResponse"];
 export type CheckedSentence = Schemas["CheckSentence"];
 export type CheckPlace = Schemas["CheckCitation"];
 export type CheckVerdict = CheckedSentence["verdict"];
-export type ReadText = Schemas["ReadText"];
+export type FileText = Schemas["FileText"];
 
 export type Conversation = Schemas["Conversation"];
 export type ConversationList = Schemas["ConversationList"];

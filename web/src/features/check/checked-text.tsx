@@ -69,7 +69,7 @@ function SentenceRow({ sentence, judge }: { sentence: CheckedSentence; judge: st
         </Tag>
         {judge !== null && sentence.verdict !== "no_claim" && (
           <span className="text-2xs text-muted">
-            {modelName(judge)}: {sentence.judged === null ? "no clear reply" : VERDICTS[sentence.judged].words}
+            {modelName(judge)}: {sentence.judged === null ? "no clear reply" : sentence.judged.replace("_", " ")}
           </span>
         )}
       </div>
