@@ -12,7 +12,7 @@ from app.index.catalog.rows import IdArray
 from app.index.dense.faiss.checked_file import read_lists, write_lists
 from app.index.dense.faiss.id_set import IdSet
 from app.index.dense.faiss.journal import Journal, JournalRecord
-from app.index.dense.faiss.lists import VectorLists, lists_for
+from app.index.dense.faiss.lists import VectorLists, give_back_memory, lists_for
 from app.index.files.durable import delete_file
 from app.index.files.steps import Steps
 
@@ -71,6 +71,7 @@ class CodedCollection:
         for other in self._path.glob(f"{JOURNAL_NAME}*"):
             if other != self._journal.path:
                 delete_file(other, self._steps, "faiss.remove_journal")
+        give_back_memory()
 
     @property
     def count(self) -> int:
@@ -157,6 +158,7 @@ class CodedCollection:
             self._lists = lists
         before.close()
         delete_file(before.path, self._steps, "faiss.remove_journal")
+        give_back_memory()
 
     def close(self) -> None:
         """Let the files go."""

@@ -50,6 +50,12 @@ _READ_PER_WANTED = 8
 """Codes that are read at least for each candidate that is asked for."""
 
 
+def give_back_memory() -> None:
+    """Return freed memory to the system, where the C library keeps it (glibc)."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def lists_for(expected: int) -> int:
     """Return how many lists suit so many vectors: a power of two near 4 sqrt(n)."""
     return min(MOST_LISTS, 1 << max(6, round(math.log2(4 * math.sqrt(max(1, expected))))))
@@ -152,8 +158,6 @@ class VectorLists:
         if roomier is not None:
             self._index.replace_invlists(roomier, True)  # faiss names it so: own
             roomier.this.disown()
-            with suppress(OSError, AttributeError):  # only glibc keeps what was freed, and has this
-                ctypes.CDLL(None).malloc_trim(0)
 
     def remove(self, ids: IdArray) -> None:
         """Remove vectors; unknown ids are fine."""
