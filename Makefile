@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-embed-hosts bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
+.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-embed-hosts bench-pdf bench-query bench-quotes bench-check bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -180,7 +180,7 @@ DATA ?= data/collections
 export DATA
 $(DATA):
 	@echo "no collections in '$(DATA)': docs/evaluation.md says where to get them; or name their folder: DATA=/path"; exit 1
-STUDIES := fusion confidence titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
+STUDIES := fusion closeness confidence traps suggestions titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
 
 .PHONY: studies ablation-samples study-windows $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
@@ -188,8 +188,17 @@ studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retri
 study-fusion: dev | $(DATA) ## fusion, weights and steps, into evaluation/reports/fusion.md
 	$(BIN)/python -m evaluation.studies.fusion --data $(DATA)
 
+study-closeness: dev | $(DATA) ## which passages to read, into evaluation/reports/closeness.md
+	$(BIN)/python -m evaluation.studies.closeness --data $(DATA)
+
 study-confidence: dev | $(DATA) ## when to abstain, into evaluation/reports/confidence.md
 	$(BIN)/python -m evaluation.studies.confidence --data $(DATA)
+
+study-traps: dev | $(DATA) ## lists, labels and attachments that must not be quoted, into evaluation/reports/traps.md
+	$(BIN)/python -m evaluation.studies.traps --data $(DATA)
+
+study-suggestions: dev | $(DATA) ## fifty suggested questions, into evaluation/reports/suggestions.md
+	$(BIN)/python -m evaluation.studies.suggestions --data $(DATA)
 
 study-titles: dev | $(DATA) ## the title's weight in BM25, into evaluation/reports/titles.md
 	$(BIN)/python -m evaluation.studies.titles --data $(DATA)
@@ -240,6 +249,9 @@ bench-embed-hosts: dev | $(DATA) ## embedding on all cores and on several hosts,
 
 bench-pdf: dev | $(DATA) ## speed of the PDF path and what it keeps, into evaluation/reports/pdf.md
 	$(BIN)/python -m evaluation.benchmarks.pdf
+
+bench-check: dev | $(DATA) ## sentences a minute that a text is checked at, into evaluation/reports/check.md
+	$(BIN)/python -m evaluation.benchmarks.check
 
 bench-quotes: dev | $(DATA) ## quoted answers with and without remembered sentences, into evaluation/reports/quotes.md
 	$(BIN)/python -m evaluation.benchmarks.quotes
