@@ -40,6 +40,7 @@ lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked fil
 	  --override lock-overrides.txt --extra build --extra multilingual --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides-live.txt -c requirements-dev.lock requirements-live.in -o requirements-live.lock
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate requirements-shared-test.in -o requirements-shared-test.lock
 	for extra in bulk large otel shared; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides.txt --extra build --extra multilingual --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
 
@@ -126,11 +127,11 @@ crash-suite: dev ## all of tests/crash: also concurrency, purges, re-embedding, 
 # The extra `shared` in an environment of its own, which sees the packages of .venv and adds its own to them.
 SHARED := .venv-shared
 SHARED_CONTRACTS := catalog job_store ledger model_store state_store vector_index lexical_index
-$(SHARED)/.ready: requirements-shared.lock $(VENV)/.dev
+$(SHARED)/.ready: requirements-shared.lock requirements-shared-test.lock $(VENV)/.dev
 	@test -x $(SHARED)/bin/python || $(BIN)/python -m venv $(SHARED)
 	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(\"%s\")" % sysconfig.get_path("purelib"))' \
 	  > "$$($(SHARED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/of-venv.pth"
-	$(SHARED)/bin/pip install --quiet --no-deps --require-hashes -r requirements-shared.lock
+	for lock in shared shared-test; do $(SHARED)/bin/pip install --quiet --no-deps --require-hashes -r requirements-$$lock.lock || exit 1; done
 	@touch $@
 
 .PHONY: shared-test

@@ -57,6 +57,8 @@ class Settings(Variables):
         return IndexOptions(
             data_dir=self.data_dir,
             chroma_dir=self.chroma_dir,
+            originals_url=self.originals_url,
+            originals_cache_bytes=self.originals_cache_mb * 1024 * 1024,
             database_url=self.database_url,
             max_file_bytes=self.max_file_size_mb * 1024 * 1024,
             collection_papers=self.chroma_collection_name,
