@@ -100,7 +100,7 @@ class IndexStore:
                 cure.
             StorageError: The catalog was written by a newer release.
             DiskFull: No space.
-            InvalidInput: The extra of a vector store is not installed.
+            ExtraMissing: The extra of a vector store is not installed.
         """
         self.options = options
         self.steps = steps or Steps(crash_at)
