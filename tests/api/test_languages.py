@@ -76,6 +76,7 @@ def test_from_minilm_to_the_multilingual_model(opened: tuple[TestClient, Service
     ).json()
     services.jobs.wait(job["id"], 60)
     assert client.get(f"/api/v1/jobs/{job['id']}").json()["state"] == "done"
+    client.get("/api/v1/libraries")
     after = asked(client, "When was the bridge built?", retrieve_only=True)
     assert str(after["embedder"]).startswith("multilingual")
     assert after["sources"][0]["doc_id"] == bridge  # type: ignore[index]
