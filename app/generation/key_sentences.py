@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from app.core.text import word_count
 from app.core.types import Evidence
 from app.generation.candidates import Candidate, candidates
+from app.generation.choice import quotable
 from app.generation.document_parts import DocumentPart, joined_parts
-from app.generation.extractive import quotable
 from app.generation.reading import MAX_QUOTE_CHARS, content_tokens
 
 FEWEST, MOST = 5, 12
@@ -162,7 +162,7 @@ class _Sentences:
         fresh = [
             (_value(one, weights, place), -place, one)
             for place, one in enumerate(self.candidates)
-            if not any(_alike(one, other) for other in taken)
+            if not any(alike(one, other) for other in taken)
         ]
         return max(fresh, key=lambda row: row[:2])[2] if fresh else None
 
@@ -198,7 +198,8 @@ def _value(one: Candidate, weights: Mapping[str, float], place: int) -> float:
     )
 
 
-def _alike(one: Candidate, other: Candidate) -> bool:
+def alike(one: Candidate, other: Candidate) -> bool:
+    """Return whether two sentences say nearly the same: one has most words of the other."""
     return len(one.tokens & other.tokens) >= 0.6 * min(len(one.tokens), len(other.tokens))
 
 

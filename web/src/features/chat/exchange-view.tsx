@@ -13,6 +13,7 @@ import { AnswerFooter } from "./answer-footer";
 import { CitedText } from "./cited-text";
 import { concerns, noticeTone } from "./notices";
 import { FoldedQuote, LeadingQuote } from "./quote";
+import { FurtherQuestions } from "./suggestions";
 import { Waiting } from "./waiting";
 
 const STOPPED_EARLY = "Stopped before the first word.";
@@ -31,7 +32,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }:
   const busy = state === "waiting" || state === "streaming";
   const writer = answer?.generator ?? exchange.reading?.model ?? null;
   const notices = (answer?.notices ?? []).filter((notice) => concerns(notice.code, answer));
-  const needsModel = notices.some((notice) => notice.code === "mode_needs_model");
+  const needsModel = answer?.status === "abstained" && notices.some((notice) => notice.code === "mode_needs_model");
   const above = quote !== null && place === "above";
   return (
     <article aria-label={exchange.question} data-answer={exchange.answerId ?? undefined} className="border-b border-line py-5 last:border-b-0">
@@ -66,6 +67,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }:
         </div>
       )}
       {answer?.status === "abstained" && !needsModel && <Elsewhere exchange={exchange} onAskAgain={onAskAgain} />}
+      {answer?.status === "answered" && <FurtherQuestions question={exchange.question} answer={answer} ask={onAskAgain} />}
       {answer !== null && <AnswerFooter question={exchange.question} answer={answer} />}
     </article>
   );
