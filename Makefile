@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-check bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
+.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-embed-hosts bench-pdf bench-query bench-quotes bench-check bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -40,6 +40,7 @@ lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked fil
 	  --override lock-overrides.txt --extra build --extra multilingual --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides-live.txt -c requirements-dev.lock requirements-live.in -o requirements-live.lock
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate requirements-shared-test.in -o requirements-shared-test.lock
 	for extra in bulk large otel shared; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides.txt --extra build --extra multilingual --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
 
@@ -126,11 +127,11 @@ crash-suite: dev ## all of tests/crash: also concurrency, purges, re-embedding, 
 # The extra `shared` in an environment of its own, which sees the packages of .venv and adds its own to them.
 SHARED := .venv-shared
 SHARED_CONTRACTS := catalog job_store ledger model_store state_store vector_index lexical_index
-$(SHARED)/.ready: requirements-shared.lock $(VENV)/.dev
+$(SHARED)/.ready: requirements-shared.lock requirements-shared-test.lock $(VENV)/.dev
 	@test -x $(SHARED)/bin/python || $(BIN)/python -m venv $(SHARED)
 	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(\"%s\")" % sysconfig.get_path("purelib"))' \
 	  > "$$($(SHARED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/of-venv.pth"
-	$(SHARED)/bin/pip install --quiet --no-deps --require-hashes -r requirements-shared.lock
+	for lock in shared shared-test; do $(SHARED)/bin/pip install --quiet --no-deps --require-hashes -r requirements-$$lock.lock || exit 1; done
 	@touch $@
 
 .PHONY: shared-test
@@ -243,6 +244,9 @@ ablation-samples: dev ## strategies and fusions over the samples, into retrieval
 
 bench-embed: dev | $(DATA) ## speed of the embedded model, int8 against float32, into evaluation/reports/embed.md
 	$(BIN)/python -m evaluation.benchmarks.embed
+
+bench-embed-hosts: dev | $(DATA) ## embedding on all cores and on several hosts, into evaluation/reports/embed_hosts.md
+	$(BIN)/python -m evaluation.benchmarks.embed_hosts --data $(DATA)
 
 bench-pdf: dev | $(DATA) ## speed of the PDF path and what it keeps, into evaluation/reports/pdf.md
 	$(BIN)/python -m evaluation.benchmarks.pdf

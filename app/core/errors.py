@@ -3,7 +3,8 @@
     DocuMindError
     ├── InputError
     │   ├── InvalidInput            invalid_input
-    │   │   └── PassageTooLong      invalid_input          (split it; never cut)
+    │   │   ├── PassageTooLong      invalid_input          (split it; never cut)
+    │   │   └── ExtraMissing        invalid_input          (a setting asks for what is not installed)
     │   ├── UnsupportedType         unsupported_type
     │   ├── TooLarge                too_large
     │   ├── Encrypted               encrypted
@@ -27,6 +28,7 @@
     │   └── RateLimited             rate_limited           (retryable)
     ├── StorageError
     │   ├── DiskFull                disk_full              (retryable)
+    │   ├── OriginalsAway           originals_away         (retryable)
     │   ├── DatabaseAway            database_away          (retryable)
     │   ├── IndexDamaged            index_damaged
     │   └── Locked                  locked
@@ -61,6 +63,10 @@ class InputError(DocuMindError):
 
 class InvalidInput(InputError):
     """A value is out of its range or shape."""
+
+
+class ExtraMissing(InvalidInput):
+    """A setting asks for a package that is not installed; the message has the command."""
 
 
 class PassageTooLong(InvalidInput):
@@ -203,6 +209,13 @@ class DiskFull(StorageError):
     """No space (or over a size limit); nothing acknowledged is lost."""
 
     code = "disk_full"
+    retryable = True
+
+
+class OriginalsAway(StorageError):
+    """The object store that keeps originals does not answer."""
+
+    code = "originals_away"
     retryable = True
 
 

@@ -37,7 +37,7 @@ from app.index.dense.replica import Replica
 from app.index.dense.stores import delete_unused, open_stores
 from app.index.dense.supervisor import StoreSupervisor
 from app.index.dense.vector_index import DenseVectorIndex
-from app.index.files.originals import Originals
+from app.index.files.opening import open_originals
 from app.index.files.retired import delete_retired
 from app.index.files.steps import Steps
 from app.index.lexical.libraries import TantivyLexicalIndex
@@ -100,7 +100,7 @@ class IndexStore:
                 cure.
             StorageError: The catalog was written by a newer release.
             DiskFull: No space.
-            InvalidInput: The extra of a vector store is not installed.
+            ExtraMissing: The extra of a vector store is not installed.
         """
         self.options = options
         self.steps = steps or Steps(crash_at)
@@ -111,7 +111,7 @@ class IndexStore:
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = open_catalog(options, self.steps, heal=heal)
         settling, texts = Settling(), TextCache(TEXT_CACHE_BYTES)
-        self.originals = Originals(options.data_dir / "originals", self.steps)
+        self.originals = open_originals(options, self.steps)
         self.unlinks = Unlinks(self.database, self.originals)
         self.originals.before_keeping = self.unlinks.expect
         self._log, self.loader = ChangeLog(self.database), CatalogLoader(self.database)

@@ -57,6 +57,8 @@ class Settings(Variables):
         return IndexOptions(
             data_dir=self.data_dir,
             chroma_dir=self.chroma_dir,
+            originals_url=self.originals_url,
+            originals_cache_bytes=self.originals_cache_mb * 1024 * 1024,
             database_url=self.database_url,
             max_file_bytes=self.max_file_size_mb * 1024 * 1024,
             collection_papers=self.chroma_collection_name,
@@ -113,6 +115,9 @@ class Settings(Variables):
             embedding_model=self.embedding_model,
             embedded_model=self.embedded_models,
             ollama_base_url=self.ollama_base_url.rstrip("/"),
+            ollama_embed_urls=tuple(
+                url.strip() for url in self.ollama_embed_urls.split(",") if url.strip()
+            ),
             ollama_timeout_s=self.ollama_request_timeout_sec,
             ollama_keep_alive=self.ollama_keep_alive,
             num_ctx=self.llm_num_ctx,

@@ -167,9 +167,7 @@ class DenseLibrary:
             try:
                 self.replica.follow()
             except IndexDamaged:
-                log.exception(
-                    "the vector store failed while it was written; it is checked when it is brought up"
-                )
+                log.exception("the vector store failed while it was written; it is checked next")
         self._wanted.set()
 
     def _feed(self, build: Build) -> CacheFeed:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.core.errors import InvalidInput
+from app.core.errors import ExtraMissing
 from app.core.types import Library, StoreKind
 from app.index.dense.chroma.store import ChromaStore
 from app.index.dense.port import VectorStore
@@ -21,7 +21,7 @@ def open_stores(options: IndexOptions, steps: Steps) -> dict[Library, VectorStor
     """Return each library's store; libraries of one kind share it.
 
     Raises:
-        InvalidInput: The extra of a kind is not installed; the message says how to install it.
+        ExtraMissing: The extra of a kind is not installed; the message says how to install it.
     """
     kinds = {options.store_of(library) for library in Library}
     stores = {kind: _open(kind, options, steps) for kind in kinds}
@@ -33,7 +33,7 @@ def _open(kind: StoreKind, options: IndexOptions, steps: Steps) -> VectorStore:
         try:
             from app.index.dense.faiss.store import FaissStore  # noqa: PLC0415  # the extra `large`
         except ImportError as exc:
-            raise InvalidInput(
+            raise ExtraMissing(
                 "VECTOR_STORE=faiss needs the extra 'large'; run: pip install 'faiss-cpu>=1.15'"
             ) from exc
         return FaissStore(options.faiss_dir, steps)
