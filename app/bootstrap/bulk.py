@@ -45,7 +45,8 @@ def scratch_index(options: IndexOptions) -> Iterator[ScratchIndex]:
     with tempfile.TemporaryDirectory(prefix="plan-", dir=options.data_dir) as directory:
         there = Path(directory)
         with IndexStore(
-            replace(options, data_dir=there, chroma_dir=there / "chroma"), vector_store="off"
+            replace(options, data_dir=there, chroma_dir=there / "chroma", search_url=""),
+            vector_store="off",
         ) as store:
             yield ScratchIndex(store)
 

@@ -27,6 +27,7 @@
     │   └── RateLimited             rate_limited           (retryable)
     ├── StorageError
     │   ├── DiskFull                disk_full              (retryable)
+    │   ├── SearchAway              search_away            (retryable)
     │   ├── IndexDamaged            index_damaged
     │   └── Locked                  locked
     └── Cancelled                   cancelled              never reaches a client as an error
@@ -202,6 +203,13 @@ class DiskFull(StorageError):
     """No space (or over a size limit); nothing acknowledged is lost."""
 
     code = "disk_full"
+    retryable = True
+
+
+class SearchAway(StorageError):
+    """The search engine does not answer; `retry_after_s` says when to come back."""
+
+    code = "search_away"
     retryable = True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -12,6 +12,11 @@ class IndexOptions:
 
     data_dir: Path
     chroma_dir: Path
+    search_url: str = ""
+    """Nodes of a search engine, with commas; empty: the embedded stores."""
+    search_api_key: str = field(default="", repr=False)
+    search_replicas: int = 1
+    """Copies of every point in the engine; a write waits for the majority."""
     max_file_bytes: int = 50 * 1024 * 1024
     """Largest original that an import takes in."""
     collection_papers: str = "papers"
@@ -29,3 +34,8 @@ class IndexOptions:
     """Weight of BM25 over the title against the body's 1.0; 0 does not search it."""
     section_boost: float = 0.5
     """Weight of BM25 over the section's name."""
+
+    @property
+    def stored(self) -> bool:
+        """Return whether there may be a store of vectors: Chroma's files, or an engine."""
+        return bool(self.search_url) or self.chroma_dir.exists()

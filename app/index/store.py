@@ -32,16 +32,16 @@ from app.index.catalog.sync_claims import SyncClaims
 from app.index.catalog.texts import TextCache
 from app.index.catalog.unlinks import Unlinks
 from app.index.catalog.vector_check import VectorCheck
-from app.index.dense.chroma.store import ChromaStore
 from app.index.dense.library import DenseLibrary
-from app.index.dense.port import VectorStore
+from app.index.dense.opening import delete_embedded, open_vector_store
 from app.index.dense.replica import Replica
 from app.index.dense.supervisor import StoreSupervisor
 from app.index.dense.vector_index import DenseVectorIndex
+from app.index.engine.opening import open_engine
 from app.index.files.originals import Originals
 from app.index.files.retired import delete_retired
 from app.index.files.steps import Steps
-from app.index.lexical.libraries import TantivyLexicalIndex
+from app.index.lexical.libraries import LibraryWords
 from app.index.maintenance.backup import BackupReport, backup
 from app.index.maintenance.bundle import Bundler
 from app.index.maintenance.fsck import Fsck
@@ -104,9 +104,11 @@ class IndexStore:
                 cure.
             StorageError: The catalog was written by a newer release.
             DiskFull: No space.
+            InvalidInput: The search engine does not answer.
         """
         self.options = options
         self.steps = steps or Steps(crash_at)
+        self._engine = open_engine(options)
         if heal:
             refuse_foreign_catalog(options.data_dir)
             delete_retired(options.data_dir, self.steps)
@@ -124,11 +126,12 @@ class IndexStore:
             self.loader.on_unusable = unusable.delete
             if self._small:
                 unusable.delete(unusable.find())
-        self._lexical = LexicalRepair(options, self._log, self.steps, heal=heal)
+        self._lexical = LexicalRepair(options, self._log, self.steps, self._engine, heal=heal)
         indexes = self._lexical.indexes
-        self.vector_store: VectorStore = ChromaStore(
-            options.chroma_dir, self.steps, ef_search=options.ef_search
-        )
+        self.vector_store = open_vector_store(options, self._engine, self.steps)
+        if heal and self._engine is not None and delete_embedded(options, self.steps):
+            for library in Library:
+                self._log.set_mark(library, "chroma", 0)
         wanted = threading.Event()
         self.dense = {
             library: self._open_dense(library, wanted, _FOLLOWS[vector_store])
@@ -150,7 +153,7 @@ class IndexStore:
             settling,
             self.builds,
         )
-        self.lexical = TantivyLexicalIndex(indexes)
+        self.lexical = LibraryWords(indexes)
         self.vectors = DenseVectorIndex(self.dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
         self._open_state()
@@ -252,8 +255,9 @@ class IndexStore:
         self.supervisor.refill("asked to rebuild")
 
     def missing(self) -> tuple[str, ...]:
-        """Return what is missing under the open store: catalog, a lexical index."""
-        return self._presence.missing()
+        """Return what is missing under the store: catalog, a lexical index, the engine."""
+        away = () if self._engine is None else self._engine.away()
+        return (*self._presence.missing(), *away)
 
     def backup(
         self, target: Path, progress: Callable[[int, int], None] | None = None

@@ -48,11 +48,16 @@ class Settings(Variables):
         return IndexOptions(
             data_dir=self.data_dir,
             chroma_dir=self.chroma_dir,
+            search_url=self.search_url,
+            search_api_key=self.search_api_key,
+            search_replicas=self.search_replicas,
             max_file_bytes=self.max_file_size_mb * 1024 * 1024,
             collection_papers=self.chroma_collection_name,
             collection_public=self.chroma_collection_public,
-            vector_cache_vectors=self.vector_cache_vectors,
-            max_dense_vectors=self.max_dense_vectors or dense_vectors_for(_memory_bytes()),
+            # The engine holds what this process need not: no rows in memory, and no bound by it.
+            vector_cache_vectors=0 if self.search_url else self.vector_cache_vectors,
+            max_dense_vectors=self.max_dense_vectors
+            or (MOST_VECTORS if self.search_url else dense_vectors_for(_memory_bytes())),
         )
 
     def retrieval(self) -> RetrievalOptions:
@@ -125,6 +130,10 @@ class Settings(Variables):
     def jobs(self) -> JobOptions:
         """Return the options of the job runner."""
         return JobOptions()
+
+
+MOST_VECTORS = 1 << 40
+"""As many as there are chunk ids."""
 
 
 def dense_vectors_for(memory_bytes: int) -> int:

@@ -41,6 +41,14 @@ class Variables(BaseSettings):
     chroma_persist_dir: Path | None = Field(
         None, description="directory of the Chroma store; empty: DATA_DIR/chroma"
     )
+    search_url: str = Field(
+        "",
+        description="http://HOST:6333 of a Qdrant that holds vectors and words (extra `shared`); several nodes with commas; empty: DATA_DIR",
+    )
+    search_api_key: str = Field("", repr=False, description="key that the search engine asks for")
+    search_replicas: int = Field(
+        1, ge=1, description="copies of every point in the search engine, made with a collection"
+    )
     default_library: LibraryName = Field("public", description="library when a request names none")
     app_env: Literal["development", "staging", "production"] = Field(
         "development",

@@ -69,7 +69,7 @@ class VectorStoreCheck:
             return
         uncertain = replica.uncertain()
         wanted = self.loader.vector_ids(build.number) - uncertain
-        if not wanted and not self.options.chroma_dir.exists():
+        if not wanted and not self.options.stored:
             return  # nothing is in it, so that it is not there is no fault: it is made when it is needed
         held = replica.store.ids(replica.collection(build))
         missing, phantom = wanted - held, held - wanted - uncertain

@@ -12,8 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from app.core.types import Library
-from app.index.lexical.files import lost_files
-from app.index.lexical.index import TantivyIndex
+from app.index.lexical.port import WordIndex
 
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 
@@ -21,7 +20,7 @@ _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 class Presence:
     """The catalog and lexical indexes as at the opening; thread-safe."""
 
-    def __init__(self, catalog: Path, lexical: Mapping[Library, TantivyIndex]) -> None:
+    def __init__(self, catalog: Path, lexical: Mapping[Library, WordIndex]) -> None:
         """Remember the catalog's file; `lexical` is the store's own table.
 
         The store replaces damaged indexes in that table.
@@ -39,7 +38,7 @@ class Presence:
         missing += [
             f"lexical index of {library.value}"
             for library, index in self._lexical.items()
-            if lost_files(index.path)
+            if index.lost()
         ]
         return tuple(missing)
 
