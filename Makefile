@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
+.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -40,7 +40,7 @@ lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked fil
 	  --override lock-overrides.txt --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides-live.txt -c requirements-dev.lock requirements-live.in -o requirements-live.lock
-	for extra in bulk otel; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
+	for extra in bulk large otel; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides.txt --extra build --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
 
 # --- page ---------------------------------------------------------------------------------------------------------------
@@ -207,9 +207,6 @@ study-disagreement: dev | $(DATA) ## figures that disagree, into evaluation/repo
 study-windows: dev | $(DATA) ## vectors of 100,000 short passages, for the next two
 	$(BIN)/python -m evaluation.lib.windows --data $(DATA) --seconds 7200
 
-study-ann: study-windows ## approximate against exact search at 50,000 sentences, into evaluation/reports/ann.md
-	$(BIN)/python -m evaluation.studies.ann --data $(DATA)
-
 study-two-libraries: study-windows ## papers beside 100,000 passages, into evaluation/reports/two_libraries.md
 	$(BIN)/python -m evaluation.studies.two_libraries --data $(DATA)
 
@@ -244,6 +241,9 @@ bench-install: dev ## time, size and packages by make, by wheel and by the steps
 
 bench-bulk: dev | $(DATA) ## bulk indexing beside bare tantivy, up to a million chunks, into evaluation/reports/bulk.md
 	$(BIN)/python -m evaluation.benchmarks.bulk
+
+bench-vectors: study-windows ## a million vectors on the faiss store: recall, time, memory, filters, kills, into evaluation/reports/ann.md
+	$(BIN)/python -m evaluation.benchmarks.vectors --data $(DATA)
 
 bench-bulk-kill: dev ## 20 kills of a bulk run, compared with an uninterrupted one, into evaluation/reports/bulk_resume.md
 	$(BIN)/python -m evaluation.campaigns.bulk_kill

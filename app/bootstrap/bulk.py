@@ -66,6 +66,6 @@ def compose_bulk(
         embedder_of=lambda library: libraries.wired(library).embedder,
         options=settings.ingest(),
         data_dir=settings.data_dir,
-        dense_cap=store.options.max_dense_vectors,
+        index=store.options,
     )
     return register_bulk(jobs, index=index, plan=plan)

@@ -65,10 +65,10 @@ def plan(
         job = client.bulk("plan", library, source=absolute(source), name=name)
         found = cast("Json", run_job(client, job, "reading a sample", as_json=as_json)["result"])
     if not as_json:
-        show_plan(found)
+        show_plan(found, library)
 
 
-def show_plan(found: Json) -> None:
+def show_plan(found: Json, library: str) -> None:
     """Print a plan for people."""
     share = found["sampled_share"]
     vectors_s = cast("float | None", found["vectors_s"])
@@ -93,8 +93,14 @@ def show_plan(found: Json) -> None:
         ("free disk", size(cast("float", found["free_disk_bytes"]))),
         ("memory for all vectors", size(cast("float", found["memory_bytes"]))),
         ("vectors in dense search", f"at most {found['dense_cap']:,} (MAX_DENSE_VECTORS)"),
+        ("vector store", str(found["vector_store"])),
     ]
     table(("", ""), rows)
+    if found["advised_vector_store"] != found["vector_store"] == "chroma":
+        say(
+            f"not every vector fits into memory: {library.upper()}_VECTOR_STORE=faiss searches"
+            " all of them in a fifteenth of it (docs/operations.md)"
+        )
     if not found["fits"]:
         err.print("[yellow]text and vectors do not fit on this disk with a tenth to spare[/]")
 

@@ -43,6 +43,7 @@ EXTRAS = (
         ("pyarrow", "libzim", "datasets"),
         "Parquet files, ZIM archives and data sets of the hub",
     ),
+    ("large", ("faiss",), "VECTOR_STORE=faiss, for millions of vectors"),
     ("otel", (TRACES,), "traces by OpenTelemetry"),
 )
 NETWORK_FILE_SYSTEMS = frozenset(

@@ -2,8 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from app.core.types import EmbeddedStore, Library, StoreKind
+
+STORE_BYTES: dict[StoreKind, int] = {"chroma": 2048, "faiss": 120, "qdrant": 0}
+"""Bytes of memory that a vector of 384 numbers counts for: row and graph links, or code and id with room to grow; an engine has its own."""
+
+
+def stored_bytes(kind: StoreKind, dimension: int) -> int:
+    """Return the bytes that a vector takes in a store, on disk and in memory.
+
+    A graph keeps float32 rows and, with M = 16, some 300 bytes of links and labels (Malkov 2016,
+    4.2.3). Lists keep a bit a number, two factors, an id and its mark (evaluation/reports/ann.md).
+    """
+    if kind == "qdrant":
+        return 0
+    return 4 * dimension + 300 if kind == "chroma" else dimension // 8 + 24
+
+
+MOST_VECTORS = 1 << 40
+"""Vectors in an engine at most: as many as there are chunk ids."""
+
+LEAST_VECTORS = 100_000
+"""Vectors that are searched on a machine of any memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +44,12 @@ class IndexOptions:
     """Largest original that an import takes in."""
     collection_papers: str = "papers"
     collection_public: str = "public"
+    papers_store: EmbeddedStore = "chroma"
+    public_store: EmbeddedStore = "chroma"
     max_dense_vectors: int = 1_000_000
-    """Beyond it chunks are found lexically only; set from RAM by the settings."""
+    """Beyond it chunks are found lexically only; both libraries share it."""
+    dense_memory_bytes: int = 0
+    """Memory for vectors that are searched, which sets the limit by each store's bytes; 0: `max_dense_vectors` does."""
     vector_cache_vectors: int = 100_000
     """Libraries up to this many vectors are searched in memory, exactly; 0 leaves every search to the store."""
     ef_search: int = 400
@@ -36,6 +63,55 @@ class IndexOptions:
     """Weight of BM25 over the section's name."""
 
     @property
+    def faiss_dir(self) -> Path:
+        """Return the directory of the lists of codes."""
+        return self.data_dir / "faiss"
+
+    @property
+    def store_dirs(self) -> dict[EmbeddedStore, Path]:
+        """Return where each kind of store keeps its files."""
+        return {"chroma": self.chroma_dir, "faiss": self.faiss_dir}
+
+    @property
     def stored(self) -> bool:
-        """Return whether there may be a store of vectors: Chroma's files, or an engine."""
-        return bool(self.search_url) or self.chroma_dir.exists()
+        """Return whether a store that is used has files, or is an engine's."""
+        kinds = {self.papers_store, self.public_store}
+        return bool(self.search_url) or any(self.store_dirs[kind].exists() for kind in kinds)
+
+    def store_of(self, library: Library) -> StoreKind:
+        """Return the kind of a library's store: the engine's where there is one."""
+        if self.search_url:
+            return "qdrant"
+        return self.papers_store if library is Library.PAPERS else self.public_store
+
+    def prefix_of(self, library: Library) -> str:
+        """Return how the names of a library's collections begin."""
+        papers = library is Library.PAPERS
+        return f"{self.collection_papers if papers else self.collection_public}__"
+
+    def advised_store(self, library: Library, vectors: int) -> StoreKind:
+        """Return the kind that suits so many vectors: Chroma, or faiss beyond its limit.
+
+        An engine suits any number.
+        """
+        if self.search_url:
+            return "qdrant"
+        graph = replace(self, search_url="", papers_store="chroma", public_store="chroma")
+        return "chroma" if vectors <= graph.most_vectors(library) else "faiss"
+
+    def most_vectors(self, library: Library, papers: int = 0) -> int:
+        """Return how many vectors of a library are searched at most.
+
+        Args:
+            library: Whose.
+            papers: Vectors of `papers`, whose room `public` does not have.
+        """
+        mine = STORE_BYTES[self.store_of(library)]
+        most = self.max_dense_vectors
+        taken = papers
+        if self.dense_memory_bytes and not mine:
+            return MOST_VECTORS
+        if self.dense_memory_bytes:
+            most = max(LEAST_VECTORS, self.dense_memory_bytes // mine)
+            taken = papers * STORE_BYTES[self.store_of(Library.PAPERS)] // mine
+        return max(0, most - (taken if library is Library.PUBLIC else 0))

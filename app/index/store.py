@@ -33,8 +33,8 @@ from app.index.catalog.texts import TextCache
 from app.index.catalog.unlinks import Unlinks
 from app.index.catalog.vector_check import VectorCheck
 from app.index.dense.library import DenseLibrary
-from app.index.dense.opening import delete_embedded, open_vector_store
 from app.index.dense.replica import Replica
+from app.index.dense.stores import delete_unused, open_stores
 from app.index.dense.supervisor import StoreSupervisor
 from app.index.dense.vector_index import DenseVectorIndex
 from app.index.engine.opening import open_engine
@@ -92,9 +92,9 @@ class IndexStore:
         Args:
             options: Where data lives and how projections are tuned.
             crash_at: End the process at this write step, for crash tests.
-            vector_store: Bring Chroma up while serving (a server), before returning (`foreground`),
-                or not at all (`off`, for commands that only read; what they write reaches Chroma
-                later).
+            vector_store: Bring the vector stores up while serving (a server), before returning (`foreground`),
+                or not at all (`off`, for commands that only read; what they write reaches the
+                stores later).
             steps: Told of every write; by default one made here.
             heal: Finish what the last process left undone and mend what start-up finds; False for a
                 check that is to see it.
@@ -104,11 +104,13 @@ class IndexStore:
                 cure.
             StorageError: The catalog was written by a newer release.
             DiskFull: No space.
-            InvalidInput: The search engine does not answer.
+            InvalidInput: The extra of a vector store is not installed, or the search engine does
+                not answer.
         """
         self.options = options
         self.steps = steps or Steps(crash_at)
         self._engine = open_engine(options)
+        self.vector_stores = open_stores(options, self._engine, self.steps)
         if heal:
             refuse_foreign_catalog(options.data_dir)
             delete_retired(options.data_dir, self.steps)
@@ -128,10 +130,6 @@ class IndexStore:
                 unusable.delete(unusable.find())
         self._lexical = LexicalRepair(options, self._log, self.steps, self._engine, heal=heal)
         indexes = self._lexical.indexes
-        self.vector_store = open_vector_store(options, self._engine, self.steps)
-        if heal and self._engine is not None and delete_embedded(options, self.steps):
-            for library in Library:
-                self._log.set_mark(library, "chroma", 0)
         wanted = threading.Event()
         self.dense = {
             library: self._open_dense(library, wanted, _FOLLOWS[vector_store])
@@ -157,7 +155,12 @@ class IndexStore:
         self.vectors = DenseVectorIndex(self.dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
         self._open_state()
-        self.supervisor = StoreSupervisor(self.vector_store, self._log, self.dense, wanted)
+        self.supervisor = StoreSupervisor(
+            self._log,
+            self.dense,
+            wanted,
+            lambda: delete_unused(options, self.vector_stores, self.steps),
+        )
         self.fsck = Fsck(
             CatalogCheck(self.database, self.originals, self.unlinks, unusable, self._log),
             self.loader,
@@ -219,7 +222,9 @@ class IndexStore:
     def _open_dense(
         self, library: Library, wanted: threading.Event, follows: bool | None
     ) -> DenseLibrary:
-        replica = Replica(library, self.options, self._log, self.loader, self.vector_store)
+        replica = Replica(
+            library, self.options, self._log, self.loader, self.vector_stores[library]
+        )
         return DenseLibrary(
             library, self.options, self._log, self.loader, replica, wanted, follows=follows
         )
@@ -276,7 +281,8 @@ class IndexStore:
                 with suppress(IndexDamaged):  # the next start finds it and says what to do
                     note_change(self.options.data_dir, self._log.last(), self.steps)
         finally:
-            self.vector_store.close()
+            for vectors in set(self.vector_stores.values()):
+                vectors.close()
             self._lexical.close()
             self.database.close()
 

@@ -15,6 +15,7 @@ from typing import Protocol
 from app.core.errors import DocuMindError
 from app.core.ports import Embedder, IndexWriter
 from app.core.types import Article, DocumentDraft, Library
+from app.index.options import IndexOptions, stored_bytes
 from app.ingest.bulk import BATCH_ARTICLES, Positioned
 from app.ingest.bulk_work import BulkTask, Prepared, prepare
 from app.ingest.options import IngestOptions
@@ -29,9 +30,6 @@ SAMPLE_ARTICLES = 5_000
 _EMBEDDED_SAMPLE = 64
 _VECTOR_ROW_BYTES = 24
 """Key and row header of a vector in the catalog, besides two bytes per dimension."""
-_GRAPH_BYTES = 300
-"""Links and labels of a vector in an HNSW graph with M = 16 (Malkov 2016, 4.2.3), besides four bytes per dimension."""
-_CACHED_VECTORS = 100_000
 
 
 class Scratch(Protocol):
@@ -72,6 +70,10 @@ class BulkPlan:
     """Of the dense projections with every vector; text is on disk."""
     dense_cap: int
     """Vectors that are kept in memory for dense search (MAX_DENSE_VECTORS); chunks beyond are found by words and ranked again."""
+    vector_store: str
+    """The library's store of vectors, which disk and memory are computed for."""
+    advised_vector_store: str
+    """The store that can search every vector: `faiss` where those of a graph do not fit."""
     fits: bool
     """Whether text and vectors leave a tenth of the free disk."""
 
@@ -98,7 +100,7 @@ class BulkPlanJob:
         embedder_of: Callable[[Library], Embedder | None],
         options: IngestOptions,
         data_dir: Path,
-        dense_cap: int,
+        index: IndexOptions,
     ) -> None:
         """Take the parts the job needs.
 
@@ -107,13 +109,13 @@ class BulkPlanJob:
             embedder_of: Who would embed; None while it cannot be had.
             options: How articles are chunked.
             data_dir: Whose disk has to hold all.
-            dense_cap: MAX_DENSE_VECTORS.
+            index: Which store each library has, and how many vectors it holds at most.
         """
         self._scratch = scratch
         self._embedder_of = embedder_of
         self._options = options
         self._data_dir = data_dir
-        self._dense_cap = dense_cap
+        self._index = index
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Read, parse, write and embed a sample, and scale it up.
@@ -135,11 +137,11 @@ class BulkPlanJob:
         scale = 1 / sample.share if sample.share else 1.0
         chunks = round(scale * sum(len(draft.chunks) for draft in drafts))
         workers = workers_for(open_articles(source), os.cpu_count() or 1)
-        in_memory = min(chunks, self._dense_cap)
-        cached = in_memory if in_memory <= _CACHED_VECTORS else 0
-        vectors_disk = chunks * (2 * dimension + _VECTOR_ROW_BYTES) + in_memory * (
-            4 * dimension + _GRAPH_BYTES
-        )
+        index, kind = self._index, self._index.store_of(library)
+        cap = index.most_vectors(library)
+        in_store = min(chunks, cap) * stored_bytes(kind, dimension)
+        cached = min(chunks, cap) if min(chunks, cap) <= index.vector_cache_vectors else 0
+        vectors_disk = chunks * (2 * dimension + _VECTOR_ROW_BYTES) + in_store
         text_disk = round(scale * disk)
         free = shutil.disk_usage(self._data_dir).free
         plan = BulkPlan(
@@ -162,9 +164,10 @@ class BulkPlanJob:
             text_disk_bytes=text_disk,
             vectors_disk_bytes=vectors_disk,
             free_disk_bytes=free,
-            memory_bytes=in_memory * (4 * dimension + _GRAPH_BYTES)
-            + cached * 5 * dimension,  # float32 and int8
-            dense_cap=self._dense_cap,
+            memory_bytes=in_store + cached * 5 * dimension,  # float32 and int8
+            dense_cap=cap,
+            vector_store=kind,
+            advised_vector_store=index.advised_store(library, chunks),
             fits=text_disk + vectors_disk < 0.9 * free,
         )
         return asdict(plan)

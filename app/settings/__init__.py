@@ -54,10 +54,12 @@ class Settings(Variables):
             max_file_bytes=self.max_file_size_mb * 1024 * 1024,
             collection_papers=self.chroma_collection_name,
             collection_public=self.chroma_collection_public,
-            # The engine holds what this process need not: no rows in memory, and no bound by it.
+            # The engine answers: no rows in memory that other servers would have to follow.
             vector_cache_vectors=0 if self.search_url else self.vector_cache_vectors,
-            max_dense_vectors=self.max_dense_vectors
-            or (MOST_VECTORS if self.search_url else dense_vectors_for(_memory_bytes())),
+            papers_store=self.papers_vector_store or self.vector_store,
+            public_store=self.public_vector_store or self.vector_store,
+            max_dense_vectors=self.max_dense_vectors,
+            dense_memory_bytes=0 if self.max_dense_vectors else max(1, _memory_bytes() // 4),
         )
 
     def retrieval(self) -> RetrievalOptions:
@@ -130,19 +132,6 @@ class Settings(Variables):
     def jobs(self) -> JobOptions:
         """Return the options of the job runner."""
         return JobOptions()
-
-
-MOST_VECTORS = 1 << 40
-"""As many as there are chunk ids."""
-
-
-def dense_vectors_for(memory_bytes: int) -> int:
-    """Return how many vectors a machine of this memory should keep for dense search.
-
-    A quarter of the memory at 2 kB per vector: 384 float32 and its graph links
-    (docs/facts/chroma.md: 133 MB for 30,000 on disk includes metadata; 1.5 kB is the vector alone).
-    """
-    return max(100_000, memory_bytes // 4 // 2048)
 
 
 def _memory_bytes() -> int:

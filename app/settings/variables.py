@@ -14,7 +14,15 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.core.data_folder import default_data_dir
-from app.core.types import EvidenceKind, Fusion, LibraryName, PromptKind, Reasoning, Rerank
+from app.core.types import (
+    EmbeddedStore,
+    EvidenceKind,
+    Fusion,
+    LibraryName,
+    PromptKind,
+    Reasoning,
+    Rerank,
+)
 from app.providers.options import EmbeddingProviderName, ProviderName
 
 HOSTED = ("openai", "groq", "google", "mistral", "anthropic")
@@ -43,7 +51,7 @@ class Variables(BaseSettings):
     )
     search_url: str = Field(
         "",
-        description="http://HOST:6333 of a Qdrant that holds vectors and words (extra `shared`); several nodes with commas; empty: DATA_DIR",
+        description="http://HOST:6333 of a Qdrant for vectors and words (extra `shared`), nodes with commas; empty: DATA_DIR",
     )
     search_api_key: str = Field("", repr=False, description="key that the search engine asks for")
     search_replicas: int = Field(
@@ -154,12 +162,24 @@ class Variables(BaseSettings):
         description="milliseconds a question may spend embedding candidates without a vector",
     )
     max_dense_vectors: int = Field(
-        0, ge=0, description="vectors kept for dense search; 0: from RAM"
+        0,
+        ge=0,
+        description="vectors that dense search finds; 0: a quarter of RAM, at 2,048 bytes each in chroma and 120 in faiss",
     )
     vector_cache_vectors: int = Field(
         100_000,
         ge=0,
-        description="vectors up to which a library is searched in memory, 2 KB each; 0: Chroma answers all",
+        description="vectors up to which a library is searched in memory, 2 KB each; 0: the store answers all",
+    )
+    vector_store: EmbeddedStore = Field(
+        "chroma",
+        description="store of vectors: chroma (2 KB a vector in memory) or faiss (70 bytes; the extra large)",
+    )
+    public_vector_store: EmbeddedStore | None = Field(
+        None, description="store of public's vectors; empty: VECTOR_STORE"
+    )
+    papers_vector_store: EmbeddedStore | None = Field(
+        None, description="store of papers' vectors; empty: VECTOR_STORE"
     )
     chroma_collection_name: str = Field(
         "papers", min_length=3, description="Chroma collection of papers"

@@ -143,7 +143,7 @@ def answers(
         graph: list[object] = [
             (chunk.doc_id, chunk.ordinal)
             for chunk in store.catalog.chunks_by_id(
-                LIBRARY, store.vector_store.search(collection, query, DEPTH)
+                LIBRARY, store.vector_stores[LIBRARY].search(collection, query, DEPTH)
             )
         ]
         rows.append((_named(store, exact), _scored(store, lexical), graph))

@@ -181,14 +181,13 @@ _MEAN = ("mean ratio to the better leg", "its 95 % interval, low", "its 95 % int
 
 
 def _ann(report: Read) -> Iterator[Row]:
-    figures, timings = report["figures"], report["timings"]
-    value, vectors = float(figures["recall@20"]), int(figures["vectors"])
-    speeds = f"{timings['approximate p50 ms']:.2f} ms, exact {timings['exact p50 ms']:.2f} ms"
+    largest = report["steps"][-1]
+    value, vectors = float(largest["dense recall@10"]), int(largest["vectors"])
     yield Row(
-        f"approximate search at {vectors:,} sentences, recall@20",
-        f"{value:.4f} ({speeds})",
-        "at least 0.99",
-        value >= 0.99,
+        f"approximate search at {vectors:,} vectors, recall@10",
+        f"{value:.4f} (p95 {largest['dense p95_ms']:.1f} ms)",
+        "at least 0.97",
+        value >= 0.97,
         "ann",
     )
 

@@ -1,4 +1,4 @@
-"""What every VectorIndex does, run on the fake, on the cache, on Chroma, and on the catalog while Chroma is away."""
+"""What every VectorIndex does, run on the fake, on the cache, on each store, and on the catalog while there is none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.core.ports import VectorIndex
-from app.core.types import Filters, FloatArray, Library, Passage
+from app.core.types import EmbeddedStore, Filters, FloatArray, Library, Passage
 from app.core.vectors import cosine_distances
 from app.index.options import IndexOptions
 from app.index.store import IndexStore, VectorStoreUse
@@ -58,14 +58,21 @@ def build(
     return store, dict(zip(ids, unit_rows(N), strict=True)), store.catalog.passages(PAPERS, ids)
 
 
-@pytest.fixture(scope="module", params=["fake", "cache", "chroma", "catalog"])
+@pytest.fixture(scope="module", params=["fake", "cache", "chroma", "faiss", "catalog"])
 def subject(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Subject]:
     path = tmp_path_factory.mktemp("data")
-    cached = 0 if request.param in ("chroma", "catalog") else 1000
-    options = IndexOptions(path, path / "chroma", tantivy_threads=1, vector_cache_vectors=cached)
-    store, rows, passages = build(options, "foreground" if request.param == "chroma" else "off")
+    stores: dict[str, EmbeddedStore] = {"chroma": "chroma", "faiss": "faiss"}
+    kind = stores.get(request.param)
+    options = IndexOptions(
+        path,
+        path / "chroma",
+        papers_store=kind or "chroma",
+        tantivy_threads=1,
+        vector_cache_vectors=0 if kind or request.param == "catalog" else 1000,
+    )
+    store, rows, passages = build(options, "foreground" if kind else "off")
     index: VectorIndex = store.vectors
     if request.param == "fake":
         fake = ExactVectors(MemoryCatalog(list(passages.values())))

@@ -91,7 +91,7 @@ def test_a_child_that_is_told_to_end_stays_and_ends_with_the_server(uncached: In
         (child,) = children()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             child.send_signal(number)
-        assert store.vector_store.count(COLLECTION) == 10
+        assert store.vector_stores[PAPERS].count(COLLECTION) == 10
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 

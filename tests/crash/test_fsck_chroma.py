@@ -48,7 +48,7 @@ def test_differences_of_chroma_are_found_and_mended(
 ) -> None:
     options = options_at(Path(shutil.copytree(sound_with_chroma, tmp_path / "data")))
     with IndexStore(options, vector_store="foreground") as store:
-        spoil(store.vector_store)
+        spoil(store.vector_stores[PAPERS])
     with IndexStore(options, vector_store="off", heal=False) as store:
         assert code in [fault.code for fault in store.fsck.run().faults]
         assert store.fsck.run(repair=True).sound
@@ -60,6 +60,6 @@ def test_a_running_store_is_checked_too(sound_with_chroma: Path, tmp_path: Path)
     with IndexStore(options) as store:
         assert store.supervisor.wait(100)
         assert store.fsck.run().faults == ()
-        lose_one(store.vector_store)
+        lose_one(store.vector_stores[PAPERS])
         assert [fault.code for fault in store.fsck.run(repair=True).faults] == ["chroma_missing"]
         assert differences(store, PAPERS) == []

@@ -187,7 +187,7 @@ def test_the_cap_is_shared_by_both_libraries(options: IndexOptions, cached: int)
             assert store.vectors.count(library) == wanted
             replica, build = store.dense[library].replica, store.loader.live_build(library)
             assert build is not None
-            assert store.vector_store.count(replica.collection(build)) == wanted
+            assert store.vector_stores[library].count(replica.collection(build)) == wanted
         assert store.fsck.run().faults == ()
     with IndexStore(capped, vector_store="foreground"):
         assert list(options.data_dir.glob("chroma.broken.*")) == []

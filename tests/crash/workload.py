@@ -260,7 +260,7 @@ def _check_library(store: IndexStore, journal: Journal, library: Library) -> lis
         )
     if (
         counts.embedded
-        and (held := store.vector_store.count(collection(library))) != counts.embedded
+        and (held := store.vector_stores[library].count(collection(library))) != counts.embedded
     ):
         broken.append(f"chroma holds {held} vectors, the catalog {counts.embedded}")
     return broken
@@ -289,7 +289,7 @@ def _check_document(
                 broken.append(f"{key}: chunk {chunk.chunk_id} lost its vector")
             for name, found in (
                 ("dense search", [hit.chunk_id for hit in store.vectors.search(library, query, 1)]),
-                ("chroma", store.vector_store.search(collection(library), query, 1)),
+                ("chroma", store.vector_stores[library].search(collection(library), query, 1)),
             ):
                 if found != [chunk.chunk_id]:
                     broken.append(

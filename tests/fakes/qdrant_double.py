@@ -23,6 +23,8 @@ import qdrant_edge as edge
 
 VERSION = "1.20.0"
 Body = dict[str, Any]
+Engines = Any
+"""A value of the engine, whose types are in an extra that is not always here."""
 
 
 class _Refused(Exception):
@@ -33,7 +35,7 @@ class _Refused(Exception):
         self.status = status
 
 
-def _condition(body: Body) -> Any:
+def _condition(body: Body) -> Engines:
     """Return a condition of a filter."""
     if "has_id" in body:
         return edge.HasIdCondition(set(body["has_id"]))
@@ -49,11 +51,11 @@ def _condition(body: Body) -> Any:
         }
         ((kind, value),) = match.items()
         matched = kinds[kind](value)
-    between = edge.RangeFloat(**{k: v for k, v in bounds.items()}) if bounds else None
+    between = edge.RangeFloat(**bounds) if bounds else None
     return edge.FieldCondition(body["key"], match=matched, range=between)
 
 
-def _filter(body: Body | None) -> Any:
+def _filter(body: Body | None) -> Engines:
     if not body:
         return None
     parts = {
@@ -64,7 +66,7 @@ def _filter(body: Body | None) -> Any:
     return edge.Filter(**parts)
 
 
-def _vector(given: Any) -> Any:
+def _vector(given: object) -> Engines:
     if isinstance(given, dict):
         return edge.SparseVector(given["indices"], given["values"])
     return given
@@ -81,7 +83,7 @@ class _Collections:
             path.name: edge.EdgeShard.load(str(path)) for path in folder.iterdir() if path.is_dir()
         }
 
-    def shard(self, name: str) -> Any:
+    def shard(self, name: str) -> Engines:
         if name not in self.shards:
             raise _Refused(404, f"Not found: Collection `{name}` doesn't exist!")
         return self.shards[name]
@@ -134,7 +136,7 @@ class _Collections:
         self._update(name, operation)
         return {"operation_id": 0, "status": "completed"}
 
-    def _update(self, name: str, operation: Any) -> None:
+    def _update(self, name: str, operation: Engines) -> None:
         try:
             self.shard(name).update(operation)
         except Exception as exc:  # the engine's own classes are not exported

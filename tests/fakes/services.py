@@ -384,6 +384,6 @@ def _register_bulk(
             embedder_of=lambda _: embedder,
             options=ingest,
             data_dir=settings.data_dir,
-            dense_cap=store.options.max_dense_vectors,
+            index=store.options,
         ),
     )

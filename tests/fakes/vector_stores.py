@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -15,6 +15,9 @@ class MemoryVectorStore:
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[int, FloatArray]] = {}
+
+    def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
+        pass
 
     def upsert(
         self,

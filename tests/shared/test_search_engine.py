@@ -127,8 +127,8 @@ def test_words_and_vectors_move_between_the_engine_and_the_files(
                 written
             )
             assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == written[2]
-            (name,) = store.vector_store.collections()
-            assert store.vector_store.ids(name) == set(written)
+            (name,) = store.vector_stores[PAPERS].collections()
+            assert store.vector_stores[PAPERS].ids(name) == set(written)
 
 
 def test_an_engine_that_lost_its_data_is_filled_again(
@@ -141,7 +141,7 @@ def test_an_engine_that_lost_its_data_is_filled_again(
     with IndexStore(options, vector_store="foreground") as store:
         row = unit_rows(20, seed=1)[4]
         assert store.vectors.search(PAPERS, row, 1)[0].score == pytest.approx(0, abs=1e-4)
-        assert store.vector_store.collections() != []
+        assert store.vector_stores[PAPERS].collections() != []
 
 
 def test_a_purge_leaves_no_deleted_vector_in_the_engine(
@@ -156,8 +156,8 @@ def test_a_purge_leaves_no_deleted_vector_in_the_engine(
         store.writer.delete(PAPERS, draft.doc_id)
         report = store.purger.run()
         assert report.rebuilt == ("papers",)
-        (name,) = store.vector_store.collections()
-        held = store.vector_store.ids(name)
+        (name,) = store.vector_stores[PAPERS].collections()
+        held = store.vector_stores[PAPERS].ids(name)
         assert len(held) == 6
         assert not held & set(gone)
 
@@ -229,9 +229,11 @@ def test_a_row_of_another_dimension_is_damage_and_not_absence(tmp_path: Path) ->
 
 
 def test_a_wrong_key_is_told_at_the_start(tmp_path: Path) -> None:
-    with QdrantDouble(tmp_path / "engine", api_key="word") as double:
-        with pytest.raises(InvalidInput, match="SEARCH_URL.*401"):
-            SearchEngine(double.url).check()
+    with (
+        QdrantDouble(tmp_path / "engine", api_key="word") as double,
+        pytest.raises(InvalidInput, match=r"SEARCH_URL.*401"),
+    ):
+        SearchEngine(double.url).check()
 
 
 @pytest.mark.parametrize("url", ["qdrant", "ftp://host:6333", "http://", ","])

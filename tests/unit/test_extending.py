@@ -26,6 +26,7 @@ from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.formats import accepted, type_of
 from app.retrieval.request import Retrieval
+from app.core.types import Library
 from app.index.dense.memory import MemoryStore
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
@@ -34,7 +35,7 @@ from app.settings import Settings
 with tempfile.TemporaryDirectory() as folder:
     data = Path(folder)
     with IndexStore(IndexOptions(data, data / "chroma")) as store:
-        assert isinstance(store.vector_store, MemoryStore)
+        assert isinstance(store.vector_stores[Library.PAPERS], MemoryStore)
 
 content = (
     b"1\\r\\n00:00:01,000 --> 00:00:02,000\\r\\nCopper melts.\\r\\n\\r\\n"

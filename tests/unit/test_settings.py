@@ -1,7 +1,8 @@
 import pytest
 from pydantic import ValidationError
 
-from app.settings import Settings, dense_vectors_for
+from app.core.types import Library
+from app.settings import Settings
 from app.settings.checks import unknown_names
 from scripts.write_env_example import ROOT, configuration_page, env_example
 
@@ -50,9 +51,34 @@ def test_keys_never_show_in_a_repr() -> None:
     assert "s3cret" not in repr(settings(api_key="s3cret", openai_api_key="s3cret"))
 
 
-@pytest.mark.parametrize(("gib", "vectors"), [(0, 100_000), (8, 1_048_576), (24, 3_145_728)])
-def test_dense_vectors_follow_memory(gib: int, vectors: int) -> None:
-    assert dense_vectors_for(gib * 1024**3) == vectors
+@pytest.mark.parametrize(
+    ("gib", "store", "vectors"),
+    [
+        (0, "chroma", 100_000),
+        (8, "chroma", 1_048_576),
+        (24, "chroma", 3_145_728),
+        (8, "faiss", 17_895_697),
+    ],
+)
+def test_dense_vectors_follow_memory_and_store(
+    monkeypatch: pytest.MonkeyPatch, gib: int, store: str, vectors: int
+) -> None:
+    monkeypatch.setattr("app.settings._memory_bytes", lambda: gib * 1024**3)
+    assert settings(vector_store=store).index().most_vectors(Library.PUBLIC) == vectors
+
+
+def test_a_number_of_dense_vectors_holds_whatever_the_memory() -> None:
+    options = settings(max_dense_vectors=500, papers_vector_store="faiss").index()
+    assert options.most_vectors(Library.PAPERS) == 500
+    assert options.most_vectors(Library.PUBLIC, papers=100) == 400
+
+
+def test_what_papers_takes_is_counted_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.settings._memory_bytes", lambda: 4 * 1024**3)
+    options = settings(public_vector_store="faiss").index()
+    all_of_it = options.most_vectors(Library.PUBLIC)
+    assert options.most_vectors(Library.PUBLIC, papers=1200) == all_of_it - 1200 * 2048 // 120
+    assert options.store_of(Library.PAPERS) == "chroma"
 
 
 @pytest.mark.parametrize("stage", ["development", "staging", "production"])

@@ -9,14 +9,15 @@ from typing import Literal, cast, get_args
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select
 
-from app.core.types import Library
+from app.core.types import Library, StoreKind
 from app.index.catalog.database import Database
 from app.index.catalog.rows import unpack_ids
 from app.index.catalog.schema import changes, watermarks
 from app.index.catalog.sqlite import last_id
 from app.index.catalog.statements import put
 
-Projection = Literal["lexical", "chroma"]
+Projection = Literal["lexical", StoreKind]
+"""A library has one store of vectors; the mark of another is 0 as soon as that one is complete."""
 STAGED = "staged"
 """The holder of changes for a build that is being made."""
 
@@ -84,6 +85,10 @@ class ChangeLog:
         with self._lock:
             if self._marks.get(key, 0) != seq:
                 self._marks[key] = seq
+            if projection != "lexical" and seq:
+                for other in get_args(StoreKind):
+                    if other != projection and (library.value, other) in self._marks:
+                        self._marks[library.value, other] = 0
 
     def marks(self) -> dict[str, int]:
         """Return every watermark by `library/projection`."""
@@ -91,7 +96,11 @@ class ChangeLog:
             return {
                 f"{library}/{projection}": seq
                 for (library, projection), seq in sorted(self._marks.items())
+                if seq or projection == "lexical" or not self._dense_mark(library)
             }
+
+    def _dense_mark(self, library: str) -> int:
+        return int(max(self._marks.get((library, store), 0) for store in get_args(StoreKind)))
 
     def save_into(self, sql: Connection) -> None:
         """Write watermarks that moved, as part of the caller's transaction.
@@ -114,7 +123,9 @@ class ChangeLog:
             self.save_into(sql)
             for library in Library:
                 lexical = self.mark(library, "lexical")
-                dense = min(self.mark(library, "chroma"), self._kept_after(library))
+                with self._lock:
+                    applied = self._dense_mark(library.value)
+                dense = min(applied, self._kept_after(library))
                 sql.execute(_APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
 
     def hold(self, library: Library, holder: str, seq: int | None) -> None:

@@ -186,11 +186,12 @@ class CatalogLoader:
     def filtered_vectors(self, build: Build, filters: Filters, limit: int) -> VectorRows:
         """Return up to `limit` vectors of a build whose chunk meets the filters."""
         condition, values = filter_condition(filters)
-        low, high = build.number << BUILD_SHIFT, (build.number + 1) << BUILD_SHIFT
-        return self._usable(
-            build,
-            self._rows(f"v.key > ? AND v.key < ? AND {condition}", (low, high, *values), limit),
-        )
+        bound = (build.number << BUILD_SHIFT, build.library.value, *values, limit)
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                f"{sqlite.FILTERED_VECTORS} {condition} LIMIT ?", bound
+            ).fetchall()
+        return self._usable(build, rows)
 
     def matching(self, filters: Filters, chunk_ids: Sequence[int]) -> set[int]:
         """Return which of these chunks meet the filters."""

@@ -56,6 +56,13 @@ VECTORS = (
     f" FROM {_LIVE_VECTORS} WHERE "
 )
 """A condition and `ORDER BY v.key LIMIT ?` follow."""
+FILTERED_VECTORS = (
+    "SELECT c.chunk_id, v.vector, c.doc, c.section, d.doc_id, d.type, d.year, d.author_keys"
+    " FROM documents d CROSS JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision"
+    " CROSS JOIN vectors v ON v.key = ? | c.chunk_id"
+    " WHERE d.library = ? AND d.state = 'live' AND "
+)
+"""Documents first, for conditions that few meet; a condition and `LIMIT ?` follow."""
 VECTOR_IDS = f"SELECT c.chunk_id FROM {_LIVE_VECTORS} WHERE v.key > ? AND v.key < ?"  # noqa: S608
 COUNT_VECTORS = f"SELECT count(*) FROM {_LIVE_VECTORS} WHERE v.key > ? AND v.key < ?"  # noqa: S608
 CHUNKS_WITHOUT_VECTOR = (

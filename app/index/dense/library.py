@@ -154,7 +154,7 @@ class DenseLibrary:
         with self._lock:
             build = self._loader.live_build(self._library)
             if build is None:
-                self._log.set_mark(self._library, "chroma", self._log.last())
+                self._log.set_mark(self._library, self.replica.kind, self._log.last())
                 return
             serving = self._serving
             if serving is None or serving.build.number != build.number:
@@ -256,11 +256,13 @@ class DenseLibrary:
         with self._lock, self.replica.lock:
             staged.follow(self._library, self._log)
             before = self.replica.applied
-            self._log.set_mark(self._library, "chroma", self._log.last() if staged.whole else 0)
+            self._log.set_mark(
+                self._library, self.replica.kind, self._log.last() if staged.whole else 0
+            )
             try:
                 commit()
             except BaseException:
-                self._log.set_mark(self._library, "chroma", before)
+                self._log.set_mark(self._library, self.replica.kind, before)
                 raise
             self.replica.whole = staged.whole
             if self._serving is not None:

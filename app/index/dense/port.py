@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from app.core.types import FloatArray
@@ -24,6 +24,16 @@ class VectorStore(Protocol):
       else, and then its owner checks it, and fills it anew after `set_aside` where the check fails.
       The next call after an error may work again.
     """
+
+    def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
+        """Get ready for a collection that is filled next; a store that needs not returns.
+
+        Args:
+            collection: Which one; it is empty.
+            expected: How many vectors it will hold.
+            sample: Returns up to n of them, float32 `[n, dim]`, spread over all.
+        """
+        ...
 
     def upsert(
         self,
@@ -47,7 +57,7 @@ class VectorStore(Protocol):
         ...
 
     def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
-        """Return up to n neighbours' ids by cosine distance, nearest first if known.
+        """Return up to n neighbours' ids by cosine distance, nearest first as far as known.
 
         Args:
             collection: Which one; an unknown one holds nothing.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from qdrant_client import models
 
@@ -34,6 +34,9 @@ class QdrantStore:
         self._engine = engine
         self._steps = steps
         self._ef_search = ef_search
+
+    def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
+        """Do nothing: a graph learns from no sample."""
 
     def upsert(
         self,

@@ -22,7 +22,10 @@ from app.index.dense.replica import Replica
 log = logging.getLogger(__name__)
 
 SCANNED = 4_000
-"""Vectors that are compared one by one (30 ms): those that a filter allows, or all while there is no store."""
+"""Vectors that are compared one by one (30 ms): those that a rare filter allows, or all while there is no store."""
+
+CANDIDATES = 200
+"""Candidates that are asked for at least: short codes order them roughly, and the catalog's vectors exactly (1.5 ms)."""
 
 OVERFETCH = 4
 """How many times the candidates are that a filtered question asks for in its next try."""
@@ -66,19 +69,17 @@ class DenseReader:
             return []
         if self.cache is not None:
             return self.cache.search(query, k, filters)
-        if filters and (few := self._few(filters)) is not None:
-            return _scored(query, few, k)
-        if self.whole:
+        small = self.loader.embedded(self.build) <= SCANNED
+        if self.whole and not (small and filters):
             try:
-                return (
-                    self._filtered(query, k, filters)
-                    if filters
-                    else _scored(query, self._candidates(query, k + SPARE)[0], k)
-                )
+                if filters:
+                    return self._filtered(query, k, filters)
+                proposed = self._candidates(query, max(CANDIDATES, 2 * (k + SPARE)))[0]
+                return _scored(query, self.loader.vectors(self.build, proposed), k)
             except IndexDamaged as exc:
                 log.warning("%s", exc.message)
                 self.on_failure()
-        if not filters and (few := self._few(Filters())) is not None:
+        if (small or filters) and (few := self._few(filters or Filters())) is not None:
             return _scored(query, few, k)
         raise IndexDamaged(
             f"the vectors of {self.build.library.value!r} are being checked or filled again"
@@ -86,28 +87,35 @@ class DenseReader:
 
     def _few(self, filters: Filters) -> VectorRows | None:
         """Return the vectors that filters allow; None when there are more than SCANNED."""
-        if not filters and self.loader.embedded(self.build) > SCANNED:
-            return None
         found = self.loader.filtered_vectors(self.build, filters, SCANNED + 1)
         return found if len(found.chunk_ids) <= SCANNED else None
 
-    def _candidates(self, query: FloatArray, n: int) -> tuple[VectorRows, int]:
-        """Return vectors of up to n candidates, and how many the store proposed.
+    def _candidates(self, query: FloatArray, n: int) -> tuple[list[int], int]:
+        """Return up to n candidates, and how many of them the store proposed.
 
-        Vectors that the store has not seen yet are among them.
+        Chunks whose vectors the store has not seen yet are among them.
         """
         proposed = self.replica.store.search(self.replica.collection(self.build), query, n)
         unseen = self.replica.pending_ids(self.applied, SCANNED)
-        return self.loader.vectors(self.build, [*proposed, *unseen]), len(proposed)
+        return [*proposed, *unseen], len(proposed)
 
     def _filtered(self, query: FloatArray, k: int, filters: Filters) -> list[Scored]:
-        n = OVERFETCH * k
+        """Ask for more candidates until the filters keep enough.
+
+        What a rare filter allows is scanned in the end.
+        """
+        n, wanted = OVERFETCH * k, max(CANDIDATES, 2 * (k + SPARE))
         while True:
-            stored, proposed = self._candidates(query, n)
-            kept = _only(stored, self.loader.matching(filters, stored.chunk_ids))
-            if len(kept.chunk_ids) >= k + SPARE or n >= MOST_CANDIDATES or proposed < n:
-                return _scored(query, kept, k)
+            candidates, proposed = self._candidates(query, n)
+            kept = self.loader.matching(filters, candidates)
+            if len(kept) >= wanted:
+                break
+            if n >= MOST_CANDIDATES or proposed < n:
+                if (few := self._few(filters)) is not None:
+                    return _scored(query, few, k)
+                break
             n = min(OVERFETCH * n, MOST_CANDIDATES)
+        return _scored(query, self.loader.vectors(self.build, list(kept)), k)
 
 
 def _scored(query: FloatArray, stored: VectorRows, k: int) -> list[Scored]:
@@ -116,8 +124,3 @@ def _scored(query: FloatArray, stored: VectorRows, k: int) -> list[Scored]:
         Scored(stored.chunk_ids[at], float(distance))
         for at, distance in zip(best, distances, strict=True)
     ]
-
-
-def _only(stored: VectorRows, wanted: set[int]) -> VectorRows:
-    kept = [at for at, chunk_id in enumerate(stored.chunk_ids) if chunk_id in wanted]
-    return VectorRows([stored.chunk_ids[at] for at in kept], stored.rows[kept], [], [], [])

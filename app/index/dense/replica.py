@@ -49,10 +49,9 @@ class Replica:
     ) -> None:
         """Serve `library` from `store`; nothing is asked of it yet."""
         self._library = library
-        self._most = options.max_dense_vectors
-        self._prefix = (
-            options.collection_papers if library is Library.PAPERS else options.collection_public
-        )
+        self._options = options
+        self.kind = options.store_of(library)
+        """The name under which the log of changes keeps how far the collection is."""
         self._log = change_log
         self._loader = loader
         self.store = store
@@ -65,23 +64,22 @@ class Replica:
 
     @property
     def limit(self) -> int:
-        """Return the most vectors to hold: MAX_DENSE_VECTORS, less those of `papers`.
-
-        The subtraction is for `public` only.
-        """
-        if self._library is Library.PAPERS:
-            return self._most
-        papers = self._loader.live_build(Library.PAPERS)
-        return max(0, self._most - (self._loader.embedded(papers) if papers else 0))
+        """Return the most vectors to hold; `public` has what `papers` leaves."""
+        papers = (
+            self._loader.live_build(Library.PAPERS) if self._library is Library.PUBLIC else None
+        )
+        return self._options.most_vectors(
+            self._library, self._loader.embedded(papers) if papers else 0
+        )
 
     @property
     def applied(self) -> int:
         """The last change that the collection has; 0 when it was never completed."""
-        return self._log.mark(self._library, "chroma")
+        return self._log.mark(self._library, self.kind)
 
     def collection(self, build: Build) -> str:
         """Return the name of the build's collection."""
-        return f"{self._prefix}__{build.fingerprint8}"
+        return f"{self._options.prefix_of(self._library)}{build.fingerprint8}"
 
     def pending_ids(self, after: int, most: int) -> list[int]:
         """Return the chunks, up to `most`, whose vectors came or went after a change."""
@@ -112,7 +110,7 @@ class Replica:
                 except IndexDamaged:
                     self.whole = False
                     raise
-                self._log.set_mark(self._library, "chroma", changes[-1].seq)
+                self._log.set_mark(self._library, self.kind, changes[-1].seq)
             return bool(changes)
 
     def apply(self, build: Build, changes: Sequence[Change]) -> None:
@@ -154,6 +152,7 @@ class Replica:
         self.rebuilding = BuildState("rebuilding", 0, total)
         try:
             self.store.drop(name)
+            self.store.prepare(name, total, lambda n: self._sample(build, n))
             after = done = 0
             while done < limit and not stop.is_set():
                 stored = self._loader.vectors_after(build, after, BATCH)
@@ -165,6 +164,16 @@ class Replica:
             return None if stop.is_set() else applied
         finally:
             self.rebuilding = None
+
+    def _sample(self, build: Build, n: int) -> FloatArray:
+        """Return about n vectors of a build, spread over all."""
+        ids = self._loader.sample(build, n)
+        return np.concatenate(
+            [
+                self._loader.vectors(build, ids[at : at + BATCH]).rows
+                for at in range(0, len(ids), BATCH)
+            ]
+        )
 
     def bring_up(self, stop: threading.Event) -> None:
         """Complete the live build's collection and let searches use it.
@@ -179,7 +188,7 @@ class Replica:
             if applied is None:
                 return
             with self.lock:
-                self._log.set_mark(self._library, "chroma", applied)
+                self._log.set_mark(self._library, self.kind, applied)
         self.whole = not stop.is_set()
         self.follow(stop)
 
@@ -187,13 +196,13 @@ class Replica:
         """Note that the collection is gone, so that `bring_up` fills it."""
         with self.lock:
             self.whole = False
-            self._log.set_mark(self._library, "chroma", 0)
+            self._log.set_mark(self._library, self.kind, 0)
 
     def delete_others(self, keep: Sequence[Build]) -> None:
         """Remove every collection of the library except those of these builds."""
         kept = {self.collection(build) for build in keep}
         for name in self.store.collections():
-            if name.startswith(f"{self._prefix}__") and name not in kept:
+            if name.startswith(self._options.prefix_of(self._library)) and name not in kept:
                 self.store.drop(name)
 
     # --- check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from app.core.errors import IndexDamaged, SearchAway, StorageError
@@ -12,6 +12,7 @@ from app.core.types import Library
 from app.index.catalog.changes import ChangeLog
 from app.index.dense.library import DenseLibrary
 from app.index.dense.port import VectorStore
+from app.index.dense.replica import Replica
 
 log = logging.getLogger(__name__)
 
@@ -23,18 +24,21 @@ REST_S = 10.0
 
 
 class StoreSupervisor:
-    """One store for all libraries; in a thread of its own, or in the caller's."""
+    """The stores of all libraries; in a thread of their own, or in the caller's."""
 
     def __init__(
         self,
-        store: VectorStore,
         change_log: ChangeLog,
         dense: Mapping[Library, DenseLibrary],
         wanted: threading.Event,
+        delete_unused: Callable[[], None],
     ) -> None:
-        """Supervise `store` for the libraries in `dense`, whose writes set `wanted`."""
-        self._store = store
+        """Supervise the stores of the libraries in `dense`, whose writes set `wanted`.
+
+        `delete_unused` is called when every store is whole.
+        """
         self._log = change_log
+        self._remove_unused = delete_unused
         self._dense = dense
         self._wanted = wanted
         self._stop = threading.Event()
@@ -105,27 +109,38 @@ class StoreSupervisor:
             DiskFull: No space.
         """
         with self._busy:
-            if problem := self._problem():
-                self._move_aside(problem, logging.ERROR)
+            for store in self._stores:
+                if problem := self._problem(store):
+                    self._move_aside(store, problem, logging.ERROR)
             for dense in self._dense.values():
                 dense.replica.bring_up(self._stop)
+            if self.ready:
+                self._remove_unused()
             self._suspect = False
 
-    def _problem(self) -> str:
+    @property
+    def _stores(self) -> set[VectorStore]:
+        return {dense.replica.store for dense in self._dense.values()}
+
+    def _replicas(self, store: VectorStore) -> list[Replica]:
+        replicas = [dense.replica for dense in self._dense.values()]
+        return [replica for replica in replicas if replica.store is store]
+
+    def _problem(self, store: VectorStore) -> str:
         try:
-            for dense in self._dense.values():
-                if problem := dense.replica.problem():
+            for replica in self._replicas(store):
+                if problem := replica.problem():
                     return problem
         except IndexDamaged as exc:
             return exc.message
         return ""
 
-    def _move_aside(self, reason: str, level: int) -> None:
+    def _move_aside(self, store: VectorStore, reason: str, level: int) -> None:
         with ExitStack() as stack:
-            for dense in self._dense.values():
-                stack.enter_context(dense.replica.lock)
-                dense.replica.mark_missing()
-            moved = self._store.set_aside()
+            for replica in self._replicas(store):
+                stack.enter_context(replica.lock)
+                replica.mark_missing()
+            moved = store.set_aside()
         log.log(
             level,
             "the vector store is filled again from the catalog: %s%s",
@@ -157,14 +172,15 @@ class StoreSupervisor:
             self._busy.release()
 
     def refill(self, reason: str) -> None:
-        """Move the store aside and refill it from the catalog, now.
+        """Move the stores aside and refill them from the catalog, now.
 
         Raises:
             IndexDamaged: The store failed.
             DiskFull: No space.
         """
         with self._busy:
-            self._move_aside(reason, logging.INFO)
+            for store in self._stores:
+                self._move_aside(store, reason, logging.INFO)
             self.bring_up()
 
 

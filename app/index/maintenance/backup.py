@@ -181,6 +181,7 @@ def restore(source: Path, data_dir: Path, steps: Steps) -> None:
         # The catalog is moved last in both directions: a catalog never lies next to another's data.
         for name in (
             "chroma",
+            "faiss",
             "tantivy",
             "originals",
             SEEN_NAME,

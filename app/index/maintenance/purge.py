@@ -68,8 +68,8 @@ class Purger:
             self.projector.compact_lexical(library)
             self.dense[library].compact_cache()
         if libraries and self.options.stored:
-            # Chroma never shrinks and keeps deleted vectors (docs/facts/chroma.md), and an engine
-            # keeps them until it rewrites a segment: only a new store is free of them.
+            # Stores keep deleted vectors (of Chroma: docs/facts/chroma.md): only a new one, in a
+            # process that never held them, is free of them.
             self.supervisor.refill("a purge fills it without deleted vectors")
         removed = self._delete_broken()
         for library, at in deletions.items():

@@ -38,7 +38,7 @@ class TextPool:
         """Yield `count` articles of several paragraphs each."""
         rng = np.random.default_rng(self._seed + 1)
         for number in range(count):
-            chosen = rng.integers(0, _SENTENCES, _SENTENCES_PER_ARTICLE)
+            chosen = rng.integers(0, len(self.sentences), _SENTENCES_PER_ARTICLE)
             paragraphs = [
                 " ".join(self.sentences[i] for i in chosen[at : at + 6])
                 for at in range(0, len(chosen), 6)

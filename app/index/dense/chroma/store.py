@@ -146,6 +146,9 @@ class ChromaStore:
         self._lock = threading.RLock()
         self._child: Child | None = None
 
+    def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
+        """Do nothing: a graph learns from no sample."""
+
     def upsert(
         self,
         collection: str,

@@ -1,0 +1,1 @@
+"""A million vectors and chunks: the faiss store, the dense leg, filters, words, kills."""

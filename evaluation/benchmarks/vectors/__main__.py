@@ -1,0 +1,93 @@
+"""Measure a library of a million vectors and chunks on the faiss store.
+
+    python -m evaluation.benchmarks.vectors [--data DIR] [--cache DIR] [--kills 20]
+
+Libraries of three sizes are made and asked 500 questions of squad: recall against exact search,
+time of the dense leg with and without filters, memory, time of BM25. Then a writer is killed and
+bytes are flipped. Writes evaluation/reports/ann.{md,json}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from app.core.types import FloatArray
+from app.evaluation.collections import from_folder
+from app.providers.minilm import MiniLmEmbedder
+from evaluation.benchmarks.bulk.growth import Figures
+from evaluation.benchmarks.vectors.corpus import save_rows
+from evaluation.benchmarks.vectors.kills import kills
+from evaluation.benchmarks.vectors.report import Ann, write
+from evaluation.lib.windows import collected, vectors
+from evaluation.lib.workbench import SEED, arguments, say
+
+SIZES = (100_000, 300_000, 1_000_000)
+REAL = 100_000
+QUESTIONS = 500
+PARTS = ("index", "fill", "memory", "ask")
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--kills", type=int, default=20)
+    given = parser.parse_args()
+    embedder = MiniLmEmbedder(given.cache / "graph")
+    with tempfile.TemporaryDirectory(prefix="documind-millions-", dir=given.cache) as folder:
+        inputs = Path(folder)
+        real = _inputs(given.data, given.cache, embedder, max(given.sizes), inputs)
+        steps = []
+        for size in given.sizes:
+            steps.append(_measured(inputs / str(size), inputs, size))
+            shutil.rmtree(inputs / str(size))
+    identity = embedder.identity
+    write(
+        Ann(os.cpu_count() or 1, real, steps, kills(given.kills), identity.model, identity.digest)
+    )
+
+
+def _inputs(data: Path, cache: Path, embedder: MiniLmEmbedder, most: int, inputs: Path) -> int:
+    """Write vectors, sentences and questions; return how many vectors are real."""
+    windows = collected(data, REAL)
+    real: FloatArray = np.concatenate(
+        vectors([window.text for window in windows], embedder, cache / "windows")
+    )
+    save_rows(real, most, inputs / "rows.npy")
+    sentences = [window.text for window in windows if window.text.count(". ") == 0]
+    (inputs / "sentences.json").write_text(json.dumps(sentences), "utf-8")
+    questions = [q.text for q in from_folder(data / "squad").sample(QUESTIONS, SEED).questions]
+    questions = list(dict.fromkeys(questions))
+    (inputs / "questions.json").write_text(json.dumps(questions), "utf-8")
+    np.save(inputs / "queries.npy", np.stack([embedder.embed_query(text) for text in questions]))
+    say(f"{len(real)} real vectors, {len(sentences)} sentences, {len(questions)} questions")
+    return len(real)
+
+
+def _measured(path: Path, inputs: Path, size: int) -> Figures:
+    figures: Figures = {}
+    for part in PARTS:
+        before = os.getloadavg()[0]
+        command = [sys.executable, "-m", "evaluation.benchmarks.vectors.parts", part]
+        output = subprocess.run(
+            [*command, str(path), str(inputs), str(size)],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        ).stdout
+        found: Figures = json.loads(output.splitlines()[-1])
+        figures |= found | {f"{part} load": (before + os.getloadavg()[0]) / 2}
+        say(f"{size} {part}: {found}")
+    return figures
+
+
+if __name__ == "__main__":
+    main()
