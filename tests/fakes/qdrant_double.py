@@ -47,7 +47,6 @@ def _condition(body: Body) -> Engines:
         kinds = {
             "value": edge.MatchValue,
             "any": edge.MatchAny,
-            "substring": edge.MatchSubstring,
         }
         ((kind, value),) = match.items()
         matched = kinds[kind](value)
@@ -160,6 +159,11 @@ class _Collections:
         found = [{"id": point.id, "payload": point.payload} for point in points]
         return {"points": found, "next_page_offset": after}
 
+    def retrieve(self, name: str, body: Body) -> list[Body]:
+        fields = body["with_payload"]
+        found = self.shard(name).retrieve(body["ids"], with_payload=fields, with_vector=False)
+        return [{"id": point.id, "payload": point.payload} for point in found]
+
     def query(self, name: str, body: Body) -> Body:
         query, params = body["query"], body.get("params") or {}
         if isinstance(query, dict) and "nearest" in query:
@@ -241,6 +245,8 @@ class QdrantDouble(ThreadingHTTPServer):
             if path == ["collections"]:
                 return {"collections": [{"name": name} for name in held.shards]}
             name, operation = path[1], "/".join(path[2:])
+            if operation == "points" and method == "POST":
+                return held.retrieve(name, body)
             if not operation:
                 return held.create(name, body) if method == "PUT" else held.drop(name)
             operations: dict[str, Callable[[str, Body], Body]] = {

@@ -11,7 +11,8 @@ from app.core.ports import LexicalIndex
 from app.core.types import Library
 from app.index.engine.qdrant import SearchEngine
 from app.index.files.steps import Steps
-from app.index.lexical.qdrant import QdrantWords, one_edit_away
+from app.index.lexical.qdrant import QdrantWords
+from app.index.lexical.qdrant_points import one_edit_away
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from tests.contract.test_lexical_index_contract import (  # noqa: F401  # the suite of the port

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import string
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from qdrant_client import models
@@ -18,20 +17,18 @@ from app.index.catalog.facts import LexicalDocument
 from app.index.catalog.rows import author_key
 from app.index.engine.qdrant import NoCollection, SearchEngine
 from app.index.files.steps import Steps
-from app.index.lexical.weights import BODY, SECTION, TITLE, chunk_vector, question_vector
+from app.index.lexical.qdrant_points import (
+    FIELDS,
+    WORDS,
+    chunk_points,
+    conditions,
+    held_in,
+    holds,
+    of_documents,
+    one_edit_away,
+)
+from app.index.lexical.weights import BODY, SECTION, TITLE, question_vector
 from app.index.options import IndexOptions
-
-WORDS = "words"
-"""The name of a point's vector, and how the names of these collections begin."""
-
-FIELDS = {
-    "doc": models.PayloadSchemaType.INTEGER,
-    "year": models.PayloadSchemaType.INTEGER,
-    **dict.fromkeys(
-        ("doc_id", "type", "section", "authors", BODY, TITLE), models.PayloadSchemaType.KEYWORD
-    ),
-}
-"""Payload that filters name; the tokens of body and title count and find single words."""
 
 PIECE = 128
 """Chunks a request."""
@@ -42,14 +39,17 @@ MOST_TERMS = 1024
 MOST_TIED = 1000
 """How far beyond k a tie for the last place is followed."""
 
+OVERFETCH = 4
+"""How many times the candidates are that a question for an author asks for in its next try."""
+
+MOST_CANDIDATES = 10_000
+"""Most candidates of such a question; an author of fewer than k of them has fewer hits."""
+
 FRESH_S = 5.0
 """How long a count of a word is used again, in seconds; other servers write meanwhile."""
 
 COUNTERS = 8
 """Words that are counted at the same time."""
-
-_NO_SECTION = "body"
-"""The section name of text without headings; it says nothing, so it is not searched as words."""
 
 
 class QdrantWords:
@@ -88,13 +88,34 @@ class QdrantWords:
         query = self._query(text)
         if query is None or k < 1:
             return []
-        chosen, limit = _conditions(filters), k + 1
+        author = author_key(filters.author or "") if filters else ""
+        found = self._by(author, query, k, filters) if author else self._best(query, k, filters)
+        found.sort(key=lambda hit: (-hit[1], hit[0]))
+        return [Scored(chunk_id, score) for chunk_id, score in found[:k]]
+
+    def _best(
+        self, query: models.SparseVector, k: int, filters: Filters | None
+    ) -> list[tuple[int, float]]:
+        """Return k hits at least where there are as many, with all that tie for the last place."""
+        chosen, limit = conditions(filters), k + 1
         found = self._engine.search(self._name, WORDS, query, limit, chosen=chosen)
         while len(found) == limit and found[k - 1][1] == found[-1][1] and limit < k + MOST_TIED:
             limit = min(4 * limit, k + MOST_TIED)
             found = self._engine.search(self._name, WORDS, query, limit, chosen=chosen)
-        found.sort(key=lambda hit: (-hit[1], hit[0]))
-        return [Scored(chunk_id, score) for chunk_id, score in found[:k]]
+        return found
+
+    def _by(
+        self, author: str, query: models.SparseVector, k: int, filters: Filters | None
+    ) -> list[tuple[int, float]]:
+        """Return hits of an author: the engine compares whole names, and this asks for a part."""
+        chosen, limit = conditions(filters), OVERFETCH * k
+        while True:
+            found = self._engine.search(self._name, WORDS, query, limit, chosen=chosen)
+            names = self._engine.payload(self._name, [chunk_id for chunk_id, _ in found], "authors")
+            kept = [hit for hit in found if any(author in name for name in names.get(hit[0], []))]
+            if len(kept) > k or len(found) < limit or limit >= MOST_CANDIDATES:
+                return kept
+            limit = min(OVERFETCH * limit, MOST_CANDIDATES)
 
     def score(self, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
         """Return the BM25 of given chunks; those sharing no term, or unknown, are 0.0."""
@@ -137,7 +158,7 @@ class QdrantWords:
         return total, {token: min(total, known[token]) for token in tokens}
 
     def _counted(self, token: str | None) -> int:
-        return self._engine.count(self._name, None if token is None else _holds(BODY, [token]))
+        return self._engine.count(self._name, None if token is None else holds(BODY, [token]))
 
     def near(self, token: str, edits: int, k: int) -> list[int]:
         """Return up to k chunks with a token within `edits` of this one, by id.
@@ -146,7 +167,7 @@ class QdrantWords:
         those two edits away are too many, and are not found.
         """
         tokens = [token] if edits == 0 else sorted(one_edit_away(token) | {token})
-        chosen = models.Filter(should=[*_held_in(BODY, tokens), *_held_in(TITLE, tokens)])
+        chosen = models.Filter(should=[*held_in(BODY, tokens), *held_in(TITLE, tokens)])
         return self._engine.first_ids(self._name, chosen, k)
 
     def ids(self) -> list[int]:
@@ -187,7 +208,7 @@ class QdrantWords:
             if self._removed:
                 kept = [i for doc in self._removed for i in self._written.get(doc, [])]
                 with self._steps.at("qdrant_words.delete"):
-                    self._engine.delete(self._name, _of_documents(self._removed, kept))
+                    self._engine.delete(self._name, of_documents(self._removed, kept))
         finally:
             self.rollback()
 
@@ -234,73 +255,3 @@ class QdrantWords:
         """Stop counting; queued chunks are dropped."""
         self.rollback()
         self._counters.shutdown()
-
-
-def chunk_points(document: LexicalDocument) -> Iterator[models.PointStruct]:
-    """Yield one point a chunk, in order."""
-    title, authors = tokenise(document.title), [author_key(name) for name in document.authors]
-    for chunk_id, section, text in document.chunks:
-        tokens = {BODY: tokenise(text), TITLE: title}
-        if section != _NO_SECTION:
-            tokens[SECTION] = tokenise(section)
-        vector = chunk_vector(tokens)
-        payload = {
-            "doc": document.doc,
-            "doc_id": document.doc_id,
-            "type": document.type,
-            "section": section,
-            "authors": authors,
-            "year": document.year,
-            BODY: sorted(set(tokens[BODY])),
-            TITLE: sorted(set(title)),
-        }
-        words = models.SparseVector(indices=list(vector), values=list(vector.values()))
-        yield models.PointStruct(id=chunk_id, vector={WORDS: words}, payload=payload)
-
-
-def one_edit_away(token: str) -> set[str]:
-    """Return what one insert, delete, change or swap of letters or digits makes of a token."""
-    letters = string.ascii_lowercase + string.digits
-    cuts = [(token[:at], token[at:]) for at in range(len(token) + 1)]
-    deletes = {left + right[1:] for left, right in cuts if right}
-    swaps = {left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1}
-    changes = {left + letter + right[1:] for left, right in cuts if right for letter in letters}
-    inserts = {left + letter + right for left, right in cuts for letter in letters}
-    return (deletes | swaps | changes | inserts) - {""}
-
-
-def _holds(field: str, values: Sequence[str]) -> models.Filter:
-    return models.Filter(must=_held_in(field, values))
-
-
-def _held_in(field: str, values: Sequence[str]) -> list[models.Condition]:
-    return [models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))]
-
-
-def _of_documents(docs: set[int], kept: Sequence[int]) -> models.Filter:
-    """Return a filter for the chunks of some documents, except those that are kept."""
-    these = models.FieldCondition(key="doc", match=models.MatchAny(any=sorted(docs)))
-    spared = [models.HasIdCondition(has_id=list(kept))] if kept else None
-    return models.Filter(must=[these], must_not=spared)
-
-
-def _conditions(filters: Filters | None) -> models.Filter | None:
-    """Return what the payload has to meet; None where everything does."""
-    if not filters:
-        return None
-    must: list[models.Condition] = []
-    for field, values in (
-        ("section", filters.sections),
-        ("doc_id", filters.doc_ids),
-        ("type", filters.types),
-    ):
-        if values:
-            must += _held_in(field, values)
-    if filters.year_from is not None or filters.year_to is not None:
-        between = models.Range(gte=filters.year_from, lte=filters.year_to)
-        must.append(models.FieldCondition(key="year", range=between))
-    name = author_key(filters.author or "")
-    if name:
-        part = models.MatchSubstring(substring=name)
-        must.append(models.FieldCondition(key="authors", match=part))
-    return models.Filter(must=must) if must else None
