@@ -35,13 +35,13 @@ dev: $(VENV)/.dev ## build .venv for developing and testing
 
 lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked files
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
-	  --override lock-overrides.txt --extra build pyproject.toml -o requirements.lock
+	  --override lock-overrides.txt --extra build --extra multilingual pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
-	  --override lock-overrides.txt --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	  --override lock-overrides.txt --extra build --extra multilingual --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides-live.txt -c requirements-dev.lock requirements-live.in -o requirements-live.lock
-	for extra in bulk large otel; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
-	  --override lock-overrides.txt --extra build --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
+	for extra in bulk large otel shared shared-test; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
+	  --override lock-overrides.txt --extra build --extra multilingual --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
 
 # --- page ---------------------------------------------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/imag
 	$(BIN)/python -m scripts.screenshots
 	$(BIN)/python -m scripts.moving_picture
 
-check: lint types imports test web-check crash-short browser ## everything CI runs
+check: lint types imports test shared-test web-check crash-short browser ## everything CI runs
 
 CRASH_SHORT := forks crash_points random_kills disk_full vector_store second_process fsck_chroma chroma_process bulk_resume sandbox_orphans
 
@@ -122,6 +122,20 @@ crash-short: dev ## random kills, write steps, full disks, second processes, kil
 
 crash-suite: dev ## all of tests/crash: also concurrency, purges, re-embedding, journeys of a library
 	$(BIN)/python -m pytest tests/crash
+
+# The extra `shared` in an environment of its own, which sees the packages of .venv and adds its own to them.
+SHARED := .venv-shared
+SHARED_CONTRACTS := catalog job_store ledger model_store state_store vector_index lexical_index
+$(SHARED)/.ready: requirements-shared-test.lock $(VENV)/.dev
+	@test -x $(SHARED)/bin/python || $(BIN)/python -m venv $(SHARED)
+	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(\"%s\")" % sysconfig.get_path("purelib"))' \
+	  > "$$($(SHARED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/of-venv.pth"
+	$(SHARED)/bin/pip install --quiet --no-deps --require-hashes -r requirements-shared-test.lock
+	@touch $@
+
+.PHONY: shared-test
+shared-test: dev $(SHARED)/.ready ## the catalog on a real PostgreSQL that the tests start (needs postgresql-15), search on a double of Qdrant
+	$(SHARED)/bin/python -m pytest --catalog postgresql -m "not sqlite_file" tests/shared tests/unit/index $(SHARED_CONTRACTS:%=tests/contract/test_%_contract.py)
 
 # A real model: llama.cpp is compiled once (four minutes on two cores) and kept in .venv-live.
 LIVE := .venv-live
@@ -152,11 +166,12 @@ sbom: dev ## everything a release consists of, as CycloneDX, into dist/sbom.json
 audit: dev ## known vulnerabilities of the locked packages; needs the package index (AUDIT_OFFLINE=1 goes on without)
 	$(BIN)/python -m scripts.audit
 
-licences: dev ## licences of the locked packages
+licences: dev $(SHARED)/.ready ## licences of the locked packages, and of those of the extra `shared`
 	$(BIN)/python -m scripts.licences
+	$(SHARED)/bin/python -m scripts.licences --lock requirements-shared.lock
 
 clean: ## remove what the targets made, but never your data
-	rm -rf $(VENV) $(LIVE) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis app/api/static/page web/node_modules *.egg-info
+	rm -rf $(VENV) $(LIVE) $(SHARED) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis app/api/static/page web/node_modules *.egg-info
 
 # --- benchmarks ---------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
-"""Print the licences of requirements.lock: `python -m scripts.licences`.
+"""Print the licences of the locked packages: `python -m scripts.licences --lock FILE`.
 
-Exit code 1 if one is not permissive.
+FILE is requirements.lock by default; run it where the lock is installed. Exit code 1 if one is not permissive.
 
 Packages say their licence in three ways: an SPDX expression (PEP 639), classifiers, or free text.
 """
@@ -23,6 +23,8 @@ PERMISSIVE = frozenset(
 )
 FILE_LEVEL = frozenset({"MPL-2.0"})
 """The Mozilla licence binds its own files only; we use the packages as they are and change none of their files."""
+UNCHANGED_LIBRARIES = {"psycopg": "LGPL-3.0-only", "psycopg-binary": "LGPL-3.0-only"}
+"""Libraries of the extra `shared`, used as published (docs/decisions/0240)."""
 
 _TEXTS = {
     "mit": "MIT",
@@ -50,6 +52,8 @@ class Licence:
     @property
     def allowed(self) -> bool:
         """Return whether every licence named permits use without duties for our files."""
+        if UNCHANGED_LIBRARIES.get(self.package) == self.expression:
+            return True
         names = re.findall(r"[\w.+-]+", re.sub(r"\b(AND|OR|WITH)\b", " ", self.expression))
         return bool(names) and all(name in PERMISSIVE | FILE_LEVEL for name in names)
 
@@ -89,10 +93,11 @@ def licences(names: list[str]) -> list[Licence]:
 
 def main() -> int:
     """Print every licence, and those that are not allowed last."""
-    argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
-    found = licences(locked())
+    )
+    parser.add_argument("--lock", type=Path, default=LOCK, metavar="FILE")
+    found = licences(locked(parser.parse_args().lock))
     for one in sorted(found, key=lambda one: (one.expression, one.package)):
         print(f"{one.expression:45} {one.package}")
     wrong = [one for one in found if not one.allowed]

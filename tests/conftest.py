@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from app.providers.minilm import MiniLmEmbedder
+from tests.fakes.postgres_server import PostgresServer, running_server
 
 # Other work on the machine slows examples down; a time limit for each would fail by chance.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -19,6 +22,41 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell without job control starts what runs in the background deaf to Ctrl-C; each command a
     # test starts would be so too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+_SCHEMAS = itertools.count(1)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the choice of the catalog's database; `make shared-test` takes PostgreSQL."""
+    parser.addoption("--catalog", choices=["sqlite", "postgresql"], default="sqlite")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL server of this run; it fails where the binaries are missing."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def new_database_url(request: pytest.FixtureRequest) -> Callable[[], str]:
+    """Gives out DATABASE_URL of empty catalogs; always empty with SQLite."""
+    if request.config.getoption("--catalog") == "sqlite":
+        return str
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+
+    def make() -> str:
+        schema = f"catalog_{next(_SCHEMAS)}"
+        server.run(f"CREATE SCHEMA {schema}")
+        return server.url(schema)
+
+    return make
+
+
+@pytest.fixture
+def database_url(new_database_url: Callable[[], str]) -> str:
+    """DATABASE_URL of the test's own empty catalog; empty with SQLite."""
+    return new_database_url()
 
 
 @pytest.fixture(scope="session")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from app.answer.search import SearcherFor, libraries
 from app.core.cancel import CancelToken
 from app.core.trace import Trace
 from app.core.types import CheckedSentence, CheckReport, CheckVerdict, Finding, Hit, Library, Scope
 from app.generation.claims import claim_spans, plain_claim
+from app.generation.echoes import PromptEcho
 from app.generation.options import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import Comparison, Examination, SupportJudge
@@ -39,11 +41,20 @@ class SourcePassage:
     finding: Callable[[Comparison], Finding]
 
 
+PlacesOf = Callable[[Sequence[Claim]], Sequence[Sequence[SourcePassage]]]
+"""Returns the passages that each claim is held against."""
+
+
 class CheckService:
     """Checks texts; stateless, so it may be shared between threads."""
 
     def __init__(
-        self, *, searcher_for: SearcherFor, judge: SupportJudge, options: GenerationOptions
+        self,
+        *,
+        searcher_for: SearcherFor,
+        judge: SupportJudge,
+        options: GenerationOptions,
+        prompts: Iterable[str] = (),
     ) -> None:
         """Keep what checking takes.
 
@@ -51,9 +62,11 @@ class CheckService:
             searcher_for: Returns how a library is searched now.
             judge: Says how well a passage holds a claim.
             options: The least support of what is supported.
+            prompts: What models are told; a sentence that repeats it is never supported.
         """
         self._searcher_for = searcher_for
         self._judge = judge
+        self._echo = PromptEcho(prompts)
         self._least = options.grounding_min_similarity
 
     def against(self, text: str, source: str, cancel: CancelToken | None = None) -> CheckReport:
@@ -67,6 +80,12 @@ class CheckService:
         self, text: str, scope: Scope, cancel: CancelToken | None = None
     ) -> CheckReport:
         """Check a text against the best passages for each sentence, in the scope."""
+        with self._library_places(scope) as places:
+            return self._check(text, places, cancel or CancelToken())
+
+    @contextmanager
+    def _library_places(self, scope: Scope) -> Iterator[PlacesOf]:
+        """Yield what finds the passages for claims; each passage is read once."""
         known: dict[tuple[Library, int], SourcePassage] = {}
         with ThreadPoolExecutor(_SEARCHES) as pool:
 
@@ -74,7 +93,29 @@ class CheckService:
                 found = pool.map(lambda claim: self._search(claim, scope), claims)
                 return [[_place_of(hit, known) for hit in hits] for hits in found]
 
-            return self._check(text, places, cancel or CancelToken())
+            yield places
+
+    def with_better(
+        self, report: CheckReport, scope: Scope, cancel: CancelToken | None = None
+    ) -> CheckReport:
+        """Return a report where sentences without support name a place that supports them.
+
+        Args:
+            report: A check against a given source.
+            scope: Where to look for better places.
+            cancel: Ends the search.
+        """
+        weak = [one for one in report.sentences if one.verdict in ("contradicted", "not_found")]
+        claims = [(one.start, one.end, Claim(plain_claim(one.text))) for one in weak]
+        with self._library_places(scope) as places:
+            found = self._verdicts(claims, places, cancel or CancelToken())
+            better = {
+                start: findings[0] for start, verdict, findings in found if verdict == "supported"
+            }
+        return replace(
+            report,
+            sentences=tuple(replace(one, better=better.get(one.start)) for one in report.sentences),
+        )
 
     def _search(self, claim: Claim, scope: Scope) -> Sequence[Hit]:
         asked = claim.text[:_LONGEST_QUERY]
@@ -87,36 +128,41 @@ class CheckService:
         return (merge(found, _PASSAGES) if len(found) > 1 else next(iter(found.values()))).hits
 
     def _check(
-        self,
-        text: str,
-        places_of: Callable[[Sequence[Claim]], Sequence[Sequence[SourcePassage]]],
-        cancel: CancelToken,
-        *,
-        source_given: bool = False,
+        self, text: str, places_of: PlacesOf, cancel: CancelToken, *, source_given: bool = False
     ) -> CheckReport:
         spans = claim_spans(text)
         claims = [
             (start, end, Claim(plain_claim(text[start:end]))) for start, end, says in spans if says
         ]
-        judged: dict[int, CheckedSentence] = {}
+        found = {
+            start: (verdict, findings)
+            for start, verdict, findings in self._verdicts(claims, places_of, cancel, source_given)
+        }
+        nothing: tuple[CheckVerdict, list[Finding]] = ("no_claim", [])
+        sentences = []
+        for start, end, _ in spans:
+            verdict, findings = found.get(start, nothing)
+            support = findings[0].support if findings else 0.0
+            sentences.append(
+                CheckedSentence(text[start:end], start, end, verdict, support, tuple(findings))
+            )
+        return CheckReport(tuple(sentences))
+
+    def _verdicts(
+        self,
+        claims: Sequence[tuple[int, int, Claim]],
+        places_of: PlacesOf,
+        cancel: CancelToken,
+        source_given: bool = False,
+    ) -> Iterator[tuple[int, CheckVerdict, list[Finding]]]:
+        """Yield start, verdict and findings of each claim, in order."""
         for batch in _batches(claims):
             cancel.raise_if_cancelled()
             places = places_of([claim for _, _, claim in batch])
-            for (start, end, _), (verdict, findings) in zip(
+            for (start, _, _), (verdict, findings) in zip(
                 batch, self._judged(batch, places, source_given), strict=True
             ):
-                support = findings[0].support if findings else 0.0
-                judged[start] = CheckedSentence(
-                    text[start:end], start, end, verdict, support, tuple(findings)
-                )
-        empty = (
-            CheckedSentence(text[start:end], start, end, "no_claim")
-            for start, end, says in spans
-            if not says
-        )
-        return CheckReport(
-            tuple(sorted((*judged.values(), *empty), key=lambda sentence: sentence.start))
-        )
+                yield start, verdict, findings
 
     def _judged(
         self,
@@ -132,7 +178,10 @@ class CheckService:
             for (_, _, claim), found in zip(batch, places, strict=True)
         ]
         examination.settle(one for found in compared for one, _ in found)
-        for found in compared:
+        for (_, _, claim), found in zip(batch, compared, strict=True):
+            if self._echo.repeats(claim):
+                yield "not_found", []
+                continue
             best = sorted(found, key=lambda pair: -pair[0].score)
             verdict = self._verdict([one for one, _ in best])
             if verdict == "contradicted":  # what contradicts comes first: it is why

@@ -1,8 +1,8 @@
-"""Find figures that differ between a paper and the encyclopedia.
+"""Find figures and dates that differ between a paper and the encyclopedia.
 
 Two sentences are compared when they share enough words about their subject; they disagree when each
 gives figures of the same unit and none of one is near any of the other, or some are not where the
-sentences are otherwise nearly the same. It is a pointer for a reader, not a verdict: the trace says
+sentences are otherwise nearly the same. Years and dates are compared exactly. It is a pointer for a reader, not a verdict: the trace says
 where both sentences stand.
 """
 
@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from app.answer.dates import dates_in
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise
-from app.core.types import Disagreement, Evidence, Figures, Library
+from app.core.types import Disagreement, Evidence, Figures, Library, Notice
 from app.generation.reading import content_tokens
 
 MAX_FLAGGED = 5
@@ -26,6 +27,10 @@ _NEARLY_SAME = 0.8
 """Of the subject words: the sentences say the same thing, so that each of their figures can be compared."""
 _TOLERANCE = 0.01
 """Relative difference under which two figures are the same one, rounded differently."""
+
+_EXACT = frozenset(("year", "date", "day"))
+"""Units whose values are the same only when they are equal."""
+_LAST_DAY = 1231
 
 _FIGURE = re.compile(
     r"(?<![\w.,/-])(?P<sign>[-\u2212])?(?P<number>\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
@@ -108,6 +113,15 @@ def disagreements(evidence: Sequence[Evidence]) -> tuple[Disagreement, ...]:
     return tuple(disagreement for _, disagreement in found[:MAX_FLAGGED])
 
 
+def disagreement_notice(found: Sequence[Disagreement]) -> tuple[Notice, ...]:
+    """Return the notice that names the sources to compare; none without a pair."""
+    if not found:
+        return ()
+    pairs = dict.fromkeys(f"[{pair.paper.n}] with [{pair.article.n}]" for pair in found)
+    what = "your papers and the encyclopedia give different figures or dates for the same thing"
+    return (Notice("libraries_disagree", f"{what}; compare {', '.join(pairs)}"),)
+
+
 def _claims(item: Evidence) -> list[_Claim]:
     chunk = item.hit.passage.chunk
     claims = []
@@ -125,10 +139,13 @@ def _claims(item: Evidence) -> list[_Claim]:
 def figures_by_unit(sentence: str) -> dict[str, frozenset[float]]:
     """Return a sentence's figures by unit, or by the next word's stem.
 
-    Years are under `year`.
+    Years are under `year`, dates as YYYYMMDD under `date`, or MMDD under `day` without a year.
     """
+    rest, dates = dates_in(sentence)
     found: dict[str, set[float]] = {}
-    for match in _FIGURE.finditer(_NO_FIGURES.sub(" ", sentence)):
+    for date in dates:
+        found.setdefault("date" if date > _LAST_DAY else "day", set()).add(float(date))
+    for match in _FIGURE.finditer(_NO_FIGURES.sub(" ", rest)):
         number, word = match["number"], (match["unit"] or "").lower()
         value = float(re.sub(r"[,\u00a0\u202f]", "", number)) * _SCALES.get(
             match["scale"] or "", 1.0
@@ -177,7 +194,7 @@ def _contradiction(one: _Claim, other: _Claim, share: float) -> Disagreement | N
 
 
 def _same(a: float, b: float, unit: str) -> bool:
-    return a == b if unit == "year" else abs(a - b) <= _TOLERANCE * max(abs(a), abs(b))
+    return a == b if unit in _EXACT else abs(a - b) <= _TOLERANCE * max(abs(a), abs(b))
 
 
 def _figures(claim: _Claim, values: Iterable[float]) -> Figures:

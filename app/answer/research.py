@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from app.answer.carrying import carried
 from app.answer.closing import NO_WRITER, closed, flagged_notice, hosted_notice
 from app.answer.datasets_mode import inventory
-from app.answer.disagreement import disagreements
+from app.answer.disagreement import disagreement_notice, disagreements
 from app.answer.finding import degraded_notice, find, strategy_of
 from app.answer.manner import Manner, manner, worth_asking
 from app.answer.memory import ConversationMemory
@@ -282,3 +282,5 @@ class Research:
             with turn.trace.stage("disagreement", len(turn.evidence)) as stage:
                 turn.trace.disagreements = disagreements(turn.evidence)
                 stage.n_out = len(turn.trace.disagreements)
+            turn.drop_notice("libraries_disagree")  # of an earlier search of this question
+            turn.note(*disagreement_notice(turn.trace.disagreements))

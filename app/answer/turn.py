@@ -9,7 +9,15 @@ from app.answer.models import ModelCalls, ModelChoice
 from app.answer.strategies import Found
 from app.core.cancel import CancelToken
 from app.core.trace import Trace
-from app.core.types import Answer, AnswerStatus, Evidence, Notice, Question, Quote
+from app.core.types import (
+    Answer,
+    AnswerStatus,
+    Evidence,
+    Notice,
+    NoticeCode,
+    Question,
+    Quote,
+)
 
 
 @dataclass(slots=True)
@@ -38,9 +46,15 @@ class Turn:
         """Add notices, each code and message once."""
         self.notices = tuple(dict.fromkeys((*self.notices, *notices)))
 
+    def drop_notice(self, code: NoticeCode) -> None:
+        """Forget the notices of a code."""
+        self.notices = tuple(one for one in self.notices if one.code != code)
+
     def answer(self, text: str, status: AnswerStatus, generator: str) -> Answer:
         """Return the outcome so far; an abstention has no sources and confidence 0."""
         shown = status in ("answered", "retrieved")
+        if not shown:  # it points to sources
+            self.drop_notice("libraries_disagree")
         return Answer(
             self.answer_id,
             text,

@@ -59,7 +59,7 @@ from app.api.services import ServicePort
 from app.api.startup import Startup
 from app.core.release import package_version
 from app.settings import Settings
-from app.settings.checks import check_bind
+from app.settings.checks import check_start
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ def create_app(
         InvalidInput: The settings listen beyond this machine without a key.
     """
     settings = settings or Settings()
-    check_bind(settings)
+    check_start(settings)
     startup = Startup(partial(build or open_services, settings), on_failure, on_ready)
     edge = Edge(settings, startup, StreamSlots(settings.max_streams), KeyCheck(settings.api_key))
     tools = McpDoor(edge, package_version())

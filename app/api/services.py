@@ -12,6 +12,7 @@ from typing import Protocol
 
 from app.answer.checking import CheckService
 from app.answer.completion import Completions
+from app.answer.second_opinion import SecondOpinion
 from app.answer.suggestions import Suggester
 from app.core.cancel import CancelToken
 from app.core.ports import (
@@ -23,6 +24,7 @@ from app.core.ports import (
     Generator,
     IndexWriter,
     PageLocator,
+    Parser,
 )
 from app.core.spans import Spans
 from app.core.trace import Trace
@@ -216,6 +218,16 @@ class ServicePort(Protocol):
     @property
     def checker(self) -> CheckService:
         """Checks of texts that someone brings."""
+        ...
+
+    @property
+    def second_opinion(self) -> SecondOpinion:
+        """A model's own verdicts on a checked text."""
+        ...
+
+    @property
+    def parser(self) -> Parser:
+        """Reads files in a process of its own."""
         ...
 
     @property

@@ -46,7 +46,7 @@ class LibraryEmbedders:
 
     def state(self, library: Library) -> EmbeddingState:
         """Return what embeds a library; asks the model host, runs no model."""
-        state = self._embedders.state(self._store.made_with(library))
+        state = self._embedders.state(library, self._store.made_with(library))
         self.look(library)
         return replace(state, notices=self.notices(library))
 
@@ -56,7 +56,7 @@ class LibraryEmbedders:
         A model that the library went back from does not count: that was a person's choice.
         """
         fingerprint = self._store.made_with(library)
-        better = None if fingerprint is None else self._embedders.better(fingerprint)
+        better = None if fingerprint is None else self._embedders.better(library, fingerprint)
         previous = self._store.builds.of(library, "previous")
         if better is None or (
             previous is not None and same_model(previous.fingerprint.embedding_model, better.model)

@@ -8,6 +8,7 @@ from app.answer.checking import CheckService
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.research import Research
+from app.answer.second_opinion import SecondOpinion
 from app.answer.service import RAGService
 from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
@@ -24,6 +25,7 @@ class AnswerParts:
 
     rag: RAGService
     checker: CheckService
+    second_opinion: SecondOpinion
     memory: ConversationMemory
     journal: AnswerJournal
     answer_writer: AnswerWriter
@@ -66,7 +68,9 @@ def compose_answering(base: Foundation) -> AnswerParts:
             searcher_for=base.libraries.searcher,
             judge=SupportJudge(models.embedded.grounding_embedder),
             options=settings.generation(),
+            prompts=base.prompts.instructions(),
         ),
+        second_opinion=SecondOpinion(models, base.prompts),
         memory=memory,
         journal=journal,
         answer_writer=writer,

@@ -11,6 +11,7 @@ from app.generation.extractive import ExtractiveGenerator
 from app.providers.cross_encoder import CrossEncoder
 from app.providers.late import LateEncoder
 from app.providers.minilm import MiniLmEmbedder
+from app.providers.multilingual import MultilingualEmbedder
 from app.providers.options import ProviderOptions
 from app.providers.paced import PacedEmbedder
 from app.providers.remembered import RememberedEmbedder
@@ -29,6 +30,7 @@ class EmbeddedModels:
         self._lock = threading.RLock()
         self._extractive: ExtractiveGenerator | None = None
         self._minilm: MiniLmEmbedder | None = None
+        self._multilingual: MultilingualEmbedder | None = None
         self._late: LateEncoder | None = None
 
     @property
@@ -51,6 +53,18 @@ class EmbeddedModels:
                     self._options.model_cache_dir, threads=self._options.model_threads
                 )
             return self._minilm
+
+    @property
+    def multilingual(self) -> MultilingualEmbedder:
+        """Return the embedded model of fifteen languages.
+
+        Raises:
+            ModelNotInstalled: The extra `multilingual` is not installed.
+        """
+        with self._lock:
+            if self._multilingual is None:
+                self._multilingual = MultilingualEmbedder()
+            return self._multilingual
 
     @property
     def late_encoder(self) -> LateEncoder:

@@ -10,7 +10,8 @@ from typing import cast
 from app.bootstrap.embedded import EmbeddedModels
 from app.bootstrap.endpoints import Endpoints
 from app.core.ports import Embedder
-from app.core.types import EmbeddingState, Fingerprint
+from app.core.types import EmbeddingState, Fingerprint, Library
+from app.providers.multilingual import CURE, is_installed
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_embedder import OllamaEmbedder
 from app.providers.ollama_watch import OllamaWatch
@@ -50,18 +51,20 @@ class Embedders:
         self._made: dict[tuple[str, str, int | None], Embedder] = {}
         self._told: set[str] = set()
 
-    def of(self, fingerprint: Fingerprint | None) -> Embedder | None:
+    def of(self, library: Library, fingerprint: Fingerprint | None) -> Embedder | None:
         """Return a library's embedder by fingerprint; None while it is unavailable.
 
-        Its host lacks the model or does not respond.
+        Its host lacks the model or does not respond, or its package is gone.
 
         Raises:
             InvalidInput: A hosted provider is configured without a model.
         """
-        choice = choose_embedder(self._options, self._watch, fingerprint)
+        choice = choose_embedder(self._options, self._watch, fingerprint, library)
         self._tell(choice)
         if choice.provider == "minilm":
             return self._embedded.sentence_embedder
+        if choice.provider == "multilingual":
+            return self._embedded.multilingual if is_installed() else None
         if choice.provider == "ollama" and not self._watch.status().has(choice.model):
             return None
         dimension = fingerprint.dimension if fingerprint else None
@@ -71,14 +74,18 @@ class Embedders:
                 self._made[key] = self._make_embedder(choice, dimension)
             return self._made[key]
 
-    def state(self, fingerprint: Fingerprint | None) -> EmbeddingState:
+    def state(self, library: Library, fingerprint: Fingerprint | None) -> EmbeddingState:
         """Return a library's embedder and whether it responds; runs no model.
 
         Raises:
             InvalidInput: A hosted provider is configured without a model.
         """
-        choice = choose_embedder(self._options, self._watch, fingerprint)
+        choice = choose_embedder(self._options, self._watch, fingerprint, library)
         name = f"{choice.provider}:{choice.model}"
+        if choice.provider == "multilingual" and not is_installed():
+            return EmbeddingState(
+                name, reachable=False, detail=f"the model is not installed; {CURE}"
+            )
         status = self._watch.status() if choice.provider == "ollama" else None
         if status is None or status.has(choice.model):
             return EmbeddingState(name, reachable=True)
@@ -94,19 +101,19 @@ class Embedders:
             detail=f"Ollama does not have the model; run: ollama pull {choice.model}",
         )
 
-    def better(self, fingerprint: Fingerprint) -> EmbedderChoice | None:
+    def better(self, library: Library, fingerprint: Fingerprint) -> EmbedderChoice | None:
         """Return the configured, available embedder if a library has another.
 
         Raises:
             InvalidInput: A hosted provider is configured without a model.
         """
-        return better_embedder(self._options, self._watch, fingerprint)
+        return better_embedder(self._options, self._watch, fingerprint, library)
 
-    def named(self, provider: str | None, model: str | None) -> Embedder:
+    def named(self, library: Library, provider: str | None, model: str | None) -> Embedder:
         """Return an embedder by name for a re-embedding; defaults are as configured.
 
         Raises:
-            ModelNotInstalled: Ollama does not have the model.
+            ModelNotInstalled: Ollama does not have the model, or its package is not installed.
             ProviderError: Its host is away.
             InvalidInput: A hosted provider without a model.
         """
@@ -119,9 +126,11 @@ class Embedders:
             )  # the only one of the automatic two that has models to name
         if model is not None:
             options = replace(options, embedding_model=model)
-        choice = choose_embedder(options, self._watch, None)
+        choice = choose_embedder(options, self._watch, None, library)
         if choice.provider == "minilm":
             return self._embedded.sentence_embedder
+        if choice.provider == "multilingual":
+            return self._embedded.multilingual
         return self._make_embedder(choice, None)
 
     def _make_embedder(self, choice: EmbedderChoice, dimension: int | None) -> Embedder:

@@ -29,8 +29,8 @@ from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
 
-EmbedderFor = Callable[[Fingerprint | None], Embedder | None]
-"""Returns the embedder that a fingerprint asks for (None: of an empty library); None when it cannot be had now."""
+EmbedderFor = Callable[[Library, Fingerprint | None], Embedder | None]
+"""Returns the embedder that a library's fingerprint asks for (None: it is empty); None when it cannot be had now."""
 
 
 def chunker_name(options: IngestOptions) -> str:
@@ -100,7 +100,7 @@ class Libraries:
         """Return how a library is searched and filled now."""
         live = self._store.builds.of(library, "live")
         # A library without a vector takes the embedder available now; `claim` replaces its build.
-        embedder = self._embedder_for(self._store.made_with(library))
+        embedder = self._embedder_for(library, self._store.made_with(library))
         build = live.number if live else None
         row = self._calibrations.of(live.fingerprint) if live else None
         with self._lock:

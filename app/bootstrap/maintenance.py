@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.core.errors import NotFound
+from app.core.errors import InvalidInput, NotFound
 from app.core.types import Library
 from app.evaluation.archive import ReportArchive
 from app.generation.injection import inspect
@@ -127,8 +127,13 @@ def restore_backup(source: Path, settings: Settings) -> None:
     """Replace the data with the backup `source`; the caller holds the lock.
 
     Raises:
-        InvalidInput: `source` is no complete backup.
+        InvalidInput: `source` is no complete backup, or the catalog is in PostgreSQL.
         IndexDamaged: A file of the backup is damaged.
         DiskFull: No space; what was there stays.
     """
+    if settings.database_url:
+        raise InvalidInput(
+            "the catalog is in PostgreSQL (DATABASE_URL): restore its dump with psql or pg_restore,"
+            " and copy the originals back"
+        )
     restore(source, settings.data_dir, Steps(settings.documind_crash_at or None))

@@ -27,13 +27,13 @@ def register_reembed(
     store: IndexStore,
     *,
     live_embedder: Callable[[Library], Embedder | None],
-    embedder_named: Callable[[str | None, str | None], Embedder],
+    embedder_named: Callable[[Library, str | None, str | None], Embedder],
 ) -> None:
     """Register `reembed` over an open store."""
     ingest, retrieval = settings.ingest(), settings.retrieval()
 
-    def target_of(provider: str | None, model: str | None) -> Target:
-        embedder = embedder_named(provider, model)
+    def target_of(library: Library, provider: str | None, model: str | None) -> Target:
+        embedder = embedder_named(library, provider, model)
         return Target(embedder, fingerprint_of(embedder.identity, ingest))
 
     job = ReembedJob(

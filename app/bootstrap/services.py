@@ -10,6 +10,7 @@ from app.answer.checking import CheckService
 from app.answer.completion import Completions
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
+from app.answer.second_opinion import SecondOpinion
 from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.bootstrap.acting import acting_constants, inert_settings
@@ -32,6 +33,7 @@ from app.index.files.lock import DirectoryLock
 from app.index.status import ProjectionStatus
 from app.index.store import IndexStore
 from app.index.writer import CatalogIndexWriter
+from app.ingest.sandbox import SandboxedParser
 from app.jobs.bulk import BulkService
 from app.jobs.evaluation import EvaluationService
 from app.jobs.models import ModelTestService
@@ -49,18 +51,24 @@ class Services:
     models: Models
     libraries: Libraries
     embedders: LibraryEmbedders
-    pages: PageLocator
+    parser: SandboxedParser
     jobs: JobRunner
     bulk: BulkService
     evaluations: EvaluationService
     model_tests: ModelTestService
     rag: RAGService
     checker: CheckService
+    second_opinion: SecondOpinion
     memory: ConversationMemory
     journal: AnswerJournal
     prompts: PromptLibrary
     suggester: Suggester
     spans: Spans
+
+    @property
+    def pages(self) -> PageLocator:
+        """Finds spans on pages."""
+        return self.parser
 
     @property
     def completions(self) -> Completions:
@@ -172,13 +180,14 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             models=base.models,
             libraries=base.libraries,
             embedders=base.embedders,
-            pages=base.parser,
+            parser=base.parser,
             jobs=work.jobs,
             bulk=work.bulk,
             evaluations=work.evaluations,
             model_tests=work.model_tests,
             rag=answering.rag,
             checker=answering.checker,
+            second_opinion=answering.second_opinion,
             memory=answering.memory,
             journal=answering.journal,
             prompts=base.prompts,

@@ -51,7 +51,7 @@ def _own_server(settings: Settings) -> Iterator[str]:
     try:
         from app.index.maintenance.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
 
-        refuse_foreign_catalog(settings.data_dir)
+        refuse_foreign_catalog(settings.data_dir, settings.database_url)
         import uvicorn  # noqa: PLC0415  # heavy imports come after the lock, so that a second process is refused at once
 
         app = make_app(

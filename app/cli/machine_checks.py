@@ -25,7 +25,7 @@ from app.cli.up_state import UpState
 from app.core.errors import DocuMindError
 from app.index.files.lock import owner
 from app.settings import Settings
-from app.settings.checks import check_bind, unknown_names
+from app.settings.checks import check_start, unknown_names
 from app.settings.variables import HOSTED
 
 MIN_PYTHON = (3, 11)
@@ -118,7 +118,7 @@ def configuration(settings: Settings) -> Iterator[Diagnosis]:
     for name in unknown_names():
         yield note(name, "looks like a setting but is none", "see docs/configuration.md")
     try:
-        check_bind(settings)
+        check_start(settings)
     except DocuMindError as error:
         yield problem("access", error.message, "set API_KEY")
     else:

@@ -17,7 +17,7 @@ from app.cli.page import open_page
 from app.core.errors import Conflict, InvalidInput
 from app.index.files.lock import DirectoryLock
 from app.settings import Settings
-from app.settings.checks import check_bind, unknown_names
+from app.settings.checks import check_start, unknown_names
 
 
 def register(app: typer.Typer) -> None:
@@ -44,7 +44,7 @@ def serve(
         name: value for name, value in (("api_host", host), ("api_port", port)) if value is not None
     }
     settings = Settings().model_copy(update=given)
-    check_bind(settings)
+    check_start(settings)
     for name in unknown_names():
         err.print(
             f"[yellow]warning:[/] {name} looks like one of our settings but is none; see docs/configuration.md"
@@ -53,7 +53,7 @@ def serve(
         check_port(settings)
         from app.index.maintenance.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
 
-        refuse_foreign_catalog(settings.data_dir)
+        refuse_foreign_catalog(settings.data_dir, settings.database_url)
         run(settings, lock, open_when_ready=open_it)
 
 

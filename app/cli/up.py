@@ -27,7 +27,7 @@ from app.client import DocuMindClient
 from app.core.errors import DocuMindError, Locked, ProviderError, ProviderUnreachable
 from app.index.files.lock import owner
 from app.settings import Settings
-from app.settings.checks import check_bind
+from app.settings.checks import check_start
 
 STOP_GRACE_S = 30.0
 """A server lets answers under way end for 20 seconds; after this one it is ended by force."""
@@ -85,7 +85,7 @@ def up(
         name: value for name, value in (("api_host", host), ("api_port", port)) if value is not None
     }
     settings = Settings().model_copy(update=given)
-    check_bind(settings)
+    check_start(settings)
     state = UpState(settings.data_dir)
     report = UpReport(base_url(settings))
     with state.held() as started:

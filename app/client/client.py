@@ -167,9 +167,15 @@ class DocuMindClient(Connection):
 
     # --- questions --------------------------------------------------------------------------------------------------------------
 
-    def check(self, text: str, library: str | None = None, against: str | None = None) -> Json:
+    def check(
+        self,
+        text: str,
+        library: str | None = None,
+        against: str | None = None,
+        judge: str | None = None,
+    ) -> Json:
         """Return the verdict of every sentence of a text (a CheckResponse)."""
-        given = {"library": library, "against": against}
+        given = {"library": library, "against": against, "judge": judge}
         return self._post(
             "/api/v1/check",
             {"text": text, **{name: value for name, value in given.items() if value is not None}},

@@ -27,6 +27,7 @@
     │   └── RateLimited             rate_limited           (retryable)
     ├── StorageError
     │   ├── DiskFull                disk_full              (retryable)
+    │   ├── DatabaseAway            database_away          (retryable)
     │   ├── SearchAway              search_away            (retryable)
     │   ├── IndexDamaged            index_damaged
     │   └── Locked                  locked
@@ -203,6 +204,13 @@ class DiskFull(StorageError):
     """No space (or over a size limit); nothing acknowledged is lost."""
 
     code = "disk_full"
+    retryable = True
+
+
+class DatabaseAway(StorageError):
+    """The database that holds the catalog does not answer."""
+
+    code = "database_away"
     retryable = True
 
 

@@ -1,54 +1,51 @@
-"""List function words by language: words that shape a question, not its topic."""
+"""Leave function words out: words that shape a question, not its topic."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 
+from app.core.languages import DEFAULT, LANGUAGES
 from app.core.text import tokenise
 
 
-def _stems(words: str) -> frozenset[str]:
-    return frozenset(tokenise(words))
+@cache
+def function_words(language: str, stemmed_in: str = "") -> frozenset[str]:
+    """Return the function words of a language as tokens; empty without a list.
+
+    They are rare in some libraries, so their idf does not tell.
+
+    Args:
+        language: Whose words.
+        stemmed_in: By the rules of which language they are stemmed; empty: of their own.
+    """
+    listed = LANGUAGES[language].function_words if language in LANGUAGES else ""
+    return _tokens(listed, stemmed_in or language)
 
 
-FUNCTION_WORDS: Mapping[str, frozenset[str]] = MappingProxyType(
-    {
-        "en": _stems(
-            "a about an and any are as at be been but by can could did do does for from had has have how if in into is it its many"
-            " much of on or should so some such than that the their them then there these they this those to was were what when"
-            " where which who whom whose why will with would you your i me my we our us he she his her not no"
-        )
-    }
-)
-"""Stemmed function words by language (ISO 639-1); rare in some libraries, so their idf does not tell."""
+def _tokens(listed: str, language: str) -> frozenset[str]:
+    return frozenset(token for word in listed.split() for token in tokenise(word, language))
 
-_CONNECTIVES: Mapping[str, frozenset[str]] = MappingProxyType(
-    {
-        "en": _stems(
-            "after all also although am because before being between both doing during each further having here hers him however"
-            " itself just may might more most must nor off once only other out over own same shall through too under until up upon"
-            " very whether while"
-        )
-    }
-)
-"""Words that join claims or shade them: they tell in a question ("most", "after"), not in a statement."""
 
 CLAIMLESS_WORDS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        language: words | _CONNECTIVES.get(language, frozenset())
-        for language, words in FUNCTION_WORDS.items()
+        code: function_words(code) | _tokens(language.connectives, code)
+        for code, language in LANGUAGES.items()
     }
 )
 """Stemmed words that carry no claim of their own, by language."""
 
 
-def content_or_all(tokens: Sequence[str], language: str = "en") -> list[str]:
+def content_or_all(tokens: Sequence[str], language: str = DEFAULT, asked_in: str = "") -> list[str]:
     """Return a question's tokens without function words; all if none are left.
 
     Args:
-        tokens: Stemmed, as `tokenise` returns them.
-        language: Of the question; one without a list has no function words.
+        tokens: Stemmed, as `tokenise` returns them for `language`.
+        language: Of the documents that are searched.
+        asked_in: Of the question; empty: unknown, or the same.
     """
-    function_words = FUNCTION_WORDS.get(language, frozenset())
-    return [token for token in tokens if token not in function_words] or list(tokens)
+    empty = function_words(language)
+    if asked_in and asked_in != language:
+        empty |= function_words(asked_in, language)
+    return [token for token in tokens if token not in empty] or list(tokens)

@@ -2,7 +2,7 @@
 
 tantivy's analyzer (app/index/lexical/index.py) is configured to agree with `tokenise`: split at
 non-alphanumerics, drop tokens over 40 bytes, lower-case, Snowball English stemmer. `lexical_form`
-runs before both.
+runs before both; it stems words of other languages first (docs/decisions/0208).
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable
+from functools import cache
 
 import Stemmer
 
+from app.core.languages import DEFAULT, LANGUAGES
 from app.core.normalisation import without_piles
 
 TOKENIZER_VERSION = "4"
@@ -23,7 +25,10 @@ MAX_TOKEN_BYTES = 40
 """Longer tokens are dropped by both analyzers (base64, hashes, URLs)."""
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
-_CJK_RUN = re.compile(f"[{_CJK}]+")
+_CJK_RUN = re.compile(f"[{_CJK}]+|[\u0e00-\u0e7f]+")
+"""Han, kana, Hangul; Thai, which has no spaces between words either."""
+_THAI_TONES = re.compile("[\u0e47-\u0e4e]+")
+"""tantivy splits words at them."""
 UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 """Han and kana for an expression's class: their words stand without spaces; Hangul has them."""
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
@@ -55,8 +60,8 @@ _ALPHABETIC_MARKS = (
 _WORD = re.compile(f"(?:[^\\W_]|[{_ALPHABETIC_MARKS}])+")
 
 
-def lexical_form(text: str) -> str:
-    """Return text as both analyzers see it.
+def lexical_form(text: str, language: str = DEFAULT) -> str:
+    """Return text as both analyzers see it, words of other languages than English stemmed.
 
     Compatibility forms and accents are folded; runs of CJK become spaced bigrams. Runs of Han and
     kana go on over spaces and single line ends, which their writing does not have between words.
@@ -64,10 +69,21 @@ def lexical_form(text: str) -> str:
     become `?`: no analyzer tells them apart. Offsets are not kept: use it for matching, never for
     quoting.
     """
+    if language != DEFAULT:
+        text = _stemmed(text, language)
     if text.isascii():
         return text
     spelt = _spelt_in_ascii(text)
     return _folded(text) if spelt is None else spelt
+
+
+def _stemmed(text: str, language: str) -> str:
+    """Return text with its words stemmed, before accents are folded: they tell endings."""
+    known = LANGUAGES.get(language)
+    if known is None or not known.stemmer:
+        return text
+    stems = _stems_of(known.stemmer)
+    return _WORD.sub(lambda word: stems[word.group()], unicodedata.normalize("NFC", text))
 
 
 def _spelt_in_ascii(text: str) -> str | None:
@@ -92,6 +108,8 @@ def _folded(text: str) -> str:
         "NFC", _MARKS.sub("", unicodedata.normalize("NFKD", without_piles(text)[0]))
     )
     folded = folded.replace(_CAPITAL_SIGMA, _SIGMA).replace(_FINAL_SIGMA, _SIGMA)
+    folded = folded.replace(_DOTLESS_I, "i")
+    folded = _THAI_TONES.sub("", folded)
     return _CJK_RUN.sub(lambda run: f" {_bigrams(run.group())} ", _UNSPACED_GAP.sub("", folded))
 
 
@@ -132,11 +150,11 @@ def _bigrams(run: str) -> str:
 class _Stemmer(threading.local):
     """One per thread: the C object is not thread-safe."""
 
-    def __init__(self) -> None:
-        self.stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord
+    def __init__(self, algorithm: str) -> None:
+        self.stem: Callable[[str], str] = Stemmer.Stemmer(algorithm, 0).stemWord
 
 
-_STEMMER = _Stemmer()
+_STEMMER = _Stemmer("english")
 _MOST_STEMS = 200_000
 """About 30 MB; the vocabulary of a large library's passages and questions, proper names left out."""
 
@@ -152,6 +170,31 @@ class _Stems(dict[str, str]):
             self.clear()
         stem = self[word] = _STEMMER.stem(word)
         return stem
+
+
+class _WordStems(dict[str, str]):
+    """Caches stems of words of one language by the word as it is written."""
+
+    def __init__(self, algorithm: str) -> None:
+        super().__init__()
+        self._stemmer = _Stemmer(algorithm)
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MOST_STEMS:
+            self.clear()
+        stem = self[word] = self._stemmer.stem(word.lower().replace(_DOTTED_I, "i"))
+        return stem
+
+
+_DOTTED_I = "i\u0307"
+"""What Python makes of the Turkish capital I with a dot."""
+_DOTLESS_I = "\u0131"
+"""Typed as i on keyboards of other languages."""
+
+
+@cache
+def _stems_of(algorithm: str) -> _WordStems:
+    return _WordStems(algorithm)
 
 
 class _AsciiStems(dict[bytes, str]):
@@ -188,9 +231,14 @@ def words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(form)]
 
 
-def tokenise(text: str) -> list[str]:
-    """Return the stemmed tokens in order, as tantivy's analyzer indexes them."""
-    form = lexical_form(text)
+def tokenise(text: str, language: str = DEFAULT) -> list[str]:
+    """Return the stemmed tokens in order, as tantivy's analyzer indexes them.
+
+    Args:
+        text: Of any kind.
+        language: By whose rules words are stemmed; one that is not listed: English.
+    """
+    form = lexical_form(text, language)
     if form.isascii():
         return _ascii_tokens(form.encode())
     kept = [word.lower() for word in _WORD.findall(form) if len(word) <= MAX_TOKEN_BYTES]

@@ -8,7 +8,7 @@ from app.core.sentences import sentence_spans
 from app.generation.citations import MARK
 from app.generation.prompt_files import PLACEHOLDER
 from app.generation.reading import Claim, content_tokens
-from app.generation.support import longest_run
+from app.generation.support_rows import longest_run
 
 _REPEATED = 0.8
 """Share of a sentence's content words in one run of an instruction from which it repeats it."""

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
-from app.core.function_words import FUNCTION_WORDS
+from app.core.function_words import function_words
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.generation.directives import chinese_directives, directives, meaning_known
@@ -210,7 +210,7 @@ def _possible(sentence: str, spoken: Sequence[str]) -> Iterator[Finding]:
 
 def _is_foreign(question: str, sentences: Sequence[str], index: int) -> bool:
     """Return whether a question shares little with the sentences around it."""
-    own = set(tokenise(question)) - FUNCTION_WORDS["en"]
+    own = set(tokenise(question)) - function_words("en")
     around = set(tokenise(sentences[index].replace(question, " ")))
     for position in range(
         max(0, index - _NEIGHBOURS), min(len(sentences), index + _NEIGHBOURS + 1)

@@ -27,6 +27,7 @@ Task = Literal[
     "flare_question",
     "judge_faithfulness",
     "judge_relevance",
+    "judge_claim",
     "structured",
 ]
 
@@ -44,6 +45,7 @@ _TASK_FIELDS: Mapping[Task, frozenset[str]] = {
     "flare_question": frozenset({"question", "sentence", "span"}),
     "judge_faithfulness": frozenset({"context", "fence", "answer"}),
     "judge_relevance": frozenset({"question", "answer"}),
+    "judge_claim": frozenset({"context", "fence", "claim"}),
     "structured": frozenset({"question", "answer", "wishes"}),
 }
 

@@ -11,40 +11,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from app.core.ports import Embedder
-from app.core.text import tokenise
 from app.core.types import FloatArray, Passage
 from app.generation.alignment import Alignment, align, token_weights
 from app.generation.faithful import FAITHFUL_FEATURES, faithful_row, says_the_opposite
-from app.generation.reading import Claim, ReadPassage, negations
-from app.generation.spelling import is_named, unknown_words
+from app.generation.reading import Claim, ReadPassage
+from app.generation.spelling import unknown_words
+from app.generation.support_rows import FEATURES, Floats, contradicts, support_row
 
-Floats = npt.NDArray[np.float64]
-
-FEATURES = (
-    "coverage",  # idf-weighted share of the claim's words in the quoted window
-    "similarity",  # cosine of claim and window behind its title; 0 without vectors
-    "names",  # names in the claim that the passage has not, 2 at most
-    "run",  # longest common run of words, relative to the claim
-    "unknown",  # share of the claim's content words that stand nowhere in the passage, however spelt
-    "unknown_count",  # their number, 5 at most
-    "grams",  # share of the claim's character 4-grams in the passage
-    "pairs",  # share of its neighbouring content words that are neighbours in the passage
-    "length",  # tens of content words
-)
-"""Columns of a support row, in order."""
 _SIMILARITY, _RUN = FEATURES.index("similarity"), FEATURES.index("run")
 
 _VERBATIM = 0.999
-_NEAR_COPY = 0.35
-"""Share of a claim in one run from which it copies its source; with a strange name 0.3 % of right sentences are like that."""
 _SAME_MATTER = 0.5
 """Coverage from which an opposite contradicts; under it a passage may speak of something else."""
 _SOURCE_GIVEN = 3.0
@@ -252,53 +235,6 @@ class SupportJudge:
         return Support(found.score, found.alignment)
 
 
-def contradicts(claim: Claim, passage: ReadPassage, found: Alignment, row: Floats) -> bool:
-    """Return whether a claim differs from its passage in what must not differ.
-
-    It has a figure that stands nowhere in the passage, or denies more often than the window does,
-    or is a near copy in which nothing but names is strange.
-
-    Args:
-        claim: What was said.
-        passage: The cited passage.
-        found: From `align`.
-        row: From `support_row`.
-    """
-    names, run, unknown = (row[FEATURES.index(name)] for name in ("names", "run", "unknown_count"))
-    if names >= 1 and unknown <= names and run >= _NEAR_COPY:
-        return True
-    if claim.specifics.negations > negations(passage.text[found.start : found.end]):
-        return True
-    return bool(claim.figures - passage.figures)
-
-
-def support_row(claim: Claim, passage: ReadPassage, found: Alignment) -> Floats:
-    """Return FEATURES of a claim and its passage, float64, `similarity` 0.
-
-    Shape `[len(FEATURES)]`.
-    """
-    known, ordered = passage.known, claim.content
-    strangers = unknown_words(claim, passage)
-    unknown = [token for token in ordered if token in strangers]
-    strange = [
-        name for name in claim.specifics.names if name not in known and not is_named(name, passage)
-    ]
-    run = longest_run(claim.tokens, tokenise(passage.text[found.start : found.end]))
-    return np.asarray(
-        [
-            found.coverage,
-            0.0,
-            float(min(2, len(strange))),
-            run / max(1, len(claim.tokens)),
-            len(unknown) / max(1, len(ordered)),
-            float(min(5, len(unknown))),
-            len(claim.grams & passage.grams) / max(1, len(claim.grams)),
-            len(claim.pairs & passage.pairs) / max(1, len(claim.pairs)),
-            len(ordered) / 10,
-        ]
-    )
-
-
 def window_similarity(one: Comparison, embedder: Embedder) -> float:
     """Return the cosine of a claim and its titled window; 0 if either is too long."""
     vectors: dict[str, FloatArray | None] = {}
@@ -320,19 +256,6 @@ def embed_new(
     vectors.update(dict.fromkeys(new))
     if short:
         vectors.update(zip(short, embedder.embed_passages(short), strict=True))
-
-
-def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the length of the longest common contiguous run of two token lists."""
-    places: dict[str, list[int]] = {}
-    for at, token in enumerate(second):
-        places.setdefault(token, []).append(at)
-    best = 0
-    before: dict[int, int] = {}
-    for token in first:
-        before = {at: before.get(at - 1, 0) + 1 for at in places.get(token, ())}
-        best = max([best, *before.values()])
-    return best
 
 
 def _cosine(first: FloatArray | None, second: FloatArray | None) -> float:

@@ -35,6 +35,8 @@ class IndexOptions:
 
     data_dir: Path
     chroma_dir: Path
+    database_url: str = field(default="", repr=False)
+    """PostgreSQL that holds the catalog; empty: a SQLite file in `data_dir`."""
     search_url: str = ""
     """Nodes of a search engine, with commas; empty: the embedded stores."""
     search_api_key: str = field(default="", repr=False)

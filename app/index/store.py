@@ -13,14 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from app.core.errors import IndexDamaged
+from app.core.errors import IndexDamaged, InvalidInput
 from app.core.types import Fingerprint, Library
 from app.index.catalog.answers import SqliteAnswerStore
 from app.index.catalog.builds import Builds
 from app.index.catalog.calibrations import SqliteCalibrations
 from app.index.catalog.changes import ChangeLog
 from app.index.catalog.conversations import SqliteConversationStore
-from app.index.catalog.database import Database
 from app.index.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.catalog.jobs import SqliteJobStore
 from app.index.catalog.ledger import SqliteLedger
@@ -28,6 +27,7 @@ from app.index.catalog.loading import CatalogLoader
 from app.index.catalog.models import CatalogModelStore
 from app.index.catalog.passage_codes import PassageCodeStore
 from app.index.catalog.settling import Settling
+from app.index.catalog.sqlite_database import SqliteDatabase
 from app.index.catalog.sync_claims import SyncClaims
 from app.index.catalog.texts import TextCache
 from app.index.catalog.unlinks import Unlinks
@@ -42,7 +42,7 @@ from app.index.files.originals import Originals
 from app.index.files.retired import delete_retired
 from app.index.files.steps import Steps
 from app.index.lexical.libraries import LibraryWords
-from app.index.maintenance.backup import BackupReport, backup
+from app.index.maintenance.backup import NO_BACKUP, BackupReport, backup
 from app.index.maintenance.bundle import Bundler
 from app.index.maintenance.fsck import Fsck
 from app.index.maintenance.fsck_catalog import CatalogCheck
@@ -52,9 +52,9 @@ from app.index.maintenance.presence import Presence
 from app.index.maintenance.purge import Purger
 from app.index.maintenance.reembedding import Reembedding
 from app.index.maintenance.start_checks import (
-    catalog_path,
+    is_small,
     note_change,
-    refuse_damaged_pages,
+    open_catalog,
     refuse_foreign_catalog,
 )
 from app.index.options import IndexOptions
@@ -67,9 +67,6 @@ log = logging.getLogger(__name__)
 
 VectorStoreUse = Literal["background", "foreground", "off"]
 _FOLLOWS: dict[VectorStoreUse, bool | None] = {"background": False, "foreground": True, "off": None}
-
-CATALOG_CHECKED_AT_START_BYTES = 128 << 20
-"""A catalog up to this size has its pages checked at every start, which takes well under a second."""
 
 
 class IndexStore:
@@ -112,12 +109,10 @@ class IndexStore:
         self._engine = open_engine(options)
         self.vector_stores = open_stores(options, self._engine, self.steps)
         if heal:
-            refuse_foreign_catalog(options.data_dir)
+            refuse_foreign_catalog(options.data_dir, options.database_url)
             delete_retired(options.data_dir, self.steps)
         options.data_dir.mkdir(parents=True, exist_ok=True)
-        self.database = Database(catalog_path(options.data_dir), self.steps)
-        if heal and self._small:
-            refuse_damaged_pages(self.database)
+        self.database = open_catalog(options, self.steps, heal=heal)
         settling, texts = Settling(), TextCache(TEXT_CACHE_BYTES)
         self.originals = Originals(options.data_dir / "originals", self.steps)
         self.unlinks = Unlinks(self.database, self.originals)
@@ -126,7 +121,7 @@ class IndexStore:
         unusable = VectorCheck(self.database)
         if heal:
             self.loader.on_unusable = unusable.delete
-            if self._small:
+            if is_small(self.database):
                 unusable.delete(unusable.find())
         self._lexical = LexicalRepair(options, self._log, self.steps, self._engine, heal=heal)
         indexes = self._lexical.indexes
@@ -199,7 +194,7 @@ class IndexStore:
             self.steps,
             options.max_file_bytes,
         )
-        self._presence = Presence(self.database.path, indexes)
+        self._presence = Presence(self.database, indexes)
         self._heals = heal
         if heal:
             self._start()
@@ -228,11 +223,6 @@ class IndexStore:
         return DenseLibrary(
             library, self.options, self._log, self.loader, replica, wanted, follows=follows
         )
-
-    @property
-    def _small(self) -> bool:
-        """Return whether the catalog is small enough to check at every opening."""
-        return self.database.path.stat().st_size <= CATALOG_CHECKED_AT_START_BYTES
 
     def _start(self) -> None:
         self.codes.delete_others()
@@ -267,7 +257,13 @@ class IndexStore:
     def backup(
         self, target: Path, progress: Callable[[int, int], None] | None = None
     ) -> BackupReport:
-        """Write a backup of catalog and originals into `target` while serving."""
+        """Write a backup of catalog and originals into `target` while serving.
+
+        Raises:
+            InvalidInput: The catalog is in PostgreSQL, which has tools of its own.
+        """
+        if not isinstance(self.database, SqliteDatabase):
+            raise InvalidInput(NO_BACKUP)
         return backup(self.database, self.originals, target, self.steps, progress=progress)
 
     def close(self) -> None:

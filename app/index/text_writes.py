@@ -68,7 +68,9 @@ class TextWriter:
         try:
             with self._database.write("documents") as sql:
                 self._projector.log.save_into(sql)
-                written = RevisionBatch(sql, self._codec().pack).write(drafts)
+                written = RevisionBatch(sql, self._database.dialect, self._codec().pack).write(
+                    drafts
+                )
                 if page is not None:
                     record_page(sql, page)
                 superseded = [
@@ -113,9 +115,8 @@ def _lexical_documents(stored: Iterable[Stored]) -> Iterable[LexicalDocument]:
             (number, span.section, draft.text[span.start : span.end])
             for number, span in enumerate(draft.chunks, item.first_chunk_id)
         ]
-        yield LexicalDocument(
-            item.doc, draft.doc_id, item.title, item.authors, item.year, draft.type, chunks
-        )
+        facts = item.doc, draft.doc_id, item.title, item.authors, item.year, draft.type
+        yield LexicalDocument(*facts, chunks, item.language)
 
 
 def _check_spans(draft: DocumentDraft) -> None:

@@ -22,7 +22,6 @@ from app.core.types import (
     Metadata,
     WriteResult,
 )
-from app.index.catalog import sqlite
 from app.index.catalog.bookkeeping import add_change, search_key
 from app.index.catalog.builds import Builds
 from app.index.catalog.changes import STAGED
@@ -167,9 +166,11 @@ class CatalogIndexWriter:
         """
         if build is not None and build != self._builds.live_number(library):
             return self._catalog.chunks_by_id(library, self._builds.pending(library, build, limit))
-        if order not in sqlite.PENDING:
-            raise InvalidInput(f"order {order!r} must be one of {', '.join(sqlite.PENDING)}")
-        sql = sqlite.PENDING if doc_ids is None else sqlite.PENDING_OF
+        sql = self._database.dialect.PENDING
+        if order not in sql:
+            raise InvalidInput(f"order {order!r} must be one of {', '.join(sql)}")
+        if doc_ids is not None:
+            sql = self._database.dialect.PENDING_OF
         named = () if doc_ids is None else (json.dumps(list(doc_ids)),)
         with self._database.read_raw() as cursor:
             rows = cursor.execute(sql[order], (library.value, limit, *named)).fetchall()
@@ -256,7 +257,7 @@ class CatalogIndexWriter:
         return self._remover.delete_all(library)
 
     def correct(self, library: Library, doc_id: str, metadata: Metadata) -> Document:
-        """Replace title, authors and year of a live document, for later revisions too.
+        """Replace the facts of a live document, for later revisions too.
 
         Raises:
             NotFound: No such document in this library.
@@ -274,6 +275,7 @@ class CatalogIndexWriter:
                 authors=pack_strings(metadata.authors),
                 author_keys=author_keys(metadata.authors),
                 year=metadata.year,
+                language=metadata.language,
                 search_key=search_key(metadata.title, before.filename),
                 corrected=1,
                 updated_at=utc_now(),

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from app.core.errors import DocuMindError
 from app.core.ids import document_id
+from app.core.languages.detection import language_of
 from app.core.normalisation import normalise
 from app.core.types import Article, DocumentDraft, LedgerEntry, Library, Metadata, ParsedDocument
 from app.ingest.chunking import chunk
@@ -113,7 +114,7 @@ def _prepare(task: BulkTask, article: Article) -> Prepared:
         sha256=hashlib.sha256(parsed.text.encode("utf-8", "surrogatepass")).hexdigest(),
         type=article.markup,
         text=parsed.text,
-        metadata=Metadata(article.title),
+        metadata=Metadata(article.title, language=language_of(parsed.text)),
         chunks=chunk(parsed, task.options),
         source_url=article.url,
         licence=article.licence,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, DocuMindError, Overload, Unreadable
 from app.core.ids import content_sha256, document_id
+from app.core.languages.detection import language_of
 from app.core.ports import Embedder, IndexWriter, Parser
 from app.core.system_errors import refusal
 from app.core.types import (
@@ -160,7 +161,10 @@ class IngestPipeline:
             sha256=sha256,
             type=type_of(parsed.media_type),
             text=parsed.text,
-            metadata=document.metadata or describe(parsed, document.filename),
+            metadata=replace(
+                document.metadata or describe(parsed, document.filename),
+                language=language_of(parsed.text),
+            ),
             chunks=chunks,
             pages=parsed.pages,
             source_url=document.source_url,

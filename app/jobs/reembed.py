@@ -74,7 +74,7 @@ class ReembedJob:
         reembedding: Reembedding,
         catalog: Catalog,
         options: IngestOptions,
-        target_of: Callable[[str | None, str | None], Target],
+        target_of: Callable[[Library, str | None, str | None], Target],
         live_embedder: Callable[[Library], Embedder | None],
         searcher: Callable[[Library, int, Embedder, bool], Search],
         later: Callable[[Library], object],
@@ -85,7 +85,7 @@ class ReembedJob:
             reembedding: The builds.
             catalog: The truth, read.
             options: How batches are embedded.
-            target_of: The embedder of a provider and model.
+            target_of: The embedder of a library by provider and model.
             live_embedder: The embedder of questions for the present vectors; None if unavailable.
             searcher: A search over one build with its embedder; True ranks by distance alone.
             later: Asks for the vectors that are still missing.
@@ -134,7 +134,7 @@ class ReembedJob:
         self, context: JobContext, payload: ReembedPayload, stop: threading.Event
     ) -> ReembedReport:
         library = payload.library
-        target = self._target_of(payload.provider, payload.model)
+        target = self._target_of(payload.library, payload.provider, payload.model)
         live = self._work.builds.of(library, "live")
         staged = self._work.begin(library, target.fingerprint)
         done = self._embed(context, library, staged.number, target.embedder)

@@ -61,7 +61,12 @@ class MiniLmEmbedder:
             ModelNotInstalled: The package with the weights is missing or holds other weights.
         """
         self._identity = EmbedderIdentity(
-            "minilm", MODEL, f"{WEIGHTS_SHA256}-{_MADE[precision]}", _DIMENSION, MAX_TOKENS
+            "minilm",
+            MODEL,
+            f"{WEIGHTS_SHA256}-{_MADE[precision]}",
+            _DIMENSION,
+            MAX_TOKENS,
+            languages=frozenset({"en"}),
         )
         built = bundle("minilm") if precision == "int8" and not _weights_installed() else None
         if built is not None and (built / GRAPH_FILE).is_file():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from app.core.types import EmbeddedModel, Library
 
 ProviderName = Literal[
     "auto",
@@ -18,7 +21,7 @@ ProviderName = Literal[
     "anthropic",
 ]
 EmbeddingProviderName = Literal[
-    "auto", "ollama", "minilm", "openai_compatible", "openai", "google", "mistral"
+    "auto", "ollama", "minilm", "multilingual", "openai_compatible", "openai", "google", "mistral"
 ]
 
 
@@ -40,6 +43,8 @@ class ProviderOptions:
     helper_model: str = ""
     embedding_provider: EmbeddingProviderName = "auto"
     embedding_model: str = "nomic-embed-text"
+    embedded_model: Mapping[Library, EmbeddedModel] = field(default_factory=dict)
+    """What embeds an empty library where no host does; MiniLM where none is named."""
     ollama_base_url: str = "http://127.0.0.1:11434"
     ollama_timeout_s: float = 300.0
     ollama_connect_timeout_s: float = 3.0

@@ -6,17 +6,24 @@ adapters.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from app.core.errors import InvalidInput, ModelNotInstalled
-from app.core.types import Fingerprint
+from app.core.types import Fingerprint, Library
 from app.providers.addresses import on_this_machine
 from app.providers.minilm import MODEL as MINILM
 from app.providers.minilm import WEIGHTS_SHA256
+from app.providers.multilingual import MODEL as MULTILINGUAL
+from app.providers.multilingual import WEIGHTS_SHA256 as MULTILINGUAL_SHA256
 from app.providers.ollama_listing import same_model
 from app.providers.ollama_watch import OllamaStatus, OllamaWatch
 from app.providers.options import HostedOptions, ProviderOptions
 from app.providers.presets import HOSTED_DIGEST, PRESETS
+
+_EMBEDDED: Mapping[str, str] = MappingProxyType({"minilm": MINILM, "multilingual": MULTILINGUAL})
+"""Models that run in this process, by provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,10 @@ def choose_generator(
 
 
 def choose_embedder(
-    options: ProviderOptions, watch: OllamaWatch, fingerprint: Fingerprint | None = None
+    options: ProviderOptions,
+    watch: OllamaWatch,
+    fingerprint: Fingerprint | None = None,
+    library: Library | None = None,
 ) -> EmbedderChoice:
     """Return who embeds a library.
 
@@ -104,11 +114,11 @@ def choose_embedder(
         InvalidInput: A hosted provider is configured without a model.
     """
     if fingerprint is None:
-        return _configured_embedder(options, watch)
+        return _configured_embedder(options, watch, library)
     made_with = _embedder_of(fingerprint, options)
     if options.embedding_provider == "auto":
         return made_with
-    wanted = _configured_embedder(options, watch)
+    wanted = _configured_embedder(options, watch, library)
     if wanted.provider == made_with.provider and same_model(wanted.model, made_with.model):
         return made_with
     notice = (
@@ -119,16 +129,23 @@ def choose_embedder(
 
 
 def better_embedder(
-    options: ProviderOptions, watch: OllamaWatch, fingerprint: Fingerprint
+    options: ProviderOptions,
+    watch: OllamaWatch,
+    fingerprint: Fingerprint,
+    library: Library | None = None,
 ) -> EmbedderChoice | None:
     """Return the configured, available embedder if the library has another.
 
-    `auto` prefers Ollama's to the embedded one; any other embedder is the user's choice.
+    `auto` prefers Ollama's, and the multilingual model where it is asked for, to MiniLM; any other
+    embedder is the user's choice.
 
     Raises:
         InvalidInput: A hosted provider is configured without a model.
     """
-    made_with, wanted = _embedder_of(fingerprint, options), _configured_embedder(options, watch)
+    made_with, wanted = (
+        _embedder_of(fingerprint, options),
+        _configured_embedder(options, watch, library),
+    )
     if wanted.provider == made_with.provider and same_model(wanted.model, made_with.model):
         return None
     if options.embedding_provider == "auto" and (
@@ -159,17 +176,20 @@ def _why_not(model: str, status: OllamaStatus, watch: OllamaWatch, *, named: boo
     return ""
 
 
-def _configured_embedder(options: ProviderOptions, watch: OllamaWatch) -> EmbedderChoice:
+def _configured_embedder(
+    options: ProviderOptions, watch: OllamaWatch, library: Library | None
+) -> EmbedderChoice:
     if options.embedding_provider == "auto":
         model = options.embedding_model
         if not watch.status().has(model):
-            return EmbedderChoice("minilm", MINILM)
+            wanted = options.embedded_model.get(library, "minilm") if library else "minilm"
+            return EmbedderChoice(wanted, _EMBEDDED[wanted])
         if watch.twin(model):
             notice = f"Ollama's {model!r} is the embedded model, which gives the same vectors sooner, so that one embeds"
             return EmbedderChoice("minilm", MINILM, notice=notice)
         return EmbedderChoice("ollama", model)
-    if options.embedding_provider == "minilm":
-        return EmbedderChoice("minilm", MINILM)
+    if options.embedding_provider in _EMBEDDED:
+        return EmbedderChoice(options.embedding_provider, _EMBEDDED[options.embedding_provider])
     if options.embedding_provider == "ollama":
         return EmbedderChoice("ollama", options.embedding_model, _in_cloud(options.embedding_model))
     provider = options.embedding_provider
@@ -188,6 +208,8 @@ def _configured_embedder(options: ProviderOptions, watch: OllamaWatch) -> Embedd
 def _embedder_of(fingerprint: Fingerprint, options: ProviderOptions) -> EmbedderChoice:
     if fingerprint.model_digest.startswith(WEIGHTS_SHA256):
         return EmbedderChoice("minilm", MINILM)
+    if fingerprint.model_digest == MULTILINGUAL_SHA256:
+        return EmbedderChoice("multilingual", MULTILINGUAL)
     if fingerprint.model_digest.startswith(HOSTED_DIGEST):
         provider = fingerprint.model_digest.removeprefix(HOSTED_DIGEST).partition(":")[0]
         return EmbedderChoice(provider, fingerprint.embedding_model, _leaves(provider, options))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from app.core.function_words import content_or_all
+from app.core.languages import DEFAULT
+from app.core.languages.detection import language_of
 from app.core.lazy import lazy
 from app.core.ports import LexicalIndex
 from app.core.text import tokenise
@@ -36,6 +38,12 @@ class QuestionWords:
     """Idf by distinct content token; function words only where there is nothing else."""
     pairs: Mapping[tuple[str, str], float]
     """Tokens that stand side by side in the question, each pair weighing as much as its commoner word."""
+    others: Mapping[str, QuestionWords] = field(default_factory=dict)
+    """The same words stemmed by the rules of each other language of the library, by its code."""
+
+    def stemmed_in(self, language: str) -> QuestionWords:
+        """Return the words as documents of a language hold them; empty: English."""
+        return self.others.get(language or DEFAULT, self)
 
     @lazy
     def _all_weights(self) -> float:
@@ -93,8 +101,23 @@ class QuestionWords:
 
 
 def question_words(lexical: LexicalIndex, library: Library, text: str) -> QuestionWords:
-    """Return the words of a question with their idf in a library."""
-    tokens = tokenise(text)
+    """Return the words of a question with their idf in a library.
+
+    Stemmed as the library's documents are: by the rules of the question's language if it holds any
+    of that, else of its main one.
+    """
+    held, asked_in = lexical.languages(library), language_of(text)
+    main = asked_in if asked_in in held else held[0]
+    others = {
+        code: _words_in(code, asked_in, lexical, library, text) for code in held if code != main
+    }
+    return replace(_words_in(main, asked_in, lexical, library, text), others=others)
+
+
+def _words_in(
+    language: str, asked_in: str, lexical: LexicalIndex, library: Library, text: str
+) -> QuestionWords:
+    tokens = tokenise(text, language)
     distinct = list(dict.fromkeys(tokens))
     if not distinct:
         return QuestionWords({}, {})
@@ -103,4 +126,5 @@ def question_words(lexical: LexicalIndex, library: Library, text: str) -> Questi
         token: inverse_document_frequency(chunks, frequencies.get(token, 0)) for token in distinct
     }
     pairs = {pair: min(idf[pair[0]], idf[pair[1]]) for pair in pairwise(tokens)}
-    return QuestionWords({token: idf[token] for token in content_or_all(distinct)}, pairs)
+    content = content_or_all(distinct, language, asked_in)
+    return QuestionWords({token: idf[token] for token in content}, pairs)

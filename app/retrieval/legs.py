@@ -34,6 +34,8 @@ class Pool:
     """Candidates that have no vector, after embedding on the fly."""
     trouble: NoticeCode | None = None
     """Why the dense leg could not be asked."""
+    unknown_language: str = ""
+    """The question's language where the embedder does not know it."""
 
 
 @dataclass(frozen=True, slots=True)

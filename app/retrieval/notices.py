@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.core.languages import language_name
 from app.core.ports import Catalog
 from app.core.types import Notice
 from app.retrieval.legs import Pool
@@ -29,6 +30,15 @@ def nothing_found(catalog: Catalog, request: SearchRequest) -> tuple[Notice, ...
 
 def trouble(pool: Pool) -> tuple[Notice, ...]:
     """Return notices about the dense leg."""
+    if pool.unknown_language:
+        language = language_name(pool.unknown_language)
+        return (
+            Notice(
+                "language_differs",
+                f"the question is in {language}, which the embedding model of this library does not know: passages are"
+                " found by their words; for a model of many languages, run: documind models use multilingual",
+            ),
+        )
     if pool.trouble == "embedder_unavailable":
         return (
             Notice(

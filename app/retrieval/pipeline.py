@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from app.core.languages.detection import language_of
 from app.core.ports import Catalog, Embedder, LexicalIndex, Reranker, VectorIndex, VectorSink
 from app.core.trace import Trace
 from app.core.types import Fusion, Hit, Library, Notice, QuestionCode
@@ -105,30 +106,41 @@ class Retriever:
         )
 
     def _pool(self, request: SearchRequest, k: int, trace: Trace) -> Pool:
+        unknown = self._unknown_language(request)
         with trace.stage("embed"):
             request, code = self._matched(request)
-            vector = (
-                code.vector
-                if code is not None and self._may_share(request)
-                else self._legs.query_vector(request)
-            )
+            if unknown and request.fusion != "dense":
+                vector = None  # it would say less than the words
+            elif code is not None and self._may_share(request):
+                vector = code.vector
+            else:
+                vector = self._legs.query_vector(request)
         with trace.stage("search") as stage:
             pool = self._legs.search(
                 request, vector, pool_size(request.library, request.mode, k), code
             )
+            if unknown:
+                pool = replace(pool, unknown_language=unknown)
             stage.n_out = len(pool.candidates)
         with trace.stage("complete", len(pool.candidates)) as stage:
             pool = self._legs.complete(request, pool)
             stage.n_out = len(pool.candidates)
         return pool
 
+    def _unknown_language(self, request: SearchRequest) -> str:
+        """Return the question's language if the embedder does not know it, else nothing.
+
+        Of a question whose language cannot be told, that of most documents.
+        """
+        language = language_of(request.text) or self._legs.lexical.languages(request.library)[0]
+        known = self._embedder is None or self._embedder.identity.knows(language)
+        return "" if known else language
+
     def _matched(self, request: SearchRequest) -> tuple[SearchRequest, QuestionCode | None]:
         """Return the question with misspelt words matched, and its late-interaction code."""
-        encoder = (
-            self._late.encoder
-            if self._late is not None and self._reranking.arm(request) == "late"
-            else None
-        )
+        late = self._late if self._reranking.arm(request) == "late" else None
+        known = late is not None and late.encoder.identity.knows(language_of(request.text))
+        encoder = late.encoder if late is not None and known else None
         code = encoder.encode_question(request.text) if encoder else None
         spelt_right = code.common_stems if code else frozenset[str]()
         text = matched_text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from app.core.languages import DEFAULT
 from app.core.text import tokenise
 from app.core.types import Passage, Signals
 from app.retrieval.keywords import QuestionWords
@@ -70,9 +71,13 @@ def read(
         distance: Cosine distance, NaN when unknown.
         bm25: BM25, NaN when unknown.
     """
-    tokens = tokenise(passage.chunk.text)
+    language = passage.document.language or DEFAULT
+    tokens, title = (
+        tokenise(text, language) for text in (passage.chunk.text, passage.document.title)
+    )
+    words = words.stemmed_in(language)
     distinct = frozenset(tokens)
-    overlap = words.coverage(distinct, tokenise(passage.document.title))
+    overlap = words.coverage(distinct, title)
     return Reading(
         passage, distinct, score, distance, bm25, overlap, words.adjacency(tokens, distinct)
     )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.core.errors import InvalidInput
+from app.core.languages import DEFAULT
 from app.core.ports import Embedder, PassageCodes, Reranker
 from app.core.types import FloatArray, Fusion, Library, QuestionCode, Rerank
 from app.retrieval.keywords import QuestionWords
@@ -90,7 +91,9 @@ class Reranking:
                 reading.score += keywords * reading.overlap + phrases * reading.adjacency
         arm = self.arm(request)
         if self._late is not None and pool.code is not None:
-            _add_late(readings, pool.code, pool.words, self._late.codes, self._options)
+            _add_late(
+                readings, pool.code, pool.words.stemmed_in(DEFAULT), self._late.codes, self._options
+            )
         if arm == "sentences" and pool.vector is not None and self._embedder is not None:
             _add_best_sentences(
                 readings, pool.vector, self._embedder, self._options.sentence_weight

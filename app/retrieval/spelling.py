@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Set
 
-from app.core.function_words import FUNCTION_WORDS
+from app.core.function_words import function_words
+from app.core.languages.detection import language_of
 from app.core.ports import Catalog, LexicalIndex
 from app.core.text import tokenise, words
-from app.core.types import Library
+from app.core.types import Library, Passage
 
 _SHORTEST = 4
 """Letters of a word that is matched: shorter ones are near to too many."""
@@ -29,7 +30,8 @@ def matched_text(
 ) -> str:
     """Return a text with each unknown word replaced by a near known one.
 
-    Unknown means that no passage holds it. The text itself if no word changes. Near is one edit
+    Unknown means that no passage holds it. The text itself if no word changes, or if it is in
+    another language than most documents: its words are not misspelt. Near is one edit
     (insert, delete, change, swap neighbours), or two from eight letters on. Numbers, identifiers
     and words of other scripts stay. Of several near words the nearest is taken, then one with the
     same first letter, then the most frequent.
@@ -41,11 +43,14 @@ def matched_text(
         catalog: Passages with near words.
         spelt_right: Stems that stay, whether a passage holds them or not.
     """
+    language = lexical.languages(library)[0]
+    if language_of(text) not in {"", language}:
+        return text
     spoken = words(text)
     stems = {
-        word: (tokenise(word) or [""])[0]
+        word: (tokenise(word, language) or [""])[0]
         for word in dict.fromkeys(spoken)
-        if _may_be_misspelt(word)
+        if _may_be_misspelt(word, language)
     }
     _, held = lexical.document_frequencies(library, list(stems.values()))
     unknown = [
@@ -66,7 +71,10 @@ def matched_text(
         stem_edits = range(edits, 3)
         found = (
             _nearest(
-                word, edits, lexical.near(library, stems[word], n, _MOST_READ), library, catalog
+                word,
+                edits,
+                catalog.passages(library, lexical.near(library, stems[word], n, _MOST_READ)),
+                language,
             )
             for n in stem_edits
         )
@@ -74,20 +82,17 @@ def matched_text(
     return " ".join(near.get(word) or word for word in spoken) if any(near.values()) else text
 
 
-def _may_be_misspelt(word: str) -> bool:
+def _may_be_misspelt(word: str, language: str) -> bool:
     return (
         len(word) >= _SHORTEST
         and word.isascii()
         and word.isalpha()
-        and not FUNCTION_WORDS["en"].intersection(tokenise(word))
+        and not function_words(language).intersection(tokenise(word, language))
     )
 
 
-def _nearest(
-    word: str, edits: int, chunk_ids: Sequence[int], library: Library, catalog: Catalog
-) -> str | None:
+def _nearest(word: str, edits: int, passages: Mapping[int, Passage], language: str) -> str | None:
     """Return the word of these passages that is nearest, of those near enough."""
-    passages = catalog.passages(library, chunk_ids)
     counts = Counter(
         other
         for passage in passages.values()
@@ -96,7 +101,7 @@ def _nearest(
     far = {
         other: edit_distance(word, other)
         for other in counts
-        if abs(len(other) - len(word)) <= edits and _may_be_misspelt(other)
+        if abs(len(other) - len(word)) <= edits and _may_be_misspelt(other, language)
     }
     near = [other for other, distance in far.items() if distance <= edits]
     return min(

@@ -7,11 +7,13 @@ and `checks` looks at the whole at start.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from app.answer.manner import MannerOptions
 from app.answer.options import AnswerOptions
-from app.core.types import Library
+from app.core.errors import InvalidInput
+from app.core.types import EmbeddedModel, Library
 from app.generation.options import GenerationOptions
 from app.index.options import IndexOptions
 from app.ingest.options import IngestOptions
@@ -34,6 +36,14 @@ class Settings(Variables):
         """Return the directory of Chroma's store."""
         return self.chroma_persist_dir or self.data_dir / "chroma"
 
+    @property
+    def embedded_models(self) -> Mapping[Library, EmbeddedModel]:
+        """What embeds each library where no host does."""
+        return {
+            Library.PUBLIC: self.public_embedded_model or self.embedded_model,
+            Library.PAPERS: self.papers_embedded_model or self.embedded_model,
+        }
+
     def ingest(self) -> IngestOptions:
         """Return the options of ingest."""
         return IngestOptions(
@@ -44,10 +54,19 @@ class Settings(Variables):
         )
 
     def index(self) -> IndexOptions:
-        """Return the options of storage."""
+        """Return the options of storage.
+
+        Raises:
+            InvalidInput: A search engine is named, but no database that goes with it.
+        """
+        if self.search_url and not self.database_url:
+            raise InvalidInput(
+                f"SEARCH_URL {self.search_url!r} needs DATABASE_URL: an engine serves a catalog in PostgreSQL"
+            )
         return IndexOptions(
             data_dir=self.data_dir,
             chroma_dir=self.chroma_dir,
+            database_url=self.database_url,
             search_url=self.search_url,
             search_api_key=self.search_api_key,
             search_replicas=self.search_replicas,
@@ -105,6 +124,7 @@ class Settings(Variables):
             helper_model=self.helper_model,
             embedding_provider=self.embedding_provider,
             embedding_model=self.embedding_model,
+            embedded_model=self.embedded_models,
             ollama_base_url=self.ollama_base_url.rstrip("/"),
             ollama_timeout_s=self.ollama_request_timeout_sec,
             ollama_keep_alive=self.ollama_keep_alive,

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 
 from app.core.errors import InvalidInput
 from app.core.hosts import is_loopback
+from app.providers.multilingual import CURE, is_installed
 from app.settings import Settings
 
 _PREFIXES = tuple(
-    "API_ CHROMA_ OLLAMA_ LLM_ EMBEDDING_ EMBED_ CHUNK_ RELEVANCE_ PUBLIC_ KEYWORD_ FALLBACK_ FLARE_ MEMORY_ PROMPTS_ STORE_"
+    "API_ CHROMA_ DATABASE_ OLLAMA_ LLM_ EMBEDDING_ EMBED_ CHUNK_ RELEVANCE_ PUBLIC_ KEYWORD_ FALLBACK_ FLARE_ MEMORY_ PROMPTS_ STORE_"
     " ANSWER_ ARXIV_ SEED_SAMPLE SAMPLE TRUSTED_"
-    " CORS_ DOCUMIND_ DOCMIND_ MAX_DENSE MAX_FILE MAX_STREAMS MAX_MODEL CROSS_ENCODER RATE_LIMIT"
+    " CORS_ EMBEDDED_ PAPERS_EMBEDDED DOCUMIND_ DOCMIND_ MAX_DENSE MAX_FILE MAX_STREAMS MAX_MODEL CROSS_ENCODER RATE_LIMIT"
     " THREAD_POOL VECTOR_ PAPERS_VECTOR SEARCH_".split()
 )
 _FOREIGN = frozenset(
@@ -27,12 +28,18 @@ _FOREIGN = frozenset(
 )
 
 
-def check_bind(settings: Settings) -> None:
-    """Refuse to listen beyond this machine without a key.
+def check_start(settings: Settings) -> None:
+    """Refuse to listen beyond this machine without a key, and a model that is not installed.
 
     Raises:
-        InvalidInput: No API_KEY on an address that others can reach.
+        InvalidInput: No API_KEY on an address that others can reach, or EMBEDDED_MODEL without its
+            package.
     """
+    wanted = {*settings.embedded_models.values(), settings.embedding_provider}
+    if "multilingual" in wanted and not is_installed():
+        raise InvalidInput(
+            f"EMBEDDED_MODEL=multilingual asks for a model that is not installed; {CURE}"
+        )
     if (
         not is_loopback(settings.api_host)
         and not settings.api_key

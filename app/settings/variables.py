@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.core.data_folder import default_data_dir
 from app.core.types import (
+    EmbeddedModel,
     EmbeddedStore,
     EvidenceKind,
     Fusion,
@@ -49,6 +50,11 @@ class Variables(BaseSettings):
     chroma_persist_dir: Path | None = Field(
         None, description="directory of the Chroma store; empty: DATA_DIR/chroma"
     )
+    database_url: str = Field(
+        "",
+        repr=False,
+        description="postgresql://USER:PASSWORD@HOST/DATABASE that holds the catalog (extra `shared`); empty: SQLite in DATA_DIR",
+    )
     search_url: str = Field(
         "",
         description="http://HOST:6333 of a Qdrant for vectors and words (extra `shared`), nodes with commas; empty: DATA_DIR",
@@ -81,6 +87,16 @@ class Variables(BaseSettings):
         description="who embeds; auto: Ollama where it has EMBEDDING_MODEL, else the embedded model",
     )
     embedding_model: str = Field("nomic-embed-text", description="embedding model on the provider")
+    embedded_model: EmbeddedModel = Field(
+        "minilm",
+        description="model that embeds in the server itself: minilm (English) or multilingual (the extra multilingual)",
+    )
+    public_embedded_model: EmbeddedModel | None = Field(
+        None, description="the same for public; empty: EMBEDDED_MODEL"
+    )
+    papers_embedded_model: EmbeddedModel | None = Field(
+        None, description="the same for papers; empty: EMBEDDED_MODEL"
+    )
     openai_base_url: str = Field(
         "", description="address of an OpenAI-compatible server; empty: the provider's own"
     )

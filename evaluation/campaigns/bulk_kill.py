@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from app.core.types import Library
-from app.index.catalog.database import Database
 from app.index.catalog.ledger import SqliteLedger
 from app.index.catalog.loading import CatalogLoader
+from app.index.catalog.sqlite_database import SqliteDatabase
 from app.index.files.steps import Steps
 from app.index.lexical.index import TantivyIndex
 from app.index.maintenance.start_checks import catalog_path
@@ -82,7 +82,7 @@ class Campaign:
 
 def stored(data_dir: Path) -> Stored:
     """Read a data directory that no process owns."""
-    database = Database(catalog_path(data_dir), Steps())
+    database = SqliteDatabase(catalog_path(data_dir), Steps())
     try:
         with database.read_raw() as cursor:
             documents = cursor.execute(
@@ -184,7 +184,7 @@ def left(data_dir: Path) -> Left:
         return Left()
     now = stored(data_dir)
     indexed = now.ledger["indexed"]
-    database = Database(catalog_path(data_dir), Steps())
+    database = SqliteDatabase(catalog_path(data_dir), Steps())
     try:
         with database.read_raw() as cursor:
             (wordless,) = cursor.execute(
@@ -204,7 +204,7 @@ def wrong_words(data_dir: Path) -> int:
     No process may own the directory.
     """
     options = IndexOptions(data_dir, data_dir / "chroma")
-    database = Database(catalog_path(data_dir), Steps())
+    database = SqliteDatabase(catalog_path(data_dir), Steps())
     index = TantivyIndex(data_dir / "tantivy" / Library.PUBLIC.value, options, Steps())
     try:
         held, wanted = index.ids(), CatalogLoader(database).live_chunk_ids(Library.PUBLIC)

@@ -30,7 +30,8 @@ from app.evaluation.statistics import bootstrap_interval
 from app.generation.faithful import FAITHFUL_FEATURES
 from app.generation.options import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import CONTRADICTED, Comparison, Floats, SupportJudge, SupportModel
+from app.generation.support import CONTRADICTED, Comparison, SupportJudge, SupportModel
+from app.generation.support_rows import Floats
 from evaluation.lib.paths import REPORTS, ROOT
 from evaluation.lib.workbench import SEED, arguments
 from evaluation.studies.grounding import Flags, Planter

@@ -28,7 +28,8 @@ from app.evaluation.collections import Collection, TestPassage, TestQuestion, fr
 from app.evaluation.statistics import bootstrap_interval
 from app.generation.options import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import FEATURES, Floats, SupportJudge, window_similarity
+from app.generation.support import SupportJudge, window_similarity
+from app.generation.support_rows import FEATURES, Floats
 from app.providers.minilm import MiniLmEmbedder
 from evaluation.lib.paths import REPORTS, ROOT
 from evaluation.lib.workbench import SEED, arguments

@@ -6,6 +6,11 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
+CHECKED = (
+    "The tower is forty-one metres high. The last keeper left in 1989. Bananas ripen in Ecuador."
+)
+"""Sentences for the view that checks a text."""
+
 View = Callable[[Page], None]
 
 
@@ -72,6 +77,13 @@ def views(question: str) -> dict[str, View]:
         page.get_by_label("Search", exact=True).fill(question)
         expect(page.get_by_role("listitem").first).to_be_visible()
 
+    def check(page: Page) -> None:
+        page.get_by_role("link", name="Check", exact=True).click()
+        choose(page, "Papers")
+        page.get_by_label("Text to check").fill(f"# A draft\n\n{CHECKED}")
+        page.get_by_role("button", name="Check", exact=True).click()
+        expect(page.get_by_role("region", name="Checked text")).to_be_visible()
+
     def evaluate(page: Page) -> None:
         page.get_by_role("link", name="Evaluate", exact=True).click()
         expect(page.get_by_role("button", name="Start a run")).to_be_visible()
@@ -93,6 +105,7 @@ def views(question: str) -> dict[str, View]:
         "citation": citation,
         "document": document,
         "search": search,
+        "check": check,
         "inspect": inspect,
         "evaluate": evaluate,
         "status": status,

@@ -1,8 +1,8 @@
-"""What every Catalog does, run on the fake and on SQLite."""
+"""What every Catalog does, run on the fake and on the catalog's database."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,18 +25,19 @@ DRAFTS = [
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexStore]:
+def store(
+    tmp_path_factory: pytest.TempPathFactory, new_database_url: Callable[[], str]
+) -> Iterator[IndexStore]:
     path: Path = tmp_path_factory.mktemp("data")
-    with IndexStore(
-        IndexOptions(path, path / "chroma", tantivy_threads=1), vector_store="off"
-    ) as opened:
+    options = IndexOptions(path, path / "chroma", new_database_url(), tantivy_threads=1)
+    with IndexStore(options, vector_store="off") as opened:
         opened.writer.write(DRAFTS)
         yield opened
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "database"])
 def catalog(request: pytest.FixtureRequest, store: IndexStore) -> Catalog:
-    if request.param == "sqlite":
+    if request.param == "database":
         return store.catalog
     return MemoryCatalog(list(store.catalog.passages(PAPERS, range(1, 100)).values()))
 

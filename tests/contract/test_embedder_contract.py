@@ -11,6 +11,7 @@ import pytest
 from app.core.errors import PassageTooLong
 from app.core.ports import Embedder
 from app.providers.minilm import MiniLmEmbedder
+from app.providers.multilingual import MultilingualEmbedder
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_embedder import OllamaEmbedder
 from app.providers.openai_compatible import HostedEndpoint
@@ -39,6 +40,10 @@ def embedded(_: ExitStack, minilm: MiniLmEmbedder) -> Embedder:
     return minilm
 
 
+def multilingual(_: ExitStack, __: MiniLmEmbedder) -> Embedder:
+    return MultilingualEmbedder()
+
+
 def paced(_: ExitStack, minilm: MiniLmEmbedder) -> Embedder:
     return PacedEmbedder(minilm, 1)
 
@@ -59,7 +64,7 @@ def hosted(stack: ExitStack, _: MiniLmEmbedder) -> Embedder:
 
 
 @pytest.fixture(
-    params=[hashed, embedded, paced, remembered, ollama, hosted],
+    params=[hashed, embedded, multilingual, paced, remembered, ollama, hosted],
     ids=lambda make: str(make.__name__),
 )
 def embedder(request: pytest.FixtureRequest, minilm: MiniLmEmbedder) -> Iterator[Embedder]:

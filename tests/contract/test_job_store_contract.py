@@ -1,4 +1,4 @@
-"""What every JobStore does, run on the fake and on SQLite."""
+"""What every JobStore does, run on the fake and on the catalog's database."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from app.index.store import IndexStore
 from tests.fakes.job_store import MemoryJobStore
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def jobs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[JobStore]:
+@pytest.fixture(params=["memory", "database"])
+def jobs(request: pytest.FixtureRequest, tmp_path: Path, database_url: str) -> Iterator[JobStore]:
     if request.param == "memory":
         yield MemoryJobStore()
         return
-    with IndexStore(
-        IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1), vector_store="off"
-    ) as store:
+    options = IndexOptions(tmp_path, tmp_path / "chroma", database_url, tantivy_threads=1)
+    with IndexStore(options, vector_store="off") as store:
         yield store.jobs
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from app.core.ports import BulkLedger
 from app.core.types import LedgerEntry, Library
-from app.index.catalog.database import Database
 from app.index.catalog.ledger import SqliteLedger
+from app.index.catalog.opening import open_database
 from app.index.files.steps import Steps
 from tests.fakes.ledgers import DictLedger
 
@@ -22,12 +22,14 @@ ROWS = [
 ]
 
 
-@pytest.fixture(params=["dict", "sqlite"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BulkLedger]:
+@pytest.fixture(params=["dict", "database"])
+def ledger(
+    request: pytest.FixtureRequest, tmp_path: Path, database_url: str
+) -> Iterator[BulkLedger]:
     if request.param == "dict":
         yield DictLedger()
         return
-    database = Database(tmp_path / "catalog.sqlite3", Steps())
+    database = open_database(tmp_path / "catalog.sqlite3", database_url, Steps())
     yield SqliteLedger(database)
     database.close()
 

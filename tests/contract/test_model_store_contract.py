@@ -15,13 +15,14 @@ from tests.fakes.answer_stores import MemoryModelStore
 
 
 @pytest.fixture(params=["memory", "catalog"])
-def models(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ModelStore]:
+def models(
+    request: pytest.FixtureRequest, tmp_path: Path, database_url: str
+) -> Iterator[ModelStore]:
     if request.param == "memory":
         yield MemoryModelStore()
         return
-    with IndexStore(
-        IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1), vector_store="off"
-    ) as store:
+    options = IndexOptions(tmp_path, tmp_path / "chroma", database_url, tantivy_threads=1)
+    with IndexStore(options, vector_store="off") as store:
         yield store.models
 
 

@@ -1,4 +1,4 @@
-"""What every AnswerStore and ConversationStore does, run on the fakes and on SQLite."""
+"""What every AnswerStore and ConversationStore does, run on the fakes and on the catalog's database."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from app.index.store import IndexStore
 from tests.fakes.answer_stores import MemoryAnswerStore, MemoryConversationStore
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "database"])
 def stores(
-    request: pytest.FixtureRequest, tmp_path: Path
+    request: pytest.FixtureRequest, tmp_path: Path, database_url: str
 ) -> Iterator[tuple[AnswerStore, ConversationStore]]:
     if request.param == "memory":
         yield MemoryAnswerStore(), MemoryConversationStore()
         return
-    with IndexStore(
-        IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1), vector_store="off"
-    ) as store:
+    options = IndexOptions(tmp_path, tmp_path / "chroma", database_url, tantivy_threads=1)
+    with IndexStore(options, vector_store="off") as store:
         yield store.answers, store.conversations
 
 

@@ -19,13 +19,21 @@ _PIECE = re.compile(r"\w{1,8}|[^\w\s]")  # about what a word-piece tokenizer mak
 class HashEmbedder:
     """Bag of hashed stems: cosine is high when two texts share words, the same on every machine and run."""
 
-    def __init__(self, dimension: int = 64, *, max_tokens: int = 256, model: str = "hash") -> None:
+    def __init__(
+        self,
+        dimension: int = 64,
+        *,
+        max_tokens: int = 256,
+        model: str = "hash",
+        languages: frozenset[str] = frozenset(),
+    ) -> None:
         self._identity = EmbedderIdentity(
             provider="fake",
             model=model,
             digest=f"{model}-{dimension}",
             dimension=dimension,
             max_tokens=max_tokens,
+            languages=languages,
         )
         self._columns: dict[str, tuple[int, float]] = {}
         self.embedded: list[str] = []

@@ -10,6 +10,7 @@ import numpy as np
 
 from app.core.errors import NotFound
 from app.core.function_words import content_or_all
+from app.core.languages.detection import language_of
 from app.core.text import tokenise
 from app.core.types import (
     Chunk,
@@ -175,7 +176,8 @@ class TextbookBM25:
             library: {
                 i: Counter(
                     tokenise(
-                        f"{'' if p.chunk.text.startswith(p.document.title) else p.document.title} {p.chunk.text}"
+                        f"{'' if p.chunk.text.startswith(p.document.title) else p.document.title} {p.chunk.text}",
+                        p.document.language or "en",
                     )
                 )
                 for i, p in known.items()
@@ -197,7 +199,11 @@ class TextbookBM25:
         bags = self._bags[library]
         n = len(bags)
         mean = sum(bag.total() for bag in bags.values()) / n if n else 1.0
-        tokens = set(content_or_all(tokenise(text)))
+        tokens = {
+            token
+            for code in self.languages(library)
+            for token in content_or_all(tokenise(text, code), code, language_of(text))
+        }
         total, frequencies = self.document_frequencies(library, list(tokens))
         idf = {t: math.log(1 + (total - df + 0.5) / (df + 0.5)) for t, df in frequencies.items()}
         return {
@@ -218,6 +224,11 @@ class TextbookBM25:
         return [i for i, bag in held if any(edit_distance(token, other) <= edits for other in bag)][
             :k
         ]
+
+    def languages(self, library: Library) -> tuple[str, ...]:
+        passages = self._catalog.by_library[library].values()
+        counts = Counter(passage.document.language or "en" for passage in passages)
+        return tuple(code for code, _ in counts.most_common()) or ("en",)
 
     def document_frequencies(
         self, library: Library, tokens: Sequence[str]

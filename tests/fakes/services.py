@@ -14,6 +14,7 @@ from app.answer.model_test import ModelTester
 from app.answer.replay import Replayer
 from app.answer.research import Research
 from app.answer.search import LibrarySearcher
+from app.answer.second_opinion import SecondOpinion
 from app.answer.service import RAGService
 from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
@@ -104,6 +105,7 @@ class LocalServices:
     memory: ConversationMemory = field(init=False)
     rag: RAGService = field(init=False)
     checker: CheckService = field(init=False)
+    second_opinion: SecondOpinion = field(init=False)
     suggester: Suggester = field(init=False)
     evaluations: EvaluationService = field(init=False)
     model_tests: ModelTestService = field(init=False)
@@ -112,6 +114,7 @@ class LocalServices:
     def __post_init__(self) -> None:
         options = self.settings.answer()
         self.pages = DirectParser(self.settings.ingest())
+        self.second_opinion = SecondOpinion(self.models, PROMPTS)
         self.retriever = self
         self.memory = ConversationMemory(self.store.conversations, options)
         self.rag = RAGService(
@@ -143,6 +146,10 @@ class LocalServices:
             searcher_for=lambda _: LibrarySearcher(self._retriever(), self.embedder),
             extractive=ExtractiveGenerator(),
         )
+
+    @property
+    def parser(self) -> DirectParser:
+        return self.pages
 
     @property
     def completions(self) -> Completions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -9,10 +10,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
 
+from app.client import FileToSend
 from app.core.errors import IndexDamaged, InvalidInput, SearchAway
 from app.core.types import Library
 from app.index.dense.qdrant import QdrantStore
@@ -20,6 +24,8 @@ from app.index.engine.qdrant import SearchEngine
 from app.index.files.steps import Steps
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
+from evaluation.lib.served import Served
+from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble
 from tests.shared.engines import ROOT, DoubleProcess
 from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
@@ -242,19 +248,50 @@ def test_what_is_no_address_is_told(url: str) -> None:
         SearchEngine(url)
 
 
-def test_a_server_whose_engine_does_not_answer_ends_with_2(tmp_path: Path) -> None:
+@pytest.mark.parametrize("with_database", [True, False])
+def test_a_server_without_its_engine_or_database_ends_with_2(
+    tmp_path: Path, with_database: bool
+) -> None:
     url = closed_address()
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    database = closed_address().replace("http://", "postgresql://a:b@") + "/documind"
     environment = {
         **kept, "DATA_DIR": str(tmp_path / "data"), "SEARCH_URL": url, "PYTHONPATH": str(ROOT),
-        "SAMPLES": "0", "OLLAMA_BASE_URL": "http://127.0.0.1:9",
+        "DATABASE_URL": database if with_database else "", "SAMPLES": "0",
+        "API_PORT": closed_address().rpartition(":")[2], "OLLAMA_BASE_URL": "http://127.0.0.1:9",
     }  # fmt: skip
-    environment["API_PORT"] = closed_address().rpartition(":")[2]
     ended = subprocess.run(
         [sys.executable, "-m", "app", "serve"],
         cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110, check=False,
     )  # fmt: skip
     assert ended.returncode == 2, ended.stderr
     last = ended.stderr.strip().splitlines()[-1]
-    assert "SEARCH_URL" in last
-    assert url in last
+    assert all(part in last for part in ("SEARCH_URL", url)), last
+    assert with_database or "DATABASE_URL" in last
+
+
+def test_a_server_answers_503_while_its_engine_is_away(
+    tmp_path: Path, engine_process: DoubleProcess, postgres_server: PostgresServer
+) -> None:
+    postgres_server.run("CREATE SCHEMA engine_away")
+    path = tmp_path / "walruses.txt"
+    path.write_text("Walruses whistle in the winter wind. " * 20)
+    settings = {
+        "SEARCH_URL": engine_process.url,
+        "DATABASE_URL": postgres_server.url("engine_away"),
+        "EMBEDDING_PROVIDER": "minilm",
+    }
+    with Served(tmp_path / "data", **settings) as server:
+        server.client.ingest([FileToSend(path)], "papers")
+        found = server.client.search("walruses", "papers", limit=5)["hits"]
+        assert found
+        engine_process.kill()
+        with pytest.raises(HTTPError) as caught:
+            urlopen(f"{server.url}/api/v1/search?q=walruses&library=papers")
+        problem = json.loads(caught.value.read())
+        caught.value.close()
+        assert (caught.value.code, caught.value.headers["Retry-After"]) == (503, "5")
+        assert (problem["code"], problem["retryable"]) == ("search_away", True)
+        assert engine_process.url in problem["detail"]
+        engine_process.start()
+        assert server.client.search("walruses", "papers", limit=5)["hits"] == found

@@ -91,16 +91,23 @@ def get_document(services: Composition, library: OneLibrary, doc_id: DocumentNam
 def correct_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName, correction: DocumentCorrection
 ) -> DocumentReply:
-    """Correct title, authors or year; omitted fields stay, `year: null` removes it."""
+    """Correct title, authors, year or language; omitted fields stay, `year: null` removes it.
+
+    The words of a document are stemmed by the rules of its language.
+    """
     document = services.catalog.document(library, resolve(services, library, doc_id))
     given = correction.model_fields_set
-    metadata = Metadata(document.title, document.authors, document.year, document.arxiv_id)
+    metadata = Metadata(
+        document.title, document.authors, document.year, document.arxiv_id, document.language
+    )
     if correction.title is not None:
         metadata = replace(metadata, title=correction.title)
     if correction.authors is not None:
         metadata = replace(metadata, authors=tuple(correction.authors))
     if "year" in given:
         metadata = replace(metadata, year=correction.year)
+    if correction.language is not None:
+        metadata = replace(metadata, language=correction.language)
     return DocumentReply.model_validate(services.writer.correct(library, document.doc_id, metadata))
 
 

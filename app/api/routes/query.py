@@ -17,6 +17,7 @@ from app.api.schemas.answers import QueryResponse
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.query import ChatRequest, QueryRequest, SearchQuery
 from app.api.services import ServicePort
+from app.core.languages import DEFAULT
 from app.core.spans import ended_with_block
 from app.core.text import tokenise
 from app.core.trace import Trace
@@ -89,11 +90,10 @@ def search(
     """Rank passages, with the matched words marked; nothing is written about them."""
     library = asked.library or edge.settings.default_library
     found = _search(services, library, asked)
-    stems = frozenset(tokenise(asked.q))
     return SearchResponse(
         query=asked.q,
         library=library,
-        hits=[_hit(hit, stems) for hit in found.hits],
+        hits=[_hit(hit, asked.q) for hit in found.hits],
         notices=list(found.notices),
     )
 
@@ -122,15 +122,18 @@ def _search(services: ServicePort, scope: Scope, asked: SearchQuery) -> Retrieva
     return merge(found, asked.limit) if len(found) > 1 else next(iter(found.values()))
 
 
-def _hit(hit: Hit, stems: frozenset[str]) -> SearchHit:
+def _hit(hit: Hit, query: str) -> SearchHit:
     """Return a hit with the words that share a stem with the query marked."""
-    text = hit.passage.chunk.text
-    marked = tuple(Highlight(start=start, end=end) for start, end in highlights(text, stems))
+    text, language = hit.passage.chunk.text, hit.passage.document.language or DEFAULT
+    stems = frozenset(tokenise(query, language))
+    marked = tuple(
+        Highlight(start=start, end=end) for start, end in highlights(text, stems, language)
+    )
     return SearchHit.of_hit(hit, type=hit.passage.document.type, text=text, highlights=marked)
 
 
-def highlights(text: str, stems: frozenset[str]) -> list[tuple[int, int]]:
-    """Return spans of words whose stem is in `stems`.
+def highlights(text: str, stems: frozenset[str], language: str = DEFAULT) -> list[tuple[int, int]]:
+    """Return spans of words whose stem in a language is in `stems`.
 
     In a run of CJK, spans of the characters that match.
     """
@@ -139,17 +142,17 @@ def highlights(text: str, stems: frozenset[str]) -> list[tuple[int, int]]:
     for match in _WORD.finditer(text):
         word = match.group()
         if word not in known:
-            known[word] = _matches(word, stems)
+            known[word] = _matches(word, stems, language)
         spans.extend((match.start() + start, match.start() + end) for start, end in known[word])
     return spans
 
 
-def _matches(word: str, stems: frozenset[str]) -> list[tuple[int, int]]:
+def _matches(word: str, stems: frozenset[str], language: str) -> list[tuple[int, int]]:
     """Return the matching spans of one word: all of it, or its matching bigrams.
 
     Bigrams if it is a run without spaces.
     """
-    tokens = tokenise(word)
+    tokens = tokenise(word, language)
     if len(tokens) <= 1:
         return [(0, len(word))] if tokens and tokens[0] in stems else []
     spans: list[tuple[int, int]] = []

@@ -6,8 +6,17 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from app.answer.second_opinion import MOST_JUDGED
 from app.api.schemas.base import Reply, Request
-from app.core.types import CheckedSentence, CheckReport, CheckVerdict, Finding, LibraryName, Scope
+from app.core.types import (
+    CheckedSentence,
+    CheckReport,
+    CheckVerdict,
+    Finding,
+    LibraryName,
+    Scope,
+    SecondVerdict,
+)
 
 MOST_CHARACTERS = 500_000
 """Of a text to check, and of one to check it against."""
@@ -19,11 +28,24 @@ class CheckRequest(Request):
 
     text: _Text
     library: Scope | None = Field(
-        None, description="null: DEFAULT_LIBRARY; not used with `against`"
+        None,
+        description="null: DEFAULT_LIBRARY; with `against`: where to look for a better source of"
+        " sentences that it does not hold, null: nowhere",
     )
     against: _Text | None = Field(
         None, description="check the sentences against this text instead of a library"
     )
+    judge: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None,
+        description=f"ask this model for a second verdict on each of at most {MOST_JUDGED} sentences",
+    )
+
+
+class FileText(Reply):
+    """The text of a file."""
+
+    filename: str
+    text: str
 
 
 class CheckCitation(Reply):
@@ -55,6 +77,12 @@ class CheckSentence(Reply):
     verdict: CheckVerdict
     support: float = Field(ge=0, le=1)
     citations: list[CheckCitation]
+    better: CheckCitation | None = Field(
+        description="a place of the library that supports it, where `against` does not"
+    )
+    judged: SecondVerdict | None = Field(
+        description="the model's verdict, where `judge` named one and its reply was clear"
+    )
 
     @staticmethod
     def of(sentence: CheckedSentence) -> CheckSentence:
@@ -66,6 +94,8 @@ class CheckSentence(Reply):
             verdict=sentence.verdict,
             support=sentence.support,
             citations=[CheckCitation.of(finding) for finding in sentence.findings],
+            better=CheckCitation.of(sentence.better) if sentence.better else None,
+            judged=sentence.judged,
         )
 
 
@@ -83,9 +113,14 @@ class CheckResponse(Reply):
 
     sentences: list[CheckSentence]
     counts: CheckCounts
+    judge: str | None = Field(description="provider:model that was asked too")
 
     @staticmethod
     def of(report: CheckReport) -> CheckResponse:
         """Return a report as a reply."""
         sentences = [CheckSentence.of(sentence) for sentence in report.sentences]
-        return CheckResponse(sentences=sentences, counts=CheckCounts.model_validate(report.counts))
+        return CheckResponse(
+            sentences=sentences,
+            counts=CheckCounts.model_validate(report.counts),
+            judge=report.judge,
+        )

@@ -15,6 +15,10 @@ from app.core.types import EmbeddingState, Fingerprint, Library, LibraryName, No
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
 
 
+LanguageCode = Annotated[str, StringConstraints(pattern="^[a-z]{2}$")]
+"""ISO 639-1."""
+
+
 class DocumentReply(Reply):
     """A live document."""
 
@@ -41,6 +45,9 @@ class DocumentReply(Reply):
     licence: str | None
     has_original: bool
     flags: list[str] = Field(description="findings at ingest a reader should see")
+    language: str = Field(
+        description="ISO 639-1; empty: unknown, its words are stemmed as English ones"
+    )
     sample: bool = Field(
         validation_alias="is_sample", description="the document came with the program"
     )
@@ -61,6 +68,7 @@ class DocumentCorrection(Request):
     title: Name | None = None
     authors: list[Name] | None = Field(None, max_length=200)
     year: Year | None = None
+    language: LanguageCode | None = None
 
 
 class Deleted(Reply):

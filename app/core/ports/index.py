@@ -128,6 +128,13 @@ class LexicalIndex(Protocol):
         """Return the BM25 of given chunks for a query; chunks sharing no term are 0.0."""
         ...
 
+    def languages(self, library: Library) -> tuple[str, ...]:
+        """Return the languages by whose rules words are stemmed, that of most chunks first.
+
+        Never empty.
+        """
+        ...
+
     def document_frequencies(
         self, library: Library, tokens: Sequence[str]
     ) -> tuple[int, dict[str, int]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from app.core.types.vocabulary import CheckVerdict
+from app.core.types.vocabulary import CheckVerdict, SecondVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,10 @@ class CheckedSentence:
     support: float = 0.0
     """Of the best finding, in [0, 1]; 0 without one."""
     findings: tuple[Finding, ...] = ()
+    better: Finding | None = None
+    """A place of a library that supports it, where the given source does not."""
+    judged: SecondVerdict | None = None
+    """The verdict of the model that was asked too; None where none was, or none was readable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class CheckReport:
     """A checked text, sentence by sentence, in order."""
 
     sentences: tuple[CheckedSentence, ...]
+    judge: str | None = None
+    """The model that was asked too."""
 
     @property
     def counts(self) -> Mapping[CheckVerdict, int]:

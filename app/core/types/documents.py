@@ -56,6 +56,8 @@ class Metadata:
     authors: tuple[str, ...] = ()
     year: int | None = None
     arxiv_id: str | None = None
+    language: str = ""
+    """ISO 639-1; empty: unknown, treated as English."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ class Document:
     has_original: bool = False
     flags: tuple[str, ...] = ()
     """Findings at ingest that a reader should see, for example `override`, `stripped:12`."""
+    language: str = ""
+    """ISO 639-1; empty: unknown, treated as English."""
 
     @property
     def is_sample(self) -> bool:
@@ -128,3 +130,9 @@ class EmbedderIdentity:
     max_tokens: int
     query_prefix: str = ""
     passage_prefix: str = ""
+    languages: frozenset[str] = frozenset()
+    """That the model knows, ISO 639-1; empty: it is not known which."""
+
+    def knows(self, language: str) -> bool:
+        """Return whether vectors of a language mean anything, as far as is known."""
+        return not self.languages or not language or language in self.languages

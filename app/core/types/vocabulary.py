@@ -44,6 +44,10 @@ Verdict = Literal["supported", "weak", "unsupported", "no_claim"]
 """Of a sentence of an answer; `no_claim`: headings, table heads, code, lead-ins, which nothing can hold or deny."""
 CheckVerdict = Literal["supported", "contradicted", "not_found", "no_claim"]
 """Of a sentence of a text that someone brings to be checked."""
+SecondVerdict = Literal["supported", "not_supported"]
+"""What a model says that was asked too."""
+EmbeddedModel = Literal["minilm", "multilingual"]
+"""Embedding models that run in the server itself."""
 CitedBy = Literal["model", "engine"]
 EvidenceKind = Literal["auto", "short", "full"]
 """How much of the passages a model is handed: the sentences that bear on the question, or whole passages."""
@@ -62,6 +66,7 @@ NoticeCode = Literal[
     "filter_matched_nothing",
     "injection_flagged",
     "embedder_unavailable",
+    "language_differs",
     "reembed_offered",
     "bands_not_calibrated",
     "generator_unavailable",
@@ -70,5 +75,6 @@ NoticeCode = Literal[
     "mode_needs_model",
     "document_unclear",
     "subject_missing",
+    "libraries_disagree",
     "instructions_unused",
 ]

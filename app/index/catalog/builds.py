@@ -22,7 +22,6 @@ from sqlalchemy import (
 
 from app.core.errors import FingerprintMismatch
 from app.core.types import Fingerprint, Library
-from app.index.catalog import sqlite
 from app.index.catalog.bookkeeping import add_counts
 from app.index.catalog.database import Database
 from app.index.catalog.schema import (
@@ -110,7 +109,8 @@ class Builds:
     def _scan(self, library: Library, build: int, after: int, limit: int) -> list[int]:
         with self._database.read_raw() as cursor:
             rows = cursor.execute(
-                sqlite.CHUNKS_WITHOUT_VECTOR, (library.value, build << BUILD_SHIFT, after, limit)
+                self._database.dialect.CHUNKS_WITHOUT_VECTOR,
+                (library.value, build << BUILD_SHIFT, after, limit),
             ).fetchall()
         return [row[0] for row in rows]
 

@@ -13,7 +13,6 @@ from app.core.types import Library, StoreKind
 from app.index.catalog.database import Database
 from app.index.catalog.rows import unpack_ids
 from app.index.catalog.schema import changes, watermarks
-from app.index.catalog.sqlite import last_id
 from app.index.catalog.statements import put
 
 Projection = Literal["lexical", StoreKind]
@@ -186,4 +185,4 @@ class ChangeLog:
     def last(self) -> int:
         """Return the newest change; 0 before the first."""
         with self._database.read() as sql:
-            return last_id(sql, changes)
+            return self._database.dialect.last_change(sql)

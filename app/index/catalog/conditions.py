@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.core.types import Filters
+from app.index.catalog.dialect import SqlDialect
 from app.index.catalog.facts import DocumentFacts
 from app.index.catalog.rows import author_key, pack_strings
 
@@ -16,25 +17,20 @@ def facts_from(
     )
 
 
-def filter_condition(filters: Filters) -> tuple[str, tuple[object, ...]]:
+def filter_condition(dialect: SqlDialect, filters: Filters) -> tuple[str, tuple[object, ...]]:
     """Return filters as an SQL condition on chunk (c) and document (d), with values."""
-    parts: list[str] = ["1"]
-    values: list[object] = []
-    for column, wanted in (
-        ("c.section", filters.sections),
-        ("d.doc_id", filters.doc_ids),
-        ("d.type", filters.types),
-    ):
-        if wanted:
-            parts.append(f"{column} IN (SELECT value FROM json_each(?))")  # noqa: S608
-            values.append(pack_strings(wanted))
-    if filters.year_from is not None:
-        parts.append("d.year >= ?")
-        values.append(filters.year_from)
-    if filters.year_to is not None:
-        parts.append("d.year <= ?")
-        values.append(filters.year_to)
-    if name := author_key(filters.author or ""):
-        parts.append("instr(d.author_keys, ?)")
-        values.append(name)
-    return " AND ".join(parts), tuple(values)
+    author = author_key(filters.author or "")
+    asked: dict[str, object] = {
+        name: pack_strings(wanted)
+        for name, wanted in (
+            ("sections", filters.sections),
+            ("doc_ids", filters.doc_ids),
+            ("types", filters.types),
+        )
+        if wanted
+    }
+    years = {"year_from": filters.year_from, "year_to": filters.year_to}
+    asked |= {name: year for name, year in years.items() if year is not None}
+    if author:
+        asked["author"] = author
+    return " AND ".join(["TRUE", *(dialect.FILTERS[name] for name in asked)]), tuple(asked.values())

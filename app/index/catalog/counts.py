@@ -22,7 +22,7 @@ def count(database: Database, library: Library) -> LibraryCounts:
         .order_by(type_counts.c.type)
     )
     samples = live(library, func.count()).where(
-        documents.c.doc_id.between(SAMPLE_PREFIX, f"{SAMPLE_PREFIX}\U0010ffff")
+        documents.c.doc_id >= SAMPLE_PREFIX, documents.c.doc_id <= f"{SAMPLE_PREFIX}\U0010ffff"
     )
     with database.read() as sql:
         row = sql.execute(select(*_COUNTERS).where(of)).first()

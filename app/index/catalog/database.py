@@ -1,51 +1,51 @@
-"""Open the catalog's SQLite file: connections, transactions, schema, errors.
+"""Read and write the catalog's database, whichever it is: connections and transactions.
 
-WAL with `synchronous=FULL`: a committed transaction survives a power cut. One writer at a time
-(`write` holds a process-wide lock and takes SQLite's at once), any number of readers, each on a
-consistent snapshot.
+One writer at a time (`write` holds a process-wide lock), any number of readers, each on a
+consistent snapshot. `sqlite_database` and `postgres_database` are the two databases.
 """
 
 from __future__ import annotations
 
-import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Row, text
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy import Connection, Engine, Executable, Row, inspect, text
 
-from app.core.errors import IndexDamaged
-from app.index.catalog.engine import open_engine, translate
+from app.index.catalog.dialect import Cursor, SqlDialect
 from app.index.catalog.schema import SCHEMA_VERSION
-from app.index.catalog.versions import refuse_newer, upgrade, version_of
+from app.index.catalog.versions import refuse_newer, upgrade
 from app.index.files.steps import Steps
 
 
-class Database:
-    """The catalog's file, open. Close it when done."""
+class Database(ABC):
+    """The catalog's database, open. Close it when done."""
 
-    def __init__(self, path: Path, steps: Steps) -> None:
-        """Open or create the file and bring its schema to this release's.
+    def __init__(
+        self, name: str, dialect: SqlDialect, steps: Steps, writer: Engine, readers: Engine
+    ) -> None:
+        """Bring the schema to this release's.
 
         Args:
-            path: The SQLite file.
+            name: Of the database, for messages; without a password.
+            dialect: Its own statements.
             steps: Where write steps are counted.
+            writer: One connection, for transactions.
+            readers: Connections on snapshots.
 
         Raises:
-            IndexDamaged: Not a database, or damaged pages.
-            StorageError: The schema is of a newer release.
-            DiskFull: No space to create it.
+            StorageError: The schema is of a newer release, or what the database says.
         """
-        self.path = path
+        self.name = name
+        self.dialect = dialect
         self.steps = steps
         self.lock = threading.RLock()
         self.version = 0
         """Another number once something may have been committed: what was read under the same number still holds."""
-        self._writer = open_engine(path, immediate=True)
-        self._readers = open_engine(path, immediate=False)
+        self._writer = writer
+        self._readers = readers
         try:
             with self.translated():
                 self._upgrade()
@@ -67,22 +67,9 @@ class Database:
         with self.read() as connection:
             return connection.execute(statement, values).all()
 
-    @contextmanager
-    def read_raw(self) -> Iterator[sqlite3.Cursor]:
+    @abstractmethod
+    def read_raw(self) -> AbstractContextManager[Cursor]:
         """Yield a plain cursor for reads that a person waits for; rows are tuples."""
-        with self.translated():
-            pooled = self._readers.raw_connection()
-        try:
-            with self.translated():
-                cursor = pooled.cursor()
-                cursor.execute("BEGIN")
-                try:
-                    yield cursor  # type: ignore[misc]  # SQLAlchemy types it as a generic DBAPI cursor
-                finally:
-                    cursor.execute("ROLLBACK")
-                    cursor.close()
-        finally:
-            pooled.close()
 
     @contextmanager
     def write(self, name: str) -> Iterator[Connection]:
@@ -93,7 +80,8 @@ class Database:
 
         Raises:
             DiskFull: No space; nothing of the block is kept.
-            IndexDamaged: SQLite found damaged pages.
+            IndexDamaged: The database found damaged pages.
+            DatabaseAway: The database does not answer.
         """
         with self.lock, self.translated(), self._writer.connect() as connection:
             transaction = connection.begin()
@@ -109,70 +97,47 @@ class Database:
                 if transaction.is_active:
                     transaction.rollback()
 
-    @contextmanager
-    def translated(self) -> Iterator[None]:
-        """Turn SQLite's errors into ours."""
-        try:
-            yield
-        except DatabaseError as exc:
-            raise translate(self.path, exc.orig) from exc
-        except sqlite3.DatabaseError as exc:
-            raise translate(self.path, exc) from exc
+    @abstractmethod
+    def translated(self) -> AbstractContextManager[None]:
+        """Turn the database's errors into ours."""
 
     def _upgrade(self) -> None:
         with self.read() as connection:
-            version = version_of(connection)
+            version = None
+            if inspect(connection).has_table("alembic_version"):
+                version = connection.execute(
+                    text("SELECT version_num FROM alembic_version")
+                ).scalar()
         if version != SCHEMA_VERSION:
-            refuse_newer(self.path, version)
+            refuse_newer(self.name, version)
             with self.write("migrate") as connection:
                 upgrade(connection, version)
 
+    @abstractmethod
     def check(self) -> list[str]:
-        """Return faults that `PRAGMA quick_check` and foreign keys find, a line each.
+        """Return faults of pages and references, a line each; empty when sound."""
 
-        Empty when sound.
-        """
-        lines = self.check_pages()
-        if lines:
-            return lines  # asking damaged pages for more would end in an error
-        with self.read() as connection:
-            orphans = [
-                f"row of {row[0]} without its {row[2]}"
-                for row in connection.execute(text("PRAGMA foreign_key_check"))
-            ]
-        return orphans[:20]
-
+    @abstractmethod
     def check_pages(self) -> list[str]:
-        """Return what `PRAGMA quick_check` finds wrong, one line each; empty when sound."""
-        try:
-            with self.read() as connection:
-                lines = [str(row[0]) for row in connection.execute(text("PRAGMA quick_check(20)"))]
-        except IndexDamaged as exc:  # some damage ends the check itself
-            return [f"the check ended with: {exc.__cause__}"]
-        return [line for line in lines if line != "ok"]
+        """Return faults of pages that a start looks for; empty when sound."""
 
-    def checkpoint(self) -> None:
-        """Move the write-ahead log into the database file and cut it to zero bytes."""
-        with (
-            self.lock,
-            self.translated(),
-            self._writer.connect() as connection,
-            self.steps.at("catalog.checkpoint"),
-        ):
-            connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    @abstractmethod
+    def missing(self) -> Sequence[str]:
+        """Return by name what went away under the open store; empty when all is there."""
 
+    @abstractmethod
+    def size_bytes(self) -> int:
+        """Return how large the database is."""
+
+    @abstractmethod
     def vacuum(self) -> None:
-        """Rewrite the file without free pages; needs as much space again while it runs."""
-        with (
-            self.lock,
-            self.translated(),
-            self._writer.connect() as connection,
-            self.steps.at("catalog.vacuum"),
-        ):
-            connection.connection.cursor().execute("VACUUM")
-        self.checkpoint()
+        """Rewrite the database without free pages; needs as much space again."""
+
+    @abstractmethod
+    def checkpoint(self) -> None:
+        """Move what was committed into the database's files, where that is our task."""
 
     def close(self) -> None:
-        """Close every connection; the last one folds the log into the file."""
+        """Close every connection."""
         self._readers.dispose()
         self._writer.dispose()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,9 +21,9 @@ from app.core.types import (
     Passage,
     TextSpan,
 )
-from app.index.catalog import sqlite
 from app.index.catalog.counts import count
 from app.index.catalog.database import Database
+from app.index.catalog.dialect import Cursor, id_list
 from app.index.catalog.live_documents import live, live_row, of_revision
 from app.index.catalog.rows import CHUNK_COLUMNS, DOCUMENTS, document_from
 from app.index.catalog.schema import builds, chunks, documents, libraries, revisions
@@ -79,7 +78,7 @@ class SqliteCatalog:
             return {}
         with self._database.read_raw() as cursor:
             rows = cursor.execute(
-                sqlite.PASSAGES, (sqlite.id_list(chunk_ids), library.value)
+                self._database.dialect.PASSAGES, (id_list(chunk_ids), library.value)
             ).fetchall()
             settling = (
                 self._settling.shown()
@@ -100,13 +99,13 @@ class SqliteCatalog:
         return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
 
     def _load_texts(
-        self, cursor: sqlite3.Cursor, keys: Iterable[tuple[int, int]]
+        self, cursor: Cursor, keys: Iterable[tuple[int, int]]
     ) -> dict[tuple[int, int], str]:
         wanted = list(keys)
         texts = self._texts.get(wanted)
         missing = [key for key in wanted if key not in texts]
         if missing:
-            rows = cursor.execute(sqlite.TEXTS, (json.dumps(missing),)).fetchall()
+            rows = cursor.execute(self._database.dialect.TEXTS, (json.dumps(missing),)).fetchall()
             for doc, revision, frame in rows:
                 texts[doc, revision] = self._texts.unpack((doc, revision), frame)
         return texts

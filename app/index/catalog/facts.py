@@ -17,6 +17,8 @@ class LexicalDocument:
     year: int | None
     type: str
     chunks: Sequence[tuple[int, str, str]]
+    language: str = ""
+    """By whose rules the words are stemmed; empty: English."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Select, and_, bindparam, func, select
 
 from app.core.types import Document, Filters, Library
-from app.index.catalog import sqlite
 from app.index.catalog.build_rows import Build, VectorRows
 from app.index.catalog.conditions import facts_from, filter_condition
 from app.index.catalog.database import Database
+from app.index.catalog.dialect import id_list
 from app.index.catalog.facts import DocumentFacts, LexicalDocument, RowFacts
 from app.index.catalog.rows import (
     DOCUMENTS,
@@ -49,7 +50,16 @@ _TEXTS = (
     select(
         *(
             documents.c[name]
-            for name in ("doc", "revision", "doc_id", "title", "authors", "year", "type")
+            for name in (
+                "doc",
+                "revision",
+                "doc_id",
+                "title",
+                "authors",
+                "year",
+                "type",
+                "language",
+            )
         )
     )
     .add_columns(revisions.c.text)
@@ -73,6 +83,7 @@ class CatalogLoader:
     def __init__(self, database: Database) -> None:
         """Read from `database`."""
         self._database = database
+        self._dialect = database.dialect
         self.on_unusable: Callable[[Sequence[int]], None] | None = None
         """Told the keys of stored vectors that are read as missing, because they are of a wrong size or not finite."""
 
@@ -100,9 +111,8 @@ class CatalogLoader:
         found: list[LexicalDocument] = []
         with self._database.read() as sql:
             for some in pieces(sorted(docs)):
-                for doc, revision, doc_id, title, authors, year, kind, frame in sql.execute(
-                    _TEXTS, {"docs": some}
-                ).all():
+                for row in sql.execute(_TEXTS, {"docs": some}).all():
+                    doc, revision, doc_id, title, authors, year, kind, language, frame = row
                     text = codec.unpack(frame)
                     spans = sql.execute(_SPANS, {"of_doc": doc, "of_revision": revision})
                     parts = [
@@ -111,7 +121,7 @@ class CatalogLoader:
                     ]
                     found.append(
                         LexicalDocument(
-                            doc, doc_id, title, strings_from(authors), year, kind, parts
+                            doc, doc_id, title, strings_from(authors), year, kind, parts, language
                         )
                     )
         return found
@@ -123,28 +133,28 @@ class CatalogLoader:
 
     def vectors(self, build: Build, chunk_ids: Sequence[int]) -> VectorRows:
         """Return the vectors of those chunks that are live and have one."""
-        condition = f"v.key IN (SELECT {build.number << BUILD_SHIFT} | value FROM json_each(?))"  # noqa: S608
-        return self._usable(build, self._rows(condition, (sqlite.id_list(chunk_ids),)))
+        asked = (build.number << BUILD_SHIFT, id_list(chunk_ids))
+        return self._usable(build, self._rows(self._dialect.VECTORS_OF, asked))
 
     def vectors_after(self, build: Build, after: int, limit: int) -> VectorRows:
         """Return the next vectors of a build in chunk order; empty at the end."""
         high = (build.number + 1) << BUILD_SHIFT
         while True:
-            rows = self._rows(
-                "v.key > ? AND v.key < ?", (build.number << BUILD_SHIFT | after, high), limit
-            )
+            asked = (build.number << BUILD_SHIFT | after, high)
+            rows = self._rows(self._dialect.VECTORS_BETWEEN, asked, limit)
             found = self._usable(build, rows)
             if found.chunk_ids or not rows:
                 return found
             after = rows[-1][0]
 
     def _rows(
-        self, condition: str, values: tuple[object, ...], limit: int = -1
+        self, query: str, values: tuple[object, ...], limit: int = sys.maxsize
     ) -> list[tuple[Any, ...]]:
         with self._database.read_raw() as cursor:
-            return cursor.execute(
-                f"{sqlite.VECTORS} {condition} ORDER BY v.key LIMIT ?", (*values, limit)
+            found: list[tuple[Any, ...]] = cursor.execute(
+                query + self._dialect.VECTORS_END, (*values, limit)
             ).fetchall()
+        return found
 
     def _usable(self, build: Build, rows: list[tuple[Any, ...]]) -> VectorRows:
         """Return rows with a usable vector; report the others to `on_unusable`."""
@@ -185,20 +195,20 @@ class CatalogLoader:
 
     def filtered_vectors(self, build: Build, filters: Filters, limit: int) -> VectorRows:
         """Return up to `limit` vectors of a build whose chunk meets the filters."""
-        condition, values = filter_condition(filters)
+        condition, values = filter_condition(self._dialect, filters)
         bound = (build.number << BUILD_SHIFT, build.library.value, *values, limit)
         with self._database.read_raw() as cursor:
             rows = cursor.execute(
-                f"{sqlite.FILTERED_VECTORS} {condition} LIMIT ?", bound
+                self._dialect.FILTERED_VECTORS + condition + self._dialect.LIMIT, bound
             ).fetchall()
         return self._usable(build, rows)
 
     def matching(self, filters: Filters, chunk_ids: Sequence[int]) -> set[int]:
         """Return which of these chunks meet the filters."""
-        condition, values = filter_condition(filters)
+        condition, values = filter_condition(self._dialect, filters)
         with self._database.read_raw() as cursor:
             rows = cursor.execute(
-                sqlite.MATCHING + condition, (sqlite.id_list(chunk_ids), *values)
+                self._dialect.MATCHING + condition, (id_list(chunk_ids), *values)
             ).fetchall()
         return {row[0] for row in rows}
 
@@ -213,7 +223,9 @@ class CatalogLoader:
         for row in self._database.rows(counted):
             return int(row.embedded)
         with self._database.read_raw() as cursor:
-            return int(cursor.execute(sqlite.COUNT_VECTORS, _keys_of(build.number)).fetchone()[0])
+            return int(
+                cursor.execute(self._dialect.COUNT_VECTORS, _keys_of(build.number)).fetchone()[0]
+            )
 
     def documents(self, library: Library) -> int:
         """Return how many documents are live."""
@@ -263,7 +275,7 @@ class CatalogLoader:
     def vector_ids(self, build: int) -> set[int]:
         """Return the chunk ids of a build's vectors whose documents are live."""
         with self._database.read_raw() as cursor:
-            return {row[0] for row in cursor.execute(sqlite.VECTOR_IDS, _keys_of(build))}
+            return {row[0] for row in cursor.execute(self._dialect.VECTOR_IDS, _keys_of(build))}
 
     def document_facts(self, doc: int) -> list[DocumentFacts]:
         """Return what filters ask of a document; empty when it is gone."""

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import delete, select
 
 from app.core.errors import InvalidInput
+from app.core.languages import DEFAULT
 from app.core.types import CODES_VERSION, Chunk, Library, PassageCode
-from app.index.catalog import sqlite
 from app.index.catalog.database import Database
+from app.index.catalog.dialect import id_list
 from app.index.catalog.documents import SqliteCatalog
 from app.index.catalog.schema import chunks, documents, passage_codes
 from app.index.catalog.statements import IS_LIVE, meta_value, pieces, put, put_meta
@@ -29,7 +30,7 @@ class PassageCodeStore:
     def codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
         """Return the codes of chunks; those without one are absent."""
         with self._database.read_raw() as cursor:
-            rows = cursor.execute(sqlite.CODES, (sqlite.id_list(chunk_ids),)).fetchall()
+            rows = cursor.execute(self._database.dialect.CODES, (id_list(chunk_ids),)).fetchall()
         return {chunk_id: PassageCode(sentences, tokens) for chunk_id, sentences, tokens in rows}
 
     def write_codes(self, codes: Mapping[int, PassageCode]) -> None:
@@ -64,6 +65,8 @@ class PassageCodeStore:
     ) -> list[Chunk]:
         """Return up to `limit` live chunks without a code, with ids over `after`.
 
+        English ones: the model that makes codes knows no other language.
+
         Args:
             library: Whose chunks.
             limit: At most this many.
@@ -75,6 +78,7 @@ class PassageCodeStore:
             .where(
                 documents.c.library == library.value,
                 passage_codes.c.chunk_id.is_(None),
+                documents.c.language.in_(("", DEFAULT)),
                 chunks.c.chunk_id > after,
             )
             .order_by(chunks.c.chunk_id)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, select
 
 from app.core.errors import Conflict
 from app.core.types import DocumentDraft, Library, WriteResult
-from app.index.catalog import sqlite
+from app.index.catalog import row_inserts
 from app.index.catalog.bookkeeping import (
     count_document,
     count_inserted,
@@ -17,18 +17,20 @@ from app.index.catalog.bookkeeping import (
     repoint_duplicates,
     search_key,
 )
+from app.index.catalog.dialect import SqlDialect
+from app.index.catalog.row_inserts import Row
 from app.index.catalog.rows import author_keys, pack_ids, pack_strings, strings_from
-from app.index.catalog.schema import changes, chunks, documents
+from app.index.catalog.schema import chunks, documents
 from app.index.catalog.statements import pieces
 from app.index.catalog.texts import pack_pages
-from app.index.catalog.written import Stored, Written
+from app.index.catalog.written import Stored, Written, distinct_runs
 from app.index.files.durable import utc_now
 
 _CURRENT = select(
     *(
         documents.c[name]
         for name in (
-            "source_key doc_id doc revision state sha256 source_revision corrected title authors year duplicate_of"
+            "source_key doc_id doc revision state sha256 source_revision corrected title authors year language duplicate_of"
         ).split()
     )
 ).where(
@@ -48,6 +50,7 @@ class _Current:
     title: str
     authors: str
     year: int | None
+    language: str
     duplicate_of: str | None
 
     @property
@@ -60,15 +63,20 @@ class RevisionBatch:
     """Writes drafts in one open transaction; used once."""
 
     def __init__(
-        self, connection: Connection, pack: Callable[[Sequence[str]], list[bytes]]
+        self,
+        connection: Connection,
+        dialect: SqlDialect,
+        pack: Callable[[Sequence[str]], list[bytes]],
     ) -> None:
         """Work on `connection`, whose transaction the caller commits.
 
         Args:
             connection: In a transaction.
+            dialect: Of its database.
             pack: Compresses texts.
         """
         self._sql = connection
+        self._dialect = dialect
         self._pack = pack
         self._now = utc_now()
         self._written = Written()
@@ -82,10 +90,12 @@ class RevisionBatch:
         Raises:
             Conflict: A source key belongs to another doc_id.
         """
-        self._next_doc = sqlite.last_id(self._sql, documents) + 1
-        self._next_chunk = sqlite.last_id(self._sql, chunks) + 1
-        for run in _distinct_runs(drafts):
+        self._next_doc = self._dialect.last_id(self._sql, documents) + 1
+        self._next_chunk = self._dialect.last_id(self._sql, chunks) + 1
+        for run in distinct_runs(drafts):
             self._write_run([drafts[i] for i in run])
+        self._dialect.keep_last_id(self._sql, documents, self._next_doc - 1)
+        self._dialect.keep_last_id(self._sql, chunks, self._next_chunk - 1)
         return self._written
 
     def _write_run(self, drafts: list[DocumentDraft]) -> None:
@@ -115,6 +125,7 @@ class RevisionBatch:
                         kept.title if kept else draft.metadata.title,
                         strings_from(kept.authors) if kept else draft.metadata.authors,
                         kept.year if kept else draft.metadata.year,
+                        kept.language if kept else draft.metadata.language,
                         old.revision if old and old.live else None,
                     ),
                     revision,
@@ -172,10 +183,10 @@ class RevisionBatch:
         return removed
 
     def _insert(self, stored: list[tuple[Stored, int]], removed: dict[int, list[int]]) -> None:
-        document_rows: list[sqlite.Row] = []
-        revision_rows: list[sqlite.Row] = []
-        chunk_rows: list[sqlite.Row] = []
-        change_rows: list[sqlite.Row] = []
+        document_rows: list[Row] = []
+        revision_rows: list[Row] = []
+        chunk_rows: list[Row] = []
+        change_rows: list[Row] = []
         frames = self._pack([item.draft.text for item, _ in stored])
         for (item, revision), frame in zip(stored, frames, strict=True):
             draft, doc, size = item.draft, item.doc, len(item.draft.text)
@@ -186,7 +197,7 @@ class RevisionBatch:
                     revision,
                     draft.sha256,
                     draft.source_revision,
-                    draft.has_original,
+                    int(draft.has_original),
                     size,
                     pack_pages(draft.pages),
                     frame,
@@ -212,10 +223,11 @@ class RevisionBatch:
             )
             if gone:
                 self._written.removed.setdefault(draft.library, []).extend(gone)
-        sqlite.insert_rows(self._sql, sqlite.INSERT_DOCUMENT, document_rows, sqlite.REPLACING)
-        sqlite.insert_rows(self._sql, sqlite.INSERT_REVISION, revision_rows)
-        sqlite.insert_rows(self._sql, sqlite.INSERT_CHANGE, change_rows)
-        sqlite.insert_rows(self._sql, sqlite.INSERT_CHUNK, chunk_rows)
+        insert = self._dialect.insert_rows
+        insert(self._sql, row_inserts.INSERT_DOCUMENT, document_rows, row_inserts.REPLACING)
+        insert(self._sql, row_inserts.INSERT_REVISION, revision_rows)
+        insert(self._sql, row_inserts.INSERT_CHANGE, change_rows)
+        insert(self._sql, row_inserts.INSERT_CHUNK, chunk_rows)
 
     def _document_row(self, item: Stored, revision: int) -> tuple[object, ...]:
         draft = item.draft
@@ -237,7 +249,7 @@ class RevisionBatch:
             draft.source_url,
             draft.licence,
             pack_strings(draft.flags),
-            draft.has_original,
+            int(draft.has_original),
             len(draft.text),
             len(draft.pages),
             len(draft.text.encode()),
@@ -249,6 +261,7 @@ class RevisionBatch:
             search_key(item.title, draft.filename),
             self._now,
             self._now,
+            item.language,
         )
 
     def _finish(
@@ -266,25 +279,10 @@ class RevisionBatch:
                 ((library, doc_id), first)
                 for doc_id, first in repoint_duplicates(self._sql, library, shas).items()
             )
-            self._written.last_seq[library] = sqlite.last_id(self._sql, changes)
+            self._written.last_seq[library] = self._dialect.last_change(self._sql)
         self._written.stored.extend(stored)
         for draft, result in results:
             first = duplicates.get((draft.library, draft.doc_id), result.duplicate_of)
             self._written.results.append(
                 WriteResult(result.doc_id, result.revision, result.status, first)
             )
-
-
-def _distinct_runs(drafts: Sequence[DocumentDraft]) -> Iterator[list[int]]:
-    """Yield positions in order, in runs without a repeated document."""
-    run: list[int] = []
-    seen: set[tuple[Library, str]] = set()
-    for i, draft in enumerate(drafts):
-        key = (draft.library, draft.source_key)
-        if key in seen:
-            yield run
-            run, seen = [], set()
-        run.append(i)
-        seen.add(key)
-    if run:
-        yield run

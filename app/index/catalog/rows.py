@@ -16,7 +16,7 @@ from app.index.catalog.schema import BUILD_SHIFT, documents
 
 _DOCUMENT = (
     "doc_id library source_key revision sha256 title authors year type state characters pages chunks embedded duplicate_of"
-    " source_url licence added_at updated_at filename arxiv_id has_original flags"
+    " source_url licence added_at updated_at filename arxiv_id has_original flags language"
 ).split()
 DOCUMENTS = select(*(documents.c[name] for name in _DOCUMENT))
 DOCUMENT_COLUMNS = ", ".join(f"d.{name}" for name in _DOCUMENT)
@@ -29,8 +29,9 @@ IdArray = npt.NDArray[np.int64]
 
 def document_from(row: Sequence[Any]) -> Document:
     """Return the document of a row of DOCUMENT_COLUMNS."""
-    doc_id, library, source_key, revision, sha256, title, authors, *rest, has_original, flags = row
-    packed = strings_from(authors), *rest, bool(has_original), strings_from(flags)
+    doc_id, library, source_key, revision, sha256, title, authors, *rest = row
+    *rest, has_original, flags, language = rest
+    packed = strings_from(authors), *rest, bool(has_original), strings_from(flags), language
     return Document(doc_id, Library(library), source_key, revision, sha256, title, *packed)
 
 

@@ -9,25 +9,31 @@ never used twice.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     Column,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     Table,
-    Text,
     UniqueConstraint,
     text,
 )
 
-from app.index.catalog.columns import Big, metadata, required
+from app.index.catalog.columns import Big, Text, metadata, required
 
-SCHEMA_VERSION = "0004"
+SCHEMA_VERSION = "0005"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is refused."""
 
 BUILD_SHIFT = 40
 """vectors.key is `build << 40 | chunk_id`: one integer primary key, range-scannable by build, room for 10^12 chunks."""
+
+
+def _where(name: str, condition: str, *of: Column[Any]) -> None:
+    """Declare an index over the rows that meet a condition."""
+    Index(name, *of, sqlite_where=text(condition), postgresql_where=text(condition))
+
 
 # What wrote this store: app, chromadb and schema versions, and small flags.
 meta = Table(
@@ -40,10 +46,10 @@ libraries = Table(
     "libraries",
     metadata,
     Column("library", Text, primary_key=True),
-    *required(Integer, "documents", "chunks", "embedded"),
+    *required(Big, "documents", "chunks", "embedded"),
     Column("bytes", Big, nullable=False),
-    Column("live_build", Integer),
-    Column("previous_build", Integer),
+    Column("live_build", Big),
+    Column("previous_build", Big),
 )
 
 # Counters by type.
@@ -52,70 +58,68 @@ type_counts = Table(
     metadata,
     Column("library", Text, primary_key=True),
     Column("type", Text, primary_key=True),
-    Column("documents", Integer, nullable=False),
+    Column("documents", Big, nullable=False),
 )
 
 # The live revision's facts are denormalised here: lists and joins read one row.
 documents = Table(
     "documents",
     metadata,
-    Column("doc", Integer, primary_key=True, autoincrement=True),
+    Column("doc", Big, primary_key=True, autoincrement=True),
     *required(Text, "library", "doc_id", "source_key"),
-    Column("revision", Integer, nullable=False),
+    Column("revision", Big, nullable=False),
     *required(Text, "state", "filename", "type", "sha256", "title", "authors", "author_keys"),
-    Column("year", Integer),
+    Column("year", Big),
     Column("arxiv_id", Text),
     Column("source_url", Text),
     Column("licence", Text),
     Column("flags", Text, nullable=False),
-    *required(Integer, "has_original", "characters", "pages"),
+    *required(Big, "has_original", "characters", "pages"),
     Column("bytes", Big, nullable=False),
-    *required(Integer, "chunks", "embedded"),
+    *required(Big, "chunks", "embedded"),
     Column("duplicate_of", Text),
     Column("source_revision", Text),
-    *required(Integer, "corrected", "links"),
+    *required(Big, "corrected", "links"),
     *required(Text, "search_key", "added_at", "updated_at"),
     Column("purge_at", Text),
+    Column("language", Text, nullable=False, server_default=""),
     UniqueConstraint("library", "doc_id", name="uq_documents_doc_id"),
     UniqueConstraint("library", "source_key", name="uq_documents_source_key"),
     sqlite_autoincrement=True,
 )
 Index("ix_documents_sha256", documents.c.library, documents.c.sha256)
-Index("ix_documents_purge", documents.c.purge_at, sqlite_where=text("purge_at IS NOT NULL"))
+_where("ix_documents_purge", "purge_at IS NOT NULL", documents.c.purge_at)
 _PENDING = "state = 'live' AND embedded < chunks"
-Index("ix_documents_pending", documents.c.library, documents.c.doc, sqlite_where=text(_PENDING))
-Index(
-    "ix_documents_longest", documents.c.library, documents.c.characters, sqlite_where=text(_PENDING)
-)
-Index("ix_documents_linked", documents.c.library, documents.c.links, sqlite_where=text(_PENDING))
+for _name, _column in (("pending", "doc"), ("longest", "characters"), ("linked", "links")):
+    _where(f"ix_documents_{_name}", _PENDING, documents.c.library, documents.c[_column])
 
 # Every text a document ever had, until it is purged: zstd frames with a checksum, and where pages
 # begin (JSON).
 revisions = Table(
     "revisions",
     metadata,
-    Column("rev", Integer, primary_key=True),
-    Column("doc", Integer, ForeignKey("documents.doc", ondelete="CASCADE"), nullable=False),
-    Column("revision", Integer, nullable=False),
+    Column("rev", Big, primary_key=True),
+    Column("doc", Big, ForeignKey("documents.doc", ondelete="CASCADE"), nullable=False),
+    Column("revision", Big, nullable=False),
     Column("sha256", Text, nullable=False),
     Column("source_revision", Text),
-    *required(Integer, "has_original", "characters"),
+    *required(Big, "has_original", "characters"),
     Column("pages", Text, nullable=False),
     Column("text", LargeBinary, nullable=False),
     Column("created_at", Text, nullable=False),
     UniqueConstraint("doc", "revision", name="uq_revisions_revision"),
 )
-Index("ix_revisions_original", revisions.c.sha256, sqlite_where=text("has_original = 1"))
+_where("ix_revisions_original", "has_original = 1", revisions.c.sha256)
 
 # Spans of a revision; the text is always revisions.text[start:end], never a copy.
 chunks = Table(
     "chunks",
     metadata,
     Column("chunk_id", Big, primary_key=True, autoincrement=True),
-    Column("doc", Integer, ForeignKey("documents.doc", ondelete="CASCADE"), nullable=False),
-    *required(Integer, "revision", "ordinal", "start", "end"),
+    Column("doc", Big, ForeignKey("documents.doc", ondelete="CASCADE"), nullable=False),
+    *required(Big, "revision", "ordinal", "start", "end"),
     Column("section", Text, nullable=False),
-    Column("page", Integer),
+    Column("page", Big),
     sqlite_autoincrement=True,
 )
 Index("ix_chunks_doc", chunks.c.doc, chunks.c.revision, chunks.c.ordinal)
@@ -125,7 +129,7 @@ Index("ix_chunks_doc", chunks.c.doc, chunks.c.revision, chunks.c.ordinal)
 builds = Table(
     "builds",
     metadata,
-    Column("build", Integer, primary_key=True),
+    Column("build", Big, primary_key=True),
     *required(Text, "library", "fingerprint", "fingerprint8", "created_at"),
 )
 
@@ -133,7 +137,7 @@ builds = Table(
 vectors = Table(
     "vectors",
     metadata,
-    Column("key", Big, primary_key=True),
+    Column("key", Big, primary_key=True, autoincrement=False),
     Column("vector", LargeBinary, nullable=False),
 )
 
@@ -153,7 +157,7 @@ changes = Table(
     metadata,
     Column("seq", Big, primary_key=True, autoincrement=True),
     *required(Text, "library", "kind"),
-    *required(Integer, "doc", "revision"),
+    *required(Big, "doc", "revision"),
     Column("ids", LargeBinary),
     sqlite_autoincrement=True,
 )

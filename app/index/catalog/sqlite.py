@@ -1,16 +1,15 @@
-"""Hold SQLite's own statements: those of a question and of bulk writes.
+"""Hold SQLite's own statements: those of a question and of bulk writes (see `SqlDialect`).
 
-Every other statement of the catalog is SQLAlchemy Core and serves any database. These stay as SQL
-because a benchmark needs them: Core's objects for rows take as long again as reading the rows, and
-its statements of many rows are slower than one `VALUES (...), (...)`. CROSS JOIN keeps SQLite from
-starting at all documents of a library; INDEXED BY makes it take the index that is already sorted.
-Another database gets a file of its own with the same names.
+They are SQL because a benchmark needs them: Core's objects for rows take as long again as reading
+the rows, and its statements of many rows are slower than one `VALUES (...), (...)`. CROSS JOIN
+keeps SQLite from starting at all documents of a library; INDEXED BY makes it take the index that is
+already sorted.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -18,11 +17,10 @@ from typing import cast
 
 from sqlalchemy import Connection, Table
 
+from app.index.catalog.row_inserts import Row
 from app.index.catalog.rows import CHUNK_COLUMNS, DOCUMENT_COLUMNS
-from app.index.catalog.schema import BUILD_SHIFT
+from app.index.catalog.schema import BUILD_SHIFT, changes
 from app.index.files.durable import utc_now
-
-Row = tuple[object, ...]
 
 _VALUES_AT_ONCE = 900
 """Bound values of one statement; SQLite took at most 999 before 3.32 (https://sqlite.org/limits.html, 9)."""
@@ -47,22 +45,32 @@ MATCHING = (
     "SELECT c.chunk_id FROM json_each(?) k CROSS JOIN chunks c ON c.chunk_id = k.value"  # noqa: S608
     f" CROSS JOIN {_LIVE} WHERE "
 )
-"""A condition follows."""
+_AMONG = "IN (SELECT value FROM json_each(?))"
+FILTERS: Mapping[str, str] = {
+    "sections": f"c.section {_AMONG}",
+    "doc_ids": f"d.doc_id {_AMONG}",
+    "types": f"d.type {_AMONG}",
+    "year_from": "d.year >= ?",
+    "year_to": "d.year <= ?",
+    "author": "instr(d.author_keys, ?)",
+}
 
 # Vectors: the caches are filled with them, filters read them, the backfill looks for missing ones.
 
-VECTORS = (
+_VECTORS = (
     "SELECT c.chunk_id, v.vector, c.doc, c.section, d.doc_id, d.type, d.year, d.author_keys"  # noqa: S608
     f" FROM {_LIVE_VECTORS} WHERE "
 )
-"""A condition and `ORDER BY v.key LIMIT ?` follow."""
+VECTORS_OF = f"{_VECTORS} v.key IN (SELECT ? | value FROM json_each(?))"  # noqa: S608
+VECTORS_BETWEEN = f"{_VECTORS} v.key > ? AND v.key < ?"
+LIMIT = " LIMIT ?"
+VECTORS_END = f" ORDER BY v.key{LIMIT}"
 FILTERED_VECTORS = (
     "SELECT c.chunk_id, v.vector, c.doc, c.section, d.doc_id, d.type, d.year, d.author_keys"
     " FROM documents d CROSS JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision"
     " CROSS JOIN vectors v ON v.key = ? | c.chunk_id"
     " WHERE d.library = ? AND d.state = 'live' AND "
 )
-"""Documents first, for conditions that few meet; a condition and `LIMIT ?` follow."""
 VECTOR_IDS = f"SELECT c.chunk_id FROM {_LIVE_VECTORS} WHERE v.key > ? AND v.key < ?"  # noqa: S608
 COUNT_VECTORS = f"SELECT count(*) FROM {_LIVE_VECTORS} WHERE v.key > ? AND v.key < ?"  # noqa: S608
 CHUNKS_WITHOUT_VECTOR = (
@@ -82,36 +90,17 @@ _ORDERS = {
     "longest": ("ix_documents_longest", "d.characters DESC, d.doc"),
     "linked": ("ix_documents_linked", "d.links DESC, d.doc"),
 }
-PENDING = {
+PENDING: Mapping[str, str] = {
     order: _PENDING.format(documents=f"documents d INDEXED BY {index}", order=by)
     for order, (index, by) in _ORDERS.items()
 }
-"""By the order of documents."""
-PENDING_OF = {
+PENDING_OF: Mapping[str, str] = {
     order: _PENDING.format(
         documents="json_each(?3) k CROSS JOIN documents d ON d.library = ?1 AND d.doc_id = k.value",
         order=by,
     )
     for order, (_, by) in _ORDERS.items()
 }
-"""The same of the documents named, so that a backlog of millions does not slow it down."""
-
-# Ingest: rows of a batch.
-
-_DOCUMENT = (
-    "doc library doc_id source_key revision state filename type sha256 title authors author_keys year arxiv_id source_url"
-    " licence flags has_original characters pages bytes chunks embedded source_revision corrected links search_key added_at"
-    " updated_at"
-).split()
-_KEPT = {"doc", "library", "doc_id", "source_key", "corrected", "links", "added_at"}
-INSERT_DOCUMENT = f"INSERT INTO documents ({', '.join(_DOCUMENT)})"
-REPLACING = "ON CONFLICT (doc) DO UPDATE SET purge_at = NULL, " + ", ".join(
-    f"{column} = excluded.{column}" for column in _DOCUMENT if column not in _KEPT
-)
-"""Follows INSERT_DOCUMENT: another revision of a document that is there."""
-INSERT_REVISION = "INSERT INTO revisions (doc, revision, sha256, source_revision, has_original, characters, pages, text, created_at)"
-INSERT_CHUNK = 'INSERT INTO chunks (chunk_id, doc, revision, ordinal, start, "end", section, page)'
-INSERT_CHANGE = "INSERT INTO changes (library, kind, doc, revision, ids)"
 
 
 def insert_rows(sql: Connection, insert: str, rows: Sequence[Row], after: str = "") -> None:
@@ -139,11 +128,6 @@ def insert_rows(sql: Connection, insert: str, rows: Sequence[Row], after: str = 
         )
 
 
-def id_list(ids: Sequence[int]) -> str:
-    """Return ids as JSON for `json_each(?)`: one bound value for any number."""
-    return "[" + ",".join(map(str, ids)) + "]"
-
-
 def last_id(sql: Connection, table: Table) -> int:
     """Return the newest number of an AUTOINCREMENT table; 0 before the first.
 
@@ -155,6 +139,15 @@ def last_id(sql: Connection, table: Table) -> int:
         .fetchone()
     )
     return int(row[0]) if row else 0
+
+
+def keep_last_id(sql: Connection, table: Table, last: int) -> None:
+    """Do nothing: an AUTOINCREMENT table follows the numbers that are inserted."""
+
+
+def last_change(sql: Connection) -> int:
+    """Return the newest change; 0 before the first."""
+    return last_id(sql, changes)
 
 
 def _driver(sql: Connection) -> sqlite3.Connection:

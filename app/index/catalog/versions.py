@@ -7,26 +7,15 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from app.core.errors import StorageError
-from app.index.catalog.engine import damaged
 from app.index.catalog.schema import SCHEMA_VERSION
+from app.index.catalog.sqlite_engine import damaged
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 FIRST = "0001"
 """The migration that creates a new store."""
-
-
-def version_of(connection: Connection) -> str | None:
-    """Return the schema version of an open catalog; None for an empty one."""
-    tables = connection.execute(
-        text("SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'")
-    ).scalar_one()
-    if not tables:
-        return None
-    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    return str(found) if found else None
 
 
 def upgrade(connection: Connection, version: str | None) -> None:
@@ -51,11 +40,11 @@ def upgrade(connection: Connection, version: str | None) -> None:
         command.upgrade(config, "head")
 
 
-def refuse_newer(path: Path, version: str | None) -> None:
+def refuse_newer(name: str, version: str | None) -> None:
     """Refuse a catalog whose schema this release does not know.
 
     Args:
-        path: Its file, for the message.
+        name: Of its database, for the message.
         version: What it says of itself; None for a new one.
 
     Raises:
@@ -66,7 +55,7 @@ def refuse_newer(path: Path, version: str | None) -> None:
     known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
     if version is not None and version not in known:
         raise StorageError(
-            f"the catalog {path.name!r} has schema {version!r}, this release knows up to {SCHEMA_VERSION!r}:"
+            f"the catalog {name!r} has schema {version!r}, this release knows up to {SCHEMA_VERSION!r}:"
             " start the newer release again, or restore a backup made by this one"
         )
 
@@ -87,5 +76,5 @@ def schema_of(path: Path) -> str | None:
                 return None
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.DatabaseError as exc:
-        raise damaged(path, str(exc)) from exc
+        raise damaged(path.name, str(exc)) from exc
     return str(row[0]) if row else None

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Float, ForeignKey, Index, Integer, Table, Text
+from sqlalchemy import Column, Float, ForeignKey, Index, Table
 
-from app.index.catalog.columns import metadata, required
+from app.index.catalog.columns import Big, Text, metadata, required
 
 jobs = Table(
     "jobs",
     metadata,
-    Column("n", Integer, primary_key=True),
+    Column("n", Big, primary_key=True),
     Column("id", Text, nullable=False, unique=True),
     *required(Text, "kind", "state"),
-    Column("done", Integer, nullable=False),
-    Column("total", Integer),
+    Column("done", Big, nullable=False),
+    Column("total", Big),
     Column("unit", Text, nullable=False),
     Column("eta_s", Float),
     *required(Text, "errors", "files", "payload"),
@@ -24,21 +24,19 @@ jobs = Table(
 conversations = Table(
     "conversations",
     metadata,
-    Column("n", Integer, primary_key=True),
+    Column("n", Big, primary_key=True),
     Column("id", Text, nullable=False, unique=True),
     Column("title", Text, nullable=False),
     Column("library", Text),
     Column("summary", Text, nullable=False),
-    Column("folded", Integer, nullable=False),
+    Column("folded", Big, nullable=False),
     *required(Text, "created_at", "updated_at"),
 )
 turns = Table(
     "turns",
     metadata,
-    Column("n", Integer, primary_key=True),
-    Column(
-        "conversation", Integer, ForeignKey("conversations.n", ondelete="CASCADE"), nullable=False
-    ),
+    Column("n", Big, primary_key=True),
+    Column("conversation", Big, ForeignKey("conversations.n", ondelete="CASCADE"), nullable=False),
     *required(Text, "role", "content"),
     Column("answer_id", Text),
     Column("at", Text, nullable=False),
@@ -49,7 +47,7 @@ Index("ix_turns_answer", turns.c.answer_id)
 answers = Table(
     "answers",
     metadata,
-    Column("n", Integer, primary_key=True),
+    Column("n", Big, primary_key=True),
     Column("answer_id", Text, nullable=False, unique=True),
     Column("record", Text, nullable=False),
     Column("feedback", Text),
@@ -60,7 +58,7 @@ Index("ix_answers_created_at", answers.c.created_at)
 answer_documents = Table(
     "answer_documents",
     metadata,
-    Column("answer", Integer, ForeignKey("answers.n", ondelete="CASCADE"), primary_key=True),
+    Column("answer", Big, ForeignKey("answers.n", ondelete="CASCADE"), primary_key=True),
     Column("library", Text, primary_key=True),
     Column("doc_id", Text, primary_key=True),
 )

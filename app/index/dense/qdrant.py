@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from qdrant_client import models
 
 from app.core.types import FloatArray
-from app.index.engine.qdrant import NoCollection, SearchEngine
+from app.index.engine.nodes import NoCollection
+from app.index.engine.qdrant import SearchEngine
 from app.index.files.steps import Steps
 
 PIECE = 256

@@ -14,7 +14,7 @@ ANALYZER = "documind"
 BODY, TITLE, SECTION = "body", "title", "section"
 """Analysed fields."""
 
-CHUNK_ID, DOC, DOC_ID, SECTION_NAME, TYPE, YEAR, AUTHOR = (
+CHUNK_ID, DOC, DOC_ID, SECTION_NAME, TYPE, YEAR, AUTHOR, LANGUAGE = (
     "chunk_id",
     "doc",
     "doc_id",
@@ -22,8 +22,10 @@ CHUNK_ID, DOC, DOC_ID, SECTION_NAME, TYPE, YEAR, AUTHOR = (
     "type",
     "year",
     "author",
+    "language",
 )
-"""Exact fields: `doc` is the catalog's key and what deletions name; `author` holds one folded name per author."""
+"""Exact fields: `doc` is the catalog's key and what deletions name; `author` holds one folded name per author,
+`language` the code by whose rules the words are stemmed."""
 
 
 def build_schema() -> tantivy.Schema:
@@ -37,7 +39,7 @@ def build_schema() -> tantivy.Schema:
     builder.add_integer_field(CHUNK_ID, stored=False, indexed=True, fast=True)
     builder.add_integer_field(DOC, stored=False, indexed=True, fast=False)
     builder.add_integer_field(YEAR, stored=False, indexed=True, fast=True)
-    for name in (DOC_ID, SECTION_NAME, TYPE, AUTHOR):
+    for name in (DOC_ID, SECTION_NAME, TYPE, AUTHOR, LANGUAGE):
         builder.add_text_field(name, stored=False, tokenizer_name="raw", index_option="basic")
     return builder.build()
 

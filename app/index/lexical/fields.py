@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import tantivy
 
+from app.core.languages import DEFAULT
 from app.core.text import lexical_form
 from app.index.catalog.facts import LexicalDocument
 from app.index.catalog.rows import author_key
@@ -15,6 +16,7 @@ from app.index.lexical.analyzer import (
     CHUNK_ID,
     DOC,
     DOC_ID,
+    LANGUAGE,
     SECTION,
     SECTION_NAME,
     TITLE,
@@ -28,13 +30,16 @@ _NO_SECTION = "body"
 
 def chunk_fields(document: LexicalDocument) -> Iterator[tantivy.Document]:
     """Yield one tantivy document a chunk, in order."""
-    title, authors = lexical_form(document.title), [author_key(name) for name in document.authors]
+    language = document.language or DEFAULT
+    title = lexical_form(document.title, language)
+    authors = [author_key(name) for name in document.authors]
     for chunk_id, section, text in document.chunks:
         fields = tantivy.Document()  # field by field takes half the time of `from_dict`
         fields.add_integer(CHUNK_ID, chunk_id)
         fields.add_integer(DOC, document.doc)
         fields.add_text(DOC_ID, document.doc_id)
         fields.add_text(TYPE, document.type)
+        fields.add_text(LANGUAGE, language)
         fields.add_text(TITLE, title)
         for author in authors:
             fields.add_text(AUTHOR, author)
@@ -42,6 +47,6 @@ def chunk_fields(document: LexicalDocument) -> Iterator[tantivy.Document]:
             fields.add_integer(YEAR, document.year)
         fields.add_text(SECTION_NAME, section)
         if section != _NO_SECTION:
-            fields.add_text(SECTION, lexical_form(section))
-        fields.add_text(BODY, lexical_form(text))
+            fields.add_text(SECTION, lexical_form(section, language))
+        fields.add_text(BODY, lexical_form(text, language))
         yield fields

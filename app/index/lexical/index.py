@@ -16,6 +16,7 @@ from pathlib import Path
 import tantivy
 
 from app.core.errors import IndexDamaged
+from app.core.languages import DEFAULT, LANGUAGES
 from app.core.system_errors import no_files, says_no_files
 from app.core.text import tokenise
 from app.core.types import Filters, Scored
@@ -27,6 +28,7 @@ from app.index.lexical.analyzer import (
     BODY,
     CHUNK_ID,
     DOC,
+    LANGUAGE,
     TITLE,
     build_analyzer,
     build_schema,
@@ -65,7 +67,7 @@ class TantivyIndex:
             self._index = tantivy.Index(self._schema, path=str(path))
             self._index.register_tokenizer(ANALYZER, build_analyzer())
             self._index.config_reader("manual")
-            self._index.reload()
+            self._reload()
         self._queries = QueryBuilder(
             self._schema, title_boost=options.title_boost, section_boost=options.section_boost
         )
@@ -80,6 +82,15 @@ class TantivyIndex:
 
     # --- read
 
+    def _reload(self) -> None:
+        """Search what was committed last."""
+        self._index.reload()
+        searcher = self._index.searcher()
+        held = {code: int(searcher.doc_freq(LANGUAGE, code)) for code in LANGUAGES}
+        found = sorted((code for code in held if held[code]), key=lambda code: -held[code])
+        self.languages = tuple(found) or (DEFAULT,)
+        """Of the documents, that of most chunks first."""
+
     @property
     def count(self) -> int:
         """Return how many chunks are committed."""
@@ -88,7 +99,7 @@ class TantivyIndex:
 
     def search(self, text: str, k: int, filters: Filters | None) -> list[Scored]:
         """Return up to k chunks by BM25, descending, ties by chunk id."""
-        query = self._queries.text(text)
+        query = self._queries.text(text, self.languages)
         if query is None or k < 1:
             return []
         conditions = self._queries.filters(filters) if filters else []
@@ -97,7 +108,7 @@ class TantivyIndex:
     def score(self, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
         """Return the BM25 of given chunks; those sharing no term, or unknown, are 0.0."""
         scores = dict.fromkeys(chunk_ids, 0.0)
-        query = self._queries.text(text)
+        query = self._queries.text(text, self.languages)
         if query is not None and scores:
             chosen = conjunction(
                 query, [self._queries.chunks(list(scores))], required=False
@@ -193,7 +204,7 @@ class TantivyIndex:
             # tantivy syncs its files and renames meta.json, but not the directory after that: a
             # power cut could undo the rename.
             sync_directory(self.path, self._steps, "tantivy.fsync_directory")
-            self._index.reload()
+            self._reload()
 
     def set_background(self, background: bool) -> None:
         """Set low CPU priority of the indexing threads (Linux); call with empty queue."""

@@ -25,6 +25,10 @@ class LibraryWords:
         """Return the BM25 of given chunks for a query; chunks sharing no term are 0.0."""
         return self._indexes[library].score(text, chunk_ids)
 
+    def languages(self, library: Library) -> tuple[str, ...]:
+        """Return the languages of a library's documents, that of most chunks first."""
+        return self._indexes[library].languages
+
     def document_frequencies(
         self, library: Library, tokens: Sequence[str]
     ) -> tuple[int, dict[str, int]]:

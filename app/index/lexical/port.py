@@ -24,6 +24,11 @@ class WordIndex(Protocol):
         """Return how many chunks are committed."""
         ...
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Return the languages of the documents, that of most chunks first."""
+        ...
+
     def search(self, text: str, k: int, filters: Filters | None) -> list[Scored]:
         """Return up to k chunks by BM25, descending, ties by chunk id."""
         ...

@@ -11,14 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from qdrant_client import models
 
 from app.core.function_words import content_or_all
+from app.core.languages import DEFAULT, LANGUAGES
+from app.core.languages.detection import language_of
 from app.core.text import tokenise
 from app.core.types import Filters, Library, Scored
 from app.index.catalog.facts import LexicalDocument
 from app.index.catalog.rows import author_key
-from app.index.engine.qdrant import NoCollection, SearchEngine
+from app.index.engine.nodes import NoCollection
+from app.index.engine.qdrant import SearchEngine
 from app.index.files.steps import Steps
 from app.index.lexical.qdrant_points import (
     FIELDS,
+    LANGUAGE,
     WORDS,
     chunk_points,
     conditions,
@@ -48,6 +52,12 @@ MOST_CANDIDATES = 10_000
 FRESH_S = 5.0
 """How long a count of a word is used again, in seconds; other servers write meanwhile."""
 
+EVERY = ("", "")
+"""Counts every chunk, in the place of a field and its value."""
+
+MOST_KNOWN = 10_000
+"""Counts that are kept."""
+
 COUNTERS = 8
 """Words that are counted at the same time."""
 
@@ -68,8 +78,8 @@ class QdrantWords:
         boosts = {BODY: 1.0, TITLE: options.title_boost, SECTION: options.section_boost}
         self._boosts = {field: boost for field, boost in boosts.items() if boost > 0}
         self._counters = ThreadPoolExecutor(COUNTERS, thread_name_prefix=f"{self._name}-counts")
-        self._known: dict[str | None, tuple[float, int]] = {}
-        """When each token was counted, and what it was; None counts chunks."""
+        self._known: dict[tuple[str, str], tuple[float, int]] = {}
+        """When each value of a field was counted, and how many chunks had it."""
         self._lock = threading.Lock()
         self._queued: list[models.PointStruct] = []
         self._written: dict[int, list[int]] = {}
@@ -127,7 +137,11 @@ class QdrantWords:
         return scores
 
     def _query(self, text: str) -> models.SparseVector | None:
-        counts = dict(Counter(content_or_all(tokenise(text))).most_common(MOST_TERMS))
+        found: Counter[str] = Counter()
+        for language in self.languages:
+            tokens = tokenise(text, language)
+            found |= Counter(content_or_all(tokens, language, language_of(text)))
+        counts = dict(found.most_common(MOST_TERMS))
         if not counts:
             return None
         total, frequencies = self.document_frequencies(list(counts))
@@ -139,26 +153,35 @@ class QdrantWords:
 
         They are counted in every shard, so that a word weighs the same in each.
         """
-        asked: list[str | None] = [None, *dict.fromkeys(tokens)]
+        counted = self._counted([EVERY, *((BODY, token) for token in dict.fromkeys(tokens))])
+        total = counted[EVERY]
+        return total, {token: min(total, counted[BODY, token]) for token in tokens}
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Return the languages of the documents, that of most chunks first."""
+        counted = self._counted([(LANGUAGE, code) for code in LANGUAGES])
+        held = {code: counted[LANGUAGE, code] for code in LANGUAGES}
+        found = sorted((code for code in held if held[code]), key=lambda code: -held[code])
+        return tuple(found) or (DEFAULT,)
+
+    def _counted(self, asked: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+        """Return how many chunks have each value of a field, as of a few seconds ago."""
         now = time.monotonic()
         with self._lock:
-            known = {
-                token: held[1]
-                for token in asked
-                if (held := self._known.get(token)) and held[0] > now - FRESH_S
-            }
-        missing = [token for token in asked if token not in known]
-        counted = dict(zip(missing, self._counters.map(self._counted, missing), strict=True))
+            held = {value: self._known[value] for value in asked if value in self._known}
+        known = {value: n for value, (at, n) in held.items() if at > now - FRESH_S}
+        missing = [value for value in asked if value not in known]
+        counted = dict(zip(missing, self._counters.map(self._count, missing), strict=True))
         with self._lock:
-            if len(self._known) > 10_000:
+            if len(self._known) > MOST_KNOWN:
                 self._known.clear()
-            self._known.update({token: (now, n) for token, n in counted.items()})
-        known |= counted
-        total = known[None]
-        return total, {token: min(total, known[token]) for token in tokens}
+            self._known.update({value: (now, n) for value, n in counted.items()})
+        return known | counted
 
-    def _counted(self, token: str | None) -> int:
-        return self._engine.count(self._name, None if token is None else holds(BODY, [token]))
+    def _count(self, value: tuple[str, str]) -> int:
+        field, token = value
+        return self._engine.count(self._name, holds(field, [token]) if field else None)
 
     def near(self, token: str, edits: int, k: int) -> list[int]:
         """Return up to k chunks with a token within `edits` of this one, by id.

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from qdrant_client import models
 
+from app.core.languages import DEFAULT
 from app.core.text import tokenise
 from app.core.types import Filters
 from app.index.catalog.facts import LexicalDocument
@@ -16,10 +17,15 @@ from app.index.lexical.weights import BODY, SECTION, TITLE, chunk_vector
 WORDS = "words"
 """The name of a point's vector, and how the names of these collections begin."""
 
+LANGUAGE = "language"
+"""The payload by whose rules a chunk's words are stemmed."""
+
 FIELDS = {
     "doc": models.PayloadSchemaType.INTEGER,
     "year": models.PayloadSchemaType.INTEGER,
-    **dict.fromkeys(("doc_id", "type", "section", BODY, TITLE), models.PayloadSchemaType.KEYWORD),
+    **dict.fromkeys(
+        ("doc_id", "type", "section", LANGUAGE, BODY, TITLE), models.PayloadSchemaType.KEYWORD
+    ),
 }
 """Payload that filters name; the tokens of body and title count and find single words."""
 
@@ -29,17 +35,20 @@ _NO_SECTION = "body"
 
 def chunk_points(document: LexicalDocument) -> Iterator[models.PointStruct]:
     """Yield one point a chunk, in order."""
-    title, authors = tokenise(document.title), [author_key(name) for name in document.authors]
+    language = document.language or DEFAULT
+    title = tokenise(document.title, language)
+    authors = [author_key(name) for name in document.authors]
     for chunk_id, section, text in document.chunks:
-        tokens = {BODY: tokenise(text), TITLE: title}
+        tokens = {BODY: tokenise(text, language), TITLE: title}
         if section != _NO_SECTION:
-            tokens[SECTION] = tokenise(section)
+            tokens[SECTION] = tokenise(section, language)
         vector = chunk_vector(tokens)
         payload = {
             "doc": document.doc,
             "doc_id": document.doc_id,
             "type": document.type,
             "section": section,
+            LANGUAGE: language,
             "authors": authors,
             "year": document.year,
             BODY: sorted(set(tokens[BODY])),

@@ -10,6 +10,7 @@ from functools import lru_cache
 import tantivy
 
 from app.core.function_words import content_or_all
+from app.core.languages.detection import language_of
 from app.core.text import tokenise
 from app.core.types import Filters
 from app.index.catalog.rows import author_key
@@ -47,8 +48,11 @@ class QueryBuilder:
             if boost > 0
         ]
 
-    def text(self, text: str) -> tantivy.Query | None:
+    def text(self, text: str, languages: tuple[str, ...]) -> tantivy.Query | None:
         """Return the disjunction of a text's content terms; None without a term.
+
+        A word is searched as each of these languages stems it: a document's words are stemmed by
+        the rules of its own.
 
         Where it holds nothing but function words, they are searched. They would cost most of a
         search (a word of every document has the longest postings), and their scores only add noise.
@@ -56,10 +60,12 @@ class QueryBuilder:
         Those of the last few texts are at hand: a question is asked once for hits and once more for
         the scores of other chunks.
         """
-        return self._recent(text)
+        return self._recent(text, languages)
 
-    def _text(self, text: str) -> tantivy.Query | None:
-        counts = Counter(content_or_all(tokenise(text)))
+    def _text(self, text: str, languages: tuple[str, ...]) -> tantivy.Query | None:
+        counts: Counter[str] = Counter()
+        for language in languages:
+            counts |= Counter(content_or_all(tokenise(text, language), language, language_of(text)))
         if not counts:
             return None
         terms = [

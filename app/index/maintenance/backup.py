@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import Conflict, IndexDamaged, InvalidInput
-from app.index.catalog.database import Database
 from app.index.catalog.sqlite import end_backups
+from app.index.catalog.sqlite_database import SqliteDatabase
 from app.index.catalog.versions import refuse_newer, schema_of
 from app.index.files.durable import (
     delete_tree,
@@ -35,6 +35,9 @@ MANIFEST = "backup.json"
 PAGES_PER_STEP = 2_000
 """SQLite pages copied before writers get a turn: 8 MB."""
 
+NO_BACKUP = "the catalog is in PostgreSQL (DATABASE_URL): back it up with pg_dump, and copy DATA_DIR/originals after it"
+"""What to use where the catalog is no file."""
+
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
@@ -48,7 +51,7 @@ class BackupReport:
 
 
 def backup(
-    database: Database,
+    database: SqliteDatabase,
     originals: Originals,
     target: Path,
     steps: Steps,
@@ -80,7 +83,7 @@ def backup(
 
 
 def _write_all(
-    database: Database,
+    database: SqliteDatabase,
     originals: Originals,
     target: Path,
     steps: Steps,
@@ -115,7 +118,7 @@ def _write_all(
     return report
 
 
-def _copy_catalog(database: Database, target: Path, steps: Steps) -> None:
+def _copy_catalog(database: SqliteDatabase, target: Path, steps: Steps) -> None:
     with database.translated():
         source = sqlite3.connect(f"file:{database.path}?mode=ro", uri=True)
         copy = sqlite3.connect(target)
@@ -221,7 +224,7 @@ def verify(source: Path) -> list[str]:
         raise IndexDamaged(
             f"the catalog of the backup {str(source)!r} is damaged; use another backup"
         )
-    refuse_newer(source / "catalog.sqlite3", schema_of(source / "catalog.sqlite3"))
+    refuse_newer("catalog.sqlite3", schema_of(source / "catalog.sqlite3"))
     for name in names:
         path = source / "originals" / f"{name}.bin"
         if not path.exists() or _sha256(path) != name:

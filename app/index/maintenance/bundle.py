@@ -18,6 +18,7 @@ from sqlalchemy import select
 
 from app.core.errors import FingerprintMismatch
 from app.core.ids import fingerprint8
+from app.core.languages.detection import language_of
 from app.core.types import (
     CODES_VERSION,
     ChunkSpan,
@@ -276,7 +277,13 @@ def _draft(library: Library, record: DocumentRecord, inspect: Inspect) -> Docume
         sha256=record.sha256,
         type=record.type,
         text=record.text,
-        metadata=Metadata(record.title, tuple(record.authors), record.year, record.arxiv_id),
+        metadata=Metadata(
+            record.title,
+            tuple(record.authors),
+            record.year,
+            record.arxiv_id,
+            record.language or language_of(record.text),
+        ),
         chunks=tuple(ChunkSpan(*chunk) for chunk in record.chunks),
         pages=tuple(PageSpan(*page) for page in record.pages),
         source_url=record.source_url,

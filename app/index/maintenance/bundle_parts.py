@@ -115,6 +115,7 @@ class BundleReader:
             has_original=document.has_original and self.originals.exists(document.sha256),
             source_revision=source_revision,
             vectors=vectors,
+            language=document.language,
         )
 
     def _vectors(

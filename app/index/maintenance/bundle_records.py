@@ -35,6 +35,7 @@ ArxivId = Annotated[
 ]
 Flag = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_:.-]{0,63}$")]
 Kind = Literal["pdf", "docx", "html", "markdown", "text", "wikitext"]
+LanguageCode = Annotated[str, StringConstraints(pattern=r"^([a-z]{2})?$")]
 Count = Annotated[int, Field(ge=0, lt=1 << 40)]
 Offset = Annotated[int, Field(ge=0, lt=1 << 31)]
 PageNumber = Annotated[int, Field(ge=0, lt=1 << 31)]
@@ -110,6 +111,8 @@ class DocumentRecord(Record):
     source_revision: Line | None
     vectors: Annotated[list[Offset], FailFast()]
     codes: Annotated[list[CodeSizes], FailFast()] = []
+    language: LanguageCode = ""
+    """Empty: unknown, or of an older release."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

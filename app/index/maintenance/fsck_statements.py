@@ -51,7 +51,7 @@ ORPHAN_VECTORS = (
     select(vectors.c.key)
     .outerjoin(chunks, chunks.c.chunk_id == vectors.c.key.bitwise_and((1 << BUILD_SHIFT) - 1))
     .outerjoin(documents, OF_REVISION)
-    .outerjoin(builds, builds.c.build == vectors.c.key.bitwise_rshift(BUILD_SHIFT))
+    .outerjoin(builds, builds.c.build == vectors.c.key // (1 << BUILD_SHIFT))
     .where(or_(documents.c.doc.is_(None), builds.c.build.is_(None)))
 )
 TEXTS = select(documents.c.doc_id, revisions.c.text, revisions.c.characters).join(documents)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from app.core.errors import Conflict
 from app.core.types import Chunk, Filters, Fingerprint, FloatArray, Library, Scored
 from app.index.catalog.builds import Builds, HeldBuild, make_live
+from app.index.catalog.counts import count
 from app.index.catalog.database import Database
 from app.index.catalog.loading import CatalogLoader
 from app.index.dense.library import DenseLibrary
@@ -115,11 +116,8 @@ class Reembedding:
     def missing(self, library: Library, number: int) -> int:
         """Return how many live chunks have no vector in a build."""
         build = self.loader.build(number)
-        with self.database.read_raw() as cursor:
-            row = cursor.execute(
-                "SELECT chunks FROM libraries WHERE library = ?", (library.value,)
-            ).fetchone()
-        return max(0, (row[0] if row else 0) - (self.loader.embedded(build) if build else 0))
+        chunks = count(self.database, library).chunks
+        return max(0, chunks - (self.loader.embedded(build) if build else 0))
 
     @contextmanager
     def beside(self, library: Library, number: int, stop: threading.Event) -> Iterator[bool]:

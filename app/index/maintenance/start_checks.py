@@ -5,28 +5,42 @@ Before anything is opened or changed.
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlalchemy import Connection, create_engine, inspect, or_, select
+from sqlalchemy.exc import DatabaseError
+
 from app.core.errors import IndexDamaged
 from app.index.catalog.database import Database
-from app.index.catalog.engine import damaged
 from app.index.catalog.jobs import FINISHED, originals_in
-from app.index.catalog.unlinks import UNLINKED_KEY
+from app.index.catalog.opening import open_database
+from app.index.catalog.schema import meta, watermarks
+from app.index.catalog.sqlite import last_change
+from app.index.catalog.sqlite_engine import damaged
+from app.index.catalog.unlinks import ORIGINALS, UNLINKED_KEY
+from app.index.catalog.work_schema import jobs, unlinks
 from app.index.files.durable import replace_file
 from app.index.files.originals import names_in
 from app.index.files.steps import Steps
+from app.index.options import IndexOptions
 
 CATALOG_NAME = "catalog.sqlite3"
 
 SEEN_NAME = "last_change"
 """A file with the number of the last change, written when a store opens and closes."""
 
+CATALOG_CHECKED_AT_START_BYTES = 128 << 20
+"""A catalog up to this size has its pages checked at every start, which takes well under a second."""
+
 CURE = (
     "put the catalog that belongs here back (or run: documind restore BACKUP), or make an entry for each uploaded file with:"
     " documind fsck --repair --library papers"
+)
+CURE_OF_A_DATABASE = (
+    "name the database that belongs to this DATA_DIR in DATABASE_URL, or restore its dump; for an empty database take an"
+    " empty DATA_DIR"
 )
 
 
@@ -45,31 +59,76 @@ class _Knowledge:
     marks: tuple[tuple[str, int], ...] = ()
 
 
-def refuse_foreign_catalog(data_dir: Path) -> None:
+def refuse_foreign_catalog(data_dir: Path, database_url: str = "") -> None:
     """Refuse a catalog that names no original, or is older than its projections.
 
-    Reads only. A catalog that cannot be read is left to `Database`, which says that it is damaged.
+    Reads only. A catalog that cannot be read is left to `SqliteDatabase`, which says that it is
+    damaged; one in another database is asked when it is open (`refuse_foreign_database`).
 
     Raises:
         IndexDamaged: It does not belong to this data; the message names the cure.
     """
+    if database_url:
+        return
     catalog = catalog_path(data_dir)
     try:
         known = _read(catalog)
-    except sqlite3.DatabaseError:
+    except DatabaseError:
         return
+    _refuse_foreign(data_dir, known, catalog.name, CURE, exists=catalog.exists())
+
+
+def refuse_foreign_database(data_dir: Path, database: Database) -> None:
+    """Refuse an open database that does not belong to the data directory, and close it.
+
+    Raises:
+        IndexDamaged: It names no original, or is older than the projections.
+    """
+    try:
+        with database.read() as sql:
+            known = _known(sql, database.dialect.last_change(sql), has_unlinks=True)
+        _refuse_foreign(data_dir, known, database.name, CURE_OF_A_DATABASE, exists=True)
+    except BaseException:
+        database.close()
+        raise
+
+
+def _refuse_foreign(
+    data_dir: Path, known: _Knowledge, name: str, cure: str, *, exists: bool
+) -> None:
     kept = names_in(data_dir / "originals")
     if kept and not kept & known.originals and not known.deletions:
         raise IndexDamaged(
-            f"the catalog {catalog.name!r} {'names none' if catalog.exists() else 'is missing and could name none'} of the"
-            f" {len(kept)} uploaded files in 'originals': {CURE}"
+            f"the catalog {name!r} {'names none' if exists else 'is missing and could name none'} of the"
+            f" {len(kept)} uploaded files in 'originals': {cure}"
         )
     for holder, seq in (*known.marks, (f"'{SEEN_NAME}'", seen_change(data_dir))):
         if seq > known.last_change:
             raise IndexDamaged(
-                f"the catalog {catalog.name!r} is older than its indexes: {holder} knows change {seq}, the catalog ends with"
-                f" change {known.last_change}: {CURE}"
+                f"the catalog {name!r} is older than its indexes: {holder} knows change {seq}, the catalog ends with"
+                f" change {known.last_change}: {cure}"
             )
+
+
+def open_catalog(options: IndexOptions, steps: Steps, *, heal: bool) -> Database:
+    """Return the open catalog; with `heal`, refuse one that is damaged or of other data.
+
+    Raises:
+        IndexDamaged: It is; the message names the cure.
+        InvalidInput: DATABASE_URL is wrong, or its database does not answer.
+        Locked: Another server writes to the database.
+    """
+    database = open_database(catalog_path(options.data_dir), options.database_url, steps)
+    if heal and options.database_url:
+        refuse_foreign_database(options.data_dir, database)
+    if heal and is_small(database):
+        refuse_damaged_pages(database)
+    return database
+
+
+def is_small(database: Database) -> bool:
+    """Return whether a catalog is small enough to check at every opening."""
+    return database.size_bytes() <= CATALOG_CHECKED_AT_START_BYTES
 
 
 def refuse_damaged_pages(database: Database) -> None:
@@ -80,7 +139,7 @@ def refuse_damaged_pages(database: Database) -> None:
     """
     if problems := database.check_pages():
         database.close()
-        raise damaged(database.path, problems[0])
+        raise damaged(database.name, problems[0])
 
 
 def seen_change(data_dir: Path) -> int:
@@ -99,36 +158,24 @@ def note_change(data_dir: Path, last: int, steps: Steps) -> None:
 def _read(catalog: Path) -> _Knowledge:
     if not catalog.exists():
         return _Knowledge()
-    with closing(sqlite3.connect(catalog)) as connection:
-        tables = {
-            row[0]
-            for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        }
-        if not {"revisions", "jobs", "changes", "watermarks", "meta"} <= tables:
-            return _Knowledge()
-        named = {
-            row[0]
-            for row in connection.execute("SELECT sha256 FROM revisions WHERE has_original = 1")
-        }
-        waiting = connection.execute(
-            "SELECT payload FROM jobs WHERE state NOT IN (?, ?, ?)", FINISHED
-        )
-        named |= {name for (payload,) in waiting for name in originals_in(payload)}
-        recorded = (
-            {row[0] for row in connection.execute("SELECT sha256 FROM unlinks")}
-            if "unlinks" in tables
-            else set()
-        )
-        deletions = connection.execute(
-            "SELECT count(*) FROM meta WHERE key = ? OR key LIKE 'deleted_since_purge/%'",
-            (UNLINKED_KEY,),
-        ).fetchone()[0]
-        row = connection.execute(
-            "SELECT seq FROM sqlite_sequence WHERE name = 'changes'"
-        ).fetchone()
-        marks = connection.execute(
-            "SELECT projection || ' of ' || library, seq FROM watermarks"
-        ).fetchall()
-    return _Knowledge(
-        frozenset(named), bool(recorded or deletions), int(row[0]) if row else 0, tuple(marks)
-    )
+    engine = create_engine(f"sqlite:///{catalog}")
+    try:
+        with engine.connect() as sql:
+            tables = set(inspect(sql).get_table_names())
+            if not {"revisions", "jobs", "changes", "watermarks", "meta"} <= tables:
+                return _Knowledge()
+            return _known(sql, last_change(sql), has_unlinks="unlinks" in tables)
+    finally:
+        engine.dispose()
+
+
+def _known(sql: Connection, last: int, *, has_unlinks: bool) -> _Knowledge:
+    named = set(sql.execute(ORIGINALS).scalars())
+    waiting = sql.execute(select(jobs.c.payload).where(jobs.c.state.not_in(FINISHED))).scalars()
+    named |= {name for payload in waiting for name in originals_in(payload)}
+    purged = or_(meta.c.key == UNLINKED_KEY, meta.c.key.like("deleted_since_purge/%"))
+    deletions = sql.execute(select(meta.c.key).where(purged)).first() is not None
+    recorded = has_unlinks and sql.execute(select(unlinks.c.sha256)).first() is not None
+    marks = sql.execute(select(watermarks.c.projection, watermarks.c.library, watermarks.c.seq))
+    held = tuple((f"{projection} of {library}", seq) for projection, library, seq in marks)
+    return _Knowledge(frozenset(named), recorded or deletions, last, held)

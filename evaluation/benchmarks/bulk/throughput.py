@@ -18,8 +18,8 @@ from pathlib import Path
 import tantivy
 
 from app.core.types import Article, DocumentDraft, Library
-from app.index.catalog.database import Database
 from app.index.catalog.revisions import RevisionBatch
+from app.index.catalog.sqlite_database import SqliteDatabase
 from app.index.catalog.texts import TextCodec
 from app.index.files.steps import Steps
 from app.index.lexical.analyzer import (
@@ -177,11 +177,11 @@ def _tantivy(path: Path, drafts: Sequence[DocumentDraft], group_chunks: int) -> 
 
 def _catalog(path: Path, drafts: Sequence[DocumentDraft]) -> None:
     """Write the same revisions and nothing else, one transaction a batch."""
-    database, codec = Database(path / "catalog.sqlite3", Steps()), TextCodec()
+    database, codec = SqliteDatabase(path / "catalog.sqlite3", Steps()), TextCodec()
     for start in range(0, len(drafts), BATCH_ARTICLES):
         batch = drafts[start : start + BATCH_ARTICLES]
         with database.write("documents") as sql:
-            RevisionBatch(sql, codec.pack).write(batch)
+            RevisionBatch(sql, database.dialect, codec.pack).write(batch)
     database.close()
 
 

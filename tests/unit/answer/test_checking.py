@@ -69,3 +69,30 @@ def test_a_text_without_claims_searches_nothing() -> None:
         "no_claim"
     ]
     assert found.asked == []
+
+
+def test_a_better_source_is_named_where_the_given_one_does_not_hold() -> None:
+    text = "Warsaw stands on the Vistula. Rollo swore fealty in 911. Bananas ripen in Ecuador."
+    found = _AllPassages()
+    checker = service(found)
+    report = checker.with_better(checker.against(text, WARSAW), "public")
+    held, elsewhere, nowhere = report.sentences
+    assert (held.verdict, held.better) == ("supported", None)
+    assert elsewhere.verdict == "not_found"
+    assert elsewhere.better is not None
+    assert elsewhere.better.quote.startswith("Their leader Rollo swore fealty")
+    assert elsewhere.better.doc_id
+    assert nowhere.better is None
+    assert sorted(found.asked) == ["Bananas ripen in Ecuador.", "Rollo swore fealty in 911."]
+
+
+def test_a_sentence_that_repeats_the_instructions_is_never_supported() -> None:
+    told = "Answer only from the passages between the marks."
+    checker = CheckService(
+        searcher_for=lambda _: LibrarySearcher(_AllPassages(), None),
+        judge=SupportJudge(None),
+        options=GenerationOptions(),
+        prompts=[told],
+    )
+    report = checker.against(f"{told} Warsaw stands on the Vistula.", f"{told} {WARSAW}")
+    assert [one.verdict for one in report.sentences] == ["not_found", "supported"]

@@ -41,6 +41,14 @@ def _pair(paper: str, article: str) -> tuple[Evidence, ...]:
             "Efficacy of the vaccine in adults was 91%.",
             "The vaccine had an efficacy of 67% in adults.",
         ),
+        (
+            "The bridge over the river Tagus opened on 6 August 1966.",
+            "The Tagus river bridge was opened on August 9, 1966.",
+        ),
+        (
+            "The bridge over the river Tagus opened on 1966-08-06.",
+            "The Tagus river bridge was opened on 6 May 1966.",
+        ),
     ],
 )
 def test_different_figures_for_the_same_thing_are_flagged(paper: str, article: str) -> None:
@@ -85,6 +93,14 @@ def test_different_figures_for_the_same_thing_are_flagged(paper: str, article: s
             "The river Tagus bridge opened in 1966 [12].",
             "The bridge on the river Tagus opened in 1966 [7].",
         ),
+        (
+            "The bridge over the river Tagus opened on 6 August 1966.",
+            "The Tagus river bridge was opened on August 6th, 1966.",
+        ),
+        (
+            "The bridge over the river Tagus opened on 6 August 1966.",
+            "The Tagus river bridge was opened in 1966.",
+        ),
     ],
 )
 def test_equal_rounded_and_unrelated_figures_are_not(paper: str, article: str) -> None:
@@ -105,6 +121,15 @@ def test_figures_by_unit() -> None:
         "%": frozenset({3.5}),
         "km": frozenset({12500.0}),
         "peopl": frozenset({2e6}),
+    }
+
+
+def test_days_of_dates_are_no_figures_of_their_own() -> None:
+    assert figures_by_unit("Born on 21 May 1863, 2 June, and on May 4, 1900 with 3 others.") == {
+        "date": frozenset({18630521.0, 19000504.0}),
+        "day": frozenset({602.0}),
+        "year": frozenset({1863.0, 1900.0}),
+        "other": frozenset({3.0}),
     }
 
 
@@ -141,6 +166,8 @@ def test_a_question_to_both_libraries_reads_both_and_shows_the_disagreement() ->
         Library.PUBLIC,
     )
     assert (found.paper.values, found.article.values) == ((1966.0,), (1998.0,))
+    (notice,) = [one for one in answer.notices if one.code == "libraries_disagree"]
+    assert f"compare [{found.paper.n}] with [{found.article.n}]" in notice.message
 
 
 def test_a_question_to_one_library_reads_nothing_of_the_other() -> None:
@@ -149,3 +176,4 @@ def test_a_question_to_one_library_reads_nothing_of_the_other() -> None:
     assert set(bench.touched) == {Library.PUBLIC}
     assert {item.hit.passage.chunk.library for item in answer.evidence} == {Library.PUBLIC}
     assert answer.trace.disagreements == ()
+    assert "libraries_disagree" not in [one.code for one in answer.notices]

@@ -29,7 +29,7 @@ def test_what_an_older_release_read_waits_until_the_library_takes_vectors(
 
         def wired(options: IngestOptions) -> Libraries:
             return Libraries(
-                store, lambda _: embedder, DirectParser(options), options, RetrievalOptions(), None
+                store, lambda *_: embedder, DirectParser(options), options, RetrievalOptions(), None
             )
 
         def send(libraries: Libraries) -> str:

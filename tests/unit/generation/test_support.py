@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from app.core.types import FloatArray, Passage
 from app.generation.alignment import align, token_weights
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import (
-    FEATURES,
-    SupportJudge,
-    SupportModel,
-    contradicts,
-    longest_run,
-    support_row,
-)
+from app.generation.support import SupportJudge, SupportModel
+from app.generation.support_rows import FEATURES, contradicts, longest_run, support_row
 from tests.fakes.embedders import HashEmbedder
 from tests.unit.generation.passages import evidence
 

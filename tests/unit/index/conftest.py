@@ -14,11 +14,12 @@ OpenStore = Callable[..., IndexStore]
 
 
 @pytest.fixture
-def options(tmp_path: Path) -> IndexOptions:
+def options(tmp_path: Path, database_url: str) -> IndexOptions:
     """A data directory of its own; one indexing thread keeps tests light."""
     return IndexOptions(
         tmp_path / "data",
         tmp_path / "data" / "chroma",
+        database_url,
         tantivy_threads=1,
         tantivy_heap_bytes=15_000_000,
     )

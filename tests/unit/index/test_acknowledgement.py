@@ -12,6 +12,7 @@ from evaluation.campaigns.traced_ingest import examine, whole_calls
 from tests.unit.index.drafts import make_draft
 
 
+@pytest.mark.sqlite_file
 def test_files_and_directories_are_synced_before_a_write_returns(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -36,6 +37,7 @@ def test_files_and_directories_are_synced_before_a_write_returns(
     )  # after the rename of meta.json, which tantivy leaves open
 
 
+@pytest.mark.sqlite_file
 def test_a_commit_of_the_catalog_is_synced(store: IndexStore) -> None:
     with store.database.write("test") as sql:
         assert sql.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"

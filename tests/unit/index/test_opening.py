@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from app.core.types import Library
-from app.index import store as store_module
+from app.index.maintenance import start_checks
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from tests.unit.index.drafts import make_draft
@@ -44,7 +44,7 @@ def steps() -> Iterator[Steps]:
 def test_opening_reads_no_more_of_a_larger_catalog(
     tmp_path: Path, steps: Steps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "CATALOG_CHECKED_AT_START_BYTES", 0)
+    monkeypatch.setattr(start_checks, "CATALOG_CHECKED_AT_START_BYTES", 0)
     counts = []
     for size in (20, 400):
         options = IndexOptions(tmp_path / str(size), tmp_path / str(size) / "chroma")

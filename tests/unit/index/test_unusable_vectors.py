@@ -19,6 +19,8 @@ from evaluation.lib.vector_checks import held
 from tests.unit.index.drafts import DIMENSION, make_draft, unit_rows
 from tests.unit.index.test_writer import embed_all
 
+pytestmark = pytest.mark.sqlite_file
+
 PAPERS = Library.PAPERS
 NAN = np.full(DIMENSION, np.nan, "<f2").tobytes()
 INFINITE = np.array([*np.zeros(DIMENSION - 1), -np.inf], "<f2").tobytes()
@@ -53,7 +55,7 @@ def poison(data: Path) -> None:
 def test_a_store_that_holds_one_starts_and_repairs_itself(
     poisoned: IndexOptions, monkeypatch: pytest.MonkeyPatch, *, small: bool
 ) -> None:
-    monkeypatch.setattr(IndexStore, "_small", small)
+    monkeypatch.setattr("app.index.store.is_small", lambda database: small)
     with IndexStore(poisoned, vector_store="off") as store:
         assert store.vectors.count(PAPERS) == store.catalog.counts(PAPERS).embedded == 3
         assert {hit.chunk_id for hit in store.vectors.search(PAPERS, unit_rows(1)[0], 9)} == {

@@ -25,11 +25,9 @@ def test_the_samples_are_read_as_this_version_reads_them() -> None:
         if path.suffix in {".pdf", ".docx", ".html", ".md", ".txt"}
     ):
         parsed = parser.parse(path, path.name)
-        shown = (
-            parsed.text,
-            [asdict(heading) for heading in parsed.headings],
-            asdict(describe(parsed, path.name)),
-        )
+        facts = asdict(describe(parsed, path.name))
+        del facts["language"]  # found in the text, by no parser
+        shown = parsed.text, [asdict(heading) for heading in parsed.headings], facts
         digest.update(json.dumps(shown, sort_keys=True, default=str).encode())
     assert READ.get(READER_VERSION) == digest.hexdigest()[:16], (
         f"READER_VERSION reads the samples as {digest.hexdigest()[:16]}"

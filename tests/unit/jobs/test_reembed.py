@@ -87,7 +87,7 @@ class Shop:
             else self.embedders[fingerprint.embedding_model]
         )
 
-    def named(self, provider: str | None, model: str | None) -> Embedder:
+    def named(self, _: Library, provider: str | None, model: str | None) -> Embedder:
         assert provider in {None, "minilm"}
         assert model is None
         self.embedders[self.new.identity.model] = self.new

@@ -49,6 +49,13 @@ export type Receipt = Schemas["Receipt"];
 export type JobRecord = Schemas["JobReply"];
 export type JobList = Schemas["JobList"];
 
+export type CheckRequest = Schemas["CheckRequest"];
+export type CheckReport = Schemas["CheckResponse"];
+export type CheckedSentence = Schemas["CheckSentence"];
+export type CheckPlace = Schemas["CheckCitation"];
+export type CheckVerdict = CheckedSentence["verdict"];
+export type FileText = Schemas["FileText"];
+
 export type Conversation = Schemas["Conversation"];
 export type ConversationList = Schemas["ConversationList"];
 export type ConversationSummary = Schemas["ConversationSummary"];

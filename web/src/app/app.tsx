@@ -4,6 +4,7 @@ import { libraries } from "@/api/queries";
 import { Banner } from "@/components/ui/banner";
 import { Guarded } from "@/components/ui/guarded";
 import { Skeleton } from "@/components/ui/states";
+import { CheckPage } from "@/features/check/check-page";
 import { SearchPage } from "@/features/search/search-page";
 import { ReaderPane } from "@/features/reader/reader-pane";
 import { useChat } from "@/hooks/use-chat";
@@ -50,9 +51,9 @@ export function App() {
         <h1 className="sr-only">{nameOf(page)}</h1>
         <Guarded key={key} what={`The view ${nameOf(page)}`}>
           {page === "ask" && <AskPage onPickFiles={inputs.pickFiles} onPickFolder={inputs.pickFolder} />}
-          {page === "search" && (
+          {(page === "search" || page === "check") && (
             <Beside aside={reader === null ? null : <Guarded key={`${reader.library}/${reader.doc_id}`} what="This document"><ReaderPane target={reader} /></Guarded>}>
-              <SearchPage />
+              {page === "search" ? <SearchPage /> : <CheckPage />}
             </Beside>
           )}
           <Suspense
@@ -115,6 +116,7 @@ function useShortcuts({ help, pickFiles }: { help: () => void; pickFiles: () => 
     "?": help,
     "g a": () => ask(conversationId),
     "g s": () => goTo("search"),
+    "g c": () => goTo("check"),
     "g i": () => goTo("inspect"),
     "g e": () => goTo("evaluate"),
     "g t": () => goTo("status"),

@@ -11,6 +11,7 @@ import { modelsInUse } from "@/lib/models";
 const NAMES: readonly (readonly [PageName, string])[] = [
   ["ask", "Ask"],
   ["search", "Search"],
+  ["check", "Check"],
   ["inspect", "Inspect"],
   ["evaluate", "Evaluate"],
   ["status", "Status"],

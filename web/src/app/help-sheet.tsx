@@ -10,6 +10,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["?", "This sheet"],
       ["g a", "Ask"],
       ["g s", "Search"],
+      ["g c", "Check a text"],
       ["g i", "Inspect"],
       ["g e", "Evaluate"],
       ["g t", "Status"],

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-export const PAGES = ["ask", "search", "inspect", "evaluate", "status"] as const;
+export const PAGES = ["ask", "search", "check", "inspect", "evaluate", "status"] as const;
 export type PageName = (typeof PAGES)[number];
 
 export interface Route {

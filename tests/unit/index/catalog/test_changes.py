@@ -6,11 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from sqlalchemy import insert
 
 from app.core.types import Library
-from app.index.catalog import changes
+from app.index.catalog import changes, schema
 from app.index.catalog.changes import ChangeLog
-from app.index.catalog.database import Database
+from app.index.catalog.opening import open_database
 from app.index.files.steps import Steps
 
 ROWS = [
@@ -22,16 +23,14 @@ ROWS = [
 
 
 def test_a_projection_is_behind_by_the_changes_that_concern_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = Database(tmp_path / "catalog.sqlite", Steps())
+    database = open_database(tmp_path / "catalog.sqlite", database_url, Steps())
     try:
         with database.write("test") as sql:
             for library, kind, ids in ROWS:
-                sql.exec_driver_sql(
-                    "INSERT INTO changes (library, kind, doc, revision, ids) VALUES (?, ?, 1, 1, ?)",
-                    (library, kind, ids),
-                )
+                row = {"library": library, "kind": kind, "doc": 1, "revision": 1, "ids": ids}
+                sql.execute(insert(schema.changes), row)
         log = ChangeLog(database)
         assert log.lags() == {}
         for library in Library:
@@ -50,8 +49,10 @@ def test_a_projection_is_behind_by_the_changes_that_concern_it(
         database.close()
 
 
-def test_a_watermark_whose_transaction_failed_is_written_with_the_next(tmp_path: Path) -> None:
-    database = Database(tmp_path / "catalog.sqlite", Steps())
+def test_a_watermark_whose_transaction_failed_is_written_with_the_next(
+    tmp_path: Path, database_url: str
+) -> None:
+    database = open_database(tmp_path / "catalog.sqlite", database_url, Steps())
     try:
         log = ChangeLog(database)
         for seq in (5, 0):

@@ -13,8 +13,8 @@ from alembic.migration import MigrationContext
 from app.core.errors import DiskFull, IndexDamaged, StorageError
 from app.core.types import Library
 from app.index.catalog.columns import metadata
-from app.index.catalog.database import Database
 from app.index.catalog.schema import SCHEMA_VERSION
+from app.index.catalog.sqlite_database import SqliteDatabase
 from app.index.files.steps import Steps
 from app.index.maintenance.start_checks import catalog_path
 from app.index.options import IndexOptions
@@ -23,7 +23,7 @@ from tests.unit.index.drafts import make_draft
 
 
 def test_migrations_make_the_schema_that_the_code_expects(tmp_path: Path) -> None:
-    database = Database(tmp_path / "c.sqlite3", Steps())
+    database = SqliteDatabase(tmp_path / "c.sqlite3", Steps())
     with database.read() as connection:
         context = MigrationContext.configure(connection)
         assert context.get_current_revision() == SCHEMA_VERSION
@@ -33,16 +33,16 @@ def test_migrations_make_the_schema_that_the_code_expects(tmp_path: Path) -> Non
 
 def test_a_newer_store_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite3"
-    Database(path, Steps()).close()
+    SqliteDatabase(path, Steps()).close()
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
     with pytest.raises(StorageError, match="newer release"):
-        Database(path, Steps())
+        SqliteDatabase(path, Steps())
 
 
 def test_the_settings_that_durability_rests_on(tmp_path: Path) -> None:
-    database = Database(tmp_path / "c.sqlite3", Steps())
+    database = SqliteDatabase(tmp_path / "c.sqlite3", Steps())
     with database.write("test") as connection:
         pragma = {
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
@@ -58,7 +58,7 @@ def test_the_settings_that_durability_rests_on(tmp_path: Path) -> None:
 
 
 def test_a_block_that_raises_leaves_nothing(tmp_path: Path) -> None:
-    database = Database(tmp_path / "c.sqlite3", Steps())
+    database = SqliteDatabase(tmp_path / "c.sqlite3", Steps())
 
     def fail_midway() -> None:
         with database.write("test") as connection:
@@ -72,6 +72,7 @@ def test_a_block_that_raises_leaves_nothing(tmp_path: Path) -> None:
     database.close()
 
 
+@pytest.mark.sqlite_file
 @pytest.mark.parametrize("damage", ["not a database", "flipped pages"])
 def test_a_damaged_catalog_is_refused_with_the_cure(options: IndexOptions, damage: str) -> None:
     with IndexStore(options, vector_store="off") as store:
@@ -96,6 +97,7 @@ def write_without_end(store: IndexStore) -> None:
         store.writer.write([make_draft(f"{i}.txt", f"delta {i} " * 20_000, chunks=50)])
 
 
+@pytest.mark.sqlite_file
 def test_a_full_disk_is_an_error_and_nothing_is_lost(options: IndexOptions) -> None:
     with IndexStore(options, vector_store="off") as store:
         store.writer.write([make_draft("a.txt", "alpha beta gamma", chunks=1)])

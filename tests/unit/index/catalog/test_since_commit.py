@@ -10,12 +10,13 @@ import pytest
 
 from app.index.catalog.database import Database
 from app.index.catalog.since_commit import SinceCommit
+from app.index.catalog.sqlite_database import SqliteDatabase
 from app.index.files.steps import Steps
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path / "c.sqlite3", Steps())
+    database = SqliteDatabase(tmp_path / "c.sqlite3", Steps())
     yield database
     database.close()
 

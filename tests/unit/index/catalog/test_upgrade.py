@@ -16,7 +16,7 @@ from alembic.script import ScriptDirectory
 
 from app.core.errors import StorageError
 from app.core.types import Library
-from app.index.catalog import database, versions
+from app.index.catalog import database, sqlite_database, versions
 from app.index.catalog.schema import SCHEMA_VERSION
 from app.index.files.steps import Steps
 from app.index.maintenance.backup import restore
@@ -25,6 +25,8 @@ from app.index.store import IndexStore
 from tests.unit.index.drafts import make_draft
 from tests.unit.index.stores import FOLDER, TEXTS
 from tests.unit.index.test_writer import found
+
+pytestmark = pytest.mark.sqlite_file
 
 PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
 REVISIONS = sorted(
@@ -148,7 +150,7 @@ def test_an_upgraded_store_has_the_shape_of_a_new_one(
     lay_out(options, revision)
     upgraded, new = options.data_dir / "catalog.sqlite3", tmp_path / "new.sqlite3"
     for path in (upgraded, new):
-        database.Database(path, Steps()).close()
+        sqlite_database.SqliteDatabase(path, Steps()).close()
     assert shape(upgraded) == shape(new)
     assert versions.schema_of(new) == SCHEMA_VERSION
 

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.core.function_words import content_or_all
+from app.core.languages.detection import language_of
 from app.core.text import lexical_form, tokenise
 from app.core.types import Filters
 from app.index.catalog.rows import author_key
@@ -81,7 +82,7 @@ def found(query: tantivy.Query) -> list[tuple[int, float]]:
 
 
 def answer(text: str) -> list[tuple[int, float]]:
-    query = BUILDER.text(text)
+    query = BUILDER.text(text, ("en",))
     return [] if query is None else found(query)
 
 
@@ -90,8 +91,8 @@ def answer(text: str) -> list[tuple[int, float]]:
 @example("C++ * ? [ ] { } ~ ^ \\")
 @example("\u0000\ud800")
 def test_a_text_finds_what_shares_a_word_with_it(text: str) -> None:
-    asked = set(content_or_all(tokenise(text)))
-    assert (BUILDER.text(text) is None) == (not asked)
+    asked = set(content_or_all(tokenise(text), "en", language_of(text)))
+    assert (BUILDER.text(text, ("en",)) is None) == (not asked)
     assert [number for number, _ in answer(text)] == [
         n for n, body in enumerate(BODIES) if asked & set(tokenise(body))
     ]

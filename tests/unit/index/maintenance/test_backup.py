@@ -17,6 +17,8 @@ from app.index.store import IndexStore
 from tests.unit.index.drafts import make_draft, unit_rows
 from tests.unit.index.test_writer import embed_all, found
 
+pytestmark = pytest.mark.sqlite_file
+
 PAPERS = Library.PAPERS
 
 

@@ -89,6 +89,7 @@ INVALID: dict[type[Record], dict[str, tuple[object, ...]]] = {
         "has_original": (None, 1, "true", []),
         "source_revision": (7, [], TOO_LONG),
         "codes": (*NO_LIST, *CODES),
+        "language": (7, None, "german", "DE", "../"),
         "vectors": (*NO_LIST[:4], [], [0], [0, 0], [0, 5], [-1, 0], ["0", 1], [True, 1]),
     },
     Trailer: {

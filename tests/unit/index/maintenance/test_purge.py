@@ -86,13 +86,14 @@ def test_deleted_means_gone(options: IndexOptions, purge: bool) -> None:
     assert left == (set() if purge else {"tantivy", "tantivy.broken.20260101T000000Z"}), left
 
 
+@pytest.mark.sqlite_file
 def test_the_file_has_no_free_pages_after_a_purge(options: IndexOptions) -> None:
     with IndexStore(options, vector_store="off") as store:
         store.writer.write([make_draft(f"{i}.txt", f"words {i} " * 500) for i in range(20)])
         store.writer.delete_all(PAPERS)
         report = store.purger.run()
         assert report.bytes_after < report.bytes_before
-        path = store.database.path
+        path = store.options.data_dir / "catalog.sqlite3"
         assert path.with_name(path.name + "-wal").stat().st_size == 0
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA freelist_count").fetchone() == (0,)

@@ -50,6 +50,7 @@ def take_catalog(options: IndexOptions, to: Path) -> None:
         shutil.move(file, to / file.name)
 
 
+@pytest.mark.sqlite_file
 def test_a_start_without_the_catalog_is_refused_and_changes_nothing(
     options: IndexOptions, tmp_path: Path
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_start_without_the_catalog_is_refused_and_changes_nothing(
         assert store.fsck.run().faults == ()
 
 
+@pytest.mark.sqlite_file
 def test_a_start_with_an_empty_catalog_is_refused(options: IndexOptions, tmp_path: Path) -> None:
     with opened(options) as store:
         upload(store, "a.txt")
@@ -81,6 +83,7 @@ def test_a_start_with_an_empty_catalog_is_refused(options: IndexOptions, tmp_pat
     assert state_of(options.data_dir) == before
 
 
+@pytest.mark.sqlite_file
 def test_an_older_catalog_under_newer_indexes_is_refused_and_repaired(
     options: IndexOptions, tmp_path: Path
 ) -> None:
@@ -106,6 +109,7 @@ def test_an_older_catalog_under_newer_indexes_is_refused_and_repaired(
         assert [fault.code for fault in store.fsck.run().faults] == ["original_unknown"]
 
 
+@pytest.mark.sqlite_file
 def test_an_original_that_the_catalog_never_named_stays_and_is_counted(
     options: IndexOptions, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -156,6 +160,7 @@ def test_a_name_from_outside_is_no_path(store: IndexStore) -> None:
         assert store.originals.damaged(name)
 
 
+@pytest.mark.sqlite_file
 def test_the_message_of_a_damaged_catalog_moves_no_file(options: IndexOptions) -> None:
     options.data_dir.mkdir(parents=True)
     catalog_path(options.data_dir).write_bytes(b"SQLite format 3\0" + b"x" * 5000)

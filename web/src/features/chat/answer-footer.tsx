@@ -7,7 +7,8 @@ import { useCopied } from "@/hooks/use-copied";
 import { hrefOf } from "@/hooks/use-route";
 import { asBibtex, asMarkdown } from "@/lib/attribution";
 import { isQuoted } from "@/lib/exchange";
-import { answeredBy, milliseconds, percent } from "@/lib/format";
+import { answeredBy, milliseconds } from "@/lib/format";
+import { confidenceOf, supportOf, type Trust } from "@/lib/trust";
 
 /** Under an answer: how well it is supported, who answered, and what to do with it. */
 export function AnswerFooter({ question, answer }: { question: string; answer: AnswerRecord }) {
@@ -74,22 +75,27 @@ function Support({ answer }: { answer: AnswerRecord }) {
   if (answer.notices.some((notice) => notice.code === "mode_needs_model")) return <span className="mr-3 text-warn">Needs a language model</span>;
   if (answer.status === "abstained") return <span className="mr-3 text-warn">Not enough evidence</span>;
   if (answer.status !== "answered" || answer.sentences.length === 0) return null;
-  if (isQuoted(answer)) {
-    return (
-      <span className="mr-3 text-good" title="No model wrote this: every word stands in your documents, where its mark leads">
-        Quoted, word for word
-      </span>
-    );
-  }
-  const supported = answer.sentences.filter((s) => s.verdict === "supported").length;
-  const unsupported = answer.sentences.filter((s) => s.verdict === "unsupported").length;
-  const all = answer.sentences.filter((s) => s.verdict !== "no_claim").length;
+  const confidence = confidenceOf(answer);
+  const support: Trust = isQuoted(answer) ? QUOTED : supportOf(answer);
+  const why = [support.why, confidence.why].filter((one) => one !== null);
   return (
-    <span className="mr-3" title={`Calibrated probability that the answer is supported: ${answer.confidence.toFixed(2)}`}>
-      <span className={unsupported > 0 ? "text-bad" : supported < all ? "text-warn" : "text-good"}>
-        {supported} of {all} {all === 1 ? "sentence" : "sentences"} supported
-      </span>{" "}
-      · {percent(answer.confidence)} sure
+    <span className="mr-3">
+      <span className={INK[support.tone]} title={support.title}>
+        {support.words}
+      </span>
+      {" · "}
+      <span className={INK[confidence.tone]} title={confidence.title}>
+        {confidence.words}
+      </span>
+      {why.length > 0 && `: ${why.join("; ")}`}
     </span>
   );
 }
+
+const INK: Record<Trust["tone"], string> = { good: "text-good", warn: "text-warn", bad: "text-bad" };
+const QUOTED: Trust = {
+  words: "Quoted, word for word",
+  tone: "good",
+  title: "No model wrote this: every word stands in your documents, where its mark leads",
+  why: null,
+};

@@ -3,6 +3,7 @@ import type { CitationRecord, SourceRecord } from "@/api/types";
 import { Markdown } from "@/components/markdown";
 import { useWorkspace } from "@/hooks/use-workspace";
 import type { Exchange, Passage } from "@/lib/exchange";
+import { citationWords } from "@/lib/trust";
 import { CitationPill } from "./citation-pill";
 
 interface Props {
@@ -42,6 +43,6 @@ export function CitedText({ exchange, passage, byModel = false }: Props) {
 function titleOf(n: number, source: SourceRecord | undefined, cited: CitationRecord | null, byModel: boolean): string {
   if (source === undefined) return `Source ${n}`;
   const parts = [source.title, source.page === null ? "" : `p. ${source.page}`];
-  if (cited !== null) parts.push(`support ${cited.support.toFixed(2)}`, byModel && cited.cited_by === "engine" ? "mark set by DocuMind" : "");
+  if (cited !== null) parts.push(citationWords(cited.support), byModel && cited.cited_by === "engine" ? "mark set by DocuMind" : "");
   return parts.filter(Boolean).join(" · ");
 }

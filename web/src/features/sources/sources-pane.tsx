@@ -3,6 +3,7 @@ import { Guarded } from "@/components/ui/guarded";
 import { Empty } from "@/components/ui/states";
 import { useChat } from "@/hooks/use-chat";
 import { useWorkspace } from "@/hooks/use-workspace";
+import { differencesOf } from "@/lib/disagreement";
 import { lookedAt } from "@/lib/exchange";
 import { SourceCard } from "./source-card";
 
@@ -12,6 +13,7 @@ export function SourcesPane() {
   const { focus, read, scoresShown, toggleScores } = useWorkspace();
   const exchange = lookedAt(exchanges, focus?.exchange);
   const sources = exchange?.sources ?? [];
+  const differences = differencesOf(exchange?.answer ?? null);
   const busy = exchange?.state === "waiting" || exchange?.state === "streaming";
   return (
     <section aria-label="Sources" className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
@@ -31,6 +33,7 @@ export function SourcesPane() {
             <SourceCard
               source={source}
               scores={scoresShown}
+              differences={differences.get(source.n) ?? []}
               focus={focus !== null && focus.exchange === exchange?.id && focus.n === source.n ? focus : null}
               onOpen={({ start, end }) =>
                 read({ library: source.library, doc_id: source.doc_id, title: source.title, revision: source.revision, start, end, page: source.page })

@@ -73,7 +73,7 @@ def translate(path: Path, cause: BaseException | None) -> Exception:
     if name.startswith(_FULL):
         return disk_full(path)
     if name.startswith(_DAMAGED) or "malformed" in str(cause):
-        return damaged(path, str(cause))
+        return damaged(path.name, str(cause))
     if name.startswith(_UNUSABLE):
         return StorageError(
             f"the catalog {str(path)!r} cannot be opened or written ({cause}): it or its directory is gone, not writable"
@@ -82,10 +82,10 @@ def translate(path: Path, cause: BaseException | None) -> Exception:
     return StorageError(f"the catalog {path.name!r} refused the operation: {cause}")
 
 
-def damaged(path: Path, detail: str) -> IndexDamaged:
+def damaged(name: str, detail: str) -> IndexDamaged:
     """Return the error for a damaged catalog, with the cure."""
     return IndexDamaged(
-        f"the catalog {path.name!r} is damaged ({detail}): stop the server and run `documind restore BACKUP`"
+        f"the catalog {name!r} is damaged ({detail}): stop the server and run `documind restore BACKUP`"
         " with a directory that `documind backup` wrote; without one, leave this directory as it is, copy its originals/ into a new"
         " DATA_DIR and run there: documind fsck --repair --library papers"
     )

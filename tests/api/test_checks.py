@@ -1,0 +1,79 @@
+"""Checks of texts over HTTP: a file's text, a better source, a second verdict, reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.api.conftest import Site, site
+from tests.fakes.files import make_docx, make_pdf
+from tests.fakes.generators import FixedModels, ScriptedGenerator
+
+COPPER = "Copper is a soft red metal. Its melting point is 1085 degrees Celsius."
+
+
+def _checked(shop: Site, **asked: object) -> dict[str, list[dict[str, object]]]:
+    reply = shop.client.post("/api/v1/check", json=asked)
+    assert reply.status_code == 200, reply.text
+    body: dict[str, list[dict[str, object]]] = reply.json()
+    return body
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "held"),
+    [
+        ("a.md", b"# Tin\n\nTin is grey.", "Tin is grey."),
+        ("b.docx", make_docx(), ""),
+        ("c.pdf", make_pdf(), ""),
+    ],
+)
+def test_a_file_is_read_and_nothing_of_it_stays(
+    shop: Site, name: str, content: bytes, held: str
+) -> None:
+    reply = shop.client.post("/api/v1/check/text", files={"file": (name, content)})
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["filename"] == name
+    assert reply.json()["text"].strip()
+    assert held in reply.json()["text"]
+    assert not list((shop.settings.data_dir / "uploads").iterdir())
+
+
+def test_two_files_and_no_document_are_refused(shop: Site) -> None:
+    two = [("file", ("a.txt", b"Tin.")), ("file", ("b.txt", b"Zinc."))]
+    assert shop.client.post("/api/v1/check/text", files=two).status_code == 422
+    reply = shop.client.post("/api/v1/check/text", files={"file": ("x.pdf", b"MZ\x90" + bytes(99))})
+    assert (reply.status_code, reply.json()["code"]) == (415, "unsupported_type")
+
+
+def test_a_source_that_does_not_hold_gets_a_better_one_and_a_report(shop: Site) -> None:
+    assert shop.upload(("copper.txt", COPPER.encode()))[0] == 201
+    body = _checked(
+        shop, text="Copper is a soft red metal.", against="Zinc is blue.", library="papers"
+    )
+    (sentence,) = body["sentences"]
+    assert sentence["verdict"] == "not_found"
+    better = sentence["better"]
+    assert isinstance(better, dict)
+    assert better["quote"] == "Copper is a soft red metal."
+    reports = {
+        form: shop.client.post("/api/v1/check/report", params={"format": form}, json=body)
+        for form in ("markdown", "html")
+    }
+    assert "better: Copper is a soft red metal." in reports["markdown"].text
+    assert reports["markdown"].headers["content-disposition"] == 'attachment; filename="check.md"'
+    assert reports["html"].text.startswith("<!doctype html>")
+
+
+def test_a_model_judges_next_to_the_check(tmp_path: Path) -> None:
+    with site(tmp_path, FixedModels(ScriptedGenerator("no"))) as opened:
+        assert opened.upload(("copper.txt", COPPER.encode()))[0] == 201
+        body = _checked(opened, text="Copper is a soft red metal.", library="papers", judge="tiny")
+    (sentence,) = body["sentences"]
+    assert (sentence["verdict"], sentence["judged"]) == ("supported", "not_supported")
+    assert body["judge"]
+
+
+def test_without_a_model_a_judge_is_refused_with_the_reason(shop: Site) -> None:
+    reply = shop.client.post("/api/v1/check", json={"text": "Tin is grey.", "judge": "tiny"})
+    assert (reply.status_code, reply.json()["code"]) == (422, "invalid_input")

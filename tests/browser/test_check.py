@@ -1,0 +1,88 @@
+"""A person checks a text: pasted, from a file, against a source; opens the place; keeps the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import OpenPage
+from tests.browser.documents import ORCHARD
+from tests.browser.servers import DocuMind
+from tests.browser.views import ask, choose
+from tests.fakes.files import make_docx
+
+SOURCE = "The bridge over the river Tagus opened on 6 August 1966. It is 2277 metres long."
+ARTICLE = "The Tagus river bridge was opened on 9 August 1966, after four years."
+
+
+def _checked(page: Page) -> dict[str, int]:
+    """Press Check, and return how many sentences have which verdict."""
+    page.get_by_role("button", name="Check", exact=True).click()
+    rows = page.get_by_role("region", name="Checked text").get_by_role("listitem")
+    expect(rows.first).to_be_visible(timeout=30_000)
+    found = [row.inner_text().split("\n")[0] for row in rows.all()]
+    return {verdict: found.count(verdict) for verdict in found}
+
+
+def test_a_pasted_text_gets_verdicts_places_and_a_report(
+    empty: DocuMind, open_page: OpenPage, tmp_path: Path
+) -> None:
+    empty.upload(("bridge.md", SOURCE.encode()), ("orchard.md", ORCHARD.encode()))
+    page = open_page(empty)
+    page.get_by_role("link", name="Check", exact=True).click()
+    choose(page, "Papers")
+    page.get_by_label("Text to check").fill(
+        "# The bridge\n\nThe bridge over the river Tagus opened on 6 August 1966."
+        " It is 3277 metres long. Bananas ripen in Ecuador."
+    )
+    assert _checked(page) == {
+        "claims nothing": 1,
+        "supported": 1,
+        "contradicted": 1,
+        "not found": 1,
+    }
+    checked = page.get_by_role("region", name="Checked text")
+    with page.expect_download() as kept:
+        checked.get_by_role("button", name="Markdown").click()
+    kept.value.save_as(tmp_path / "check.md")
+    assert "1 supported, 1 contradicted, 1 not found" in (tmp_path / "check.md").read_text()
+    with page.expect_download() as kept:
+        checked.get_by_role("button", name="JSON").click()
+    kept.value.save_as(tmp_path / "check.json")
+    assert json.loads((tmp_path / "check.json").read_text())["counts"]["contradicted"] == 1
+    checked.get_by_role("button", name="Open").first.click()
+    expect(page.locator("[data-highlight]").first).to_contain_text("6 August 1966")
+
+
+def test_a_file_is_read_and_a_source_that_does_not_hold_gets_a_better_one(
+    empty: DocuMind, open_page: OpenPage, tmp_path: Path
+) -> None:
+    empty.upload(("bridge.md", SOURCE.encode()))
+    page = open_page(empty)
+    page.get_by_role("link", name="Check", exact=True).click()
+    choose(page, "Papers")
+    (tmp_path / "draft.docx").write_bytes(make_docx())
+    text = page.get_by_label("Text to check")
+    page.get_by_label("Open a file").set_input_files(tmp_path / "draft.docx")
+    expect(text).not_to_have_value("")
+    text.fill("The bridge over the river Tagus opened on 6 August 1966.")
+    page.get_by_role("button", name="Check against one source").click()
+    page.get_by_label("The source").fill("Copper is a soft red metal.")
+    assert _checked(page) == {"not found": 1}
+    checked = page.get_by_role("region", name="Checked text")
+    expect(checked).to_contain_text("A better source: “The bridge over the river Tagus")
+
+
+def test_sources_that_disagree_are_marked_and_told(empty: DocuMind, open_page: OpenPage) -> None:
+    empty.upload(("bridge.md", SOURCE.encode()))
+    empty.upload(("tagus.md", ARTICLE.encode()), library="public")
+    page = open_page(empty)
+    choose(page, "All")
+    ask(page, "When was the bridge over the river Tagus opened?")
+    expect(page.get_by_text("different figures or dates for the same thing")).to_be_visible()
+    sources = page.get_by_role("region", name="Sources")
+    expect(sources.get_by_role("button", name="differs from")).to_have_count(2)
+    sources.get_by_role("button", name="differs from").first.click()
+    expect(page.locator("[data-highlight]").first).to_contain_text("August 1966")

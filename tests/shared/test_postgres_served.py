@@ -1,0 +1,158 @@
+"""A server whose catalog is in PostgreSQL, as a person uses it: documents, questions, stops, kills."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from evaluation.lib.served import Served
+from tests.fakes.postgres_server import PASSWORD, PostgresServer, running_server
+
+TEXT = (
+    b"Walruses\n\nWalruses whistle to their calves in the first week of winter, at forty metres.\n"
+)
+QUESTION = "When do walruses whistle to their calves?"
+
+
+@pytest.fixture
+def own_server() -> Iterator[PostgresServer]:
+    """A server that the test may stop."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def data(tmp_path: Path, model_cache_dir: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "models").symlink_to(model_cache_dir)
+    return folder
+
+
+def post(server: Served, path: str, **sent: Any) -> requests.Response:  # noqa: ANN401  # of requests
+    with requests.Session() as session:
+        session.trust_env = False
+        return session.post(f"{server.url}{path}", timeout=60, **sent)
+
+
+def upload(server: Served, name: str, content: bytes = TEXT) -> requests.Response:
+    return post(server, "/api/v1/ingest?library=papers&wait=true", files={"file": (name, content)})
+
+
+def ask(server: Served, question: str = QUESTION) -> Mapping[str, Any]:
+    return server.client.query(question, library="papers")
+
+
+def faults(server: Served) -> object:
+    """What a check of everything finds."""
+    job: Mapping[str, Any] = server.client.follow(post(server, "/api/v1/fsck").json()["id"])
+    return job["result"]["faults"]
+
+
+@pytest.mark.timeout(300)
+def test_documents_questions_and_deletions_outlive_a_restart_and_a_kill(
+    data: Path, database_url: str
+) -> None:
+    with Served(data, DATABASE_URL=database_url) as server:
+        assert upload(server, "walrus.txt").status_code == 201
+        assert upload(server, "gone.txt", b"Penguins parade past the pier.").status_code == 201
+        answer = ask(server)
+        assert "first week of winter" in str(answer["answer"])
+        conversation = post(server, "/api/v1/conversations", json={"title": "kept"}).json()["id"]
+        gone = next(iter(server.client.documents("papers", "gone")))
+        server.client.delete("papers", str(gone["doc_id"]))
+    assert not list(data.glob("catalog.sqlite3*"))
+    with Served(data, DATABASE_URL=database_url) as server:
+        assert "first week of winter" in str(ask(server)["answer"])
+        server.kill()
+    with Served(data, DATABASE_URL=database_url) as server:
+        assert [row["filename"] for row in server.client.documents("papers")] == ["walrus.txt"]
+        assert "first week of winter" in str(ask(server)["answer"])
+        held = server.client.get(f"/api/v1/conversations/{conversation}")
+        assert held["title"] == "kept"
+        stored = server.client.get(f"/api/v1/answers/{answer['answer_id']}")
+        assert stored["answer"] == answer["answer"]
+        assert faults(server) == []
+    assert PASSWORD not in server.log.read_text()
+
+
+@pytest.mark.timeout(300)
+def test_requests_hear_what_is_missing_and_work_goes_on_when_it_is_back(
+    data: Path, own_server: PostgresServer
+) -> None:
+    with Served(data, DATABASE_URL=own_server.url()) as server:
+        assert upload(server, "walrus.txt").status_code == 201
+        own_server.stop(kill=True)
+        for reply in (
+            post(server, "/api/v1/query", json={"question": QUESTION, "library": "papers"}),
+            upload(server, "late.txt", b"Penguins parade past the pier."),
+        ):
+            body = reply.json()
+            assert (reply.status_code, body["code"]) == (503, "database_away"), body
+            assert reply.headers["Retry-After"] == "5"
+            assert f"127.0.0.1:{own_server.port}" in body["detail"]
+            assert PASSWORD not in reply.text
+        ready = server.client.ready()
+        assert ready["status"] == "failed"
+        assert "database postgresql://documind:***@127.0.0.1" in str(ready["missing"])
+        own_server.start()
+        while server.client.ready()["status"] != "ready":
+            time.sleep(0.1)
+        assert "first week of winter" in str(ask(server)["answer"])
+        assert upload(server, "late.txt", b"Penguins parade past the pier.").status_code == 201
+        assert len(list(server.client.documents("papers"))) == 2
+
+
+@pytest.mark.timeout(300)
+def test_nothing_acknowledged_is_lost_when_postgresql_is_killed_under_uploads(
+    data: Path, own_server: PostgresServer
+) -> None:
+    acknowledged: list[str] = []
+    stop = threading.Event()
+
+    def write(server: Served) -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            name = f"doc{number}.txt"
+            if upload(server, name, f"Number {number} is a walrus.".encode()).status_code == 201:
+                acknowledged.append(name)
+
+    with Served(data, DATABASE_URL=own_server.url()) as server:
+        writer = threading.Thread(target=write, args=(server,))
+        writer.start()
+        try:
+            for kills in range(1, 4):
+                while len(acknowledged) < 3 * kills and writer.is_alive():
+                    time.sleep(0.02)
+                own_server.stop(kill=True)
+                own_server.start()
+            while len(acknowledged) < 12 and writer.is_alive():
+                time.sleep(0.02)
+        finally:
+            stop.set()
+            writer.join()
+        assert len(acknowledged) >= 12
+        held = {str(row["filename"]) for row in server.client.documents("papers")}
+        assert set(acknowledged) <= held
+    with Served(data, DATABASE_URL=own_server.url()) as server:
+        # The start removed originals of uploads that were refused while the database was away.
+        assert faults(server) == []
+
+
+@pytest.mark.timeout(120)
+def test_a_database_that_does_not_answer_ends_the_start_with_2(data: Path) -> None:
+    server = Served(data, DATABASE_URL=f"postgresql://me:{PASSWORD}@127.0.0.1:9/library")
+    server.start()
+    assert server.process.wait(100) == 2
+    server.client.close()
+    said = server.log.read_text()
+    assert "DATABASE_URL" in said
+    assert "127.0.0.1:9/library" in said
+    assert PASSWORD not in said

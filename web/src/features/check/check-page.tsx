@@ -1,0 +1,83 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { checkText } from "@/api/checks";
+import { models } from "@/api/queries";
+import { Button } from "@/components/ui/button";
+import { Segmented, Select } from "@/components/ui/field";
+import { Page } from "@/components/ui/section";
+import { Empty, Failure, Skeleton } from "@/components/ui/states";
+import { useWorkspace } from "@/hooks/use-workspace";
+import { CheckedText } from "./checked-text";
+import { TextInput } from "./text-input";
+
+const NO_JUDGE = "";
+
+/** Any text, sentence by sentence, against the documents or against one source. */
+export function CheckPage() {
+  const { library, choose } = useWorkspace();
+  const [text, setText] = useState("");
+  const [source, setSource] = useState<string | null>(null);
+  const [judge, setJudge] = useState(NO_JUDGE);
+  const { data } = useQuery(models);
+  const check = useMutation({
+    mutationFn: () => checkText({ text, library, against: source === null || source.trim() === "" ? null : source, judge: judge === NO_JUDGE ? null : judge }),
+  });
+  const judges = [...new Set([...(data?.installed.map((one) => one.name) ?? [])])];
+  return (
+    <Page title="Check" lead="Every sentence of a text is held against your documents: supported, contradicted or not found, with the place. Nothing is stored.">
+      <form
+        className="flex flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          check.mutate();
+        }}
+      >
+        <TextInput label="Text to check" value={text} onValue={setText} rows={8} />
+        {source === null ? (
+          <Button look="quiet" icon="plus" className="self-start" onClick={() => setSource("")}>
+            Check against one source
+          </Button>
+        ) : (
+          <div className="flex flex-col gap-1">
+            <TextInput label="The source" value={source} onValue={setSource} rows={5} />
+            <p className="flex items-center gap-2 text-xs text-muted">
+              The text is checked against this source; where it does not hold, a better one is looked for in the library.
+              <Button look="quiet" icon="close" onClick={() => setSource(null)}>
+                No source
+              </Button>
+            </p>
+          </div>
+        )}
+        <div className="flex flex-wrap items-center gap-2">
+          <Segmented
+            label="Library"
+            value={library}
+            onValue={choose}
+            options={[
+              { value: "papers", label: "Papers" },
+              { value: "public", label: "Public" },
+              { value: "all", label: "All" },
+            ]}
+          />
+          {judges.length > 0 && (
+            <Select
+              label="Second verdict"
+              value={judge}
+              onValue={setJudge}
+              options={[{ value: NO_JUDGE, label: "No second verdict" }, ...judges.map((name) => ({ value: name, label: `Second verdict by ${name}` }))]}
+            />
+          )}
+          <span className="flex-1" />
+          <Button type="submit" look="primary" icon="check" disabled={text.trim() === "" || check.isPending}>
+            Check
+          </Button>
+        </div>
+      </form>
+      {check.isPending && <Skeleton lines={8} label="Checking" />}
+      {check.isError && <Failure error={check.error} onRetry={() => check.mutate()} what="The check failed." />}
+      {check.isIdle && <Empty title="Paste a text, or open a file">A draft, a summary, a model’s answer: each sentence gets its verdict and the words it rests on.</Empty>}
+      {check.isSuccess && <CheckedText report={check.data} />}
+    </Page>
+  );
+}
+

@@ -1,0 +1,112 @@
+import { useMutation } from "@tanstack/react-query";
+import { reportOf } from "@/api/checks";
+import type { CheckedSentence, CheckPlace, CheckReport, CheckVerdict } from "@/api/types";
+import { Banner } from "@/components/ui/banner";
+import { Button } from "@/components/ui/button";
+import { cx } from "@/components/ui/cx";
+import { Failure } from "@/components/ui/states";
+import { Tag } from "@/components/ui/tag";
+import { useWorkspace } from "@/hooks/use-workspace";
+import { modelName } from "@/lib/format";
+import { saveAs } from "@/lib/save-as";
+import { citationWords } from "@/lib/trust";
+
+const VERDICTS: Record<CheckVerdict, { words: string; tone: "good" | "bad" | "warn" | "plain" }> = {
+  supported: { words: "supported", tone: "good" },
+  contradicted: { words: "contradicted", tone: "bad" },
+  not_found: { words: "not found", tone: "warn" },
+  no_claim: { words: "claims nothing", tone: "plain" },
+};
+/** What the place of a sentence with this verdict does. */
+const PLACES: Record<CheckVerdict, string> = { supported: "holds it", contradicted: "says otherwise", not_found: "the nearest", no_claim: "" };
+const FORMS = ["markdown", "html", "json"] as const;
+type Form = (typeof FORMS)[number];
+const FORM_NAMES: Record<Form, string> = { markdown: "Markdown", html: "HTML", json: "JSON" };
+
+/** What a check found: counts, downloads, and each sentence with its place. */
+export function CheckedText({ report }: { report: CheckReport }) {
+  const download = useMutation({ mutationFn: (form: Form) => save(report, form) });
+  if (report.sentences.length === 0) return <Banner>There is no sentence in it.</Banner>;
+  return (
+    <section aria-label="Checked text" className="flex flex-col gap-3">
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <p role="status" className="flex flex-wrap gap-1.5">
+          {(Object.keys(VERDICTS) as CheckVerdict[])
+            .filter((verdict) => report.counts[verdict] > 0)
+            .map((verdict) => (
+              <Tag key={verdict} tone={VERDICTS[verdict].tone}>
+                {report.counts[verdict]} {VERDICTS[verdict].words}
+              </Tag>
+            ))}
+        </p>
+        <p className="flex items-center gap-1 text-xs text-muted">
+          Download
+          {FORMS.map((form) => (
+            <Button key={form} look="quiet" onClick={() => download.mutate(form)}>
+              {FORM_NAMES[form]}
+            </Button>
+          ))}
+        </p>
+      </div>
+      {download.isError && <Failure error={download.error} what="The report was not made." />}
+      <ol className="rounded-lg border border-line bg-surface">
+        {report.sentences.map((sentence) => (
+          <SentenceRow key={sentence.start} sentence={sentence} judge={report.judge} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function SentenceRow({ sentence, judge }: { sentence: CheckedSentence; judge: string | null }) {
+  const { words, tone } = VERDICTS[sentence.verdict];
+  const best = sentence.citations[0];
+  return (
+    <li className="grid gap-x-4 gap-y-1 border-b border-line px-4 py-3 last:border-b-0 sm:grid-cols-[8rem_1fr]">
+      <div className="flex flex-col items-start gap-1">
+        <Tag tone={tone} title={sentence.verdict === "no_claim" ? "A heading, a table head, code, a question or a lead-in" : `Support ${sentence.support.toFixed(2)}`}>
+          {words}
+        </Tag>
+        {judge !== null && sentence.verdict !== "no_claim" && (
+          <span className="text-2xs text-muted">
+            {modelName(judge)}: {sentence.judged === null ? "no clear reply" : sentence.judged.replace("_", " ")}
+          </span>
+        )}
+      </div>
+      <div className="min-w-0">
+        <p className={cx("font-serif text-[0.9375rem] leading-6 [overflow-wrap:anywhere]", sentence.verdict === "no_claim" && "text-muted")}>{sentence.text}</p>
+        {best !== undefined && <Place place={best} words={PLACES[sentence.verdict]} lead="" />}
+        {sentence.better !== null && <Place place={sentence.better} words={PLACES.supported} lead="A better source: " />}
+      </div>
+    </li>
+  );
+}
+
+function Place({ place, words, lead }: { place: CheckPlace; words: string; lead: string }) {
+  const { read } = useWorkspace();
+  const { library, doc_id, title } = place;
+  return (
+    <div className="mt-1 border-l-2 border-line-strong pl-3 text-sm text-muted">
+      <p className="line-clamp-4 [overflow-wrap:anywhere]">
+        {lead !== "" && <strong className="font-semibold text-ink">{lead}</strong>}“{place.quote}”
+      </p>
+      <p className="flex flex-wrap items-center gap-1 text-2xs" title={citationWords(place.support)}>
+        <span>{[title ?? "in the source", library, words].filter(Boolean).join(" · ")}</span>
+        {library !== null && doc_id !== null && (
+          <Button
+            look="quiet"
+            icon="open"
+            onClick={() => read({ library, doc_id, title: title ?? doc_id, revision: place.revision, start: place.start, end: place.end, page: null })}
+          >
+            Open
+          </Button>
+        )}
+      </p>
+    </div>
+  );
+}
+
+async function save(report: CheckReport, form: Form): Promise<void> {
+  if (form === "json") saveAs(new Blob([JSON.stringify(report, null, 2)], { type: "application/json" }), "check.json");
+  else saveAs(await reportOf(report, form), form === "html" ? "check.html" : "check.md");
+}

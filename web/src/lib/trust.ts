@@ -1,0 +1,56 @@
+import type { AnswerRecord } from "@/api/types";
+
+/** A judgement in words, the number behind it for a tooltip, and, where it is low, why. */
+export interface Trust {
+  words: string;
+  tone: "good" | "warn" | "bad";
+  title: string;
+  why: string | null;
+}
+
+const SURE = 0.8;
+const UNSURE = 0.5;
+
+/** What of a search makes an answer less sure, in words; in the order in which it is told. */
+const CAUSES: Readonly<Record<string, string>> = {
+  fallback_used: "no passage comes close to the question",
+  embedder_unavailable: "search was by words alone",
+  vectors_missing: "a part of the documents is searched by words alone",
+  index_rebuilding: "an index is being rebuilt",
+  strategy_degraded: "the chosen way of searching did not work",
+  context_cut: "not all passages were read",
+  libraries_disagree: "the libraries give different figures",
+};
+
+/** How sure an answer is: the calibrated probability that it is right, in words. */
+export function confidenceOf(answer: AnswerRecord): Trust {
+  const { confidence } = answer;
+  const title = `Calibrated probability that this answers the question: ${confidence.toFixed(2)}`;
+  if (confidence >= SURE) return { words: "sure", tone: "good", title, why: null };
+  return { words: confidence >= UNSURE ? "fairly sure" : "not sure", tone: confidence >= UNSURE ? "warn" : "bad", title, why: reasonOf(answer) };
+}
+
+/** How many sentences of a model's answer the sources hold, in words. */
+export function supportOf(answer: AnswerRecord): Trust {
+  const claims = answer.sentences.filter((s) => s.verdict !== "no_claim");
+  const supported = claims.filter((s) => s.verdict === "supported").length;
+  const unsupported = claims.filter((s) => s.verdict === "unsupported").length;
+  const title = `${supported} of ${claims.length} ${claims.length === 1 ? "sentence" : "sentences"} supported by a source`;
+  if (supported === claims.length) return { words: "Supported", tone: "good", title, why: null };
+  const missing = claims.length - supported;
+  const why = `${missing} ${missing === 1 ? "sentence is" : "sentences are"} held by no source`;
+  return supported === 0 ? { words: "Not supported", tone: "bad", title, why } : { words: "Partly supported", tone: unsupported > 0 ? "bad" : "warn", title, why };
+}
+
+/** The support of one citation in words, the number behind them. */
+export function citationWords(support: number): string {
+  const words = support >= 0.999 ? "word for word" : support >= SURE ? "well supported" : support >= UNSURE ? "supported" : "barely supported";
+  return `${words} (${support.toFixed(2)})`;
+}
+
+function reasonOf(answer: AnswerRecord): string {
+  const codes = answer.notices.map((notice) => notice.code as string);
+  const cause = Object.keys(CAUSES).find((code) => codes.includes(code));
+  if (cause !== undefined) return CAUSES[cause] ?? "";
+  return answer.sources.some((source) => source.band === "strong") ? "the passages are close, yet may not hold the answer" : "the passages match the question only in part";
+}
