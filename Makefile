@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
+.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-check bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -40,7 +40,8 @@ lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked fil
 	  --override lock-overrides.txt --extra build --extra multilingual --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides-live.txt -c requirements-dev.lock requirements-live.in -o requirements-live.lock
-	for extra in bulk large otel shared shared-test; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate requirements-shared-test.in -o requirements-shared-test.lock
+	for extra in bulk large otel shared; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides.txt --extra build --extra multilingual --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
 
 # --- page ---------------------------------------------------------------------------------------------------------------
@@ -126,11 +127,11 @@ crash-suite: dev ## all of tests/crash: also concurrency, purges, re-embedding, 
 # The extra `shared` in an environment of its own, which sees the packages of .venv and adds its own to them.
 SHARED := .venv-shared
 SHARED_CONTRACTS := catalog job_store ledger model_store state_store vector_index lexical_index
-$(SHARED)/.ready: requirements-shared-test.lock $(VENV)/.dev
+$(SHARED)/.ready: requirements-shared.lock requirements-shared-test.lock $(VENV)/.dev
 	@test -x $(SHARED)/bin/python || $(BIN)/python -m venv $(SHARED)
 	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(\"%s\")" % sysconfig.get_path("purelib"))' \
 	  > "$$($(SHARED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/of-venv.pth"
-	$(SHARED)/bin/pip install --quiet --no-deps --require-hashes -r requirements-shared-test.lock
+	for lock in shared shared-test; do $(SHARED)/bin/pip install --quiet --no-deps --require-hashes -r requirements-$$lock.lock || exit 1; done
 	@touch $@
 
 .PHONY: shared-test
@@ -180,7 +181,7 @@ DATA ?= data/collections
 export DATA
 $(DATA):
 	@echo "no collections in '$(DATA)': docs/evaluation.md says where to get them; or name their folder: DATA=/path"; exit 1
-STUDIES := fusion confidence titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
+STUDIES := fusion closeness confidence traps suggestions titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
 
 .PHONY: studies ablation-samples study-windows $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
@@ -188,8 +189,17 @@ studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retri
 study-fusion: dev | $(DATA) ## fusion, weights and steps, into evaluation/reports/fusion.md
 	$(BIN)/python -m evaluation.studies.fusion --data $(DATA)
 
+study-closeness: dev | $(DATA) ## which passages to read, into evaluation/reports/closeness.md
+	$(BIN)/python -m evaluation.studies.closeness --data $(DATA)
+
 study-confidence: dev | $(DATA) ## when to abstain, into evaluation/reports/confidence.md
 	$(BIN)/python -m evaluation.studies.confidence --data $(DATA)
+
+study-traps: dev | $(DATA) ## lists, labels and attachments that must not be quoted, into evaluation/reports/traps.md
+	$(BIN)/python -m evaluation.studies.traps --data $(DATA)
+
+study-suggestions: dev | $(DATA) ## fifty suggested questions, into evaluation/reports/suggestions.md
+	$(BIN)/python -m evaluation.studies.suggestions --data $(DATA)
 
 study-titles: dev | $(DATA) ## the title's weight in BM25, into evaluation/reports/titles.md
 	$(BIN)/python -m evaluation.studies.titles --data $(DATA)
@@ -237,6 +247,9 @@ bench-embed: dev | $(DATA) ## speed of the embedded model, int8 against float32,
 
 bench-pdf: dev | $(DATA) ## speed of the PDF path and what it keeps, into evaluation/reports/pdf.md
 	$(BIN)/python -m evaluation.benchmarks.pdf
+
+bench-check: dev | $(DATA) ## sentences a minute that a text is checked at, into evaluation/reports/check.md
+	$(BIN)/python -m evaluation.benchmarks.check
 
 bench-quotes: dev | $(DATA) ## quoted answers with and without remembered sentences, into evaluation/reports/quotes.md
 	$(BIN)/python -m evaluation.benchmarks.quotes

@@ -1,4 +1,4 @@
-"""Add the last subject to a follow-up that names none, without a model.
+"""Add the last subject to a follow-up that names nothing new, without a model.
 
 The two rarest words of the last two questions say what a conversation is about better than the
 whole of them: a question that changes the topic is changed least by them.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.answer.search import SearcherFor, libraries
-from app.core.text import words
+from app.core.text import tokenise, words
 from app.core.types import Scope
 from app.generation.reading import content_tokens
 from app.generation.subject import named_things
@@ -25,7 +25,8 @@ def carried(
 ) -> str | None:
     """Return the question with rare words of earlier ones in front; None if complete.
 
-    It does where it names things itself, and where the library knows no word of the others.
+    It is where it names something that no earlier question named: that begins another topic. So it
+    is where the library knows no word of the others.
 
     Args:
         question: The newest message.
@@ -33,7 +34,7 @@ def carried(
         scope: Libraries whose passages say how rare a word is.
         searcher_for: How they are searched.
     """
-    if not earlier or named_things(question):
+    if not earlier or _names_something_new(question, earlier):
         return None
     said = set(content_tokens(question))
     fresh = {
@@ -49,6 +50,11 @@ def carried(
     )
     added = [fresh[token] for token in telling[:_WORDS]]
     return f"{' '.join(added)}: {question}" if added else None
+
+
+def _names_something_new(question: str, earlier: Sequence[str]) -> bool:
+    said = {token for text in earlier for token in tokenise(text)}
+    return any(not said.issuperset(tokenise(name)) for name in named_things(question))
 
 
 def _frequencies(tokens: list[str], scope: Scope, searcher_for: SearcherFor) -> dict[str, int]:

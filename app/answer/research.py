@@ -101,7 +101,7 @@ class Research:
         if question.wishes:
             turn.note(_WISHES_UNUSED)
         search = self._search(turn)
-        query = self._remember_and_rewrite(turn, asked)
+        query = self._remember_and_rewrite(turn, asked, search)
         self._find(turn, query, search)
         yield SourcesEvent(turn.evidence)
         turn.note(*hosted_notice(turn))
@@ -159,7 +159,7 @@ class Research:
         turn.evidence = renumbered((), own.hits)
         yield SourcesEvent(turn.evidence)
         selection, quoted = yield from self._quote(turn, asked, how)
-        query = self._remember_and_rewrite(turn, asked)
+        query = self._remember_and_rewrite(turn, asked, search)
         sent = turn.evidence
         self._find(turn, query, search)
         if turn.evidence != sent:
@@ -242,7 +242,7 @@ class Research:
     def _search(self, turn: Turn) -> Search:
         return Search(turn.question, self.top_k, self.searcher_for, turn.trace)
 
-    def _remember_and_rewrite(self, turn: Turn, asked: str) -> str:
+    def _remember_and_rewrite(self, turn: Turn, asked: str, search: Search) -> str:
         """Return the search query; the datasets mode uses no model and no rewrite."""
         with turn.trace.stage("memory"):
             turn.memory = self.memory.recall(
@@ -251,10 +251,13 @@ class Research:
         if not turn.memory or turn.question.mode == "datasets":
             return asked
         with turn.trace.stage("rewrite"):
-            written = rewrite(asked, turn.memory, turn.calls)
-            turn.rewritten = written or carried(
-                asked, turn.memory.questions, turn.question.library, self.searcher_for
-            )
+            turn.rewritten = rewrite(asked, turn.memory, turn.calls)
+            if turn.rewritten is None and (
+                carries := carried(
+                    asked, turn.memory.questions, turn.question.library, self.searcher_for
+                )
+            ):
+                turn.rewritten, search.together[carries] = carries, asked
         return turn.rewritten or asked
 
     @staticmethod

@@ -72,6 +72,9 @@ class Search:
     """Passages wanted when the question does not say."""
     searcher_for: SearcherFor
     trace: Trace
+    together: dict[str, str] = field(default_factory=dict)
+    """Texts that are searched together with another, fused: a follow-up that carries words, and as
+    it stands."""
     _found: dict[tuple[str, str], Retrieval] = field(default_factory=dict)
     """What was searched already: a strategy that searches for the question itself gets it at once."""
 
@@ -94,7 +97,10 @@ class Search:
             passage: A hypothetical passage whose vector takes part in the dense search.
         """
         if (text, passage) not in self._found:
-            self._found[text, passage] = self._search(text, passage)
+            found = self._search(text, passage)
+            if text in self.together:
+                found = fused([found, self(self.together[text])], self.places)
+            self._found[text, passage] = found
         return self._found[text, passage]
 
     def _search(self, text: str, passage: str) -> Retrieval:

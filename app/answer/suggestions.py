@@ -1,25 +1,24 @@
 """Example questions that the library can really answer.
 
-They are made of sentences of a known form ("X is a ...", "X was founded in ...") and of section
-headings, without a model: a page that opens waits for none. A question is only shown when the
-quoting answerer answers it from one of the documents they were made of.
+They are made of sentences of a known form and of headings (`question_forms`), without a model: a
+page that opens waits for none. A question is only shown when the quoting answerer answers it from
+one of the documents they were made of.
 """
 
 from __future__ import annotations
 
 import itertools
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from app.answer.question_forms import made_of
 from app.answer.search import Search, SearcherFor, libraries
 from app.answer.strategies.base import numbered
 from app.core.cancel import CancelToken
 from app.core.errors import NotFound
 from app.core.ports import Catalog, Generator
-from app.core.sentences import sentence_spans
 from app.core.trace import Trace
 from app.core.types import Document, Library, Passage, Prompt, Question, Scope
 from app.generation.citations import mark_numbers
@@ -27,37 +26,12 @@ from app.generation.citations import mark_numbers
 MAX_SUGGESTIONS = 20
 _DOCUMENTS = 40
 """Documents looked at for one list."""
-_CHUNKS = 6
+_CHUNKS = 12
 """First chunks of a document that questions are made from: definitions stand at the beginning."""
 _TRIES = 6
 """Candidates tried per suggestion wanted, so that a page never waits long."""
 _CACHED = 64
 _TOP_K = 5
-
-_SUBJECT = r"(?P<subject>(?:The |A |An )?[A-Z][\w'\u2019-]*(?: (?:of|the|and|de|von|van|in|for)\b| [\w'\u2019-]+){0,5}?)"
-_IS = re.compile(
-    rf"^{_SUBJECT}(?: \([^)]*\))?,? (?P<verb>is|are|was|were) (?:a|an|the|one of|any|those|defined as|known as)\b(?P<rest>[^.]*)"
-)
-_WHEN = re.compile(
-    rf"^{_SUBJECT} (?P<verb>was|were) (?:first )?(?P<done>founded|built|discovered|invented|opened|published|introduced|completed"
-    r"|established|created|launched|developed|signed|born|named|described|proposed|released)\b[^.]*?\bin (?:\w+ )?\d{4}\b"
-)
-_CAUSE = re.compile(rf"^{_SUBJECT} (?P<verb>is|are) caused by\b")
-_PERSON = re.compile(
-    r"\b(?:\w+(?:ologist|ographer|icist|matician|ician|ist|writer|poet|author|painter|singer|actor|actress|engineer|inventor|explorer"
-    r"|composer|lawyer|politician|leader|king|queen|emperor|president|teacher|nurse|doctor|architect|professor)s?)\b"
-)
-_POINTING = frozenset(
-    "it this that these those there they he she we i its their his her such here what which who as if when in first second third"
-    " next last finally another other others one two three many most some all each both none overall thus hence then also note"
-    " after before with by from for on at of to through during because while since although unlike"
-    " figure table section equation algorithm appendix example step part chapter item result results".split()
-)
-_PRONOUNS = frozenset("it they he she we you i this these those first".split())
-_PLAIN_SECTIONS = frozenset(
-    "body abstract introduction conclusion conclusions references results discussion methods methodology experiments"
-    " acknowledgements appendix background summary overview notes see also external links bibliography related work".split()
-) | {"see also", "external links", "related work"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,57 +154,3 @@ class Suggester:
         )
         cited = mark_numbers(text)
         return evidence[cited[0] - 1].hit.passage.chunk.doc_id if cited else ""
-
-
-def made_of(passages: Sequence[Passage]) -> list[str]:
-    """Return questions from a document's sentences and headings, best first.
-
-    No model takes part.
-    """
-    sentences = [
-        " ".join(passage.chunk.text[start:end].split())
-        for passage in passages
-        for start, end in sentence_spans(passage.chunk.text)
-    ]
-    defined = [question for sentence in sentences if (question := _definition(sentence))]
-    dated = [question for sentence in sentences if (question := _date(sentence))]
-    sections = dict.fromkeys(
-        passage.chunk.section
-        for passage in passages
-        if passage.chunk.section not in _PLAIN_SECTIONS
-    )
-    titled = (
-        [f"What does {passages[0].document.title} say about {section}?" for section in sections]
-        if passages
-        else []
-    )
-    return list(dict.fromkeys([*defined[:1], *dated[:2], *defined[1:3], *titled[:2]]))
-
-
-def _definition(sentence: str) -> str:
-    if match := _CAUSE.match(sentence):
-        subject = _subject(match)
-        return f"What causes {subject}?" if subject else ""
-    match = _IS.match(sentence)
-    subject = _subject(match) if match else ""
-    if not match or not subject:
-        return ""
-    person = subject[0].isupper() and _PERSON.search(match["rest"])
-    return f"{'Who' if person else 'What'} {match['verb']} {subject}?"
-
-
-def _date(sentence: str) -> str:
-    match = _WHEN.match(sentence)
-    subject = _subject(match) if match else ""
-    return f"When {match['verb']} {subject} {match['done']}?" if match and subject else ""
-
-
-def _subject(match: re.Match[str]) -> str:
-    """Return the subject as in a question; empty if it refers elsewhere."""
-    subject = match["subject"]
-    first, *rest = subject.split()
-    if first.lower() in _POINTING or _PRONOUNS.intersection(word.lower() for word in rest):
-        return ""
-    if first in ("The", "A", "An"):
-        return " ".join([first.lower(), *rest]) if rest else ""
-    return subject

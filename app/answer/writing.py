@@ -25,6 +25,7 @@ from app.core.types import (
     TokenEvent,
 )
 from app.generation.answer_room import AnswerRoom
+from app.generation.choice import quoted_text
 from app.generation.citations import StreamGuard
 from app.generation.context import (
     ComposedPrompt,
@@ -32,7 +33,7 @@ from app.generation.context import (
     compose_prompt,
 )
 from app.generation.context_plan import context_trace, cut_notice
-from app.generation.extractive import ExtractiveGenerator, Selection, quoted_text
+from app.generation.extractive import ExtractiveGenerator, Selection
 from app.generation.extracts import extracts, without_instructions
 from app.generation.fencing import rendered_evidence
 from app.generation.grounding import Grounder

@@ -51,6 +51,7 @@ def scratch_index(options: IndexOptions) -> Iterator[ScratchIndex]:
                 chroma_dir=there / "chroma",
                 database_url="",
                 search_url="",
+                originals_url="",
             ),
             vector_store="off",
         ) as store:

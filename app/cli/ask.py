@@ -35,13 +35,15 @@ def register(app: typer.Typer) -> None:
 
 def ask(
     question: Annotated[
-        str, typer.Argument(help="your question; optional in the mode summary")
+        str, typer.Argument(help="your question; the mode summary needs none [default: none]")
     ] = "",
     library: LibraryOption = None,
     documents: Annotated[
         list[str] | None,
         typer.Option(
-            "--document", "-d", help="ask only this document: id, file name or title; repeatable"
+            "--document",
+            "-d",
+            help="ask only this document: id, file name or title; repeatable [default: all]",
         ),
     ] = None,
     mode: Annotated[str, typer.Option("--mode", "-m", help=either(get_args(Mode)))] = "general",

@@ -27,6 +27,7 @@
     │   └── RateLimited             rate_limited           (retryable)
     ├── StorageError
     │   ├── DiskFull                disk_full              (retryable)
+    │   ├── OriginalsAway           originals_away         (retryable)
     │   ├── DatabaseAway            database_away          (retryable)
     │   ├── SearchAway              search_away            (retryable)
     │   ├── IndexDamaged            index_damaged
@@ -204,6 +205,13 @@ class DiskFull(StorageError):
     """No space (or over a size limit); nothing acknowledged is lost."""
 
     code = "disk_full"
+    retryable = True
+
+
+class OriginalsAway(StorageError):
+    """The object store that keeps originals does not answer."""
+
+    code = "originals_away"
     retryable = True
 
 

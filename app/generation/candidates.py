@@ -98,6 +98,8 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
             if not fewest <= word_count(line) <= MAX_WORDS or line.endswith("?"):
                 continue
             tokens = frozenset(tokenise(line))
+            if not (whole or entry or announces) and _is_label(line):
+                continue
             if not whole and not entry and len(tokens & title) >= _TITLE_SHARE * len(tokens):
                 continue
             found.append(
@@ -144,6 +146,11 @@ def one_line(text: str) -> str:
 def _is_cut_off(line: str) -> bool:
     """Return whether a chunk ends inside a sentence: at an initial or abbreviation."""
     return line.endswith(".") and not stop_may_be_final(line)
+
+
+def _is_label(line: str) -> bool:
+    """Return whether a line is a table's head or an axis: no word of it is in lower case."""
+    return " | " not in line and not any(word[0].islower() for word in line.split())
 
 
 def _is_whole(line: str) -> bool:

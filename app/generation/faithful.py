@@ -6,15 +6,13 @@ all other words, so that no measure of what is shared shows it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from app.core.text import tokenise
+from app.generation.opposites import antonyms, prefixed
 from app.generation.reading import Claim, ReadPassage, negations
 
 FAITHFUL_FEATURES = (
@@ -28,43 +26,6 @@ FAITHFUL_FEATURES = (
 """Columns of a faithful row; each can only lower the support."""
 OPPOSITES = FAITHFUL_FEATURES.index("opposites")
 
-_MAKES_OPPOSITE = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
-_SWAPPED = (
-    ("under", "out"),
-    ("under", "over"),
-    ("pro", "anti"),
-    ("pre", "post"),
-    ("up", "down"),
-    ("in", "de"),
-)
-_SHORTEST = 4
-"""Letters that a word must have behind such a prefix; shorter ones are chance: in, inn."""
-
-
-@cache
-def _antonyms() -> Mapping[str, AbstractSet[str]]:
-    """Return the stems of each stem's opposites; made by scripts/write_antonyms.py."""
-    found: dict[str, set[str]] = {}
-    for line in Path(__file__).with_name("antonyms.txt").read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            first, second = line.split()
-            found.setdefault(first, set()).add(second)
-            found.setdefault(second, set()).add(first)
-    return found
-
-
-def _prefixed(stem: str) -> Iterator[str]:
-    """Yield the opposites that a prefix makes of a stem, or that it is made of."""
-    for prefix in _MAKES_OPPOSITE:
-        if stem.startswith(prefix) and len(stem) - len(prefix) >= _SHORTEST:
-            yield stem[len(prefix) :]
-        if len(stem) >= _SHORTEST:
-            yield prefix + stem
-    for pair in _SWAPPED:
-        for own, other in (pair, pair[::-1]):
-            if stem.startswith(own) and len(stem) - len(own) >= _SHORTEST:
-                yield other + stem[len(own) :]
-
 
 def faithful_row(
     claim: Claim, passage: ReadPassage, window: str, unknown: AbstractSet[str]
@@ -77,15 +38,15 @@ def faithful_row(
         window: The characters of the passage that hold most of it.
         unknown: Content words of the claim that stand nowhere in the passage, however spelt.
     """
-    near, antonyms = frozenset(tokenise(window)), _antonyms()
+    near, known = frozenset(tokenise(window)), antonyms()
     denied = claim.specifics.negations
     opposites = prefixes = 0
     for token in claim.wanted:
         if token in near:
             continue
         place = passage.known if token in unknown else near
-        opposites += not place.isdisjoint(antonyms.get(token, ()))
-        prefixes += token in unknown and not passage.known.isdisjoint(_prefixed(token))
+        opposites += not place.isdisjoint(known.get(token, ()))
+        prefixes += token in unknown and not passage.known.isdisjoint(prefixed(token))
     return np.asarray(
         [
             float(len(claim.specifics.names & unknown)),

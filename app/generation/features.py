@@ -1,4 +1,4 @@
-"""Compute features of sentences and evidence for a question.
+"""Compute features of sentences for a question.
 
 Rows are compared within one question only, so signals whose scale depends on a model or a library
 are used relative to the other candidates; that lets one set of weights serve any embedder.
@@ -7,7 +7,6 @@ are used relative to the other candidates; that lets one set of weights serve an
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,8 +19,8 @@ from app.core.text import tokenise, word_count
 from app.core.types import Evidence
 from app.generation.alignment import WeightedTokens, term_weights
 from app.generation.candidates import Candidate
+from app.generation.kinds import CAUSE, FIGURE, TIME, brings, question_kinds
 from app.generation.reading import character_grams, content_tokens, specifics
-from app.generation.subject import missing_things
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,58 +46,8 @@ FEATURES = (
 )
 """Columns of `feature_rows`, in order."""
 
-SUFFICIENCY = (
-    "overlap",  # best passage: idf-weighted share of the question's words, as retrieval saw it
-    "grams",  # best sentence's
-    "pairs",  # best sentence's
-    "similarity",  # best sentence's cosine; 0 without vectors
-    "closeness",  # best passage's, as retrieval saw it
-    "words",  # logarithm of the question's content words: the longer, the less of it is found
-    "lead",  # score of the best sentence, log-odds
-    "gap",  # by which it is ahead of the next
-    "spread",  # best cosine in standard deviations from the mean of the candidates
-    "absent",  # content words of the question that the best passage lacks
-    "unnamed",  # a name or number of the question stands in no passage
-)
-"""Entries of `sufficiency_row`, in order."""
-
 MAX_EMBEDDED = 24
 """Sentences embedded per question; with MiniLM int8 on two idle cores about 50 ms."""
-
-_KINDS = {
-    "time": re.compile(
-        r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|period|era|time)\b|\bhow (?:long|recent)",
-        re.IGNORECASE,
-    ),
-    "number": re.compile(
-        r"\bhow (?:many|much|often|old|far|large|big|tall|high|deep|fast|wide)\b"
-        r"|\b(?:what|which) (?:percentage|percent|number|amount|fraction|proportion|share)\b",
-        re.IGNORECASE,
-    ),
-    "name": re.compile(
-        r"\bwho(?:m|se)?\b|\bwhere\b|\bname of\b"
-        r"|\b(?:what|which)"
-        r" (?:person|king|queen|president|author|leader|scientist|country|city|state|place|region|continent|county)\b",
-        re.IGNORECASE,
-    ),
-    "reason": re.compile(
-        r"\bwhy\b|\bwhat (?:causes?|caused|led|made)\b|\breasons?\b", re.IGNORECASE
-    ),
-}
-_TIME = re.compile(
-    r"\b(?:(?:in|by|until|since|from|around|circa) \d{3,4}|1\d{3}s?|20\d{2}s?|\d+ ?(?:bc|ad|bce|ce)|\d{1,2}(?:st|nd|rd|th)"
-    r"|centur(?:y|ies)|decades?|january|february|march|april|june|july|august|september|october|november|december"
-    r"|years?|months?|days?|weeks?|hours?)\b",
-    re.IGNORECASE,
-)
-_FIGURE = re.compile(
-    r"\d[\d,.]*|\b(?:two|three|four|five|six|seven|eight|nine|ten|dozens?|hundreds?|thousands?|millions?|billions?|half|percent)\b",
-    re.IGNORECASE,
-)
-_CAUSE = re.compile(
-    r"\b(?:because|due to|since|so that|in order to|as a result|caus(?:e|es|ed)|reasons?|therefore|thus|owing|led to)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,11 +60,6 @@ class Vectors:
     """`[dim]`, norm 1."""
     cosines: Floats
     """float64 `[n]` in [-1, 1]; NaN where a candidate was not embedded."""
-
-
-def question_kinds(question: str) -> frozenset[str]:
-    """Return a question's answer kinds: some of time, number, name, reason."""
-    return frozenset(kind for kind, pattern in _KINDS.items() if pattern.search(question))
 
 
 def sentence_vectors(
@@ -134,8 +78,7 @@ def sentence_vectors(
     asked = WeightedTokens(content_tokens(question), weights)
     by_key = {candidate.key: candidate for candidate in found}
     promise = [
-        asked.share(_around(candidate, by_key)) + 1.0 / (1 + candidate.item.n)
-        for candidate in found
+        asked.share(around(candidate, by_key)) + 1.0 / (1 + candidate.item.n) for candidate in found
     ]
     chosen = [int(row) for row in np.argsort(-np.asarray(promise), kind="stable")[:MAX_EMBEDDED]]
     texts = [f"{found[row].item.hit.passage.document.title}: {found[row].text}" for row in chosen]
@@ -190,7 +133,7 @@ def feature_rows(
         rows.append(
             [
                 own[row],
-                wanted.share(_around(candidate, lookup)),
+                wanted.share(around(candidate, lookup)),
                 own[after] if after is not None else 0.0,
                 passages[candidate.item.n],
                 own[row] - best_own,
@@ -198,13 +141,13 @@ def feature_rows(
                 len(pairs & set(pairwise(ordered))) / len(pairs) if pairs else 0.0,
                 *similar[row],
                 candidate.item.hit.score / best_score,
-                float("time" in kinds and _brings(_TIME, candidate.text, question)),
-                float("number" in kinds and _brings(_FIGURE, candidate.text, question)),
+                float("time" in kinds and brings(TIME, candidate.text, question)),
+                float("number" in kinds and brings(FIGURE, candidate.text, question)),
                 float(
                     "name" in kinds
                     and bool(specifics(candidate.text).names - set(tokenise(question)))
                 ),
-                float("reason" in kinds and _CAUSE.search(candidate.text) is not None),
+                float("reason" in kinds and CAUSE.search(candidate.text) is not None),
                 float(candidate.whole),
                 own[before] if before is not None and candidate.points_back else 0.0,
                 math.log(1 + word_count(candidate.text)),
@@ -213,56 +156,9 @@ def feature_rows(
     return np.asarray(rows, dtype=np.float64).reshape(len(found), len(FEATURES))
 
 
-def sufficiency_row(
-    question: str, found: Sequence[Candidate], rows: Floats, scores: Floats, vectors: Vectors | None
-) -> Floats:
-    """Return SUFFICIENCY of a question and its evidence, float64 `[len(SUFFICIENCY)]`.
-
-    Args:
-        question: What was asked.
-        found: At least one candidate.
-        rows: Their `feature_rows`.
-        scores: Their ranks' log-odds, float64 `[n]`.
-        vectors: From `sentence_vectors`, or None.
-    """
-    items = list({candidate.item.n: candidate.item for candidate in found}.values())
-    overlaps = [item.hit.signals.overlap for item in items if item.hit.signals.overlap is not None]
-    best = {
-        name: float(rows[:, FEATURES.index(name)].max())
-        for name in ("coverage_passage", "grams", "pairs")
-    }
-    similarity = float(np.nanmax(vectors.cosines)) if vectors is not None else 0.0
-    near = (
-        best["coverage_passage"] if vectors is None else (similarity + best["coverage_passage"]) / 2
-    )
-    known = [item.hit.closeness for item in items if item.hit.closeness is not None]
-    asked = content_tokens(question)
-    first, second, *_ = *sorted(scores.tolist(), reverse=True), 0.0
-    return np.asarray(
-        [
-            max(overlaps) if overlaps else best["coverage_passage"],
-            best["grams"],
-            best["pairs"],
-            similarity,
-            max(known) if known else near,
-            math.log(1 + len(asked)),
-            first,
-            first - second,
-            _spread(vectors.cosines) if vectors is not None else 0.0,
-            min(len(set(asked) - tokens_with_title(item)) for item in items),
-            float(bool(missing_things(question, items))),
-        ]
-    )
-
-
 def tokens_with_title(item: Evidence) -> set[str]:
     """Return the distinct stemmed tokens of a passage and its document's title."""
     return set(tokenise(f"{item.hit.passage.document.title}\n{item.hit.passage.chunk.text}"))
-
-
-def _spread(cosines: Floats) -> float:
-    known = cosines[~np.isnan(cosines)]
-    return float(known.max() - known.mean()) / max(float(known.std()), 1e-3)
 
 
 def candidate_weights(found: Sequence[Candidate]) -> dict[str, float]:
@@ -270,7 +166,8 @@ def candidate_weights(found: Sequence[Candidate]) -> dict[str, float]:
     return term_weights(candidate.text for candidate in found)
 
 
-def _around(candidate: Candidate, lookup: Mapping[tuple[int, int], Candidate]) -> set[str]:
+def around(candidate: Candidate, lookup: Mapping[tuple[int, int], Candidate]) -> set[str]:
+    """Return the stemmed tokens of a candidate and its neighbours."""
     n, ordinal = candidate.key
     near = (lookup.get((n, place)) for place in (ordinal - 1, ordinal, ordinal + 1))
     return {token for one in near if one is not None for token in one.tokens}
@@ -315,8 +212,3 @@ def _gram_shares(question: str, found: Sequence[Candidate]) -> list[float]:
     }
     whole = sum(weight.values())
     return [sum(weight[gram] for gram in one) / whole if whole else 0.0 for one in held]
-
-
-def _brings(pattern: re.Pattern[str], sentence: str, question: str) -> bool:
-    named = question.lower()
-    return any(match.group().lower() not in named for match in pattern.finditer(sentence))

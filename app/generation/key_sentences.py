@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from app.core.text import word_count
 from app.core.types import Evidence
 from app.generation.candidates import Candidate, candidates
+from app.generation.choice import quotable
 from app.generation.document_parts import DocumentPart, joined_parts
-from app.generation.extractive import quotable
 from app.generation.reading import MAX_QUOTE_CHARS, content_tokens
 
 FEWEST, MOST = 5, 12

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from app.core.types import Citation, Evidence, Sentence
 from app.generation.candidates import Candidate
-from app.generation.extractive import rendered
+from app.generation.choice import rendered
 
 EXACT = 1.0
 """Support of a sentence that stands in its document word for word."""

@@ -23,6 +23,13 @@ LISTS = frozenset({"references", "contents"})
 _WORD = re.compile(r"[^\W_]+(?:[.'\u2019-][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['\u2019]s\Z")
 _FUNCTION_WORDS = CLAIMLESS_WORDS["en"]
+_ORDINALS = dict(
+    zip(
+        ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"),
+        tokenise("first second third fourth fifth sixth seventh eighth ninth tenth"),
+        strict=True,
+    )
+)
 _FEWEST = 3
 """Words from which a question that capitalises each of them is set as a title, and tells no names."""
 
@@ -55,12 +62,22 @@ def missing_things(question: str, evidence: Sequence[Evidence]) -> tuple[str, ..
         question: What was asked.
         evidence: What was found for it.
     """
-    named = named_things(question)
-    if not named:
-        return ()
     passages = [item.hit.passage for item in evidence]
-    read = [ReadPassage(passage) for passage in passages if passage.chunk.section not in LISTS]
-    return tuple(name for name in named if not all(_holds(read, token) for token in _telling(name)))
+    return unnamed_in(
+        question,
+        [ReadPassage(passage) for passage in passages if passage.chunk.section not in LISTS],
+    )
+
+
+def unnamed_in(question: str, read: Sequence[ReadPassage]) -> tuple[str, ...]:
+    """Return a question's names with a word that no text has in any spelling, joined or apart."""
+    return tuple(name for name in named_things(question) if not _is_held(name, read))
+
+
+def _is_held(name: str, read: Sequence[ReadPassage]) -> bool:
+    tokens = _telling(name)
+    joined = "".join(tokenise("".join(_WORD.findall(name))))
+    return all(_holds(read, token) for token in tokens) or any(joined in one.known for one in read)
 
 
 def _telling(name: str) -> list[str]:
@@ -72,7 +89,8 @@ def _holds(read: Sequence[ReadPassage], token: str) -> bool:
     """Return whether a passage holds a word of a name, or a number in any form."""
     if token[0].isdigit():
         numbers = spelt_figures(token)
-        return any(token in one.known or numbers & one.figures for one in read)
+        spelt = _ORDINALS.get(token, token)
+        return any({token, spelt} & one.known or numbers & one.figures for one in read)
     return any(token in one.known or is_named(token, one) for one in read)
 
 

@@ -63,6 +63,10 @@ class IndexOptions:
     """Weight of BM25 over the title against the body's 1.0; 0 does not search it."""
     section_boost: float = 0.5
     """Weight of BM25 over the section's name."""
+    originals_url: str = ""
+    """Object store that keeps originals; empty: a directory in `data_dir`."""
+    originals_cache_bytes: int = 2 << 30
+    """Originals of the object store that stay on this machine, the last used."""
 
     @property
     def faiss_dir(self) -> Path:

@@ -38,7 +38,7 @@ from app.index.dense.stores import delete_unused, open_stores
 from app.index.dense.supervisor import StoreSupervisor
 from app.index.dense.vector_index import DenseVectorIndex
 from app.index.engine.opening import open_engine
-from app.index.files.originals import Originals
+from app.index.files.opening import open_originals
 from app.index.files.retired import delete_retired
 from app.index.files.steps import Steps
 from app.index.lexical.libraries import LibraryWords
@@ -114,7 +114,7 @@ class IndexStore:
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = open_catalog(options, self.steps, heal=heal)
         settling, texts = Settling(), TextCache(TEXT_CACHE_BYTES)
-        self.originals = Originals(options.data_dir / "originals", self.steps)
+        self.originals = open_originals(options, self.steps)
         self.unlinks = Unlinks(self.database, self.originals)
         self.originals.before_keeping = self.unlinks.expect
         self._log, self.loader = ChangeLog(self.database), CatalogLoader(self.database)

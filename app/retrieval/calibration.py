@@ -1,7 +1,7 @@
 """Calibrate bands, cutoff and confidence per embedder.
 
 The thresholds were measured with MiniLM on questions with known answers
-(evaluation/reports/confidence.md). Another embedder spreads its similarities otherwise. Its row
+(evaluation/reports/closeness.md). Another embedder spreads its similarities otherwise. Its row
 holds the same thresholds and the line that takes its similarities to MiniLM's scale, from pairs of
 the library that both embed: sentences with the passage that they stand in, and with passages of
 other documents.

@@ -3,7 +3,7 @@
 The measure is closeness: the mean of the cosine similarity and the idf-weighted coverage of the
 question. Either alone lets one off-topic question in ten pass; together they part questions a
 library answers from those of another subject with an AUC of 0.995 and more on every pair of
-collections tried (evaluation/reports/confidence.md).
+collections tried (evaluation/reports/closeness.md).
 """
 
 from __future__ import annotations

@@ -26,15 +26,15 @@ class RetrievalOptions:
     """Cosine distance under which a hit of papers passes the cutoff of the arm `dense`."""
     public_relevance_threshold: float = 0.65
     """The same for public."""
-    closeness_threshold: float = 0.375  # evaluation/reports/confidence.md
+    closeness_threshold: float = 0.375  # evaluation/reports/closeness.md
     """Mean of cosine similarity and coverage from which a hit passes in the other arms, [-0.5, 1]; for MiniLM."""
     coverage_threshold: float = 0.5
     """Idf-weighted share of the question's words from which a hit without a vector passes, [0, 1]."""
     compare_slack: float = 0.05
     """Taken off every cutoff in compare mode, whose subjects seldom share one passage."""
-    confidence_midpoint: float = 0.40  # evaluation/reports/confidence.md
+    confidence_midpoint: float = 0.40  # evaluation/reports/closeness.md
     """Closeness of the best hit at which it is as likely as not that the library answers the question; for MiniLM."""
-    confidence_slope: float = 28.0  # evaluation/reports/confidence.md
+    confidence_slope: float = 28.0  # evaluation/reports/closeness.md
     """Steepness of the logistic curve of the confidence, per unit of closeness."""
     similarity_offset: float = 0.0
     """Of the line that takes a similarity to MiniLM's scale, `(similarity - offset) / scale`: what was measured there holds for

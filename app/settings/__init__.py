@@ -66,6 +66,8 @@ class Settings(Variables):
         return IndexOptions(
             data_dir=self.data_dir,
             chroma_dir=self.chroma_dir,
+            originals_url=self.originals_url,
+            originals_cache_bytes=self.originals_cache_mb * 1024 * 1024,
             database_url=self.database_url,
             search_url=self.search_url,
             search_api_key=self.search_api_key,

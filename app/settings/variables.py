@@ -50,6 +50,14 @@ class Variables(BaseSettings):
     chroma_persist_dir: Path | None = Field(
         None, description="directory of the Chroma store; empty: DATA_DIR/chroma"
     )
+    originals_url: str = Field(
+        "",
+        description="s3://BUCKET/PREFIX?endpoint=http://HOST:PORT that keeps uploaded files (extra"
+        " `shared`; keys: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY); empty: a directory in DATA_DIR",
+    )
+    originals_cache_mb: int = Field(
+        2048, ge=1, description="files of the object store kept on this machine, the last used, MB"
+    )
     database_url: str = Field(
         "",
         repr=False,

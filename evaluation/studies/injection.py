@@ -24,7 +24,8 @@ from app.core.types import Evidence, Library
 from app.evaluation.collections import TestQuestion, from_folder
 from app.evaluation.statistics import bootstrap_interval
 from app.generation.candidates import Candidate, candidates
-from app.generation.extractive import ExtractiveGenerator, ExtractiveModel, choose, rendered
+from app.generation.choice import choose, rendered
+from app.generation.extractive import ExtractiveGenerator, ExtractiveModel
 from app.generation.features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.injection import inspect
 from evaluation.lib.extractive.asked import RememberingEmbedder, evidence_for

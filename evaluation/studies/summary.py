@@ -48,7 +48,7 @@ def main() -> int:
     }
     wanted = (
         "fusion",
-        "confidence",
+        "closeness",
         "poison",
         "ann",
         "two_libraries",
@@ -225,7 +225,7 @@ def _two(report: Read) -> Iterator[Row]:
     yield Row("`library: public`: reads of papers", str(named), "none", named == 0, "two_libraries")
 
 
-def _confidence(report: Read) -> Iterator[Row]:
+def _closeness(report: Read) -> Iterator[Row]:
     figures: dict[str, float] = report["figures"]
     areas = {
         name: value
@@ -238,7 +238,7 @@ def _confidence(report: Read) -> Iterator[Row]:
         f"{areas[least]:.4f}",
         "reported",
         True,
-        "confidence",
+        "closeness",
     )
     for name, value in figures.items():
         if "unanswerable" in name and name.endswith("AUC closeness"):
@@ -247,13 +247,13 @@ def _confidence(report: Read) -> Iterator[Row]:
                 f"{value:.3f}",
                 "reported, nothing is promised",
                 True,
-                "confidence",
+                "closeness",
             )
 
 
 _LIMITS = {
     "fusion": _fusion,
-    "confidence": _confidence,
+    "closeness": _closeness,
     "poison": _poison,
     "ann": _ann,
     "two_libraries": _two,

@@ -1,6 +1,7 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
+import { documentSuggestions } from "@/api/queries";
 import type { AnswerRecord, CitationRecord, QuoteRecord, SentenceRecord, SourceRecord } from "@/api/types";
 import { ExchangeView } from "@/features/chat/exchange-view";
 import { ContextBudget } from "@/features/inspect/context-budget";
@@ -10,7 +11,7 @@ import { Store } from "@/lib/store";
 
 const SAID = "Bees dance [4].";
 const WORDS = "The dance shows the way [4].";
-const SOURCES = [4, 9].map((n) => ({ n, title: `Book ${n}`, page: 2, band: "strong", authors: [] }) as unknown as SourceRecord);
+const SOURCES = [4, 9].map((n) => ({ n, doc_id: `d${n}`, library: "public", title: `Book ${n}`, page: 2, band: "strong", authors: [] }) as unknown as SourceRecord);
 
 function sentence(text: string, answer_start: number, cited_by: CitationRecord["cited_by"]): SentenceRecord {
   return { text, answer_start, answer_end: answer_start + text.length, verdict: "supported", citations: [{ n: 4, start: 10, end: 20, quote: "Bees dance", support: 0.9, cited_by }] };
@@ -29,9 +30,9 @@ function final(leads: boolean, cited_by: CitationRecord["cited_by"]): Exchange {
   return received(before, { kind: "final", answer: answer as unknown as AnswerRecord });
 }
 
-function shown(one: Exchange): string {
+function shown(one: Exchange, client = new QueryClient()): string {
   return renderToStaticMarkup(
-    <QueryClientProvider client={new QueryClient()}>
+    <QueryClientProvider client={client}>
       <WorkspaceContext value={new Store<Workspace>(initialWorkspace)}>
         <ExchangeView exchange={one} onAskAgain={() => undefined} />
       </WorkspaceContext>
@@ -79,6 +80,22 @@ describe("an answer with a quote", () => {
   it("tells a mark of the engine from one of the model, in the model's words only", () => {
     expect(shown(final(true, "engine")).match(/mark set by DocuMind/g)).toHaveLength(1);
     expect(shown(final(true, "model"))).not.toContain("mark set by DocuMind");
+  });
+});
+
+describe("under an answer", () => {
+  it("stand further questions of the document cited first, without the one that was asked", () => {
+    const client = new QueryClient();
+    const questions = ["How do bees talk?", "What is a hive?", "Who keeps bees?", "What is wax?", "What is honey?"];
+    client.setQueryData(documentSuggestions("public", "d4", 4).queryKey, { suggestions: questions.map((question) => ({ question, library: "public" as const, doc_id: "d4", title: "Bees" })) });
+    const html = shown(final(false, "model"), client);
+    expect(html).toContain('aria-label="Further questions"');
+    for (const question of questions.slice(1, 4)) expect(html).toContain(`>${question}</button>`);
+    for (const question of ["How do bees talk?", "What is honey?"]) expect(html).not.toContain(`>${question}</button>`);
+  });
+
+  it("stands nothing where the document has no further questions", () => {
+    expect(shown(final(false, "model"))).not.toContain("Further questions");
   });
 });
 

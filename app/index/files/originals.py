@@ -15,8 +15,8 @@ from app.core.ids import content_sha256
 from app.index.files.durable import delete_file, disk_errors, sync_directory
 from app.index.files.steps import Steps
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_SUFFIX = ".bin"
+SHA256 = re.compile(r"[0-9a-f]{64}")
+SUFFIX = ".bin"
 _PART = ".*.part"
 """What `store` calls a file that is not whole yet."""
 
@@ -31,7 +31,7 @@ def names_in(path: Path) -> set[str]:
     return {
         file.stem
         for file in path.iterdir()
-        if file.suffix == _SUFFIX and _SHA256.fullmatch(file.stem)
+        if file.suffix == SUFFIX and SHA256.fullmatch(file.stem)
     }
 
 
@@ -52,11 +52,11 @@ class Originals:
         Raises:
             IndexDamaged: Not 64 hex digits: a name from outside is never a path.
         """
-        if not _SHA256.fullmatch(sha256):
+        if not SHA256.fullmatch(sha256):
             raise IndexDamaged(
                 f"an original is named by 64 hex digits, not {sha256!r:.100}: run documind fsck"
             )
-        return self._path / f"{sha256}{_SUFFIX}"
+        return self._path / f"{sha256}{SUFFIX}"
 
     def store(self, content: bytes | Path) -> str:
         """Keep the bytes durably and return their SHA-256 (64 hex digits).
@@ -65,10 +65,19 @@ class Originals:
             DiskFull: No space; nothing half-written stays.
         """
         sha256 = content_sha256(content)
+        if self._size(sha256) != (
+            len(content) if isinstance(content, bytes) else content.stat().st_size
+        ):
+            self._keep(sha256, content)
+        return sha256
+
+    def _size(self, sha256: str) -> int | None:
+        """Return how many bytes are kept under a name; None when none are."""
         target = self.path(sha256)
-        size = len(content) if isinstance(content, bytes) else content.stat().st_size
-        if target.exists() and target.stat().st_size == size:
-            return sha256
+        return target.stat().st_size if target.exists() else None
+
+    def _keep(self, sha256: str, content: bytes | Path) -> None:
+        target = self.path(sha256)
         with (
             disk_errors(target),
             tempfile.NamedTemporaryFile(
@@ -97,11 +106,10 @@ class Originals:
         except OSError:  # too many open files, for one: the caller is told that nothing was kept
             delete_file(target, self._steps, "originals.discard")
             raise
-        return sha256
 
     def delete(self, sha256: str) -> bool:
         """Remove bytes durably; return whether they were here."""
-        if not _SHA256.fullmatch(sha256):
+        if not SHA256.fullmatch(sha256):
             return False
         removed = delete_file(self.path(sha256), self._steps, "originals.unlink")
         if removed:
@@ -123,7 +131,7 @@ class Originals:
 
     def exists(self, sha256: str) -> bool:
         """Return whether the bytes exist; False unless the name is 64 hex digits."""
-        return bool(_SHA256.fullmatch(sha256)) and self.path(sha256).exists()
+        return bool(SHA256.fullmatch(sha256)) and self.path(sha256).exists()
 
     def damaged(self, sha256: str) -> bool:
         """Return whether the bytes are missing or differ from their name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,20 +14,19 @@ from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Evidence, Filters, FloatArray, Library
 from app.generation.answer_room import room_for
 from app.generation.candidates import Candidate, candidates
-from app.generation.extractive import choose, ranking_scores
+from app.generation.choice import choose, quotable
 from app.generation.features import (
     Floats,
     Vectors,
     candidate_weights,
     feature_rows,
     sentence_vectors,
-    sufficiency_row,
 )
+from app.generation.sufficiency import sufficiency_row
 from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.request import SearchRequest
 from evaluation.lib.extractive.material import (
-    Asked,
     Asking,
     chunking,
     clapnq,
@@ -39,8 +38,6 @@ from evaluation.lib.extractive.material import (
 from evaluation.lib.workbench import Bench, indexed, say
 
 TOP_K = 5
-_MOST = 150
-"""Questions of another subject per library."""
 Flags = npt.NDArray[np.bool_]
 
 
@@ -67,21 +64,20 @@ class ReadQuestion:
     @property
     def usable(self) -> bool:
         """Return whether a sentence can be quoted."""
-        return bool(self.found) and not all(item.hit.fallback for item in self.evidence)
+        return any(quotable(candidate) for candidate in self.found)
 
     def judged(self, ranking: Floats, *, words_only: bool) -> Floats:
-        """Return what speaks for the evidence, by `features.SUFFICIENCY`."""
-        rows, vectors = (self.rows_words_only, None) if words_only else (self.rows, self.vectors)
-        scores = ranking_scores(self.found, rows, ranking)
-        return sufficiency_row(self.asking.question.text, self.found, rows, scores, vectors)
+        """Return what speaks for the quote, by `sufficiency.SUFFICIENCY`."""
+        rows = self.rows_words_only if words_only else self.rows
+        scores = rows @ ranking
+        chosen = self.chosen(ranking, words_only=words_only)
+        return sufficiency_row(self.asking.question.text, self.found, rows, scores, chosen)
 
     def chosen(self, ranking: Floats, *, words_only: bool) -> tuple[Candidate, ...]:
         """Return the sentences that would be quoted if any are."""
         if not self.usable:
             return ()
-        scores = ranking_scores(
-            self.found, self.rows_words_only if words_only else self.rows, ranking
-        )
+        scores = (self.rows_words_only if words_only else self.rows) @ ranking
         return choose(self.found, scores, room_for(self.asking.question.text))
 
     def right(self, quoted: Sequence[Candidate]) -> bool:
@@ -155,14 +151,11 @@ def _read(
 
 
 Groups = dict[str, list[ReadQuestion]]
-"""Questions by set; `a > b` are those of a put to the library of b, which cannot answer them."""
+"""Questions by set."""
 
 
 def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Groups:
-    """Ask each set of its own library, and three of each other's.
-
-    At most `most` questions of a set.
-    """
+    """Ask each set of its own library, at most `most` questions of a set."""
     encoder = MiniLmEmbedder(cache / "graph").late_encoder()
     answerable, unanswerable = squad(data, most)
     homes = [
@@ -179,26 +172,8 @@ def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Grou
         if only and sets[0].collection.name not in only:
             continue
         own = sets[0].collection
-        guests = [other for other in _guests(data) if other.collection.name not in own.name]
         with indexed({Library.PUBLIC: [own]}, cache, encoder=encoder) as bench:
             for one in sets:
                 groups[one.collection.name] = ask(bench, Library.PUBLIC, one.questions)
-            if not only and own.name in ("squad", "pubmedqa", "cranfield"):
-                for guest in guests:
-                    groups[f"{guest.collection.name} > {own.name}"] = ask(
-                        bench, Library.PUBLIC, guest.questions
-                    )
         say(own.name)
     return groups
-
-
-def _guests(data: Path) -> list[Asked]:
-    """Return questions that a library of another subject cannot answer."""
-    sets = [judged(data, name, _MOST) for name in ("squad", "pubmedqa", "cranfield")]
-    return [
-        Asked(
-            one.collection,
-            tuple(Asking(replace(asking.question, answerable=False)) for asking in one.questions),
-        )
-        for one in sets
-    ]

@@ -9,25 +9,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.generation.extractive import probability
-from app.generation.features import FEATURES, SUFFICIENCY, Floats
+from app.generation.features import FEATURES, Floats
+from app.generation.sufficiency import SUFFICIENCY
 from evaluation.lib.extractive.asked import Groups, ReadQuestion
 from evaluation.lib.paths import ROOT
 
 WEIGHTS = ROOT / "app" / "generation" / "extractive.json"
 _RIDGE = 0.5
-_SHARES: Mapping[str, float] = {
+SHARES: Mapping[str, float] = {
     "squad": 2.0,
-    "squad unanswerable": 0.1,
+    "squad unanswerable": 0.44,
     "clapnq": 1.0,
     "chunking": 0.5,
     "covidqa": 0.25,
-    "pubmedqa": 0.1,
-    "cranfield": 0.1,
 }
-"""Weight of a set for confidence, independent of its size. People ask about things in their documents more often than
-squad's authors, who wrote every other question to have no answer."""
-_FOREIGN = 0.05
-"""The same for questions of one subject put to a library of another."""
+"""Weight of a set for confidence, independent of its size. People ask about things in their
+documents more often than squad's authors, who wrote every other question to have no answer."""
 _SCALE = 400.0
 
 
@@ -75,9 +72,7 @@ def fit_sufficiency(groups: Groups, ranking: Floats, *, words_only: bool) -> Flo
         usable = [one for one in questions if one.usable]
         rows += [one.judged(ranking, words_only=words_only) for one in usable]
         right += [one.right(one.chosen(ranking, words_only=words_only)) for one in usable]
-        share += [
-            _SCALE * _SHARES.get(name, _FOREIGN if ">" in name else 0.0) / max(1, len(questions))
-        ] * len(usable)
+        share += [_SCALE * SHARES.get(name, 0.0) / max(1, len(questions))] * len(usable)
     matrix, target, weight = np.vstack(rows), np.asarray(right, dtype=np.float64), np.asarray(share)
     middle, deviation = matrix.mean(axis=0), matrix.std(axis=0) + 1e-9
     scaled = np.c_[(matrix - middle) / deviation, np.ones(len(matrix))]
@@ -123,28 +118,34 @@ def shipped(*, words_only: bool) -> Weights:
     )
 
 
-def fit(groups: Groups, *, words_only: bool) -> Weights:
-    """Return fitted weights: the ranking on squad's questions, confidence on all."""
-    ranking = fit_ranking(groups["squad"], words_only=words_only)
-    return Weights(ranking, fit_sufficiency(groups, ranking, words_only=words_only), words_only)
+def _plain(values: Floats) -> list[float]:
+    return [round(float(value), 4) for value in values]
 
 
-def packaged(
+def packaged_ranking(with_vectors: Floats, words_only: Floats, command: str) -> dict[str, object]:
+    """Return what `app/generation/extractive.json` holds of the ranking."""
+    return {
+        "ranking_command": command,
+        "features": list(FEATURES),
+        "ranking": _plain(with_vectors),
+        "ranking_words_only": _plain(words_only),
+    }
+
+
+def packaged_confidence(
     with_vectors: Weights, words_only: Weights, answer_from: float, command: str
 ) -> dict[str, object]:
-    """Return what `app/generation/extractive.json` holds; `command` says what made it."""
-
-    def plain(values: Floats) -> list[float]:
-        return [round(float(value), 4) for value in values]
-
+    """Return what `app/generation/extractive.json` holds of the confidence."""
     return {
         "command": command,
-        "embedding_model": "all-MiniLM-L6-v2",
-        "features": list(FEATURES),
-        "ranking": plain(with_vectors.ranking),
-        "ranking_words_only": plain(words_only.ranking),
         "sufficiency_features": list(SUFFICIENCY),
-        "sufficiency": plain(with_vectors.sufficiency),
-        "sufficiency_words_only": plain(words_only.sufficiency),
+        "sufficiency": _plain(with_vectors.sufficiency),
+        "sufficiency_words_only": _plain(words_only.sufficiency),
         "answer_from": answer_from,
     }
+
+
+def keep(part: dict[str, object]) -> None:
+    """Replace a part of `app/generation/extractive.json`."""
+    kept = json.loads(WEIGHTS.read_text(encoding="utf-8")) | part
+    WEIGHTS.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from app.answer.search import LibrarySearcher
 from app.core.types import Library, Message, Question
 from tests.unit.answer.bench import Bench
 
-COUNTS = {"toolchain": 3, "deploy": 40, "code": 90, "engin": 12, "app": 200}
+COUNTS = {"toolchain": 3, "fit": 50, "deploy": 40, "code": 90, "engin": 12, "app": 200}
 
 
 def _ask(question: str, *earlier: str) -> str | None:
@@ -23,6 +23,12 @@ def test_the_rarest_words_of_the_last_questions_go_with_a_question_without_a_sub
     assert _ask(
         "How much does it cost?", "How do I deploy an app?", "Which toolchain fits Code Engine?"
     ) == ("toolchain engine: How much does it cost?")
+
+
+def test_a_name_of_the_conversation_is_the_same_topic() -> None:
+    assert _ask("What does the Code Engine cost?", "Which toolchain fits Code Engine?") == (
+        "toolchain fits: What does the Code Engine cost?"
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,3 +54,16 @@ def test_a_follow_up_is_answered_without_a_model() -> None:
     assert answer.rewritten_query is not None
     assert "copper" in answer.rewritten_query
     assert "1085" in answer.text
+
+
+def test_a_follow_up_is_searched_as_it_stands_too() -> None:
+    bench = Bench(rarity={"copper": 1, "electr": 1, "conduct": 1})
+    history = (
+        Message("user", "How well does copper conduct electricity?"),
+        Message("assistant", "Well."),
+    )
+    question = "And its melting point?"
+    answer = bench.ask(Question(question, Library.PAPERS.value, history=history))
+    assert answer.rewritten_query is not None
+    searched = [request.text for request in bench.retriever.requests]
+    assert searched[-2:] == [answer.rewritten_query, question]

@@ -34,6 +34,8 @@ from app.generation.prompts import REFUSAL, PromptLibrary
 from app.generation.tokens import TokenCalibrator
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
+from app.providers.minilm import MiniLmEmbedder
+from app.providers.remembered import RememberedEmbedder
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 
 PROMPTS = PromptLibrary.load()
@@ -75,8 +77,14 @@ class Exam:
         return self.tester.models
 
 
+@pytest.fixture(scope="module")
+def quoting(minilm: MiniLmEmbedder) -> ExtractiveGenerator:
+    """The quoting answerer as installed; every sentence is embedded once for all tests here."""
+    return ExtractiveGenerator(RememberedEmbedder(minilm))
+
+
 @pytest.fixture
-def exam(tmp_path: Path) -> Iterator[Exam]:
+def exam(tmp_path: Path, quoting: ExtractiveGenerator) -> Iterator[Exam]:
     with IndexStore(
         IndexOptions(
             tmp_path, tmp_path / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000
@@ -84,7 +92,7 @@ def exam(tmp_path: Path) -> Iterator[Exam]:
     ) as store:
         tester = ModelTester(
             FixedModels(profile=SMALL),
-            AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), GenerationOptions()),
+            AnswerWriter(quoting, PROMPTS, TokenCalibrator(), GenerationOptions()),
             Grounder(None, GenerationOptions()),
             ModelSpeeds(store.models),
             store.models,

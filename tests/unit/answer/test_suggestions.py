@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.suggestions import Suggester, made_of
+from app.answer.question_forms import made_of
+from app.answer.suggestions import Suggester
 from app.core.errors import NotFound
 from app.core.types import Library, Passage
 from app.generation.extractive import ExtractiveGenerator
@@ -104,11 +105,37 @@ def test_an_empty_library_suggests_nothing() -> None:
         ("no capital is a start.", []),
         ("An earthquake is a tremor that geologists measure.", ["What is an earthquake?"]),
         ("After water it is the most popular drink.", []),
+        ("The crawler consists of two agents.", ["What does the crawler consist of?"]),
+        ("Sieves are used for sorting grain.", ["What are Sieves used for?"]),
+        ("PaSa significantly outperforms all baselines.", ["What does PaSa outperform?"]),
+        ("In this work we introduce ReAct, a way to act.", ["What is ReAct?"]),
+        (
+            "Christiaan Huygens built the first pendulum clock in 1656.",
+            ["Who built the first pendulum clock?"],
+        ),
+        ("The Moscow Metro opened in 1935.", ["When did the Moscow Metro open?"]),
+        ("Octopuses are molluscs with eight arms.", ["What are Octopuses?"]),
+        ("The system consists of two agents.", []),
+        ("Origami is an art. It needs paper, for origami folds.", ["What is origami?"]),
+        ("Der Mond ist ein Trabant der Erde.", ["Was ist der Mond?"]),
+        ("La penicilina es un antibiótico.", ["¿Qué es la penicilina?"]),
+        ("Le piano est un instrument.", ["Qu\u2019est-ce que le piano\u00a0?"]),
         ("First is a step of the method. Table is a figure. Results are the best.", []),
     ],
 )
 def test_forms_of_sentences(text: str, questions: list[str]) -> None:
     assert made_of([passage(text)]) == questions
+
+
+def test_a_document_is_asked_what_its_subject_does() -> None:
+    text = "A bridge carries a road over an obstacle. A deck hangs from cables."
+    assert made_of([passage(text, title="Bridge")]) == ["What does a bridge do?"]
+
+
+def test_a_numbered_heading_is_asked_for_where_the_text_speaks_of_it() -> None:
+    text = "4.2 Crawler\nRelevant papers are found by the Crawler of our system."
+    assert made_of([passage(text)]) == ["What is the Crawler?"]
+    assert made_of([passage("4.2 Results\nNothing is said of them.")]) == []
 
 
 def test_headings_become_questions() -> None:

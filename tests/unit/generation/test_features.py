@@ -9,13 +9,11 @@ from app.generation.candidates import candidates, one_line
 from app.generation.features import (
     FEATURES,
     MAX_EMBEDDED,
-    SUFFICIENCY,
     candidate_weights,
     feature_rows,
-    question_kinds,
     sentence_vectors,
-    sufficiency_row,
 )
+from app.generation.kinds import question_kinds
 from tests.fakes.embedders import HashEmbedder
 from tests.unit.generation.passages import evidence
 
@@ -108,7 +106,3 @@ def test_features_are_finite_whatever_is_asked(question: str, texts: list[str]) 
     rows = feature_rows(question, found, weights, vectors)
     assert rows.shape == (len(found), len(FEATURES))
     assert np.isfinite(rows).all()
-    if found:
-        judged = sufficiency_row(question, found, rows, rows.sum(axis=1), vectors)
-        assert judged.shape == (len(SUFFICIENCY),)
-        assert np.isfinite(judged).all()

@@ -43,3 +43,9 @@ def test_a_list_of_references_names_and_says_nothing() -> None:
 def test_a_number_in_words_is_named() -> None:
     found = evidence("The castle had eight towers and three gates, all of them of stone.")
     assert missing_things("Which castle had 8 towers?", found) == ()
+
+
+def test_a_name_may_stand_joined_and_an_ordinal_in_words() -> None:
+    found = evidence("AppleTalk was the third suite of protocols that the company made.")
+    assert missing_things("Was Apple Talk the 3rd suite?", found) == ()
+    assert missing_things("Was Apple Talk the 4th suite?", found) == ("4th",)

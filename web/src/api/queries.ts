@@ -129,6 +129,15 @@ export function suggestions(library: Scope) {
   });
 }
 
+/** Questions that one document answers. */
+export function documentSuggestions(library: Scope, docId: string, n: number) {
+  return queryOptions({
+    queryKey: ["suggestions", library, docId, n],
+    queryFn: ({ signal }) => get<SuggestionList>("api/v1/suggestions", { n, library, doc_id: docId }, signal),
+    staleTime: 60_000,
+  });
+}
+
 export const jobs = queryOptions({
   queryKey: ["jobs"],
   queryFn: ({ signal }) => get<JobList>("api/v1/jobs", {}, signal),

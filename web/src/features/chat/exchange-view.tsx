@@ -13,6 +13,7 @@ import { AnswerFooter } from "./answer-footer";
 import { CitedText } from "./cited-text";
 import { concerns, noticeTone } from "./notices";
 import { FoldedQuote, LeadingQuote } from "./quote";
+import { FurtherQuestions } from "./suggestions";
 import { Waiting } from "./waiting";
 
 const STOPPED_EARLY = "Stopped before the first word.";
@@ -66,6 +67,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }:
         </div>
       )}
       {answer?.status === "abstained" && !needsModel && <Elsewhere exchange={exchange} onAskAgain={onAskAgain} />}
+      {answer?.status === "answered" && <FurtherQuestions question={exchange.question} answer={answer} ask={onAskAgain} />}
       {answer !== null && <AnswerFooter question={exchange.question} answer={answer} />}
     </article>
   );

@@ -1,0 +1,198 @@
+"""Keep originals in an object store, with the files used last on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import obstore
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
+from obstore.store import S3Store
+
+from app.core.errors import InvalidInput, OriginalsAway, StorageError
+from app.index.files.originals import SHA256, SUFFIX, Originals
+from app.index.files.steps import Steps
+
+IN_USE_S = 600
+"""A cached file used within this time stays: a job may be about to open it."""
+
+
+class ObjectOriginals(Originals):
+    """Originals in a bucket; the directory is a cache with a bound; thread-safe.
+
+    An original is one object `<sha256>.bin`, put only if it is absent.
+    """
+
+    def __init__(self, path: Path, steps: Steps, url: str, cache_bytes: int) -> None:
+        """Open the store at `url`; cache up to `cache_bytes` in directory `path`.
+
+        Args:
+            path: Of the cache.
+            steps: Where write steps are counted.
+            url: `s3://BUCKET/PREFIX`, with `?endpoint=http://HOST:PORT` for a server other than
+                Amazon's. Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
+            cache_bytes: Files used last stay up to this size together.
+
+        Raises:
+            InvalidInput: The address is wrong, does not answer, or refuses the keys.
+        """
+        super().__init__(path, steps)
+        self._cache_bytes = cache_bytes
+        self._store, self._address = _open(url)
+        try:
+            self.names(limit=1)
+        except StorageError as exc:
+            raise InvalidInput(f"ORIGINALS_URL: {exc.message}") from exc
+
+    def path(self, sha256: str) -> Path:
+        """Return a file with the bytes, fetched if it is not cached; see `Originals.path`.
+
+        Raises:
+            OriginalsAway: It is not cached, and the store does not answer.
+            DiskFull: No space for the cached copy.
+        """
+        cached = super().path(sha256)
+        if cached.exists():
+            os.utime(cached)
+        else:
+            self._fetch(sha256, cached)
+        return cached
+
+    def _fetch(self, sha256: str, cached: Path) -> None:
+        with self._translated():
+            try:
+                found = obstore.get(self._store, _key(sha256))
+            except FileNotFoundError:
+                return
+            with tempfile.NamedTemporaryFile(
+                dir=self._path, prefix=".", suffix=".part", delete=False
+            ) as file:
+                try:
+                    for block in found.stream():
+                        file.write(block)
+                    Path(file.name).replace(cached)
+                except BaseException:
+                    Path(file.name).unlink()
+                    raise
+        self._trim()
+
+    def _trim(self) -> None:
+        """Delete the files that were used longest ago, down to the bound."""
+        files = sorted(
+            ((file.stat(), file) for file in self._path.glob(f"*{SUFFIX}")),
+            key=lambda found: found[0].st_mtime,
+        )
+        over = sum(stat.st_size for stat, _ in files) - self._cache_bytes
+        for stat, file in files:
+            if over <= 0 or time.time() - stat.st_mtime < IN_USE_S:
+                return
+            file.unlink(missing_ok=True)
+            over -= stat.st_size
+
+    def _size(self, sha256: str) -> int | None:
+        with self._translated():
+            try:
+                return int(obstore.head(self._store, _key(sha256))["size"])
+            except FileNotFoundError:
+                return None
+
+    def _keep(self, sha256: str, content: bytes | Path) -> None:
+        if self.before_keeping is not None:
+            self.before_keeping(sha256)
+        with self._translated(), self._steps.at("originals.put"):
+            try:
+                obstore.put(self._store, _key(sha256), content, mode="create", use_multipart=False)
+            except AlreadyExistsError:
+                return  # another server was first, with the same bytes
+
+    def delete_parts(self) -> int:
+        """Remove unfinished parts, and cached files that the store no longer has."""
+        kept = self.names()
+        gone = [file for file in self._path.glob(f"*{SUFFIX}") if file.stem not in kept]
+        for file in gone:
+            file.unlink(missing_ok=True)
+        return super().delete_parts() + len(gone)
+
+    def exists(self, sha256: str) -> bool:
+        """Return whether the bytes are in the store."""
+        return bool(SHA256.fullmatch(sha256)) and self._size(sha256) is not None
+
+    def names(self, limit: int | None = None) -> set[str]:
+        """Return the SHA-256 of every original in the store, or of some."""
+        found: set[str] = set()
+        with self._translated():
+            for page in obstore.list(self._store, chunk_size=limit or 1000):
+                keys = (Path(entry["path"]) for entry in page)
+                found |= {key.stem for key in keys if SHA256.fullmatch(key.stem)}
+                if limit is not None and len(found) >= limit:
+                    break
+        return found
+
+    def delete(self, sha256: str) -> bool:
+        """Remove bytes from store and cache; return whether they were there."""
+        if not self.exists(sha256):
+            return False
+        with self._translated(), self._steps.at("originals.unlink"):
+            obstore.delete(self._store, _key(sha256))
+        super().path(sha256).unlink(missing_ok=True)
+        return True
+
+    def damaged(self, sha256: str) -> bool:
+        """Return whether the bytes in the store are missing or differ from their name."""
+        digest = hashlib.sha256()
+        with self._translated():
+            try:
+                for block in obstore.get(self._store, _key(sha256)).stream():
+                    digest.update(block)
+            except FileNotFoundError:
+                return True
+        return digest.hexdigest() != sha256
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn errors of the store into ours."""
+        try:
+            yield
+        except (PermissionDeniedError, UnauthenticatedError) as exc:
+            raise StorageError(
+                f"the object store {self._address} refuses: check AWS_ACCESS_KEY_ID,"
+                " AWS_SECRET_ACCESS_KEY and what they may do in the bucket"
+            ) from exc
+        except BaseError as exc:
+            raise OriginalsAway(
+                f"the object store {self._address} does not answer as it should; originals cannot"
+                f" be read or kept until it does ({exc!s:.200})"
+            ) from exc
+
+
+def _key(sha256: str) -> str:
+    return f"{sha256}{SUFFIX}"
+
+
+def _open(url: str) -> tuple[S3Store, str]:
+    """Return the store of an address, and the address without its question."""
+    parts = urlsplit(url)
+    endpoint = parse_qs(parts.query).get("endpoint", [""])[0]
+    address = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+    if parts.scheme != "s3" or not parts.hostname:
+        raise InvalidInput("ORIGINALS_URL must be s3://BUCKET/PREFIX?endpoint=http://HOST:PORT")
+    store = S3Store.from_url(
+        address,
+        config={"endpoint": endpoint} if endpoint else {},
+        client_options={
+            "timeout": "60s", "connect_timeout": "5s", "allow_http": endpoint.startswith("http://"),
+        },
+        retry_config={"max_retries": 3},
+    )  # fmt: skip
+    return store, f"{address} at {endpoint}" if endpoint else address
