@@ -3,7 +3,8 @@
     DocuMindError
     ├── InputError
     │   ├── InvalidInput            invalid_input
-    │   │   └── PassageTooLong      invalid_input          (split it; never cut)
+    │   │   ├── PassageTooLong      invalid_input          (split it; never cut)
+    │   │   └── ExtraMissing        invalid_input          (a setting asks for what is not installed)
     │   ├── UnsupportedType         unsupported_type
     │   ├── TooLarge                too_large
     │   ├── Encrypted               encrypted
@@ -63,6 +64,10 @@ class InputError(DocuMindError):
 
 class InvalidInput(InputError):
     """A value is out of its range or shape."""
+
+
+class ExtraMissing(InvalidInput):
+    """A setting asks for a package that is not installed; the message has the command."""
 
 
 class PassageTooLong(InvalidInput):

@@ -101,8 +101,8 @@ class IndexStore:
                 cure.
             StorageError: The catalog was written by a newer release.
             DiskFull: No space.
-            InvalidInput: The extra of a vector store is not installed, or the search engine does
-                not answer.
+            ExtraMissing: The extra of a vector store is not installed.
+            InvalidInput: The search engine does not answer.
         """
         self.options = options
         self.steps = steps or Steps(crash_at)

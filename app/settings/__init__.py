@@ -128,6 +128,9 @@ class Settings(Variables):
             embedding_model=self.embedding_model,
             embedded_model=self.embedded_models,
             ollama_base_url=self.ollama_base_url.rstrip("/"),
+            ollama_embed_urls=tuple(
+                url.strip() for url in self.ollama_embed_urls.split(",") if url.strip()
+            ),
             ollama_timeout_s=self.ollama_request_timeout_sec,
             ollama_keep_alive=self.ollama_keep_alive,
             num_ctx=self.llm_num_ctx,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from app.core.errors import InvalidInput
+from app.core.errors import ExtraMissing, InvalidInput
 from app.core.hosts import is_loopback
 from app.providers.multilingual import CURE, is_installed
 from app.settings import Settings
@@ -32,12 +32,12 @@ def check_start(settings: Settings) -> None:
     """Refuse to listen beyond this machine without a key, and a model that is not installed.
 
     Raises:
-        InvalidInput: No API_KEY on an address that others can reach, or EMBEDDED_MODEL without its
-            package.
+        InvalidInput: No API_KEY on an address that others can reach.
+        ExtraMissing: EMBEDDED_MODEL without its package.
     """
     wanted = {*settings.embedded_models.values(), settings.embedding_provider}
     if "multilingual" in wanted and not is_installed():
-        raise InvalidInput(
+        raise ExtraMissing(
             f"EMBEDDED_MODEL=multilingual asks for a model that is not installed; {CURE}"
         )
     if (

@@ -66,7 +66,38 @@ def tables() -> str:
     if bulk is None or embed is None:
         return "No report of `make bench-bulk` or `make bench-embed` is here."
     passages_per_s = float(embed["figures"]["squad passages/s"])
-    return "\n\n".join([_all_of_wikipedia(bulk, passages_per_s), _levels(bulk, passages_per_s)])
+    parts = [_all_of_wikipedia(bulk, passages_per_s), _levels(bulk, passages_per_s)]
+    if (ann := report("ann")) is not None and "fits" in ann:
+        parts.insert(1, _with_vectors(ann))
+    return "\n\n".join(parts)
+
+
+def _with_vectors(ann: Mapping[str, Any]) -> str:
+    """Return what a library of that size is with every vector in VECTOR_STORE=faiss."""
+    fitted = {fit["name"]: fit for fit in ann["fits"]}
+    each = fitted["bytes_each"]["at_wikipedia"]
+    largest = ann["steps"][-1]
+    rows = [
+        (
+            "memory of all vectors",
+            f"{each * WIKIPEDIA_CHUNKS / 1e9:.1f} GB",
+            f"{each:.0f} bytes each at {largest['vectors']:,.0f}",
+        ),
+        ("search by vectors, p95", f"{fitted['dense p95_ms']['at_wikipedia']:.0f} ms", "fit"),
+        (
+            "search by words, questions, p95",
+            f"{fitted['bm25_p95_ms']['at_wikipedia']:.0f} ms",
+            "fit",
+        ),
+    ]
+    off = max(abs(fit["predicted"] / fit["measured"] - 1) for fit in ann["fits"][1:])
+    return (
+        _table((f"{WIKIPEDIA_CHUNKS:,} chunks, every vector in faiss", "", "from ann.md"), rows)
+        + f"\n\nThese fits are made on {len(ann['steps'])} libraries of real sentences. Without the largest,"
+        f" of {largest['vectors']:,.0f} chunks, they would be at most {off:.0%} off what was measured there:"
+        f" recall@10 {largest['dense recall@10']:.3f}, search by vectors p95"
+        f" {largest['dense p95_ms']:.1f} ms, by words {largest['bm25_p95_ms']:.1f} ms."
+    )
 
 
 def _all_of_wikipedia(bulk: Mapping[str, Any], passages_per_s: float) -> str:
@@ -95,7 +126,7 @@ def _all_of_wikipedia(bulk: Mapping[str, Any], passages_per_s: float) -> str:
         ),
         ("memory while indexing", f"{fitted['index_pss_mb']['at_wikipedia']:.0f} MB", "fit"),
         (
-            "memory of vectors that are searched",
+            "memory of vectors that are searched, Chroma",
             f"{GRAPH_BYTES * 1e6 / 1e9:.1f} GB a million",
             f"{GRAPH_BYTES} bytes each",
         ),

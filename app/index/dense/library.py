@@ -169,9 +169,7 @@ class DenseLibrary:
             except SearchAway as exc:
                 log.warning("vectors wait in the catalog: %s", exc.message)
             except IndexDamaged:
-                log.exception(
-                    "the vector store failed while it was written; it is checked when it is brought up"
-                )
+                log.exception("the vector store failed while it was written; it is checked next")
         self._wanted.set()
 
     def _feed(self, build: Build) -> CacheFeed:

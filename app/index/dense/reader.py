@@ -114,7 +114,8 @@ class DenseReader:
                 if (few := self._few(filters)) is not None:
                     return _scored(query, few, k)
                 break
-            n = min(OVERFETCH * n, MOST_CANDIDATES)
+            # As many more as the share that was kept asks for, and a third besides.
+            n = min(MOST_CANDIDATES, max(OVERFETCH * n, 4 * wanted * n // (3 * len(kept) or 1)))
         return _scored(query, self.loader.vectors(self.build, list(kept)), k)
 
 

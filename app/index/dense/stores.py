@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.core.errors import InvalidInput
+from app.core.errors import ExtraMissing
 from app.core.types import Library, StoreKind
 from app.index.dense.chroma.store import ChromaStore
 from app.index.dense.port import VectorStore
@@ -29,7 +29,7 @@ def open_stores(
     Where there is an engine, it is the store of all.
 
     Raises:
-        InvalidInput: The extra of a kind is not installed; the message says how to install it.
+        ExtraMissing: The extra of a kind is not installed; the message says how to install it.
     """
     if engine is not None:
         from app.index.dense.qdrant import QdrantStore  # noqa: PLC0415  # the extra `shared`
@@ -45,7 +45,7 @@ def _open(kind: StoreKind, options: IndexOptions, steps: Steps) -> VectorStore:
         try:
             from app.index.dense.faiss.store import FaissStore  # noqa: PLC0415  # the extra `large`
         except ImportError as exc:
-            raise InvalidInput(
+            raise ExtraMissing(
                 "VECTOR_STORE=faiss needs the extra 'large'; run: pip install 'faiss-cpu>=1.15'"
             ) from exc
         return FaissStore(options.faiss_dir, steps)

@@ -45,14 +45,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="documind-millions-", dir=given.cache) as folder:
         inputs = Path(folder)
         real = _inputs(given.data, given.cache, embedder, max(given.sizes), inputs)
-        steps = []
-        for size in given.sizes:
-            steps.append(_measured(inputs / str(size), inputs, size))
+        killed = kills(given.kills)
+        say(f"kills: {killed}")
+        steps: list[Figures] = []
+        for size in sorted(given.sizes, reverse=True):  # the largest matters most
+            steps.insert(0, _measured(inputs / str(size), inputs, size))
             shutil.rmtree(inputs / str(size))
-    identity = embedder.identity
-    write(
-        Ann(os.cpu_count() or 1, real, steps, kills(given.kills), identity.model, identity.digest)
-    )
+            identity = embedder.identity
+            cores = os.cpu_count() or 1
+            write(Ann(cores, real, steps, killed, identity.model, identity.digest))
 
 
 def _inputs(data: Path, cache: Path, embedder: MiniLmEmbedder, most: int, inputs: Path) -> int:

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -40,6 +41,8 @@ DIMENSION = 384
 TOP = 10
 POOL = pool_size(LIBRARY, "general", 20)
 WORDS_POOL = 50
+FILTERED = 200
+"""Questions that are asked under each filter."""
 _PAGE = 2000
 
 
@@ -96,8 +99,12 @@ def fill(path: Path, _: Path, __: int) -> Figures:
 
 
 def memory(path: Path, inputs: Path, _: int) -> Figures:
-    """Open the store alone and search it; return what it takes, and how long a search."""
+    """Open the store alone and search it; return what it takes, and how long a search.
+
+    A small store is opened and searched before, so that the code of faiss is not counted.
+    """
     queries: FloatArray = np.load(inputs / "queries.npy")
+    _open_a_small_one(queries)
     store = FaissStore(path / "faiss", Steps())
     gc.collect()
     before = pss_bytes(os.getpid())
@@ -115,6 +122,15 @@ def memory(path: Path, inputs: Path, _: int) -> Figures:
     }
 
 
+def _open_a_small_one(rows: FloatArray) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(2):  # made, then read
+            store = FaissStore(Path(folder), Steps(), learn_from=len(rows))
+            store.upsert("small", range(1, len(rows) + 1), rows, [("", "")] * len(rows))
+            store.search("small", rows[0], 2 * POOL)
+            store.close()
+
+
 def ask(path: Path, inputs: Path, _: int) -> Figures:
     """Ask every question of vectors, under filters, of words and of both."""
     queries: FloatArray = np.load(inputs / "queries.npy")
@@ -124,7 +140,8 @@ def ask(path: Path, inputs: Path, _: int) -> Figures:
     with IndexStore(options(path), vector_store="foreground") as store:
         for share, year in ((1.0, None), *FILTERED_YEARS):
             filters = None if year is None else Filters(year_from=year, year_to=year)
-            truth = exact(queries, rows, ids, None if year is None else years == year, TOP)
+            asked = queries if year is None else queries[:FILTERED]
+            truth = exact(asked, rows, ids, None if year is None else years == year, TOP)
 
             def search(query: FloatArray, filters: Filters | None = filters) -> list[int]:
                 found = store.vectors.search(LIBRARY, query, POOL, filters)
@@ -132,7 +149,7 @@ def ask(path: Path, inputs: Path, _: int) -> Figures:
 
             for query in queries[:20]:
                 search(query)
-            answers, seconds = _each(search, list(queries))
+            answers, seconds = _each(search, list(asked))
             name = "dense" if year is None else f"filter {share:g}"
             right = [
                 len(set(found[:TOP]) & set(wanted)) / len(wanted)

@@ -52,10 +52,13 @@ class Ann:
 def at_wikipedia(name: str, steps: Sequence[Figures]) -> tuple[float, float]:
     """Return a figure at 25 million chunks, and the largest size by the smaller ones.
 
-    The first is fitted on every size, the second, which tests the law, without the largest.
+    The first is fitted on every size, the second, which tests the law, without the largest. A
+    single size is carried on in proportion.
     """
     if name == "bytes_each":
         return steps[-1][name], steps[0][name]
+    if len(steps) == 1:
+        return steps[0][name] * WIKIPEDIA_CHUNKS / steps[0]["vectors"], steps[0][name]
     sizes = [step["vectors"] for step in steps]
     values = [step[name] for step in steps]
     slope, intercept = np.polyfit(sizes, values, 1)

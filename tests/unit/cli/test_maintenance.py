@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -187,3 +189,22 @@ def test_a_damaged_catalog_names_backup_and_restore(data: Path) -> None:
     assert "documind backup" in said
     with pytest.raises(IndexDamaged):
         IndexStore(IndexOptions(data, data / "chroma"), vector_store="off")
+
+
+def test_a_vector_store_whose_extra_is_missing_is_named_with_the_command(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PUBLIC_VECTOR_STORE", "faiss")
+    without = (
+        "import sys; sys.modules['faiss'] = None; from app.cli.main import main; main(['fsck'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", without],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "pip install 'faiss-cpu" in done.stderr
+    assert data.exists()

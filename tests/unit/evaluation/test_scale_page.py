@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.benchmarks import playbook, scale_page
+from evaluation.benchmarks.vectors.report import FITTED, at_wikipedia
 from evaluation.lib.paths import REPORTS
 
 BULK = {
@@ -66,6 +67,31 @@ def test_figures_come_from_the_reports(tmp_path: Path, monkeypatch: pytest.Monke
     assert (
         "| 2,000 | 2 s | 0 min | 6 MB | 160 MB | 0.6 / 0.9 ms | 5.0 / 9.0 ms | 0.02 s |" in tables
     )
+
+
+def test_the_faiss_store_is_carried_on_from_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: 100 bytes are 2.5 GB; 2 ms and 0.6 ms a million are 17 ms at 25 million."""
+    steps = [
+        {"vectors": millions * 1e6, "bytes_each": 100.0, "dense recall@10": 0.98,
+         "dense p95_ms": 2 + 0.6 * millions, "bm25_p95_ms": 4.0 * millions}
+        for millions in (0.1, 0.3, 1.0)
+    ]  # fmt: skip
+    fits = [
+        {"name": name, "at_wikipedia": at, "predicted": before, "measured": steps[-1][name]}
+        for name in FITTED
+        for at, before in [at_wikipedia(name, steps)]
+    ]
+    assert [fit["predicted"] for fit in fits] == pytest.approx([100.0, 2.6, 4.0])
+    (tmp_path / "bulk.json").write_text(json.dumps(BULK))
+    (tmp_path / "embed.json").write_text(json.dumps({"figures": {"squad passages/s": 100.0}}))
+    (tmp_path / "ann.json").write_text(json.dumps({"fits": fits, "steps": steps}))
+    monkeypatch.setattr("evaluation.benchmarks.scale_page.REPORTS", tmp_path)
+    tables = scale_page.tables()
+    assert "| memory of all vectors | 2.5 GB | 100 bytes each at 1,000,000 |" in tables
+    assert "| search by vectors, p95 | 17 ms | fit |" in tables
+    assert "| search by words, questions, p95 | 100 ms | fit |" in tables
 
 
 def test_links_of_the_page_lead_somewhere() -> None:

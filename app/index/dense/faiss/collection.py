@@ -12,7 +12,7 @@ from app.index.catalog.rows import IdArray
 from app.index.dense.faiss.checked_file import read_lists, write_lists
 from app.index.dense.faiss.id_set import IdSet
 from app.index.dense.faiss.journal import Journal, JournalRecord
-from app.index.dense.faiss.lists import VectorLists, lists_for
+from app.index.dense.faiss.lists import VectorLists, give_back_memory, lists_for
 from app.index.files.durable import delete_file
 from app.index.files.steps import Steps
 
@@ -25,8 +25,8 @@ PIECE = 1000
 LEAST_KEPT = 20_000
 """Changes that the journal holds at least before the file is written again."""
 
-KEPT_SHARE = 4
-"""And one of so many vectors: so all files written while a library grows are a few times the last."""
+KEPT_SHARE = 8
+"""And one for so many vectors, which the room of the lists takes: all files that a growing library writes are eight times the last."""
 
 
 class CodedCollection:
@@ -63,6 +63,7 @@ class CodedCollection:
     def _load(self) -> None:
         if (file := self._path / FILE_NAME).exists():
             self._lists, self._generation = read_lists(file)
+            self._lists.use(self._lists.roomier())
             self._ids.add(self._lists.ids())
         self._journal = Journal(self._path / f"{JOURNAL_NAME}{self._generation}", self._steps)
         for record in self._journal.replay():
@@ -70,6 +71,7 @@ class CodedCollection:
         for other in self._path.glob(f"{JOURNAL_NAME}*"):
             if other != self._journal.path:
                 delete_file(other, self._steps, "faiss.remove_journal")
+        give_back_memory()
 
     @property
     def count(self) -> int:
@@ -150,10 +152,13 @@ class CodedCollection:
         write_lists(self._path / FILE_NAME, lists, generation, self._steps)
         before, self._generation = self._journal, generation
         self._journal = Journal(self._path / f"{JOURNAL_NAME}{generation}", self._steps)
+        roomier = lists.roomier()
         with self._lock:
+            lists.use(roomier)
             self._lists = lists
         before.close()
         delete_file(before.path, self._steps, "faiss.remove_journal")
+        give_back_memory()
 
     def close(self) -> None:
         """Let the files go."""

@@ -8,8 +8,10 @@ References:
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import faiss
@@ -29,6 +31,9 @@ MOST_SAMPLED = 131_072
 
 MOST_LISTS = 16_384
 
+ROOM = 0.2
+"""Room that a list has for what comes before the next file, as a share of what it holds."""
+
 _ROUNDS = 8
 """Rounds of k-means; more changed no recall."""
 
@@ -43,6 +48,12 @@ _LEAST_PROBED = 128
 
 _READ_PER_WANTED = 8
 """Codes that are read at least for each candidate that is asked for."""
+
+
+def give_back_memory() -> None:
+    """Return freed memory to the system, where the C library keeps it (glibc)."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def lists_for(expected: int) -> int:
@@ -125,6 +136,28 @@ class VectorLists:
             self._index.add_sa_codes(np.ascontiguousarray(codes), ids)
         else:
             self._index.add_with_ids(np.ascontiguousarray(codes).view(np.float32), ids)
+
+    def roomier(self) -> Any:  # noqa: ANN401
+        """Return a copy of the lists with room to grow, for `use`; searches may go on.
+
+        A list that is full doubles when it grows, and after a file is read all of them are full.
+        """
+        if not self.learnt:
+            return None
+        old, size = self._index.invlists, int(self._index.code_size)
+        new = faiss.ArrayInvertedLists(self._index.nlist, size)
+        for at in range(self._index.nlist):
+            if n := old.list_size(at):
+                new.resize(at, n + math.ceil(n * ROOM))
+                new.resize(at, n)
+                new.update_entries(at, 0, n, old.get_ids(at), old.get_codes(at))
+        return new
+
+    def use(self, roomier: Any) -> None:  # noqa: ANN401
+        """Take the lists that `roomier` returned in place of those that are here."""
+        if roomier is not None:
+            self._index.replace_invlists(roomier, True)  # faiss names it so: own
+            roomier.this.disown()
 
     def remove(self, ids: IdArray) -> None:
         """Remove vectors; unknown ids are fine."""

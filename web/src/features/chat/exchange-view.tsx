@@ -32,7 +32,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }:
   const busy = state === "waiting" || state === "streaming";
   const writer = answer?.generator ?? exchange.reading?.model ?? null;
   const notices = (answer?.notices ?? []).filter((notice) => concerns(notice.code, answer));
-  const needsModel = notices.some((notice) => notice.code === "mode_needs_model");
+  const needsModel = answer?.status === "abstained" && notices.some((notice) => notice.code === "mode_needs_model");
   const above = quote !== null && place === "above";
   return (
     <article aria-label={exchange.question} data-answer={exchange.answerId ?? undefined} className="border-b border-line py-5 last:border-b-0">
