@@ -14,6 +14,7 @@ from app.answer.carrying import carried
 from app.answer.closing import NO_WRITER, closed, flagged_notice, hosted_notice
 from app.answer.datasets_mode import inventory
 from app.answer.disagreement import disagreement_notice, disagreements
+from app.answer.engine_modes import NEEDS_MODEL, SHAPED_MODES, EngineModes
 from app.answer.finding import degraded_notice, find, strategy_of
 from app.answer.manner import Manner, manner, worth_asking
 from app.answer.memory import ConversationMemory
@@ -24,7 +25,7 @@ from app.answer.search import Search, SearcherFor
 from app.answer.speeds import ModelSpeeds
 from app.answer.strategies import StrategyContext
 from app.answer.strategies.base import renumbered
-from app.answer.summaries import Summaries
+from app.answer.summaries import Summaries, unclear
 from app.answer.summary_wish import wish_of
 from app.answer.targets import Targets
 from app.answer.turn import Turn
@@ -53,10 +54,7 @@ _WISHES_UNUSED = Notice(
     "instructions_unused",
     "The system message was not used: no language model wrote this answer, and quotes are word for word.",
 )
-_WHICH_DOCUMENT = Notice(
-    "document_unclear",
-    "It is not clear which document to summarise: select it, or name its title.",
-)
+
 
 _Steps = Steps[AnswerEvent, None, Answer]
 
@@ -93,7 +91,7 @@ class Research:
             if documents:
                 return (yield from self._summaries.events(turn, documents))
             if not wish.names_something:
-                return (yield from self._unclear(turn))
+                return (yield from unclear(turn))
             asked = wish.about if wish.explicit else asked
         model, question = turn.choice.model, turn.question
         if model is not None and not question.retrieve_only and question.mode != "datasets":
@@ -107,9 +105,12 @@ class Research:
         turn.note(*hosted_notice(turn))
         if question.retrieve_only:
             return turn.answer("", "retrieved", NO_WRITER)
+        sent = turn.evidence
         with turn.trace.stage("generate", len(turn.evidence)) as stage:
             outcome, generator = self._without_model(turn, query)
             stage.n_out = len(outcome.sentences)
+        if turn.evidence != sent:
+            yield SourcesEvent(turn.evidence)
         yield TokenEvent(outcome.text)
         turn.cancel.raise_if_cancelled()
         return closed(turn, outcome, generator)
@@ -118,17 +119,10 @@ class Research:
     def _summaries(self) -> Summaries:
         return Summaries(Targets(self.catalog), self.answer_writer, self.grounder, self._manner)
 
-    @staticmethod
-    def _unclear(turn: Turn) -> _Steps:
-        """Yield the refusal: nothing says which document is meant."""
-        turn.note(_WHICH_DOCUMENT)
-        yield SourcesEvent(())
-        yield TokenEvent(REFUSAL)
-        return closed(turn, Outcome(REFUSAL, ()), NO_WRITER)
-
     def _without_model(self, turn: Turn, query: str) -> tuple[Outcome, str]:
         """Return what is said and who wrote it: an inventory, quotes, or the refusal."""
-        if not turn.evidence:
+        shapes = turn.question.mode in SHAPED_MODES
+        if not turn.evidence and not shapes:
             return Outcome(REFUSAL, ()), NO_WRITER
         if turn.question.mode == "datasets":
             grounded = self.grounder.ground(
@@ -136,6 +130,8 @@ class Research:
             )
             return Outcome(grounded.text, grounded.sentences), SCANNER
         _, quoted = self._selected(turn, query, leads=True)
+        if shapes and not turn.shaped:
+            turn.note(NEEDS_MODEL)
         name = self.answer_writer.extractive.name
         return (Outcome(quoted.text, quoted.sentences) if quoted else Outcome(REFUSAL, ())), name
 
@@ -147,7 +143,13 @@ class Research:
             self.answer_writer, self.grounder, query, usable, leads=leads, room=room
         )
         turn.confidence, turn.missing = selection.sufficiency, missing_things(query, usable)
-        return selection, quoted
+        modes = EngineModes(Targets(self.catalog), self.answer_writer.extractive)
+        shaped = modes.quoted(turn, query, self._search(turn), selection)
+        turn.shaped = shaped is not None
+        if shaped is None:
+            return selection, quoted
+        turn.use(shaped.evidence)
+        return selection, Quote(shaped.text, shaped.sentences, leads)
 
     def _with_model(self, turn: Turn, asked: str, model: Generator) -> _Steps:
         """Yield the quote before any model call, then the model's words.
@@ -186,9 +188,12 @@ class Research:
     def _quote(
         self, turn: Turn, query: str, how: Manner
     ) -> Steps[AnswerEvent, None, tuple[Selection, Quote | None]]:
+        sent = turn.evidence
         with turn.trace.stage("quote", len(turn.evidence)) as stage:
             selection, quoted = self._selected(turn, query, leads=how.leads)
             stage.n_out = len(selection.chosen)
+        if turn.evidence != sent:
+            yield SourcesEvent(turn.evidence)
         if quoted is not None:
             yield QuoteEvent(quoted)
         return selection, quoted

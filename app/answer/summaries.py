@@ -12,11 +12,11 @@ from collections.abc import Generator as Steps
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from app.answer.closing import closed, flagged_notice, hosted_notice
+from app.answer.closing import NO_WRITER, closed, flagged_notice, hosted_notice
 from app.answer.manner import Manner
 from app.answer.outcome import Outcome, is_refusal, quoted_instead, settle
 from app.answer.targets import MOST_DOCUMENTS, Targets
-from app.answer.turn import Turn
+from app.answer.turn import CERTAIN, Turn
 from app.answer.writing import DEFAULT_WINDOW_TOKENS, AnswerWriter, Assignment, ModelText, write
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator
@@ -41,10 +41,12 @@ from app.generation.quoted import QuotedText
 from app.generation.summary_parts import SummaryPart, key_texts, summary_parts
 from app.generation.summary_text import quoted_summary
 
-CERTAIN = 1.0
-"""Confidence of a summary: the document was named, and every sentence stands in it."""
 _WINDOW_SHARE = 0.5
 """Of a model's window that the text of one part may take."""
+_WHICH_DOCUMENT = Notice(
+    "document_unclear",
+    "It is not clear which document to summarise: select it, or name its title.",
+)
 _MOST_OF_PART = 2
 """Passages that the summary of one part may name: what a small model says after that is copied."""
 _PART = "What does this text say? Answer in one or two sentences."
@@ -179,6 +181,14 @@ class Summaries:
             reasoning=self.answer_writer.reasoning(turn.question),
             texts=part.texts,
         )
+
+
+def unclear(turn: Turn) -> Steps[AnswerEvent, None, Answer]:
+    """Yield the refusal: nothing says which document is meant."""
+    turn.note(_WHICH_DOCUMENT)
+    yield SourcesEvent(())
+    yield TokenEvent(REFUSAL)
+    return closed(turn, Outcome(REFUSAL, ()), NO_WRITER)
 
 
 def finished(text: str) -> str:

@@ -9,7 +9,7 @@ from app.answer.search import libraries
 from app.core.errors import NotFound
 from app.core.ports import Catalog
 from app.core.text import tokenise
-from app.core.types import Document, Evidence, Hit, Library, Passage, Question
+from app.core.types import Document, Evidence, Hit, Passage, Question
 from app.generation.reading import content_tokens
 from app.retrieval.request import Retrieval
 
@@ -37,18 +37,23 @@ class Targets:
             named: What the words name; empty: "this document", which is the only one there is.
             search: Searches for the name where no title has all of it.
         """
-        scope = libraries(question.library)
         if question.filters.doc_ids:
-            return self._given(scope, question.filters.doc_ids)
+            return self.given(question)
         if not content_tokens(named):
-            return self._only_one(scope)
-        titled = [document for library in scope for document in self._titled(library, named)]
-        if not titled:
-            titled = list(_of_hits(search(named).hits, named))
-        if len(titled) > 1:
-            titled = [one for one in titled if _share(one.title, named) >= _TITLE_SHARE]
-            titled.sort(key=lambda one: -_share(one.title, named))
-        return tuple(titled[:1])
+            return self.only_one(question)
+        return self.titled(question, named) or _nearest(
+            list(_of_hits(search(named).hits, named)), named
+        )
+
+    def titled(self, question: Question, named: str) -> tuple[Document, ...]:
+        """Return the document whose title or file name has all words of a name; else none."""
+        found = [
+            one
+            for library in libraries(question.library)
+            for one in self.catalog.documents(library, named, limit=_LOOKED_AT)[0]
+            if set(tokenise(named)) <= _name_tokens(one)
+        ]
+        return _nearest(found, named)
 
     def evidence(self, documents: Iterable[Document], after: int = 0) -> tuple[Evidence, ...]:
         """Return all passages of documents in reading order, numbered from `after` + 1."""
@@ -59,25 +64,30 @@ class Targets:
         ]
         return tuple(Evidence(n, Hit(one, 1.0)) for n, one in enumerate(passages, after + 1))
 
-    def _given(self, scope: Sequence[Library], doc_ids: Sequence[str]) -> tuple[Document, ...]:
+    def given(self, question: Question) -> tuple[Document, ...]:
+        """Return the documents of a question's filter that exist in its libraries."""
         found: list[Document] = []
-        for doc_id in doc_ids:
-            for library in scope:
+        for doc_id in question.filters.doc_ids:
+            for library in libraries(question.library):
                 try:
                     found.append(self.catalog.document(library, doc_id))
                 except NotFound:
                     continue
         return tuple(found)
 
-    def _only_one(self, scope: Sequence[Library]) -> tuple[Document, ...]:
+    def only_one(self, question: Question) -> tuple[Document, ...]:
         """Return the one document of a person's own that there is; else none."""
+        scope = libraries(question.library)
         found = [one for library in scope for one in self.catalog.documents(library, limit=1000)[0]]
         own = [one for one in found if not one.is_sample] or found
         return tuple(own) if len(own) == 1 else ()
 
-    def _titled(self, library: Library, named: str) -> list[Document]:
-        found, _ = self.catalog.documents(library, named, limit=_LOOKED_AT)
-        return [one for one in found if set(tokenise(named)) <= _name_tokens(one)]
+
+def _nearest(found: Sequence[Document], named: str) -> tuple[Document, ...]:
+    """Return the document with the nearest title; none if several are far from the name."""
+    if len(found) > 1:
+        found = [one for one in found if _share(one.title, named) >= _TITLE_SHARE]
+    return (max(found, key=lambda one: _share(one.title, named)),) if found else ()
 
 
 def _of_hits(hits: Sequence[Hit], named: str) -> Iterable[Document]:

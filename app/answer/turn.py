@@ -19,6 +19,9 @@ from app.core.types import (
     Quote,
 )
 
+CERTAIN = 1.0
+"""Confidence where a document was named and every sentence stands in it: nothing was guessed."""
+
 
 @dataclass(slots=True)
 class Turn:
@@ -39,6 +42,8 @@ class Turn:
     quote: Quote | None = None
     confidence: float | None = None
     """Probability that the quote answers the question; None where nothing was to be quoted."""
+    shaped: bool = False
+    """The quote is a table or a list, as the question's mode asks for it."""
     missing: tuple[str, ...] = ()
     """What the question names and no passage does."""
 
@@ -49,6 +54,11 @@ class Turn:
     def drop_notice(self, code: NoticeCode) -> None:
         """Forget the notices of a code."""
         self.notices = tuple(one for one in self.notices if one.code != code)
+
+    def use(self, evidence: tuple[Evidence, ...]) -> None:
+        """Take evidence of which some passed the cutoff: the nearest ones are no fallback then."""
+        self.evidence = tuple(item for item in evidence if not item.hit.fallback)
+        self.drop_notice("fallback_used")
 
     def answer(self, text: str, status: AnswerStatus, generator: str) -> Answer:
         """Return the outcome so far; an abstention has no sources and confidence 0."""

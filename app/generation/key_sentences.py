@@ -162,7 +162,7 @@ class _Sentences:
         fresh = [
             (_value(one, weights, place), -place, one)
             for place, one in enumerate(self.candidates)
-            if not any(_alike(one, other) for other in taken)
+            if not any(alike(one, other) for other in taken)
         ]
         return max(fresh, key=lambda row: row[:2])[2] if fresh else None
 
@@ -198,7 +198,8 @@ def _value(one: Candidate, weights: Mapping[str, float], place: int) -> float:
     )
 
 
-def _alike(one: Candidate, other: Candidate) -> bool:
+def alike(one: Candidate, other: Candidate) -> bool:
+    """Return whether two sentences say nearly the same: one has most words of the other."""
     return len(one.tokens & other.tokens) >= 0.6 * min(len(one.tokens), len(other.tokens))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.core.types import Citation, Evidence, Sentence
@@ -14,22 +15,23 @@ EXACT = 1.0
 
 @dataclass(frozen=True, slots=True)
 class QuotedText:
-    """A text, its quoted sentences at their offsets, and the passages they stand in."""
+    """A text, its quoted sentences at their offsets, and the passages known to it."""
 
     text: str
     sentences: tuple[Sentence, ...]
     evidence: tuple[Evidence, ...]
-    """Numbered from 1 in the order of the text."""
+    """What was sent before, numbers kept, then what else is quoted, in the order of the text."""
 
 
 class Quoting:
     """Collects plain words and quotes; only quotes are sentences of the answer."""
 
-    def __init__(self) -> None:
-        """Begin with an empty text."""
+    def __init__(self, sent: Sequence[Evidence] = ()) -> None:
+        """Begin with an empty text; passages that were sent keep their numbers."""
         self._text = ""
         self._sentences: list[Sentence] = []
-        self._evidence: dict[int, Evidence] = {}
+        self._evidence = {_chunk(item): item for item in sent}
+        self._free = max((item.n for item in sent), default=0) + 1
 
     def say(self, words: str) -> None:
         """Add words that claim nothing: a label, the frame of a table."""
@@ -44,11 +46,10 @@ class Quoting:
         """Add a sentence of a document with its mark.
 
         Args:
-            candidate: The sentence; its passage gets the next number, or keeps the one it got.
+            candidate: The sentence; its passage keeps its number, or gets the next one.
             in_table: Escape what would end a cell.
         """
-        old = candidate.item
-        item = self._evidence.setdefault(old.n, replace(old, n=len(self._evidence) + 1))
+        item = self._numbered(candidate.item)
         shown = rendered(replace(candidate, item=item))
         if in_table:
             shown = shown.replace("|", r"\|")
@@ -57,10 +58,23 @@ class Quoting:
         citation = _citation(replace(candidate, item=item))
         self._sentences.append(Sentence(shown, start, len(self._text), "supported", (citation,)))
 
+    def _numbered(self, item: Evidence) -> Evidence:
+        known = self._evidence.get(_chunk(item))
+        if known is None:
+            known = self._evidence[_chunk(item)] = replace(item, n=self._free)
+            self._free += 1
+        elif known.hit.fallback:  # what is quoted is no fallback any more
+            known = self._evidence[_chunk(item)] = replace(item, n=known.n)
+        return known
+
     def done(self) -> QuotedText:
         """Return what was collected."""
         evidence = tuple(self._evidence.values())
         return QuotedText(self._text, tuple(self._sentences), evidence)
+
+
+def _chunk(item: Evidence) -> tuple[str, int]:
+    return item.hit.passage.chunk.library.value, item.hit.passage.chunk.chunk_id
 
 
 def _citation(candidate: Candidate) -> Citation:

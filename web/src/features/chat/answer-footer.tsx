@@ -72,7 +72,7 @@ function addressOf(answer: AnswerRecord): string {
 }
 
 function Support({ answer }: { answer: AnswerRecord }) {
-  if (answer.notices.some((notice) => notice.code === "mode_needs_model")) return <span className="mr-3 text-warn">Needs a language model</span>;
+  if (answer.status === "abstained" && answer.notices.some((notice) => notice.code === "mode_needs_model")) return <span className="mr-3 text-warn">Needs a language model</span>;
   if (answer.status === "abstained") return <span className="mr-3 text-warn">Not enough evidence</span>;
   if (answer.status !== "answered" || answer.sentences.length === 0) return null;
   const confidence = confidenceOf(answer);

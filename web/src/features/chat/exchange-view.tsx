@@ -23,16 +23,18 @@ const STOPPED_QUOTED = "Stopped. What stands above is from your documents, word 
 interface Props {
   exchange: Exchange;
   onAskAgain: (question: string) => void;
+  /** The newest of the conversation: further questions stand under it alone, so that nothing above moves while one reads. */
+  newest?: boolean;
 }
 
 /** A question and its answer. */
-export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }: Props) {
+export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, newest = false }: Props) {
   const { answer, state } = exchange;
   const { quote, place, words } = useMemo(() => shownOf(exchange), [exchange]);
   const busy = state === "waiting" || state === "streaming";
   const writer = answer?.generator ?? exchange.reading?.model ?? null;
   const notices = (answer?.notices ?? []).filter((notice) => concerns(notice.code, answer));
-  const needsModel = notices.some((notice) => notice.code === "mode_needs_model");
+  const needsModel = answer?.status === "abstained" && notices.some((notice) => notice.code === "mode_needs_model");
   const above = quote !== null && place === "above";
   return (
     <article aria-label={exchange.question} data-answer={exchange.answerId ?? undefined} className="border-b border-line py-5 last:border-b-0">
@@ -67,7 +69,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }:
         </div>
       )}
       {answer?.status === "abstained" && !needsModel && <Elsewhere exchange={exchange} onAskAgain={onAskAgain} />}
-      {answer?.status === "answered" && <FurtherQuestions question={exchange.question} answer={answer} ask={onAskAgain} />}
+      {newest && answer?.status === "answered" && <FurtherQuestions question={exchange.question} answer={answer} ask={onAskAgain} />}
       {answer !== null && <AnswerFooter question={exchange.question} answer={answer} />}
     </article>
   );
