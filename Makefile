@@ -135,7 +135,7 @@ $(SHARED)/.ready: requirements-shared.lock requirements-shared-test.lock $(VENV)
 	@touch $@
 
 .PHONY: shared-test
-shared-test: dev $(SHARED)/.ready ## the catalog on a real PostgreSQL that the tests start (needs postgresql-15)
+shared-test: dev $(SHARED)/.ready ## the catalog on a real PostgreSQL that the tests start (needs postgresql-15), search on a double of Qdrant
 	$(SHARED)/bin/python -m pytest --catalog postgresql -m "not sqlite_file" tests/shared tests/unit/index $(SHARED_CONTRACTS:%=tests/contract/test_%_contract.py)
 
 # A real model: llama.cpp is compiled once (four minutes on two cores) and kept in .venv-live.

@@ -45,7 +45,14 @@ def scratch_index(options: IndexOptions) -> Iterator[ScratchIndex]:
     with tempfile.TemporaryDirectory(prefix="plan-", dir=options.data_dir) as directory:
         there = Path(directory)
         with IndexStore(
-            replace(options, data_dir=there, chroma_dir=there / "chroma", database_url=""),
+            replace(
+                options,
+                data_dir=there,
+                chroma_dir=there / "chroma",
+                database_url="",
+                search_url="",
+                originals_url="",
+            ),
             vector_store="off",
         ) as store:
             yield ScratchIndex(store)

@@ -44,6 +44,7 @@ def doctor(
         machine_checks.packages(),
         machine_checks.configuration(settings),
         machine_checks.directory(settings),
+        machine_checks.database(settings),
         server_checks.ollama(settings),
     ):
         findings += check

@@ -45,6 +45,7 @@ EXTRAS = (
     ),
     ("large", ("faiss",), "VECTOR_STORE=faiss, for millions of vectors"),
     ("otel", (TRACES,), "traces by OpenTelemetry"),
+    ("shared", ("psycopg",), "catalog in PostgreSQL"),
 )
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
@@ -145,6 +146,17 @@ def configuration(settings: Settings) -> Iterator[Diagnosis]:
             "OTEL_EXPORTER_OTLP_ENDPOINT is set without the extra",
             "docs/operations.md, Watch",
         )
+
+
+def database(settings: Settings) -> Iterator[Diagnosis]:
+    """Ask the database that DATABASE_URL names, if any."""
+    if settings.database_url:
+        from app.index.catalog.opening import ask_database  # noqa: PLC0415  # SQL for this check only
+
+        try:
+            yield ok("database", ask_database(settings.database_url))
+        except DocuMindError as exc:
+            yield problem("database", exc.message, "docs/operations.md, A catalog in PostgreSQL")
 
 
 def directory(settings: Settings) -> Iterator[Diagnosis]:

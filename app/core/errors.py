@@ -30,6 +30,7 @@
     │   ├── DiskFull                disk_full              (retryable)
     │   ├── OriginalsAway           originals_away         (retryable)
     │   ├── DatabaseAway            database_away          (retryable)
+    │   ├── SearchAway              search_away            (retryable)
     │   ├── IndexDamaged            index_damaged
     │   └── Locked                  locked
     └── Cancelled                   cancelled              never reaches a client as an error
@@ -223,6 +224,13 @@ class DatabaseAway(StorageError):
     """The database that holds the catalog does not answer."""
 
     code = "database_away"
+    retryable = True
+
+
+class SearchAway(StorageError):
+    """The search engine does not answer; `retry_after_s` says when to come back."""
+
+    code = "search_away"
     retryable = True
 
 

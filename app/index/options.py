@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from app.core.types import Library, StoreKind
+from app.core.types import EmbeddedStore, Library, StoreKind
 
-STORE_BYTES: dict[StoreKind, int] = {"chroma": 2048, "faiss": 120}
-"""Bytes of memory that a vector of 384 numbers counts for: row and graph links, or code and id with room to grow."""
+STORE_BYTES: dict[StoreKind, int] = {"chroma": 2048, "faiss": 120, "qdrant": 0}
+"""Bytes of memory that a vector of 384 numbers counts for: row and graph links, or code and id with room to grow; an engine has its own."""
 
 
 def stored_bytes(kind: StoreKind, dimension: int) -> int:
@@ -17,8 +17,13 @@ def stored_bytes(kind: StoreKind, dimension: int) -> int:
     A graph keeps float32 rows and, with M = 16, some 300 bytes of links and labels (Malkov 2016,
     4.2.3). Lists keep a bit a number, two factors, an id and its mark (evaluation/reports/ann.md).
     """
+    if kind == "qdrant":
+        return 0
     return 4 * dimension + 300 if kind == "chroma" else dimension // 8 + 24
 
+
+MOST_VECTORS = 1 << 40
+"""Vectors in an engine at most: as many as there are chunk ids."""
 
 LEAST_VECTORS = 100_000
 """Vectors that are searched on a machine of any memory."""
@@ -32,12 +37,17 @@ class IndexOptions:
     chroma_dir: Path
     database_url: str = field(default="", repr=False)
     """PostgreSQL that holds the catalog; empty: a SQLite file in `data_dir`."""
+    search_url: str = ""
+    """Nodes of a search engine, with commas; empty: the embedded stores."""
+    search_api_key: str = field(default="", repr=False)
+    search_replicas: int = 1
+    """Copies of every point in the engine; a write waits for the majority."""
     max_file_bytes: int = 50 * 1024 * 1024
     """Largest original that an import takes in."""
     collection_papers: str = "papers"
     collection_public: str = "public"
-    papers_store: StoreKind = "chroma"
-    public_store: StoreKind = "chroma"
+    papers_store: EmbeddedStore = "chroma"
+    public_store: EmbeddedStore = "chroma"
     max_dense_vectors: int = 1_000_000
     """Beyond it chunks are found lexically only; both libraries share it."""
     dense_memory_bytes: int = 0
@@ -64,17 +74,20 @@ class IndexOptions:
         return self.data_dir / "faiss"
 
     @property
-    def store_dirs(self) -> dict[StoreKind, Path]:
+    def store_dirs(self) -> dict[EmbeddedStore, Path]:
         """Return where each kind of store keeps its files."""
         return {"chroma": self.chroma_dir, "faiss": self.faiss_dir}
 
     @property
     def stored(self) -> bool:
-        """Return whether a store that is used has files."""
-        return any(self.store_dirs[self.store_of(library)].exists() for library in Library)
+        """Return whether a store that is used has files, or is an engine's."""
+        kinds = {self.papers_store, self.public_store}
+        return bool(self.search_url) or any(self.store_dirs[kind].exists() for kind in kinds)
 
     def store_of(self, library: Library) -> StoreKind:
-        """Return the kind of a library's store."""
+        """Return the kind of a library's store: the engine's where there is one."""
+        if self.search_url:
+            return "qdrant"
         return self.papers_store if library is Library.PAPERS else self.public_store
 
     def prefix_of(self, library: Library) -> str:
@@ -83,8 +96,13 @@ class IndexOptions:
         return f"{self.collection_papers if papers else self.collection_public}__"
 
     def advised_store(self, library: Library, vectors: int) -> StoreKind:
-        """Return the kind that suits so many vectors: Chroma, or faiss beyond its limit."""
-        graph = replace(self, papers_store="chroma", public_store="chroma")
+        """Return the kind that suits so many vectors: Chroma, or faiss beyond its limit.
+
+        An engine suits any number.
+        """
+        if self.search_url:
+            return "qdrant"
+        graph = replace(self, search_url="", papers_store="chroma", public_store="chroma")
         return "chroma" if vectors <= graph.most_vectors(library) else "faiss"
 
     def most_vectors(self, library: Library, papers: int = 0) -> int:
@@ -97,7 +115,9 @@ class IndexOptions:
         mine = STORE_BYTES[self.store_of(library)]
         most = self.max_dense_vectors
         taken = papers
+        if self.dense_memory_bytes and not mine:
+            return MOST_VECTORS
         if self.dense_memory_bytes:
             most = max(LEAST_VECTORS, self.dense_memory_bytes // mine)
-            taken = papers * STORE_BYTES[self.papers_store] // mine
+            taken = papers * STORE_BYTES[self.store_of(Library.PAPERS)] // mine
         return max(0, most - (taken if library is Library.PUBLIC else 0))

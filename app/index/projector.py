@@ -17,7 +17,7 @@ from app.index.catalog.changes import ChangeLog
 from app.index.catalog.facts import LexicalDocument
 from app.index.catalog.loading import CatalogLoader
 from app.index.dense.library import DenseLibrary
-from app.index.lexical.index import TantivyIndex
+from app.index.lexical.port import WordIndex
 from app.index.lexical.writer import LexicalWriter
 from app.index.status import BuildState
 
@@ -37,7 +37,7 @@ class Projector:
         self,
         change_log: ChangeLog,
         loader: CatalogLoader,
-        lexical: dict[Library, TantivyIndex],
+        lexical: dict[Library, WordIndex],
         dense: dict[Library, DenseLibrary],
     ) -> None:
         """Apply `change_log` to the projections, reading from `loader`."""

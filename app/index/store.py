@@ -37,10 +37,11 @@ from app.index.dense.replica import Replica
 from app.index.dense.stores import delete_unused, open_stores
 from app.index.dense.supervisor import StoreSupervisor
 from app.index.dense.vector_index import DenseVectorIndex
+from app.index.engine.opening import open_engine
 from app.index.files.opening import open_originals
 from app.index.files.retired import delete_retired
 from app.index.files.steps import Steps
-from app.index.lexical.libraries import TantivyLexicalIndex
+from app.index.lexical.libraries import LibraryWords
 from app.index.maintenance.backup import NO_BACKUP, BackupReport, backup
 from app.index.maintenance.bundle import Bundler
 from app.index.maintenance.fsck import Fsck
@@ -101,10 +102,12 @@ class IndexStore:
             StorageError: The catalog was written by a newer release.
             DiskFull: No space.
             ExtraMissing: The extra of a vector store is not installed.
+            InvalidInput: The search engine does not answer.
         """
         self.options = options
         self.steps = steps or Steps(crash_at)
-        self.vector_stores = open_stores(options, self.steps)
+        self._engine = open_engine(options)
+        self.vector_stores = open_stores(options, self._engine, self.steps)
         if heal:
             refuse_foreign_catalog(options.data_dir, options.database_url)
             delete_retired(options.data_dir, self.steps)
@@ -120,7 +123,7 @@ class IndexStore:
             self.loader.on_unusable = unusable.delete
             if is_small(self.database):
                 unusable.delete(unusable.find())
-        self._lexical = LexicalRepair(options, self._log, self.steps, heal=heal)
+        self._lexical = LexicalRepair(options, self._log, self.steps, self._engine, heal=heal)
         indexes = self._lexical.indexes
         wanted = threading.Event()
         self.dense = {
@@ -143,7 +146,7 @@ class IndexStore:
             settling,
             self.builds,
         )
-        self.lexical = TantivyLexicalIndex(indexes)
+        self.lexical = LibraryWords(indexes)
         self.vectors = DenseVectorIndex(self.dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
         self._open_state()
@@ -247,8 +250,9 @@ class IndexStore:
         self.supervisor.refill("asked to rebuild")
 
     def missing(self) -> tuple[str, ...]:
-        """Return what is missing under the open store: catalog, a lexical index."""
-        return self._presence.missing()
+        """Return what is missing under the store: catalog, a lexical index, the engine."""
+        away = () if self._engine is None else self._engine.away()
+        return (*self._presence.missing(), *away)
 
     def backup(
         self, target: Path, progress: Callable[[int, int], None] | None = None

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from app.answer.manner import MannerOptions
 from app.answer.options import AnswerOptions
+from app.core.errors import InvalidInput
 from app.core.types import EmbeddedModel, Library
 from app.generation.options import GenerationOptions
 from app.index.options import IndexOptions
@@ -53,17 +54,29 @@ class Settings(Variables):
         )
 
     def index(self) -> IndexOptions:
-        """Return the options of storage."""
+        """Return the options of storage.
+
+        Raises:
+            InvalidInput: A search engine is named, but no database that goes with it.
+        """
+        if self.search_url and not self.database_url:
+            raise InvalidInput(
+                f"SEARCH_URL {self.search_url!r} needs DATABASE_URL: an engine serves a catalog in PostgreSQL"
+            )
         return IndexOptions(
             data_dir=self.data_dir,
             chroma_dir=self.chroma_dir,
             originals_url=self.originals_url,
             originals_cache_bytes=self.originals_cache_mb * 1024 * 1024,
             database_url=self.database_url,
+            search_url=self.search_url,
+            search_api_key=self.search_api_key,
+            search_replicas=self.search_replicas,
             max_file_bytes=self.max_file_size_mb * 1024 * 1024,
             collection_papers=self.chroma_collection_name,
             collection_public=self.chroma_collection_public,
-            vector_cache_vectors=self.vector_cache_vectors,
+            # The engine answers: no rows in memory that other servers would have to follow.
+            vector_cache_vectors=0 if self.search_url else self.vector_cache_vectors,
             papers_store=self.papers_vector_store or self.vector_store,
             public_store=self.public_vector_store or self.vector_store,
             max_dense_vectors=self.max_dense_vectors,

@@ -16,13 +16,13 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from app.core.data_folder import default_data_dir
 from app.core.types import (
     EmbeddedModel,
+    EmbeddedStore,
     EvidenceKind,
     Fusion,
     LibraryName,
     PromptKind,
     Reasoning,
     Rerank,
-    StoreKind,
 )
 from app.providers.options import EmbeddingProviderName, ProviderName
 
@@ -62,6 +62,14 @@ class Variables(BaseSettings):
         "",
         repr=False,
         description="postgresql://USER:PASSWORD@HOST/DATABASE that holds the catalog (extra `shared`); empty: SQLite in DATA_DIR",
+    )
+    search_url: str = Field(
+        "",
+        description="http://HOST:6333 of a Qdrant for vectors and words (extra `shared`), nodes with commas; empty: DATA_DIR",
+    )
+    search_api_key: str = Field("", repr=False, description="key that the search engine asks for")
+    search_replicas: int = Field(
+        1, ge=1, description="copies of every point in the search engine, made with a collection"
     )
     default_library: LibraryName = Field("public", description="library when a request names none")
     app_env: Literal["development", "staging", "production"] = Field(
@@ -191,14 +199,14 @@ class Variables(BaseSettings):
         ge=0,
         description="vectors up to which a library is searched in memory, 2 KB each; 0: the store answers all",
     )
-    vector_store: StoreKind = Field(
+    vector_store: EmbeddedStore = Field(
         "chroma",
         description="store of vectors: chroma (2 KB a vector in memory) or faiss (70 bytes; the extra large)",
     )
-    public_vector_store: StoreKind | None = Field(
+    public_vector_store: EmbeddedStore | None = Field(
         None, description="store of public's vectors; empty: VECTOR_STORE"
     )
-    papers_vector_store: StoreKind | None = Field(
+    papers_vector_store: EmbeddedStore | None = Field(
         None, description="store of papers' vectors; empty: VECTOR_STORE"
     )
     chroma_collection_name: str = Field(

@@ -67,7 +67,7 @@ def tables() -> str:
         return "No report of `make bench-bulk` or `make bench-embed` is here."
     passages_per_s = float(embed["figures"]["squad passages/s"])
     parts = [_all_of_wikipedia(bulk, passages_per_s), _levels(bulk, passages_per_s)]
-    if (ann := report("ann")) is not None and "fits" in ann:
+    if (ann := report("ann")) is not None and ann.get("fits"):
         parts.insert(1, _with_vectors(ann))
     return "\n\n".join(parts)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.core.ports import VectorIndex
-from app.core.types import Filters, FloatArray, Library, Passage, StoreKind
+from app.core.types import EmbeddedStore, Filters, FloatArray, Library, Passage
 from app.core.vectors import cosine_distances
 from app.index.options import IndexOptions
 from app.index.store import IndexStore, VectorStoreUse
@@ -63,7 +63,7 @@ def subject(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Subject]:
     path = tmp_path_factory.mktemp("data")
-    stores: dict[str, StoreKind] = {"chroma": "chroma", "faiss": "faiss"}
+    stores: dict[str, EmbeddedStore] = {"chroma": "chroma", "faiss": "faiss"}
     kind = stores.get(request.param)
     options = IndexOptions(
         path,

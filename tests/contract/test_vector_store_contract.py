@@ -143,7 +143,7 @@ def test_searches_go_on_while_it_is_written(store: VectorStore) -> None:
 
 def test_a_store_that_is_set_aside_is_empty_and_goes_on(store: VectorStore) -> None:
     put(store, [1], unit_rows(1))
-    assert store.set_aside() != ""
+    store.set_aside()
     assert store.collections() == []
     put(store, [2], unit_rows(1))
     assert store.ids("papers__1") == {2}

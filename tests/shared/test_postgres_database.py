@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
+from app.cli import machine_checks
 from app.core.errors import DatabaseAway, IndexDamaged, InvalidInput, Locked, StorageError
 from app.core.types import Library
 from app.index.catalog import schema
@@ -18,6 +19,7 @@ from app.index.catalog.opening import open_database
 from app.index.files.steps import Steps
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
+from app.settings import Settings
 from tests.fakes.postgres_server import PASSWORD, PostgresServer, running_server
 from tests.unit.index.drafts import make_draft
 
@@ -103,6 +105,21 @@ def test_a_wrong_address_is_named_without_its_password(
         open_database(tmp_path / "unused", address, Steps())
     assert expected in said(refused)
     assert "DATABASE_URL" in said(refused)
+
+
+def test_doctor_asks_the_database_and_shows_no_password(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    for url, state in (
+        (postgres_server.url(), "ok"),
+        ("postgresql://a:b-word@[::1]:9/c", "problem"),
+    ):
+        settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url)
+        (found,) = machine_checks.database(settings)
+        assert found.state == state
+        assert PASSWORD not in f"{found}{settings}"
+        assert "b-word" not in f"{found}{settings}"
+    assert list(machine_checks.database(Settings(_env_file=None, data_dir=tmp_path))) == []
 
 
 def test_work_goes_on_when_the_database_is_back(tmp_path: Path, own_server: PostgresServer) -> None:

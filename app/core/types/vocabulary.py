@@ -29,8 +29,10 @@ FileType = Literal["pdf", "docx", "html", "markdown", "text"]
 """Formats of files that are read; `app.ingest.parsers.formats` says how."""
 DocumentType = Literal[FileType, "wikitext"]
 """Formats of documents: of files, and of articles in dumps."""
-StoreKind = Literal["chroma", "faiss"]
-"""Stores of vectors: a graph of whole rows, or lists of codes (the extra `large`)."""
+EmbeddedStore = Literal["chroma", "faiss"]
+"""Stores of vectors in DATA_DIR: a graph of whole rows, or lists of codes (the extra `large`)."""
+StoreKind = Literal[EmbeddedStore, "qdrant"]
+"""Stores of vectors; the last is a search engine's (SEARCH_URL, the extra `shared`)."""
 
 Fusion = Literal["relative_score", "rrf", "dense", "lexical"]
 Mode = Literal["general", "compare", "methodology", "datasets", "reproduce", "summary"]

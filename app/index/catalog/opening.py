@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
+from types import ModuleType
 
 from app.core.errors import InvalidInput
 from app.index.catalog.database import Database
+from app.index.catalog.sqlite_database import SqliteDatabase
 from app.index.files.steps import Steps
 
 
@@ -24,13 +27,25 @@ def open_database(path: Path, url: str, steps: Steps) -> Database:
         StorageError: A newer release wrote it.
     """
     if not url:
-        from app.index.catalog.sqlite_database import SqliteDatabase  # noqa: PLC0415  # the other one's imports are not for this
-
         return SqliteDatabase(path, steps)
+    opened: Database = _postgresql().PostgresDatabase(url, steps)
+    return opened
+
+
+def ask_database(url: str) -> str:
+    """Return a PostgreSQL database's name and version; nothing is created or locked.
+
+    Raises:
+        InvalidInput: The address is wrong or does not answer, or the extra `shared` is missing.
+    """
+    return str(_postgresql().ask(url))
+
+
+def _postgresql() -> ModuleType:
+    """Return the module of PostgreSQL, whose driver is an extra."""
     try:
-        from app.index.catalog.postgres_database import PostgresDatabase  # noqa: PLC0415  # psycopg is an extra
+        return importlib.import_module("app.index.catalog.postgres_database")
     except ModuleNotFoundError as exc:
         raise InvalidInput(
             "DATABASE_URL needs the extra 'shared': pip install 'documind-server[shared]'"
         ) from exc
-    return PostgresDatabase(url, steps)

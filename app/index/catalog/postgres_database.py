@@ -66,8 +66,7 @@ class PostgresDatabase(Database):
             StorageError: The schema is of a newer release.
         """
         address = _parsed(url)
-        name = address.set(query={}).render_as_string(hide_password=True)
-        self._name = name.replace("postgresql+psycopg://", "postgresql://")
+        self._name = _shown(address)
         readers = _engine(address, size=_READERS, more=_MORE_READERS, isolation="REPEATABLE READ")
         writer = _engine(address, size=1, more=0, isolation="READ COMMITTED")
         event.listen(writer, "connect", self._own)
@@ -119,28 +118,9 @@ class PostgresDatabase(Database):
         try:
             yield
         except DBAPIError as exc:
-            raise self._error(exc.orig) from exc
+            raise _error(self._name, exc.orig) from exc
         except (psycopg.Error, PoolTimeout) as exc:
-            raise self._error(exc) from exc
-
-    def _error(self, cause: BaseException | None) -> DocuMindError:
-        detail = " ".join(str(cause).split())
-        match cause:
-            case psycopg.errors.DiskFull():
-                return DiskFull(f"the database {self._name} has no space left: free some")
-            case psycopg.errors.DataCorrupted() | psycopg.errors.IndexCorrupted():
-                return IndexDamaged(
-                    f"the database {self._name} is damaged ({detail}): restore a dump of it"
-                )
-            case psycopg.DataError():
-                return InvalidInput(f"PostgreSQL cannot keep a value: {detail}")
-            case psycopg.OperationalError() | psycopg.InterfaceError() | PoolTimeout():
-                return DatabaseAway(
-                    f"the database {self._name} does not answer ({detail}): start it, or correct"
-                    " DATABASE_URL; what was acknowledged is kept",
-                    retry_after_s=RETRY_AFTER_S,
-                )
-        return StorageError(f"the database {self._name} refused the operation: {detail}")
+            raise _error(self._name, exc) from exc
 
     def check(self) -> list[str]:
         """Return no fault: PostgreSQL holds references itself and reads pages by checksum."""
@@ -215,3 +195,44 @@ def _engine(address: URL, *, size: int, more: int, isolation: str) -> Engine:
         connection.commit()
 
     return engine
+
+
+def _shown(address: URL) -> str:
+    """Return an address without its password."""
+    return address.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
+
+
+def ask(url: str) -> str:
+    """Return a database's address and version; nothing is created or locked.
+
+    Raises:
+        InvalidInput: The address is wrong, or it does not answer.
+    """
+    address = _parsed(url)
+    engine = _engine(address, size=1, more=0, isolation="READ COMMITTED")
+    try:
+        with engine.connect() as connection:
+            version = connection.execute(text("SHOW server_version")).scalar_one()
+    except DBAPIError as exc:
+        raise InvalidInput(f"DATABASE_URL: {_error(_shown(address), exc.orig)}") from exc
+    finally:
+        engine.dispose()
+    return f"{_shown(address)}, PostgreSQL {version}"
+
+
+def _error(name: str, cause: BaseException | None) -> DocuMindError:
+    detail = " ".join(str(cause).split())
+    match cause:
+        case psycopg.errors.DiskFull():
+            return DiskFull(f"the database {name} has no space left: free some")
+        case psycopg.errors.DataCorrupted() | psycopg.errors.IndexCorrupted():
+            return IndexDamaged(f"the database {name} is damaged ({detail}): restore a dump of it")
+        case psycopg.DataError():
+            return InvalidInput(f"PostgreSQL cannot keep a value: {detail}")
+        case psycopg.OperationalError() | psycopg.InterfaceError() | PoolTimeout():
+            return DatabaseAway(
+                f"the database {name} does not answer ({detail}): start it, or correct"
+                " DATABASE_URL; what was acknowledged is kept",
+                retry_after_s=RETRY_AFTER_S,
+            )
+    return StorageError(f"the database {name} refused the operation: {detail}")

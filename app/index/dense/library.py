@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 
-from app.core.errors import FingerprintMismatch, IndexDamaged
+from app.core.errors import FingerprintMismatch, IndexDamaged, SearchAway
 from app.core.types import Filters, FloatArray, Library, Scored
 from app.index.catalog.build_rows import Build
 from app.index.catalog.changes import STAGED, ChangeLog
@@ -166,6 +166,8 @@ class DenseLibrary:
         if self._follows:
             try:
                 self.replica.follow()
+            except SearchAway as exc:
+                log.warning("vectors wait in the catalog: %s", exc.message)
             except IndexDamaged:
                 log.exception("the vector store failed while it was written; it is checked next")
         self._wanted.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.core.errors import ExtraMissing
 from app.core.types import Library, StoreKind
@@ -14,15 +15,26 @@ from app.index.files.durable import delete_tree
 from app.index.files.steps import Steps
 from app.index.options import IndexOptions
 
+if TYPE_CHECKING:
+    from app.index.engine.qdrant import SearchEngine
+
 log = logging.getLogger(__name__)
 
 
-def open_stores(options: IndexOptions, steps: Steps) -> dict[Library, VectorStore]:
+def open_stores(
+    options: IndexOptions, engine: SearchEngine | None, steps: Steps
+) -> dict[Library, VectorStore]:
     """Return each library's store; libraries of one kind share it.
+
+    Where there is an engine, it is the store of all.
 
     Raises:
         ExtraMissing: The extra of a kind is not installed; the message says how to install it.
     """
+    if engine is not None:
+        from app.index.dense.qdrant import QdrantStore  # noqa: PLC0415  # the extra `shared`
+
+        return dict.fromkeys(Library, QdrantStore(engine, steps, ef_search=options.ef_search))
     kinds = {options.store_of(library) for library in Library}
     stores = {kind: _open(kind, options, steps) for kind in kinds}
     return {library: stores[options.store_of(library)] for library in Library}

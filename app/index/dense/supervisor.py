@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
-from app.core.errors import IndexDamaged, StorageError
+from app.core.errors import IndexDamaged, SearchAway, StorageError
 from app.core.types import Library
 from app.index.catalog.changes import ChangeLog
 from app.index.dense.library import DenseLibrary
@@ -88,9 +88,7 @@ class StoreSupervisor:
                 self._suspect = True
                 if self._stop.is_set():
                     return
-                wait_s = 0.0 if failed == 1 and isinstance(exc, IndexDamaged) else RETRY_S
-                log.exception("the vector store is not up to date; trying again in %.0f s", wait_s)
-                self._stop.wait(wait_s)
+                self._stop.wait(_rest(exc, failed))
                 self._wanted.set()
 
     def _work(self) -> None:
@@ -184,3 +182,14 @@ class StoreSupervisor:
             for store in self._stores:
                 self._move_aside(store, reason, logging.INFO)
             self.bring_up()
+
+
+def _rest(error: StorageError | OSError, failed: int) -> float:
+    """Tell the log of a failure, the n-th in a row; return how long to wait, in seconds."""
+    if isinstance(error, SearchAway):
+        wait_s = error.retry_after_s or RETRY_S
+        log.warning("%s; trying again in %.0f s", error.message, wait_s)
+        return wait_s
+    wait_s = 0.0 if failed == 1 and isinstance(error, IndexDamaged) else RETRY_S
+    log.error("the vector store is not up to date; trying again in %.0f s", wait_s, exc_info=error)
+    return wait_s

@@ -34,6 +34,7 @@ from app.index.lexical.analyzer import (
     build_schema,
 )
 from app.index.lexical.fields import chunk_fields
+from app.index.lexical.files import damaged_files, lost_files
 from app.index.lexical.query import QueryBuilder, conjunction
 from app.index.options import IndexOptions
 
@@ -232,6 +233,14 @@ class TantivyIndex:
                 writer.wait_merging_threads()
             self._writer = None
             self._open_writer().garbage_collect_files()
+
+    def damaged(self) -> list[str]:
+        """Return faults of its files by their checksums; empty when sound."""
+        return damaged_files(self.path)
+
+    def lost(self) -> bool:
+        """Return whether a live segment's file is missing or cut."""
+        return lost_files(self.path)
 
     def close(self) -> None:
         """Stop the indexing threads; queued chunks are dropped."""

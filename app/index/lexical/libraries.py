@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from app.core.types import Filters, Library, Scored
-from app.index.lexical.index import TantivyIndex
+from app.index.lexical.port import WordIndex
 
 
-class TantivyLexicalIndex:
+class LibraryWords:
     """The LexicalIndex port over one index per library."""
 
-    def __init__(self, indexes: dict[Library, TantivyIndex]) -> None:
+    def __init__(self, indexes: Mapping[Library, WordIndex]) -> None:
         """Search `indexes`, which the projector may exchange while rebuilding."""
         self._indexes = indexes
 

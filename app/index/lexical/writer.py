@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from app.core.types import Library
 from app.index.catalog.facts import LexicalDocument
-from app.index.lexical.index import TantivyIndex
+from app.index.lexical.port import WordIndex
 
 GROUP_CHUNKS = 32_000
 """A group is committed when it is this large: few large segments cost tantivy far less than many small ones (ADR 0163)."""
@@ -34,7 +34,7 @@ class LexicalWriter:
     def __init__(
         self,
         library: Library,
-        indexes: Mapping[Library, TantivyIndex],
+        indexes: Mapping[Library, WordIndex],
         committed: Callable[[int], None],
     ) -> None:
         """Feed the index of `library`; report applied changes to `committed`.

@@ -11,8 +11,7 @@ from app.index.catalog.loading import CatalogLoader
 from app.index.dense.library import DenseLibrary
 from app.index.files.durable import utc_now
 from app.index.files.steps import Steps
-from app.index.lexical.files import damaged_files
-from app.index.lexical.index import TantivyIndex
+from app.index.lexical.port import WordIndex
 from app.index.maintenance.fsck_catalog import CatalogCheck
 from app.index.maintenance.fsck_report import BEYOND_REPAIR, Fault, FsckReport
 from app.index.maintenance.fsck_vectors import VectorStoreCheck
@@ -33,7 +32,7 @@ class Fsck:
     catalog: CatalogCheck
     loader: CatalogLoader
     projector: Projector
-    lexical: Mapping[Library, TantivyIndex]
+    lexical: Mapping[Library, WordIndex]
     dense: Mapping[Library, DenseLibrary]
     vectors: VectorStoreCheck
     steps: Steps
@@ -92,7 +91,7 @@ class Fsck:
         self, library: Library, *, repair: bool, checked: dict[str, int]
     ) -> Iterator[Fault]:
         index = self.lexical[library]
-        damaged = damaged_files(index.path)
+        damaged = index.damaged()
         if damaged:  # asking such an index would say nothing
             if repair:
                 self.projector.rebuild_lexical(library, self.loader.documents(library))

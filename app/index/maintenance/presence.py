@@ -9,14 +9,13 @@ from collections.abc import Mapping
 
 from app.core.types import Library
 from app.index.catalog.database import Database
-from app.index.lexical.files import lost_files
-from app.index.lexical.index import TantivyIndex
+from app.index.lexical.port import WordIndex
 
 
 class Presence:
     """The catalog and lexical indexes as at the opening; thread-safe."""
 
-    def __init__(self, database: Database, lexical: Mapping[Library, TantivyIndex]) -> None:
+    def __init__(self, database: Database, lexical: Mapping[Library, WordIndex]) -> None:
         """Watch the database; `lexical` is the store's own table.
 
         The store replaces damaged indexes in that table.
@@ -33,6 +32,6 @@ class Presence:
         missing += [
             f"lexical index of {library.value}"
             for library, index in self._lexical.items()
-            if lost_files(index.path)
+            if index.lost()
         ]
         return tuple(missing)

@@ -52,13 +52,10 @@ class Ann:
 def at_wikipedia(name: str, steps: Sequence[Figures]) -> tuple[float, float]:
     """Return a figure at 25 million chunks, and the largest size by the smaller ones.
 
-    The first is fitted on every size, the second, which tests the law, without the largest. A
-    single size is carried on in proportion.
+    The first is fitted on every size, the second, which tests the law, without the largest.
     """
     if name == "bytes_each":
         return steps[-1][name], steps[0][name]
-    if len(steps) == 1:
-        return steps[0][name] * WIKIPEDIA_CHUNKS / steps[0]["vectors"], steps[0][name]
     sizes = [step["vectors"] for step in steps]
     values = [step[name] for step in steps]
     slope, intercept = np.polyfit(sizes, values, 1)
@@ -81,6 +78,7 @@ def write(found: Ann) -> None:
             "measured": found.steps[-1][name],
         }
         for name, law in FITTED.items()
+        if len(found.steps) > 1  # one size shows no growth
         for at, tested in [at_wikipedia(name, found.steps)]
     ]
     content = {

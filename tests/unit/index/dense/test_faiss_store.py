@@ -14,7 +14,7 @@ import pytest
 
 from app.core.errors import DiskFull, IndexDamaged
 from app.core.ids import fingerprint8
-from app.core.types import Library, StoreKind
+from app.core.types import EmbeddedStore, Library
 from app.index.dense.faiss.collection import FILE_NAME
 from app.index.dense.faiss.id_set import IdSet
 from app.index.dense.faiss.store import FaissStore
@@ -227,7 +227,7 @@ def test_another_store_is_filled_from_the_catalog_and_the_old_one_goes(
     with IndexStore(uncached, vector_store="foreground") as store:
         ids = fill(store)
     collection = f"papers__{fingerprint8(FINGERPRINT)}"
-    kinds: tuple[StoreKind, ...] = ("faiss", "chroma", "faiss")
+    kinds: tuple[EmbeddedStore, ...] = ("faiss", "chroma", "faiss")
     for kind in kinds:
         changed = replace(uncached, papers_store=kind, public_store=kind)
         with IndexStore(changed, vector_store="foreground") as store:

@@ -49,9 +49,9 @@ export function ChatPane({ empty }: { empty: ReactNode }) {
               <Failure error={opening.error} what="This conversation could not be opened." onRetry={() => void open(opening.id)} />
             </div>
           )}
-          {exchanges.map((exchange) => (
+          {exchanges.map((exchange, at) => (
             <Guarded key={exchange.id} what="This answer">
-              <ExchangeView exchange={exchange} onAskAgain={ask} />
+              <ExchangeView exchange={exchange} onAskAgain={ask} newest={at === exchanges.length - 1} />
             </Guarded>
           ))}
         </div>

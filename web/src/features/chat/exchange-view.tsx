@@ -23,10 +23,12 @@ const STOPPED_QUOTED = "Stopped. What stands above is from your documents, word 
 interface Props {
   exchange: Exchange;
   onAskAgain: (question: string) => void;
+  /** The newest of the conversation: further questions stand under it alone, so that nothing above moves while one reads. */
+  newest?: boolean;
 }
 
 /** A question and its answer. */
-export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }: Props) {
+export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, newest = false }: Props) {
   const { answer, state } = exchange;
   const { quote, place, words } = useMemo(() => shownOf(exchange), [exchange]);
   const busy = state === "waiting" || state === "streaming";
@@ -67,7 +69,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }:
         </div>
       )}
       {answer?.status === "abstained" && !needsModel && <Elsewhere exchange={exchange} onAskAgain={onAskAgain} />}
-      {answer?.status === "answered" && <FurtherQuestions question={exchange.question} answer={answer} ask={onAskAgain} />}
+      {newest && answer?.status === "answered" && <FurtherQuestions question={exchange.question} answer={answer} ask={onAskAgain} />}
       {answer !== null && <AnswerFooter question={exchange.question} answer={answer} />}
     </article>
   );

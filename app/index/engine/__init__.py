@@ -1,0 +1,1 @@
+"""Reach a search engine that serves vectors and words to several servers."""

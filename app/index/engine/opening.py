@@ -1,0 +1,30 @@
+"""Open the search engine that a setting names; its client is imported for nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.core.errors import InvalidInput
+from app.index.options import IndexOptions
+
+if TYPE_CHECKING:
+    from app.index.engine.qdrant import SearchEngine
+
+
+def open_engine(options: IndexOptions) -> SearchEngine | None:
+    """Return the engine, which answers; None where no setting names one.
+
+    Raises:
+        InvalidInput: The engine does not answer, or the extra `shared` is missing.
+    """
+    if not options.search_url:
+        return None
+    try:
+        from app.index.engine.qdrant import SearchEngine  # noqa: PLC0415  # an extra
+    except ModuleNotFoundError as exc:
+        raise InvalidInput(
+            "SEARCH_URL needs the extra 'shared': pip install 'documind-server[shared]'"
+        ) from exc
+    engine = SearchEngine(options.search_url, options.search_api_key, options.search_replicas)
+    engine.check()
+    return engine

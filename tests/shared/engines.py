@@ -1,0 +1,65 @@
+"""The search engines that the suites run on: the double, and a real one that SEARCH_TEST_URL names."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from app.index.engine.qdrant import SearchEngine
+from tests.fakes.qdrant_double import QdrantDouble
+
+ROOT = Path(__file__).resolve().parents[2]
+START_S = 60.0
+
+ENGINES = ["double", *(["real"] if os.environ.get("SEARCH_TEST_URL") else [])]
+"""A real engine loses every collection whose name begins with `documind_`."""
+
+
+@contextmanager
+def url_of(kind: str, folder: Path) -> Iterator[str]:
+    """Yield the address of an engine without collections of ours."""
+    if kind == "real":
+        engine = SearchEngine(os.environ["SEARCH_TEST_URL"])
+        for name in engine.collections():
+            engine.drop(name)
+        engine.close()
+        yield os.environ["SEARCH_TEST_URL"]
+        return
+    with QdrantDouble(folder) as double:
+        yield double.url
+
+
+class DoubleProcess:
+    """The double in a process of its own, which can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        """Choose a free port; nothing is started yet."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        command = [sys.executable, "-m", "tests.fakes.qdrant_double", str(self._folder)]
+        self._process = subprocess.Popen([*command, str(self.port)], cwd=ROOT)
+        deadline = time.monotonic() + START_S
+        while SearchEngine(self.url).away():
+            assert self._process.poll() is None, "the double ended"
+            assert time.monotonic() < deadline, "the double does not answer"
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None

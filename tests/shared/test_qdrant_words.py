@@ -1,0 +1,92 @@
+"""What every LexicalIndex does, run on sparse vectors in Qdrant; near words are one edit away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.core.ports import LexicalIndex
+from app.core.types import Library
+from app.index.engine.qdrant import SearchEngine
+from app.index.files.steps import Steps
+from app.index.lexical.qdrant import QdrantWords
+from app.index.lexical.qdrant_points import one_edit_away
+from app.index.options import IndexOptions
+from app.index.store import IndexStore
+from tests.contract.test_lexical_index_contract import (  # noqa: F401  # the suite of the port
+    DRAFTS,
+    memory,
+    test_any_text_is_a_query,
+    test_document_frequencies_count_chunks,
+    test_filters_keep_exactly_what_matches,
+    test_hits_are_sorted_and_share_a_word,
+    test_near_words_are_found,
+    test_no_text_is_an_error,
+    test_scores_of_given_chunks_are_those_of_the_search,
+)
+from tests.fakes.indexes import MemoryCatalog, TextbookBM25
+from tests.shared.engines import ENGINES, url_of
+
+PAPERS = Library.PAPERS
+
+
+def in_engine(path: Path, url: str) -> IndexOptions:
+    return IndexOptions(path, path / "chroma", search_url=url, title_boost=0, section_boost=0)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[IndexStore]:
+    path = tmp_path_factory.mktemp("data")
+    with (
+        url_of(request.param, path / "engine") as url,
+        IndexStore(in_engine(path / "data", url), vector_store="off") as opened,
+    ):
+        opened.writer.write(DRAFTS)
+        yield opened
+
+
+@pytest.fixture
+def index(store: IndexStore) -> LexicalIndex:
+    return store.lexical
+
+
+def test_order_is_the_textbooks(store: IndexStore, memory: MemoryCatalog) -> None:  # noqa: F811
+    """The average length is fixed, so that scores differ by a factor for each length."""
+    textbook = TextbookBM25(memory)
+    for query in ("winter", "wind pier", "nothing in common", "the walruses of winter"):
+        theirs = [hit.chunk_id for hit in store.lexical.search(PAPERS, query, 10)]
+        ours = [hit.chunk_id for hit in textbook.search(PAPERS, query, 10)]
+        assert theirs == ours
+
+
+def test_words_are_in_the_engine_alone(store: IndexStore) -> None:
+    assert not (store.options.data_dir / "tantivy").exists()
+    assert "words_papers" in SearchEngine(store.options.search_url).collections()
+
+
+def test_one_edit_away_is_what_the_distance_says() -> None:
+    near = one_edit_away("abc")
+    assert {"ab", "abcd", "xabc", "bac", "abx", "ab1"} <= near
+    assert not near & {"", "a", "abcde", "cba", "axy"}
+
+
+def test_a_group_that_writes_a_document_twice_keeps_the_second(store: IndexStore) -> None:
+    engine = SearchEngine(store.options.search_url)
+    words = QdrantWords(Library.PUBLIC, engine, store.options, Steps())
+    (document,) = store.loader.lexical_documents([1])
+    words.add(document)
+    words.delete(document.doc)
+    words.commit()
+    assert words.ids() == []
+    words.add(document)
+    words.delete(document.doc)
+    words.add(document)
+    words.commit()
+    assert words.ids() == [chunk_id for chunk_id, _, _ in document.chunks]
+    words.delete_all()
+    assert words.count == 0
+    words.close()

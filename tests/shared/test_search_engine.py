@@ -1,0 +1,297 @@
+"""Storage over a search engine: away at the start, away later, killed, and back. On the double."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+
+from app.client import FileToSend
+from app.core.errors import IndexDamaged, InvalidInput, SearchAway
+from app.core.types import Library
+from app.index.dense.qdrant import QdrantStore
+from app.index.engine.qdrant import SearchEngine
+from app.index.files.steps import Steps
+from app.index.options import IndexOptions
+from app.index.store import IndexStore
+from evaluation.lib.served import Served
+from tests.fakes.postgres_server import PostgresServer
+from tests.fakes.qdrant_double import QdrantDouble
+from tests.shared.engines import ROOT, DoubleProcess
+from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
+
+PAPERS = Library.PAPERS
+
+
+@pytest.fixture
+def engine_process(tmp_path: Path) -> Iterator[DoubleProcess]:
+    process = DoubleProcess(tmp_path / "engine")
+    process.start()
+    yield process
+    process.kill()
+
+
+def options_for(path: Path, url: str) -> IndexOptions:
+    return IndexOptions(
+        path, path / "chroma", tantivy_threads=1, vector_cache_vectors=0, search_url=url
+    )
+
+
+def write(store: IndexStore, name: str, chunks: int, seed: int) -> list[int]:
+    store.writer.write([make_draft(name, f"words of {name} " * max(20, chunks), chunks=chunks)])
+    store.writer.claim(PAPERS, FINGERPRINT)
+    ids = [chunk.chunk_id for chunk in store.writer.pending_vectors(PAPERS, 1000)]
+    store.writer.write_vectors(PAPERS, ids, unit_rows(len(ids), seed))
+    store.writer.apply(PAPERS)
+    return ids
+
+
+def closed_address() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+
+
+def test_vectors_go_to_the_engine_and_are_found_there(
+    tmp_path: Path, engine_process: DoubleProcess
+) -> None:
+    with IndexStore(
+        options_for(tmp_path / "data", engine_process.url), vector_store="foreground"
+    ) as store:
+        ids = write(store, "first", 40, seed=1)
+        row = unit_rows(40, seed=1)[7]
+        assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == ids[7]
+        assert store.missing() == ()
+    assert not (tmp_path / "data" / "chroma").exists()
+    (name,) = QdrantStore(SearchEngine(engine_process.url), Steps(), ef_search=400).collections()
+    assert name.startswith("papers__")
+
+
+def test_what_was_written_while_the_engine_was_away_is_found_when_it_is_back(
+    tmp_path: Path, engine_process: DoubleProcess
+) -> None:
+    url = engine_process.url
+    with IndexStore(options_for(tmp_path / "data", url), vector_store="foreground") as store:
+        write(store, "first", 20, seed=1)
+        store.writer.write([make_draft("second", "walruses whistle " * 20, chunks=5)])
+        later = [chunk.chunk_id for chunk in store.writer.pending_vectors(PAPERS, 1000)]
+        engine_process.kill()
+        for search in (
+            lambda: store.vectors.search(PAPERS, unit_rows(1)[0], 3),
+            lambda: store.lexical.search(PAPERS, "walruses", 3),
+            lambda: store.writer.write([make_draft("third", "penguins parade " * 9, chunks=1)]),
+        ):
+            with pytest.raises(SearchAway, match=url) as caught:
+                search()
+            assert (caught.value.retryable, caught.value.retry_after_s) == (True, 5.0)
+        assert store.missing() == (f"search engine {url}",)
+        store.writer.write_vectors(PAPERS, later, unit_rows(5, seed=2))  # the catalog keeps them
+        engine_process.start()
+        store.writer.apply(PAPERS)
+        row = unit_rows(5, seed=2)[3]
+        assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == later[3]
+        assert len(store.lexical.search(PAPERS, "walruses", 9)) == 5
+        assert len(store.lexical.search(PAPERS, "penguins", 9)) == 1
+        assert store.missing() == ()
+
+
+def test_a_document_that_is_replaced_or_deleted_leaves_the_words(
+    tmp_path: Path, engine_process: DoubleProcess
+) -> None:
+    options = options_for(tmp_path / "data", engine_process.url)
+    with IndexStore(options, vector_store="foreground") as store:
+        store.writer.write([make_draft("one", "walruses whistle " * 20, chunks=3)])
+        store.writer.write([make_draft("one", "penguins parade " * 20, chunks=2)])
+        assert store.lexical.search(PAPERS, "walruses", 9) == []
+        assert len(store.lexical.search(PAPERS, "penguins", 9)) == 2
+        store.writer.delete(PAPERS, make_draft("one", "", chunks=1).doc_id)
+        assert store.lexical.search(PAPERS, "penguins", 9) == []
+        assert store.lexical.document_frequencies(PAPERS, ["penguin"]) == (0, {"penguin": 0})
+
+
+def test_words_and_vectors_move_between_the_engine_and_the_files(
+    tmp_path: Path, engine_process: DoubleProcess
+) -> None:
+    path = tmp_path / "data"
+    embedded, shared = options_for(path, ""), options_for(path, engine_process.url)
+    row = unit_rows(6, seed=1)[2]
+    written: list[int] = []
+    for at, options in enumerate((embedded, shared, embedded, shared)):
+        with IndexStore(options, vector_store="foreground") as store:
+            written += write(store, f"part {at}", 6, seed=at + 1)
+            assert {hit.chunk_id for hit in store.lexical.search(PAPERS, "words", 99)} == set(
+                written
+            )
+            assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == written[2]
+            (name,) = store.vector_stores[PAPERS].collections()
+            assert store.vector_stores[PAPERS].ids(name) == set(written)
+
+
+def test_an_engine_that_lost_its_data_is_filled_again(
+    tmp_path: Path, engine_process: DoubleProcess
+) -> None:
+    options = options_for(tmp_path / "data", engine_process.url)
+    with IndexStore(options, vector_store="foreground") as store:
+        write(store, "first", 20, seed=1)
+    QdrantStore(SearchEngine(engine_process.url), Steps(), ef_search=400).set_aside()
+    with IndexStore(options, vector_store="foreground") as store:
+        row = unit_rows(20, seed=1)[4]
+        assert store.vectors.search(PAPERS, row, 1)[0].score == pytest.approx(0, abs=1e-4)
+        assert store.vector_stores[PAPERS].collections() != []
+
+
+def test_a_purge_leaves_no_deleted_vector_in_the_engine(
+    tmp_path: Path, engine_process: DoubleProcess
+) -> None:
+    with IndexStore(
+        options_for(tmp_path / "data", engine_process.url), vector_store="foreground"
+    ) as store:
+        write(store, "kept", 6, seed=1)
+        gone = write(store, "gone", 6, seed=2)
+        draft = make_draft("gone", "words of gone " * 20, chunks=6)
+        store.writer.delete(PAPERS, draft.doc_id)
+        report = store.purger.run()
+        assert report.rebuilt == ("papers",)
+        (name,) = store.vector_stores[PAPERS].collections()
+        held = store.vector_stores[PAPERS].ids(name)
+        assert len(held) == 6
+        assert not held & set(gone)
+
+
+def test_no_acknowledged_vector_is_lost_by_kills(
+    tmp_path: Path, engine_process: DoubleProcess
+) -> None:
+    store = QdrantStore(SearchEngine(engine_process.url), Steps(), ef_search=400)
+    acknowledged: list[int] = []
+    refused = 0
+    for round_ in range(3):
+        wanted = len(acknowledged) + 40
+        reached = threading.Event()
+
+        def write_until_refused(first: int = 1 + 10_000 * round_) -> None:
+            nonlocal refused
+            for chunk_id in range(first, first + 5_000):
+                try:
+                    store.upsert("papers__1", [chunk_id], unit_rows(1), [("doc", "body")])
+                except SearchAway:
+                    refused += 1
+                    return
+                acknowledged.append(chunk_id)
+                if len(acknowledged) >= wanted:  # noqa: B023  # this round's
+                    reached.set()  # noqa: B023
+
+        writer = threading.Thread(target=write_until_refused)
+        writer.start()
+        assert reached.wait(60)
+        engine_process.kill()
+        writer.join(60)
+        engine_process.start()
+    assert refused == 3
+    assert len(acknowledged) >= 120
+    assert set(acknowledged) <= store.ids("papers__1")
+
+
+def test_a_node_that_is_away_is_passed_over(tmp_path: Path) -> None:
+    with QdrantDouble(tmp_path / "engine") as double:
+        engine = SearchEngine(f"{closed_address()}, {double.url}")
+        store = QdrantStore(engine, Steps(), ef_search=400)
+        store.upsert("papers__1", [1, 2], unit_rows(2), [("a", "body"), ("a", "body")])
+        assert store.search("papers__1", unit_rows(2)[1], 1) == [2]
+        assert engine.away() == ()
+        store.close()
+
+
+def test_collections_of_others_are_left_alone(tmp_path: Path) -> None:
+    with QdrantDouble(tmp_path / "engine") as double:
+        engine = SearchEngine(double.url)
+        double.answer("PUT", ["collections", "theirs"], {"sparse_vectors": {"w": {}}}, "")
+        store = QdrantStore(engine, Steps(), ef_search=400)
+        store.upsert("papers__1", [1], unit_rows(1), [("a", "body")])
+        assert store.collections() == ["papers__1"]
+        store.set_aside()
+        assert double.answer("GET", ["collections"], {}, "") == {
+            "collections": [{"name": "theirs"}]
+        }
+        store.close()
+
+
+def test_a_row_of_another_dimension_is_damage_and_not_absence(tmp_path: Path) -> None:
+    with QdrantDouble(tmp_path / "engine") as double:
+        store = QdrantStore(SearchEngine(double.url), Steps(), ef_search=400)
+        store.upsert("papers__1", [1], unit_rows(1), [("a", "body")])
+        with pytest.raises(IndexDamaged, match="refused"):
+            store.upsert("papers__1", [2], np.eye(5, dtype=np.float32)[:1], [("a", "body")])
+        store.close()
+
+
+def test_a_wrong_key_is_told_at_the_start(tmp_path: Path) -> None:
+    with (
+        QdrantDouble(tmp_path / "engine", api_key="word") as double,
+        pytest.raises(InvalidInput, match=r"SEARCH_URL.*401"),
+    ):
+        SearchEngine(double.url).check()
+
+
+@pytest.mark.parametrize("url", ["qdrant", "ftp://host:6333", "http://", ","])
+def test_what_is_no_address_is_told(url: str) -> None:
+    with pytest.raises(InvalidInput, match="SEARCH_URL"):
+        SearchEngine(url)
+
+
+@pytest.mark.parametrize("with_database", [True, False])
+def test_a_server_without_its_engine_or_database_ends_with_2(
+    tmp_path: Path, with_database: bool
+) -> None:
+    url = closed_address()
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    database = closed_address().replace("http://", "postgresql://a:b@") + "/documind"
+    environment = {
+        **kept, "DATA_DIR": str(tmp_path / "data"), "SEARCH_URL": url, "PYTHONPATH": str(ROOT),
+        "DATABASE_URL": database if with_database else "", "SAMPLES": "0",
+        "API_PORT": closed_address().rpartition(":")[2], "OLLAMA_BASE_URL": "http://127.0.0.1:9",
+    }  # fmt: skip
+    ended = subprocess.run(
+        [sys.executable, "-m", "app", "serve"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 2, ended.stderr
+    last = ended.stderr.strip().splitlines()[-1]
+    assert all(part in last for part in ("SEARCH_URL", url)), last
+    assert with_database or "DATABASE_URL" in last
+
+
+def test_a_server_answers_503_while_its_engine_is_away(
+    tmp_path: Path, engine_process: DoubleProcess, postgres_server: PostgresServer
+) -> None:
+    postgres_server.run("CREATE SCHEMA engine_away")
+    path = tmp_path / "walruses.txt"
+    path.write_text("Walruses whistle in the winter wind. " * 20)
+    settings = {
+        "SEARCH_URL": engine_process.url,
+        "DATABASE_URL": postgres_server.url("engine_away"),
+        "EMBEDDING_PROVIDER": "minilm",
+    }
+    with Served(tmp_path / "data", **settings) as server:
+        server.client.ingest([FileToSend(path)], "papers")
+        found = server.client.search("walruses", "papers", limit=5)["hits"]
+        assert found
+        engine_process.kill()
+        with pytest.raises(HTTPError) as caught:
+            urlopen(f"{server.url}/api/v1/search?q=walruses&library=papers")
+        problem = json.loads(caught.value.read())
+        caught.value.close()
+        assert (caught.value.code, caught.value.headers["Retry-After"]) == (503, "5")
+        assert (problem["code"], problem["retryable"]) == ("search_away", True)
+        assert engine_process.url in problem["detail"]
+        engine_process.start()
+        assert server.client.search("walruses", "papers", limit=5)["hits"] == found
