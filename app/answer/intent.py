@@ -10,24 +10,30 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from app.answer import phrases
-from app.answer.phrases import Language, Pleasantry
+from app.answer.phrases import Pleasantry
+from app.core.languages import LANGUAGES
 from app.core.types import Message
 
-_SPECIAL = str.maketrans("ßøæœ\u2019\u2018", "soao''")
+_SPECIAL = str.maketrans("ßøæœ\u0131\u2019\u2018", "soaoi''")
 
 
 def folded(text: str) -> str:
     """Return text in lower case without accents, with offsets unchanged."""
     if text.isascii():
         return text.lower()
-    return "".join(
-        (unicodedata.normalize("NFD", char)[0].lower() or char)[0] for char in text
-    ).translate(_SPECIAL)
+    return "".join(map(_without_mark, text)).translate(_SPECIAL)
+
+
+def _without_mark(char: str) -> str:
+    """Return a letter in lower case without its accent; a syllable of Hangul as it is."""
+    parts = unicodedata.normalize("NFD", char)
+    is_syllable = len(parts) > 1 and not unicodedata.combining(parts[1])
+    return char if is_syllable else (parts[0].lower() or char)[0]
 
 
 def any_of(groups: Iterable[str]) -> str:
@@ -35,20 +41,14 @@ def any_of(groups: Iterable[str]) -> str:
     return "(?:" + "|".join(groups) + r")(?!\w)"
 
 
-def _flat(by_language: Mapping[Language, Sequence[str]]) -> list[str]:
-    return [pattern for patterns in by_language.values() for pattern in patterns]
-
-
 _EMOJI = r"\U0001f300-\U0001faff\u2600-\u27bf\ufe0f"
-_GAP = rf"[\s,;:.!?\u2026~\-\u2013\u2014\u00a1\u00bf()'\"{_EMOJI}]*"
-_PLEASANTRIES = [*_flat(phrases.GREETINGS), *_flat(phrases.THANKS)]
-_ONLY_PLEASANTRY = re.compile(rf"{_GAP}(?:\b{any_of([*_PLEASANTRIES, *phrases.FILLERS])}{_GAP})+")
-_SAYS: dict[tuple[Pleasantry, Language], re.Pattern[str]] = {
-    (kind, language): re.compile(
-        r"\b" + any_of((phrases.THANKS if kind == "thanks" else phrases.GREETINGS)[language])
-    )
-    for kind, language in phrases.REPLIES
+_GAP = rf"[\s,;:.!?\u3001\u3002\uff01\uff0c\uff1f\u061f\u2026~\-\u2013\u2014\u00a1\u00bf()'\"{_EMOJI}]*"
+_SAYS: dict[tuple[Pleasantry, str], re.Pattern[str]] = {
+    key: re.compile(r"\b" + any_of(map(folded, patterns)))
+    for key, patterns in phrases.PLEASANTRIES.items()
 }
+_PLEASANTRIES = [folded(one) for patterns in phrases.PLEASANTRIES.values() for one in patterns]
+_ONLY_PLEASANTRY = re.compile(rf"{_GAP}(?:\b{any_of([*_PLEASANTRIES, *phrases.FILLERS])}{_GAP})+")
 _RECALL = re.compile(
     rf"{_GAP}{any_of(phrases.RECALLS)}(?:\s+{any_of(phrases.RECALL_ENDINGS)})*{_GAP}"
 )
@@ -75,14 +75,14 @@ class Intent:
 def detect(message: str) -> Intent:
     """Return what a message wants; no model, no state.
 
-    A greeting or thanks must be the whole message, in English, Spanish, German or French; the reply
-    is in the same language.
+    A greeting or thanks must be the whole message; the reply is in the same language.
     """
     plain = folded(message)
     if _ONLY_PLEASANTRY.fullmatch(plain):
         for (kind, language), pattern in _SAYS.items():
             if pattern.search(plain):
-                return Intent(kind, message, phrases.REPLIES[kind, language])
+                one = LANGUAGES[language]
+                return Intent(kind, message, one.welcome if kind == "thanks" else one.greeting)
     question = without_politeness(message)
     if _RECALL.fullmatch(folded(question)):
         return Intent("recall", message)

@@ -29,5 +29,7 @@ class AnswerOptions:
     store_answers: Literal["off", "hash", "full"] = "full"
     answer_retention_days: int = 0
     """0: for ever."""
+    refusal_language: Literal["en", "question"] = "en"
+    """Language of the sentence of an abstention."""
     manner: MannerOptions = field(default_factory=MannerOptions)
     """How models are asked."""

@@ -7,45 +7,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-Language = Literal["en", "es", "de", "fr"]
+from app.core.languages import LANGUAGES
+
 Pleasantry = Literal["greeting", "thanks"]
 
-GREETINGS: dict[Language, tuple[str, ...]] = {
-    "en": (
-        r"hi|hiya|hey|hello|howdy|greetings",
-        r"good (?:morning|afternoon|evening|day|night)",
-        r"how are you(?: doing)?(?: today)?|how(?:'s| is) it going|what'?s up",
-        r"nice to meet you|bye|good ?bye|see you(?: later| soon)?",
-    ),
-    "es": (
-        r"hola|buenos dias|buenas(?: tardes| noches)?|que tal|como estas?",
-        r"mucho gusto|adios|hasta (?:luego|manana)",
-    ),
-    "de": (
-        r"hallo|guten (?:tag|morgen|abend)|gute nacht|moin(?: moin)?|servus|gr(?:us|uss) (?:gott|dich)",
-        r"wie geht(?:'?s| es)(?: dir| ihnen)?|tschus+|auf wiedersehen|bis (?:bald|spater|dann)",
-    ),
-    "fr": (
-        r"bonjour|bonsoir|bonne nuit|salut|coucou|ca va|comment (?:ca va|allez[- ]vous|vas[- ]tu)",
-        r"enchante+|au revoir|a bientot",
-    ),
+PLEASANTRIES: dict[tuple[Pleasantry, str], tuple[str, ...]] = {
+    **{("thanks", code): one.thanks for code, one in LANGUAGES.items()},
+    **{("greeting", code): one.greetings for code, one in LANGUAGES.items()},
 }
-
-THANKS: dict[Language, tuple[str, ...]] = {
-    "en": (
-        r"(?:many )?thanks?(?: you| u)?(?: so much| very much| a lot| a bunch| a million| again)*",
-        r"thanks?(?: you)?(?: so much| very much| a lot)? for (?:all )?(?:your|the) (?:help|answers?|information|time)",
-        r"thx|ty|cheers|much appreciated|i appreciate (?:it|that)",
-    ),
-    "es": (r"(?:muchas |mil )?gracias(?: por (?:todo|(?:tu|su|la) ayuda))?", r"te lo agradezco"),
-    "de": (
-        r"(?:vielen |herzlichen |besten |tausend )?dank(?: fur (?:die|deine|ihre) hilfe)?",
-        r"danke(?: dir| ihnen)?(?: schon| sehr| vielmals)?(?: fur (?:die|deine|ihre) hilfe)?",
-    ),
-    "fr": (
-        r"(?:un grand |mille )?mercis?(?: beaucoup| bien| infiniment)?(?: (?:pour|de) (?:votre |ton |l')aide)?",
-    ),
-}
+"""By kind and language; thanks come first, because "hi, thanks" deserves a you're welcome."""
 
 FILLERS = (
     r"there|everyone|all|team|again|bot|assistant|documind|my friend|friend|ok|okay|great|perfect|cool|nice",
@@ -54,21 +24,6 @@ FILLERS = (
     r"vale|perfecto|genial|de nuevo|y|alles klar|prima|toll|perfekt|nochmals|und|parfait|d'accord|tres bien|encore|et",
 )
 """Words around a pleasantry that do not make it a question."""
-
-REPLIES: dict[tuple[Pleasantry, Language], str] = {
-    ("thanks", "en"): "You're welcome! Ask away if there is more you would like to know.",
-    ("thanks", "es"): "¡De nada! Pregunta cuando quieras si necesitas algo más.",
-    ("thanks", "de"): "Gern geschehen! Frag einfach, wenn du noch etwas wissen möchtest.",
-    ("thanks", "fr"): "Avec plaisir\u00a0! N'hésitez pas si vous avez d'autres questions.",
-    ("greeting", "en"): "Hello! Ask me anything about the documents in your libraries.",
-    ("greeting", "es"): "¡Hola! Pregúntame lo que quieras sobre los documentos de tus bibliotecas.",
-    ("greeting", "de"): "Hallo! Frag mich gern etwas zu den Dokumenten in deinen Bibliotheken.",
-    (
-        "greeting",
-        "fr",
-    ): "Bonjour\u00a0! Posez-moi vos questions sur les documents de vos bibliothèques.",
-}
-"""Canned answers; thanks come first, because "hi, thanks" deserves a you're welcome."""
 
 LEAD_INS = (
     r"please|kindly|por favor|bitte|s'il (?:vous|te) plait",

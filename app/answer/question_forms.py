@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from app.core.languages import DEFAULT, LANGUAGES
 from app.core.sentences import sentence_spans
 from app.core.types import Passage
 
@@ -92,7 +93,10 @@ def made_of(passages: Sequence[Passage]) -> list[str]:
         for passage in passages
         for start, end in sentence_spans(passage.chunk.text)
     ]
-    defined = [question for sentence in sentences if (question := _definition(sentence))]
+    language = passages[0].document.language if passages else DEFAULT
+    defined = [
+        question for sentence in sentences if (question := _definition_in(sentence, language))
+    ]
     dated = [question for sentence in sentences if (question := _date(sentence))]
     sections = dict.fromkeys(
         passage.chunk.section
@@ -169,6 +173,25 @@ def _in_its_case(question: str, text: str) -> str:
     if match and re.search(rf"[a-z,] {match['name'].lower()}\b", text):
         return f"{match['ask']}{match['name'].lower()}{question[match.end() :]}"
     return question
+
+
+def _definition_in(sentence: str, language: str) -> str:
+    """Return what a sentence defines as a question in its language; empty if nothing."""
+    one = LANGUAGES.get(language or DEFAULT)
+    if one is None or not one.is_a:
+        return _definition(sentence)
+    match = re.match(rf"{_ANY_SUBJECT}{one.is_a}", sentence)
+    if match is None:
+        return ""
+    first, *rest = match["subject"].split()
+    if first.lower() in one.function_words.split():
+        if not rest:
+            return ""
+        first = first.lower()
+    return one.what_is.format(" ".join([first, *rest]))
+
+
+_ANY_SUBJECT = r"(?P<subject>[^\W\d_][\w'\u2019-]*(?: [\w'\u2019-]+){0,4}?)"
 
 
 def _definition(sentence: str) -> str:

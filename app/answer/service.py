@@ -16,6 +16,7 @@ from app.answer.journal import AnswerJournal
 from app.answer.library_state import empty_notice, is_empty
 from app.answer.memory import recollection
 from app.answer.models import ModelCalls, ModelChoice, ModelSelector
+from app.answer.refusal import translated
 from app.answer.research import Research
 from app.answer.search import embedder_names
 from app.answer.turn import Turn
@@ -96,8 +97,10 @@ class RAGService:
             Cancelled: The token was cancelled.
         """
         try:
+            translates = self._research.options.refusal_language == "question"
             with closing(self._events(question, cancel)) as events:
-                yield from events
+                for event in events:
+                    yield translated(event, question.text) if translates else event
         except GeneratorExit:
             cancel.cancel()
             raise

@@ -12,12 +12,15 @@ from dataclasses import replace
 
 from app.bootstrap.embedders import Embedders
 from app.core.errors import Conflict, InvalidInput, StorageError
-from app.core.types import EmbeddingState, Library, Notice
+from app.core.languages import DEFAULT, language_name
+from app.core.types import EmbeddingState, Fingerprint, Library, Notice
 from app.index.store import IndexStore
 from app.jobs.bulk import BULK
 from app.jobs.kinds import ARXIV, BACKFILL, CALIBRATE, IMPORT, INGEST, SAMPLES
 from app.jobs.reembed_request import REEMBED, ReembedPayload, request_reembed
 from app.jobs.runner import JobRunner
+from app.providers.minilm import MODEL as MINILM
+from app.providers.multilingual import CURE, is_installed
 from app.providers.ollama_listing import same_model
 from app.providers.selection import EmbedderChoice
 from app.retrieval.calibration import Calibrations
@@ -86,8 +89,19 @@ class LibraryEmbedders:
                 f" ({better.provider}) is there now; to use it, run: documind reembed --library {library.value}"
                 " (to keep the present model and hide this notice: set EMBEDDING_PROVIDER to it)"
             )
-        self._offers[library] = offer
-        return offer
+        self._offers[library] = offer or self._language_offer(library, fingerprint)
+        return self._offers[library]
+
+    def _language_offer(self, library: Library, fingerprint: Fingerprint | None) -> str:
+        """Return the offer of the multilingual model to a library it suits; else nothing."""
+        language = self._store.lexical.languages(library)[0]
+        if fingerprint is None or fingerprint.embedding_model != MINILM or language == DEFAULT:
+            return ""
+        first = "" if is_installed() else f" (first {CURE})"
+        return (
+            f"most of the library {library.value!r} is in {language_name(language)}, which {MINILM!r} does not know; for a"
+            f" model of many languages, run: documind models use multilingual --library {library.value}{first}"
+        )
 
     def notices(self, library: Library) -> tuple[Notice, ...]:
         """Return notices of a library; asks no host, so that no question waits."""

@@ -1,22 +1,25 @@
-"""`documind models`: list, choose, fetch and test Ollama's models."""
+"""`documind models`: list, choose, fetch and test models."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, cast
+from typing import Annotated, cast, get_args
 
 import typer
 
 from app.cli.connection import connect
 from app.cli.jobs import run_job
+from app.cli.options import check_library
 from app.cli.output import emit, err, out, say, size, table
 from app.client import Json
+from app.core.errors import InvalidInput
+from app.core.types import EmbeddedModel
 from app.settings import Settings
 
 JsonOption = Annotated[bool, typer.Option("--json", help="print the reply as JSON")]
 
 app = typer.Typer(
-    help="Models of Ollama: list them, fetch one, test one.",
+    help="Models: list them, choose what embeds a library, fetch or test one of Ollama.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -35,9 +38,13 @@ def list_models(as_json: JsonOption = False) -> None:
     """
     with connect(Settings()) as client:
         found = client.get("/api/v1/models")
+        libraries = cast("Sequence[Json]", client.get("/api/v1/libraries")["libraries"])
     if as_json:
         emit(found)
         return
+    for one in libraries:
+        embedding = cast("Json", one["embedding"])
+        say(f"{one['library']} is embedded with {embedding['embedder']}")
     used = cast("Mapping[str, str]", found["in_use"])
     loaded = cast("Sequence[str]", found["loaded"])
     for purpose, name in used.items():
@@ -67,6 +74,35 @@ def list_models(as_json: JsonOption = False) -> None:
             "[yellow]the answering and the embedding model do not stay in memory together:[/] each question loads one and"
             " drops the other. Choose a smaller LLM_MODEL, a smaller LLM_NUM_CTX, or EMBEDDING_PROVIDER=minilm for a new library."
         )
+
+
+@app.command()
+def use(
+    model: Annotated[str, typer.Argument(help="minilm (English) or multilingual")],
+    library: Annotated[
+        str | None,
+        typer.Option("--library", "-l", help="public or papers [default: DEFAULT_LIBRARY]"),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Embed a library with another model of the server itself; no host is needed.
+
+    The present vectors serve until the new ones are there, and come back with `documind reembed
+    --rollback`. For libraries that are empty set EMBEDDED_MODEL.
+
+    Example: documind models use multilingual --library papers
+    """
+    if model not in get_args(EmbeddedModel):
+        raise InvalidInput(f"model {model!r} must be one of {', '.join(get_args(EmbeddedModel))}")
+    settings = Settings()
+    chosen = library or settings.default_library
+    check_library(chosen)
+    body: Json = {"library": chosen, "provider": model, "force": True}
+    with connect(settings) as client:
+        job = client.post("/api/v1/reembed", body)
+        done = run_job(client, job, f"embedding {chosen} with {model}", "the same command")
+    found = cast("Json", done["result"])
+    emit(found) if as_json else say(f"{found['outcome']}: {found['reason']}")
 
 
 @app.command()

@@ -31,7 +31,8 @@ def reembed(
     embedder: Annotated[
         str | None,
         typer.Option(
-            "--embedder", help="ollama, minilm or a hosted provider [default: EMBEDDING_PROVIDER]"
+            "--embedder",
+            help="ollama, minilm, multilingual or a hosted provider [default: EMBEDDING_PROVIDER]",
         ),
     ] = None,
     model: Annotated[

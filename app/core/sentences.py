@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from app.core.languages import LANGUAGES
+
 # Abbreviations after which a full stop does not end a sentence, lower-case without the stop.
 _ABBREVIATIONS = frozenset(
     "al approx art av bros ca cf ch co col corp dept dr ed eds eg eq eqs esp est etc fig figs fl"
@@ -12,16 +14,19 @@ _ABBREVIATIONS = frozenset(
     " maj messrs min mr mrs ms mt no nos nr op p pl pp prof rep rev ref refs sec sen sgt sr st tab vol vols vs viz"
     " jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e u.s u.k u.n ph.d b.c a.d a.m p.m d.c".split()
 )
+_ABBREVIATIONS |= frozenset(
+    word for language in LANGUAGES.values() for word in language.abbreviations.split()
+)
 _NEVER_FINAL = frozenset(
     "dr mr mrs ms prof st sr jr fig figs eq eqs cf vs vol vols pp ed eds e.g i.e eg ie gen lt col sgt rev hon no nos v".split()
 )
 _BOUNDARY = re.compile(
     # All begin with one of a few characters, which are found at a tenth of the cost of asking each
     # alternative everywhere.
-    r"[.!?\u2026\u3002\uff01\uff1f\n](?:"
+    r"[.!?\u061f\u06d4\u2026\u3002\uff01\uff1f\n](?:"
     # Runs are taken whole, from their beginning: giving characters back could not help, and would
     # cost the square of their number.
-    r"(?<=[.!?\u2026])(?<![.!?\u2026]{2})(?P<stop>[.!?\u2026]*+[\"'\u201d\u2019)\]]*+(?:\[\d+\])*+)(?=\s|\Z)"
+    r"(?<=[.!?\u061f\u06d4\u2026])(?<![.!?\u061f\u06d4\u2026]{2})(?P<stop>[.!?\u061f\u06d4\u2026]*+[\"'\u201d\u2019)\]]*+(?:\[\d+\])*+)(?=\s|\Z)"
     r"|(?<=[\u3002\uff01\uff1f])(?P<cjk>[\u3002\uff01\uff1f]*[\u300d\u300f\u201d\u2019]*)"
     r"|(?<=\n)(?:(?P<gap>[ \t]*\n\s*)|(?P<line>)))"
 )

@@ -13,8 +13,10 @@ import re
 from collections.abc import Sequence
 
 from app.core.function_words import CLAIMLESS_WORDS
+from app.core.languages import DEFAULT, LANGUAGES
+from app.core.languages.detection import language_of
 from app.core.text import tokenise
-from app.core.types import Evidence
+from app.core.types import Evidence, Passage
 from app.generation.reading import ReadPassage, spelt_figures
 from app.generation.spelling import is_named
 
@@ -37,12 +39,14 @@ _FEWEST = 3
 def named_things(question: str) -> tuple[str, ...]:
     """Return a question's names and numbers, each once; neighbours are one name.
 
-    A capital counts inside a word and behind the first word. A question in lower case, or one set
-    as a title, names its numbers alone.
+    A capital counts inside a word and behind the first word. A question in lower case, one set as a
+    title, or one in a language that capitalises every noun names its numbers alone.
     """
     words = [(match.start(), match.end()) for match in _WORD.finditer(question)]
     shown = [_is_name(question[start:end], first=at == 0) for at, (start, end) in enumerate(words)]
-    if len(words) >= _FEWEST and all(question[start].isupper() for start, _ in words):
+    language = LANGUAGES.get(language_of(question))
+    nouns = language is not None and language.nouns_are_capitalised
+    if nouns or (len(words) >= _FEWEST and all(question[start].isupper() for start, _ in words)):
         shown = [any(char.isdigit() for char in question[start:end]) for start, end in words]
     names: list[str] = []
     for at, (start, end) in enumerate(words):
@@ -63,6 +67,9 @@ def missing_things(question: str, evidence: Sequence[Evidence]) -> tuple[str, ..
         evidence: What was found for it.
     """
     passages = [item.hit.passage for item in evidence]
+    language = language_of(question) or DEFAULT
+    if language != DEFAULT:
+        return _missing_in(language, named_things(question), passages)
     return unnamed_in(
         question,
         [ReadPassage(passage) for passage in passages if passage.chunk.section not in LISTS],
@@ -78,6 +85,20 @@ def _is_held(name: str, read: Sequence[ReadPassage]) -> bool:
     tokens = _telling(name)
     joined = "".join(tokenise("".join(_WORD.findall(name))))
     return all(_holds(read, token) for token in tokens) or any(joined in one.known for one in read)
+
+
+def _missing_in(
+    language: str, named: Sequence[str], passages: Sequence[Passage]
+) -> tuple[str, ...]:
+    """Return the names that passages of a language lack; none where another spells them."""
+    if any((passage.document.language or DEFAULT) != language for passage in passages):
+        return ()
+    held = {
+        token
+        for passage in passages
+        for token in tokenise(f"{passage.document.title}\n{passage.chunk.text}", language)
+    }
+    return tuple(name for name in named if not held.issuperset(tokenise(name, language)))
 
 
 def _telling(name: str) -> list[str]:

@@ -149,6 +149,7 @@ class Settings(Variables):
             memory_strategy=self.memory_strategy,
             memory_buffer_size=self.memory_buffer_size,
             memory_token_budget=self.memory_token_budget,
+            refusal_language=self.refusal_language,
             store_answers=self.store_answers,
             answer_retention_days=self.answer_retention_days,
             manner=MannerOptions(self.model_prompts, self.evidence, self.first_token_target_s),

@@ -247,6 +247,9 @@ class Variables(BaseSettings):
     prompts_dir: Path | None = Field(
         None, description="overlay for the prompts, file by file; empty: the packaged ones"
     )
+    refusal_language: Literal["en", "question"] = Field(
+        "en", description="language of the refusal: en, or question for that of the question"
+    )
     store_answers: Literal["off", "hash", "full"] = Field(
         "full", description="what is kept of answers"
     )

@@ -47,6 +47,15 @@ assert type_of(parsed.media_type) == "subrip"
 assert "SubRip" in accepted()
 
 
+from app.core.languages.detection import language_of
+from app.core.text import tokenise
+from app.answer.intent import detect
+
+assert language_of("Hvornår blev broen bygget, og hvem har tegnet den?") == "da"
+assert tokenise("bilerne", "da") == tokenise("biler", "da")
+assert detect("Mange tak!").kind == "thanks"
+
+
 class Search:
     places = 3
     asked = []
@@ -103,7 +112,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_recipes_add_what_they_say(copy: Path) -> None:
-    assert set(RECIPES) == {"A parser", "A strategy", "A route", "A vector store"}
+    assert set(RECIPES) == {"A parser", "A strategy", "A route", "A language", "A vector store"}
     for name, recipe in RECIPES.items():
         touched = follow(recipe, copy)
         assert 1 < len(set(touched)) <= 3, name

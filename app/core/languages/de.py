@@ -8,6 +8,7 @@ GERMAN = Language(
     code="de",
     name="German",
     stemmer="german",
+    nouns_are_capitalised=True,
     function_words=(
         "der die das den dem des ein eine einen einem einer eines und oder aber als wie was wer"
         " wen wem wessen wann wo wohin woher warum weshalb wieso welche welcher welches welchen"

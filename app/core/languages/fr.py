@@ -16,7 +16,7 @@ FRENCH = Language(
         " ma mes te ton ta tes y ne n pas plus non très aussi si comme même lequel laquelle"
         " lesquels dont peut peuvent fait t qu j"
     ),
-    abbreviations="mm mme mlle env chap éd p.ex av apr j.-c",
+    abbreviations="mme mlle env éd p.ex av apr j.-c",
     refusal="Les documents disponibles ne contiennent pas assez d'informations pour répondre à cela.",
     greeting="Bonjour\u00a0! Posez-moi vos questions sur les documents de vos bibliothèques.",
     welcome="Avec plaisir\u00a0! N'hésitez pas si vous avez d'autres questions.",

@@ -39,5 +39,7 @@ class Language:
     """Letters of its script, for an expression's class."""
     abbreviations: str = ""
     """After these words a full stop does not end a sentence: in lower case, without the stop."""
+    nouns_are_capitalised: bool = False
+    """Whether a capital inside a sentence does not mean a name."""
     connectives: str = ""
     """Words that join claims or shade them: they tell in a question, not in a statement."""

@@ -22,6 +22,6 @@ DUTCH = Language(
     welcome="Graag gedaan! Vraag gerust verder als je meer wilt weten.",
     what_is="Wat is {}?",
     is_a=r" (?:is|zijn|was|waren) (?:een|de|het)",
-    greetings=(r"hallo|hoi|dag|goede(?:morgen|middag|avond)|hoe gaat het|tot ziens|doei",),
+    greetings=(r"hallo|hoi|goeden?(?:morgen|middag|avond)|hoe gaat het|tot ziens|doei",),
     thanks=(r"(?:hartelijk )?dank je(?: wel)?|dank u(?: wel)?|bedankt|dankjewel",),
 )

@@ -22,5 +22,5 @@ SWEDISH = Language(
     what_is="Vad är {}?",
     is_a=r" (?:är|var) (?:en|ett|den|det)",
     greetings=(r"hej(?: hej)?|hejsan|god (?:morgon|dag|kvall)|hur mar du|hej da",),
-    thanks=(r"tack(?: sa mycket| for hjalpen)?|stort tack",),
+    thanks=(r"tack (?:sa mycket|for hjalpen)|stort tack",),
 )

@@ -11,6 +11,7 @@ import pytest
 from app.core.function_words import content_or_all
 from app.core.languages import LANGUAGES, language_name
 from app.core.languages.detection import language_of
+from app.core.sentences import sentence_spans
 from app.core.text import tokenise
 
 SENTENCES = {
@@ -83,12 +84,22 @@ def test_a_question_loses_the_function_words_of_both_languages() -> None:
 @pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES)
 def test_a_row_is_whole(language: object) -> None:
     """What every step reads is there, and expressions are ones."""
-    empty = {"what_is", "is_a", "stemmer", "abbreviations", "connectives"}
+    empty = {"what_is", "is_a", "stemmer", "abbreviations", "connectives", "nouns_are_capitalised"}
     for field in fields(language):  # type: ignore[arg-type]
         value = getattr(language, field.name)
         assert value or field.name in empty
         for pattern in value if isinstance(value, tuple) else ():
             re.compile(pattern)
+
+
+def test_sentences_end_as_their_language_ends_them() -> None:
+    text = "Das gilt z.B. für Rom. Es liegt ca. 5 km entfernt. ما هو هذا؟ نعم هذا."
+    assert [text[start:end] for start, end in sentence_spans(text)] == [
+        "Das gilt z.B. für Rom.",
+        "Es liegt ca. 5 km entfernt.",
+        "ما هو هذا؟",
+        "نعم هذا.",
+    ]
 
 
 def test_a_language_is_named_in_english() -> None:

@@ -1,9 +1,13 @@
 """What a question names, and what of it the passages lack."""
+# ruff: noqa: RUF001
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from app.core.types import Evidence
 from app.generation.subject import missing_things, named_things
 from tests.unit.generation.passages import evidence
 
@@ -49,3 +53,35 @@ def test_a_name_may_stand_joined_and_an_ordinal_in_words() -> None:
     found = evidence("AppleTalk was the third suite of protocols that the company made.")
     assert missing_things("Was Apple Talk the 3rd suite?", found) == ()
     assert missing_things("Was Apple Talk the 4th suite?", found) == ("4th",)
+
+
+def _in(language: str, text: str) -> list[Evidence]:
+    return [
+        replace(
+            one,
+            hit=replace(
+                one.hit,
+                passage=replace(
+                    one.hit.passage,
+                    document=replace(one.hit.passage.document, language=language),
+                ),
+            ),
+        )
+        for one in evidence(text)
+    ]
+
+
+def test_german_nouns_are_no_names() -> None:
+    assert named_things("Welche Hauptstadt hat das Land seit 1949?") == ("1949",)
+    found = _in("de", "Bonn war ab 1949 der Sitz der Regierung.")
+    assert missing_things("Welche Hauptstadt hat das Land seit 1949?", found) == ()
+
+
+def test_names_are_stemmed_as_the_passages_are() -> None:
+    found = _in("ru", "Рядом с Варшавой строили мост. Тесла там не был.")
+    assert missing_things("Кто строил мост около Варшавы?", found) == ()
+    assert missing_things("Кто строил мост около Москвы?", found) == ("Москвы",)
+
+
+def test_passages_of_another_language_may_spell_a_name_otherwise() -> None:
+    assert missing_things("Кто строил мост около Москвы?", evidence("A bridge near Moscow.")) == ()

@@ -11,6 +11,7 @@ from app.core.errors import InvalidInput
 from app.core.ids import embedder_key
 from app.core.types import Fingerprint
 from app.providers.minilm import MiniLmEmbedder
+from app.providers.multilingual import MultilingualEmbedder
 from app.retrieval.calibration import FEWEST, Calibration, Calibrations, equated, packaged
 from app.retrieval.cutoff import band, confidence, passes
 from app.retrieval.options import RetrievalOptions
@@ -44,7 +45,9 @@ def test_the_row_that_ships_is_of_the_embedded_model_and_holds_the_defaults(
         "any",
         "any",
     )
-    assert list(packaged()) == [embedder_key(fingerprint)]
+    other = MultilingualEmbedder().identity
+    multilingual = Fingerprint(other.model, other.digest, other.dimension, "", "", "any", "any")
+    assert list(packaged()) == [embedder_key(fingerprint), embedder_key(multilingual)]
     row = Calibrations(_Rows()).of(fingerprint)
     assert row is not None
     assert row.applied(OPTIONS) == OPTIONS

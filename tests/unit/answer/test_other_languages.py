@@ -1,0 +1,94 @@
+"""Greetings, refusals and suggestions in the language of the user."""
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.answer.intent import detect
+from app.answer.question_forms import made_of
+from app.answer.refusal import translated
+from app.core.languages import LANGUAGES
+from app.core.types import Answer, FinalEvent, Question, TokenEvent
+from app.generation.prompts import REFUSAL
+from tests.fakes.retrievers import passage
+
+GREETINGS = {
+    "en": "Hello!",
+    "de": "Guten Morgen",
+    "fr": "Bonjour !",
+    "es": "¡Hola!",
+    "it": "Buongiorno",
+    "pt": "Olá!",
+    "nl": "Goedemorgen",
+    "sv": "Hej hej",
+    "tr": "Günaydın",
+    "ru": "Добрый день!",
+    "ar": "السلام عليكم",
+    "zh": "你好！",
+    "ja": "こんにちは",
+    "ko": "안녕하세요!",
+    "th": "สวัสดี",
+}
+THANKS = {
+    "de": "Vielen Dank!",
+    "it": "Grazie mille",
+    "ru": "Спасибо!",
+    "ja": "ありがとうございます。",
+    "ko": "감사합니다",
+    "th": "ขอบคุณ",
+}
+
+
+def test_every_language_is_greeted_in_it() -> None:
+    replies = {code: detect(text) for code, text in GREETINGS.items()}
+    assert {code: intent.reply for code, intent in replies.items()} == {
+        code: language.greeting for code, language in LANGUAGES.items()
+    }
+
+
+@pytest.mark.parametrize("code", THANKS)
+def test_thanks_are_answered(code: str) -> None:
+    found = detect(THANKS[code])
+    assert (found.kind, found.reply) == ("thanks", LANGUAGES[code].welcome)
+
+
+@pytest.mark.parametrize(
+    "text", ["Dag Hammarskjöld was who?", "Пока шла война, кто правил?", "감자"]
+)
+def test_words_that_only_look_like_a_greeting_stay(text: str) -> None:
+    assert detect(text).text == text
+    assert detect(text).kind == "question"
+
+
+def test_the_refusal_is_in_the_language_of_the_question() -> None:
+    asked = "Когда построили мост?"
+    answer = Answer("1", REFUSAL, "abstained", Question(asked, "papers"), "none", "minilm")
+    final = translated(FinalEvent(answer), asked)
+    assert isinstance(final, FinalEvent)
+    assert final.answer == replace(answer, text=LANGUAGES["ru"].refusal)
+    assert translated(TokenEvent(REFUSAL), asked) == TokenEvent(LANGUAGES["ru"].refusal)
+    assert translated(TokenEvent("Мост"), asked) == TokenEvent("Мост")
+    assert translated(TokenEvent(REFUSAL), "42") == TokenEvent(REFUSAL)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "question"),
+    [
+        ("de", "Der Rhein ist ein Fluss in Europa.", "Was ist der Rhein?"),
+        ("es", "Toledo es una ciudad de España.", "¿Qué es Toledo?"),
+        ("ru", "Волга — река в России.", "Что такое Волга?"),
+    ],
+)
+def test_a_definition_is_asked_for_in_its_language(language: str, text: str, question: str) -> None:
+    found = passage(text, key="river")
+    found = replace(found, document=replace(found.document, language=language))
+    assert question in made_of([found])
+
+
+def test_a_pronoun_defines_nothing() -> None:
+    found = passage("Er ist ein Fluss.", key="river")
+    found = replace(found, document=replace(found.document, language="de"))
+    assert not any(one.startswith("Was ist") for one in made_of([found]))
