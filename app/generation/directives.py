@@ -136,17 +136,23 @@ _PHRASES: tuple[tuple[Directive, re.Pattern[str]], ...] = (
     (
         "role",
         re.compile(
-            r"\b(?:du bist|sie sind|ihr seid|eres|usted es|tu es|vous etes|you are|you re) (?:\w+ ){0,2}"
-            r"(?:jetzt|nun|sofort|kunftig|ahora|maintenant|desormais|now|no longer|nicht mehr|ya no)\b"
-            r"|\b(?:jetzt|nun|ahora|maintenant|now|desormais) (?:bist du|eres|seras|tu es|tu seras|vous etes|vous serez|you are)\b"
-            rf"|\A(?:\w+ )?{_FROM_NOW} (?:you\b|tu\b|vous\b|eres\b|usted\b|du\b|sie\b|te\b|\w+ (?:du|sie|vous)\b)"
+            r"\b(?:du bist|sie sind|ihr seid|eres|usted es|tu es|vous etes|you are|you re) (?:\w+"
+            r" ){0,2}"
+            r"(?:jetzt|nun|sofort|kunftig|ahora|maintenant|desormais|now|no longer|nicht mehr|ya"
+            r" no)\b"
+            r"|\b(?:jetzt|nun|ahora|maintenant|now|desormais) (?:bist du|eres|seras|tu es|tu seras"
+            r"|vous etes|vous serez|you are)\b"
+            rf"|\A(?:\w+ )?{_FROM_NOW} (?:you\b|tu\b|vous\b|eres\b|usted\b|du\b|sie\b|te\b|\w+"
+            r" (?:du|sie|vous)\b)"
         ),
     ),
     (
         "output",
         re.compile(
-            rf"\b{_FROM_NOW} (?:answer|reply|respond|write|say|speak|act|tell|use|always|please|end|begin|translate|never|do not)\b"
-            r"|\b(?:dein|deine|deiner|tu|tus|ta|tes|votre|vos|your) (?:\w+ )?(?:antwort|antworten|respuestas?|reponses?)\b"
+            rf"\b{_FROM_NOW} (?:answer|reply|respond|write|say|speak|act|tell|use|always|please"
+            r"|end|begin|translate|never|do not)\b"
+            r"|\b(?:dein|deine|deiner|tu|tus|ta|tes|votre|vos|your) (?:\w+ )?(?:antwort|antworten"
+            r"|respuestas?|reponses?)\b"
         ),
     ),
     (
@@ -154,24 +160,29 @@ _PHRASES: tuple[tuple[Directive, re.Pattern[str]], ...] = (
         re.compile(
             r"\b(?:if|when|as|wenn|falls|sofern|da|als|si|cuando|como|puisque|comme) "
             r"(?:you are|you re|du|sie|eres|usted es|tu es|vous etes|you happen to be)\b"
-            r"(?: \w+){0,5} (?:ai|llms?|assistants?|assistent|chatbot|asistente|ki|ia|sprachmodell|language model"
+            r"(?: \w+){0,5} (?:ai|llms?|assistants?|assistent|chatbot|asistente|ki|ia|sprachmodell"
+            r"|language model"
             r"|modelo de lenguaje|modele de langage|bot|agent|modele|modell)\b"
         ),
     ),
 )
-"""What small words say, which have no meaning of their own here: read only in sentences that address a reader or a machine."""
+"""What small words say, which have no meaning of their own here: read only in sentences that
+address a reader or a machine."""
 _TURNS = frozenset(
-    "now here henceforth moment point sie jetzt sofort hier kunftig fortan ahora adelante maintenant desormais dorenavant".split()
+    "now here henceforth moment point sie jetzt sofort hier kunftig fortan ahora adelante"
+    " maintenant desormais dorenavant".split()
 )
 """One of these or a second person stands in each phrase."""
 _TEXT = (
-    "text document page passage paragraph article content file website section dokument seite absatz abschnitt artikel inhalt"
+    "text document page passage paragraph article content file website section dokument seite"
+    " absatz abschnitt artikel inhalt"
     " documento texto pagina parrafo pasaje contenido articulo fragmento texte paragraphe contenu"
 )
 _TEXTS = frozenset(_TEXT.split())
 _THIS = frozenset("this diesen diese dieses diesem dieser este esta ce cet cette present".split())
 _POLITE = frozenset(
-    "antworten schreiben sagen nennen geben ignorieren vergessen missachten spielen verhalten stellen zeigen verraten empfehlen"
+    "antworten schreiben sagen nennen geben ignorieren vergessen missachten spielen verhalten"
+    " stellen zeigen verraten empfehlen"
     " erwahnen ubersetzen fassen beenden beginnen beachten befolgen verwenden wiederholen".split()
 )
 """German imperatives before `Sie`."""

@@ -302,7 +302,10 @@ def test_doctor_names_a_wrong_key(
         assert "server: version" in capsys.readouterr().out
 
 
-DRAFT = "# Copper\n\nCopper is a soft red metal. Its melting point is 1185 degrees Celsius. <b>Bananas</b> ripen in Ecuador.\n"
+DRAFT = (
+    "# Copper\n\nCopper is a soft red metal. Its melting point is 1185 degrees Celsius."
+    " <b>Bananas</b> ripen in Ecuador.\n"
+)
 
 
 def test_check_reads_a_file_and_reports_in_three_forms(shell: Shell, tmp_path: Path) -> None:
@@ -329,8 +332,8 @@ def test_check_reads_a_file_and_reports_in_three_forms(shell: Shell, tmp_path: P
     assert code == 0
     assert "1 supported, 1 contradicted, 1 not found, 1 claims nothing" in printed
     assert (
-        "- **supported**: Copper is a soft red metal.\n  > Copper is a soft red metal.\n  > (Copper, papers, "
-        in printed
+        "- **supported**: Copper is a soft red metal.\n  > Copper is a soft red metal.\n  >"
+        " (Copper, papers, " in printed
     )
     code, printed, _ = shell.run("check", str(draft), "--library", "papers", "--format", "html")
     assert code == 0

@@ -39,11 +39,14 @@ from app.index.lexical.query import QueryBuilder, conjunction
 from app.index.options import IndexOptions
 
 MIN_HEAP_PER_THREAD = 15_000_000
-"""tantivy refuses a smaller arena per indexing thread (IndexWriter::MEMORY_BUDGET_NUM_BYTES_MIN)."""
+"""tantivy refuses a smaller arena per indexing thread
+(IndexWriter::MEMORY_BUDGET_NUM_BYTES_MIN)."""
 NICE = 10
-"""Of the threads that index and merge in the background (Linux): rows of a bulk run, and questions on the same cores, go first."""
+"""Of the threads that index and merge in the background (Linux): rows of a bulk run, and
+questions on the same cores, go first."""
 MOST_TIED = 1000
-"""How far beyond k a tie for the last place is followed; longer ones are cut by tantivy, segment by segment."""
+"""How far beyond k a tie for the last place is followed; longer ones are cut by tantivy, segment
+by segment."""
 
 
 class TantivyIndex:
@@ -72,7 +75,8 @@ class TantivyIndex:
             self._schema, title_boost=options.title_boost, section_boost=options.section_boost
         )
         self._writer: tantivy.IndexWriter | None = None
-        """Held nowhere else, local variables included: an error keeps them, and tantivy's lock with them."""
+        """Held nowhere else, local variables included: an error keeps them, and tantivy's lock
+        with them."""
         self._background = False
         self._quiet = ThreadPoolExecutor(
             1, thread_name_prefix=f"tantivy-{path.name}", initializer=_be_nice
@@ -295,7 +299,8 @@ class TantivyIndex:
                 raise no_files() from exc
             self.failed = True
             raise IndexDamaged(
-                f"the lexical index {self.path.name!r} failed ({message}): it is rebuilt from the catalog at the next start;"
+                f"the lexical index {self.path.name!r} failed ({message}): it is rebuilt from the"
+                " catalog at the next start;"
                 " or stop the server and run `documind rebuild`"
             ) from exc
 

@@ -26,7 +26,8 @@ LEAST_KEPT = 20_000
 """Changes that the journal holds at least before the file is written again."""
 
 KEPT_SHARE = 8
-"""And one for so many vectors, which the room of the lists takes: all files that a growing library writes are eight times the last."""
+"""And one for so many vectors, which the room of the lists takes: all files that a growing
+library writes are eight times the last."""
 
 
 class CodedCollection:

@@ -18,7 +18,8 @@ METHODS = {
     "get_or_create_collection", "PersistentClient", "delete_documents_by_term", "delete_documents_by_query",
     "delete_all_documents", "wait_merging_threads", "truncate", "write_bytes", "write_text", "copyfile", "copytree", "move",
 }  # fmt: skip
-"""Calls that change what is on disk. `write` is not one: bytes count once they are synced or renamed, and those are."""
+"""Calls that change what is on disk. `write` is not one: bytes count once they are synced or
+renamed, and those are."""
 
 IN_A_CHILD = INDEX / "dense" / "chroma" / "child.py"
 """The process that owns Chroma may end at any moment; its callers name the steps."""
