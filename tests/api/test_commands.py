@@ -153,7 +153,7 @@ def test_a_model_is_tested_and_status_and_doctor_say_so(
 
 def test_a_replay_says_what_would_change(shell: Shell) -> None:
     asked = shell.site.client.post(
-        "/api/v1/query", json={"question": "How long do lions sleep?", "library": "papers"}
+        "/api/v1/query", json={"question": "Where do lions live?", "library": "papers"}
     ).json()
     code, printed, _ = shell.run("replay", asked["answer_id"])
     assert code == 0
@@ -178,7 +178,7 @@ def test_feedback_becomes_an_answer_set_and_answers_can_be_forgotten(
 ) -> None:
     client = shell.site.client
     asked = client.post("/api/v1/query", json={"question": QUESTION, "library": "papers"}).json()
-    client.post("/api/v1/query", json={"question": "How long do lions sleep?", "library": "papers"})
+    client.post("/api/v1/query", json={"question": "Where do lions live?", "library": "papers"})
     client.post(f"/api/v1/answers/{asked['answer_id']}/feedback", json={"thumbs": "up"})
     code, printed, _ = shell.run("feedback")
     assert code == 0

@@ -28,7 +28,7 @@ LIMITS = (
 
 FITTED = {
     "bytes_each": "constant: code, id and mark; the lists' centres grow with the square root",
-    "dense p95_ms": "linear: a question reads the same share of the codes, and scores as many"
+    "dense p50_ms": "linear: a question reads the same share of the codes, and scores as many"
     " candidates",
     "bm25_p95_ms": "linear: a posting list is as long as its word is frequent",
 }

@@ -160,7 +160,7 @@ class VectorLists:
             self._index.replace_invlists(roomier, True)  # faiss names it so: own
             roomier.this.disown()
 
-    def remove(self, ids: IdArray) -> None:
+    def delete(self, ids: IdArray) -> None:
         """Remove vectors; unknown ids are fine."""
         self._index.remove_ids(faiss.IDSelectorBatch(ids))
 
