@@ -62,8 +62,6 @@ class DenseLibrary:
         self._serving: Serving | None = None
         self._staged: Staged | None = None
 
-    # --- read
-
     @property
     def count(self) -> int:
         """Return how many vectors can be searched now."""
@@ -145,8 +143,6 @@ class DenseLibrary:
             for serving in (self._serving, self._staged):
                 if serving is not None and serving.feed.cache is not None:
                     serving.feed.cache.hide(chunk_ids)
-
-    # --- write
 
     def catch_up(self) -> None:
         """Apply every change to the cache, and to the store if it is written here.
