@@ -72,11 +72,13 @@ def verdict(packages: Sequence[Package], *, offline: bool) -> tuple[int, list[st
     if offline:
         return 0, [
             *lines,
-            f"AUDIT_OFFLINE: {some} were NOT audited; run make audit where the package index can be reached",
+            f"AUDIT_OFFLINE: {some} were NOT audited; run make audit where the package index can"
+            " be reached",
         ]
     return 2, [
         *lines,
-        f"{some} could not be looked up: the package index cannot be reached; AUDIT_OFFLINE=1 goes on without",
+        f"{some} could not be looked up: the package index cannot be reached; AUDIT_OFFLINE=1 goes"
+        " on without",
     ]
 
 

@@ -33,7 +33,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.articles < 0 or (args.articles == 0 and not args.allow_unbounded):
         parser.error(
-            "say how many --articles, or --allow-unbounded for all: English Wikipedia takes hours and 100 GB (docs/scale.md)"
+            "say how many --articles, or --allow-unbounded for all: English Wikipedia takes hours"
+            " and 100 GB (docs/scale.md)"
         )
     limit = ["--articles", str(args.articles)] if args.articles else []
     documind(["bulk", "index", args.source, "--library", "public", *limit])

@@ -124,7 +124,8 @@ def stage_model(folder: Path) -> None:
     copy(model_folder() / "tokenizer.json", folder / "tokenizer.json")
     (folder / GRAPH_FILE).write_bytes(graph)
     (folder / "NOTICE").write_text(
-        "all-MiniLM-L6-v2 by the authors of sentence-transformers, Apache-2.0, in int8 as an ONNX graph.\n"
+        "all-MiniLM-L6-v2 by the authors of sentence-transformers, Apache-2.0, in int8 as an ONNX"
+        " graph.\n"
         f"Built by scripts/build_release.py from weights with SHA-256 {WEIGHTS_SHA256}.\n"
         f"SHA-256 of {GRAPH_FILE}: {hashlib.sha256(graph).hexdigest()}\n",
         encoding="utf-8",

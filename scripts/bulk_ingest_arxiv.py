@@ -28,7 +28,8 @@ from scripts.run_retrieval_ablation import server_options
 SEEDS = ROOT / "data" / "arxiv_seed_list.txt"
 LIBRARY = "papers"
 INTERVAL_S = 3.0
-"""Least time between two papers, seconds; info.arxiv.org/help/api/tou.html asks for it between requests, which the server keeps."""
+"""Least time between two papers, seconds; info.arxiv.org/help/api/tou.html asks for it between
+requests, which the server keeps."""
 RETRY_S = 30.0
 TRIES = 3
 SOME_FAILED = 3

@@ -19,10 +19,12 @@ from typing import cast
 LOCK = Path(__file__).resolve().parent.parent / "requirements.lock"
 
 PERMISSIVE = frozenset(
-    "MIT MIT-0 BSD-2-Clause BSD-3-Clause 0BSD Apache-2.0 ISC PSF-2.0 Python-2.0 Zlib CC0-1.0 Unlicense HPND BSL-1.0".split()
+    "MIT MIT-0 BSD-2-Clause BSD-3-Clause 0BSD Apache-2.0 ISC PSF-2.0 Python-2.0 Zlib CC0-1.0"
+    " Unlicense HPND BSL-1.0".split()
 )
 FILE_LEVEL = frozenset({"MPL-2.0"})
-"""The Mozilla licence binds its own files only; we use the packages as they are and change none of their files."""
+"""The Mozilla licence binds its own files only; we use the packages as they are and change none
+of their files."""
 UNCHANGED_LIBRARIES = {"psycopg": "LGPL-3.0-only", "psycopg-binary": "LGPL-3.0-only"}
 """Libraries of the extra `shared`, used as published (docs/decisions/0240)."""
 

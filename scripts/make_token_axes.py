@@ -37,7 +37,8 @@ def main() -> None:
     held, share = principal(states)
     np.save(AXES_FILE, held)
     print(
-        f"{len(files)} files, {len(states):,} tokens: {TOKEN_BITS} axes hold {share:.3f} of the variance"
+        f"{len(files)} files, {len(states):,} tokens: {TOKEN_BITS} axes hold {share:.3f} of the"
+        " variance"
     )
 
 

@@ -38,7 +38,8 @@ def main() -> None:
         lines += disk(cast("Mapping[str, int]", client.diagnostics()["disk"]))
     lines += [
         "",
-        f"Times are of retrieve_only over HTTP, {len(probes)} probes asked {given.rounds} times, one client.",
+        f"Times are of retrieve_only over HTTP, {len(probes)} probes asked {given.rounds} times,"
+        " one client.",
     ]
     given.report_md.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
@@ -59,7 +60,8 @@ def libraries(client: DocuMindClient, probes: Sequence[Probe], rounds: int) -> l
             times.append((time.perf_counter() - start) * 1000)
         cells = (library.value, stats["documents"], stats["chunks"], stats["embedded"])
         lines.append(
-            f"| {' | '.join(map(str, cells))} | {percentile(times, 0.5):.1f} | {percentile(times, 0.95):.1f} |"
+            f"| {' | '.join(map(str, cells))} | {percentile(times, 0.5):.1f} |"
+            f" {percentile(times, 0.95):.1f} |"
         )
     return lines
 

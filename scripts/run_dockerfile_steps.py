@@ -34,7 +34,8 @@ NOBODY = 65534
 SYSTEM = "/usr/local/bin:/usr/bin"
 START_S = 120.0
 PASSED_ON = ("PIP_", "NPM_", "SSL_", "LANG")
-"""Beginnings of names in this environment that a build needs: where packages come from, which certificates count."""
+"""Beginnings of names in this environment that a build needs: where packages come from, which
+certificates count."""
 
 
 @dataclass

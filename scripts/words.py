@@ -33,7 +33,8 @@ FIRST_LINE = 80
 
 _STEP = r"\s+(?:[\w'\u2019-]+\s+){1,3}of\b"
 UNWANTED = re.compile(
-    rf"\b(?:whoever|nobody|somebody|whatever|meanwhile|beside|anew|what\s+is\s+there|of{_STEP}{_STEP})\b",
+    r"\b(?:whoever|nobody|somebody|whatever|meanwhile|beside|anew|what\s+is\s+there"
+    rf"|of{_STEP}{_STEP})\b",
     re.IGNORECASE,
 )
 _OPENER = re.compile(r"(?:What|Who|Whether|Where|How|When)\b")
@@ -169,7 +170,8 @@ def report(tally: Tally) -> tuple[list[str], bool]:
     rate = tally.per_10_000(*tally.words)
     passed = rate <= WORDS_LIMIT
     lines.append(
-        f"{'all':<11}{tally.words.total():>8} words  {rate:5.1f} unwanted per 10,000 (at most {WORDS_LIMIT:g})"
+        f"{'all':<11}{tally.words.total():>8} words  {rate:5.1f} unwanted per 10,000 (at most"
+        f" {WORDS_LIMIT:g})"
     )
     for kind, title, limit in (
         ("openers", "begin with a question word", OPENERS_LIMIT),

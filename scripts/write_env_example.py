@@ -31,7 +31,8 @@ IN_CONTAINER = {
     "TRUSTED_HOSTS": "localhost,documind,${TRUSTED_HOSTS:-}",
     "LOG_JSON": "${LOG_JSON:-true}",
 }
-"""Settings whose default differs in the container; the address of the service of a profile comes before that of the host."""
+"""Settings whose default differs in the container; the address of the service of a profile comes
+before that of the host."""
 OF_THE_IMAGE = frozenset(
     {"API_HOST", "API_PORT", "DATA_DIR", "ALLOW_INSECURE_BIND", "DOCUMIND_GIT_SHA"}
 )
@@ -68,10 +69,12 @@ def configuration_page() -> str:
     lines = [
         "# Configuration",
         "",
-        f"{HEAD} This page is generated from `app/settings/variables.py` by `python -m scripts.write_env_example`;",
+        f"{HEAD} This page is generated from `app/settings/variables.py` by `python -m"
+        " scripts.write_env_example`;",
     ]
     lines += [
-        "a test keeps the three in step. A name that looks like ours but is no setting is reported at start.",
+        "a test keeps the three in step. A name that looks like ours but is no setting is reported"
+        " at start.",
         "",
     ]
     for name, field in Settings.model_fields.items():

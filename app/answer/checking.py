@@ -30,7 +30,8 @@ _SEARCHES = 2
 _LONGEST_QUERY = 1000
 """Characters of a sentence that are searched for."""
 _SAME_SUBJECT = 0.5
-"""Share of a claim's words that a place must hold to contradict it; less, and it speaks of something else."""
+"""Share of a claim's words that a place must hold to contradict it; less, and it speaks of
+something else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,5 +85,6 @@ class Completions:
 def needs_model() -> InvalidInput:
     """Return the error of a request for JSON where nothing can write it."""
     return InvalidInput(
-        "response_format: JSON has to be written, and no language model is connected; connect one, or leave response_format out"
+        "response_format: JSON has to be written, and no language model is connected; connect one,"
+        " or leave response_format out"
     )

@@ -20,13 +20,20 @@ _MAX_ROWS = 30
 # Names that need no phrase around them; matched as written, so that "Adult" the data set is not
 # "adult" the word.
 _KNOWN = tuple(
-    "ImageNet CIFAR-10 CIFAR-100 MNIST Fashion-MNIST SVHN CelebA LSUN MS-COCO COCO PASCAL-VOC Cityscapes KITTI nuScenes ADE20K"
-    " OpenImages LAION-5B LAION-400M SQuAD GLUE SuperGLUE MultiNLI SNLI MNLI HotpotQA TriviaQA NaturalQuestions MS-MARCO BEIR CoQA"
-    " QuAC DROP MMLU HellaSwag ARC-Challenge BIG-bench GSM8K HumanEval MBPP TruthfulQA WinoGrande CommonsenseQA BoolQ PubMedQA"
-    " BioASQ SciFact NFCorpus FiQA FEVER Quora CNN/DailyMail XSum WikiText-103 WikiText-2 BookCorpus OpenWebText C4"
-    " RedPajama PubMed MIMIC-III MIMIC-IV CheXpert LibriSpeech VoxCeleb AudioSet CommonVoice TIMIT UCF101 HMDB51"
-    " Kinetics-400 Kinetics-700 ShapeNet ModelNet40 ScanNet OGB Cora CiteSeer ZINC QM9 MoleculeNet MovieLens"
-    " Netflix-Prize CoNLL-2003 OntoNotes Penn-Treebank WMT14 Europarl OPUS Multi30K Flickr30k VQAv2 GQA CLEVR OK-VQA TextVQA"
+    "ImageNet CIFAR-10 CIFAR-100 MNIST Fashion-MNIST SVHN CelebA LSUN MS-COCO COCO PASCAL-VOC"
+    " Cityscapes KITTI nuScenes ADE20K"
+    " OpenImages LAION-5B LAION-400M SQuAD GLUE SuperGLUE MultiNLI SNLI MNLI HotpotQA TriviaQA"
+    " NaturalQuestions MS-MARCO BEIR CoQA"
+    " QuAC DROP MMLU HellaSwag ARC-Challenge BIG-bench GSM8K HumanEval MBPP TruthfulQA WinoGrande"
+    " CommonsenseQA BoolQ PubMedQA"
+    " BioASQ SciFact NFCorpus FiQA FEVER Quora CNN/DailyMail XSum WikiText-103 WikiText-2"
+    " BookCorpus OpenWebText C4"
+    " RedPajama PubMed MIMIC-III MIMIC-IV CheXpert LibriSpeech VoxCeleb AudioSet CommonVoice TIMIT"
+    " UCF101 HMDB51"
+    " Kinetics-400 Kinetics-700 ShapeNet ModelNet40 ScanNet OGB Cora CiteSeer ZINC QM9 MoleculeNet"
+    " MovieLens"
+    " Netflix-Prize CoNLL-2003 OntoNotes Penn-Treebank WMT14 Europarl OPUS Multi30K Flickr30k"
+    " VQAv2 GQA CLEVR OK-VQA TextVQA"
     " UniProt GenBank TCGA UKBiobank ADNI HAPNEST SDSS ERA5 Landsat".split()
 )
 _KNOWN_NAME = re.compile(
@@ -36,28 +43,38 @@ _KNOWN_NAME = re.compile(
     )
     + r")(?![\w-])"
 )
-_NOUN = r"(?:data\s?sets?|corpus|corpora|benchmarks?|test collections?|test sets?|testbeds?|cohorts?|treebanks?)"
+_NOUN = (
+    r"(?:data\s?sets?|corpus|corpora|benchmarks?|test collections?|test sets?|testbeds?"
+    r"|cohorts?|treebanks?)"
+)
 _NAME = r"(?:[A-Z][\w+/.'-]*[\w+]|[A-Z]{2,}\d*)"
 _NAMED = re.compile(
     rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|\d[\w.]*|of|for|and)){{0,4}}) (?:[a-z]+ )?{_NOUN}\b"
 )
 _TITLED = re.compile(
-    rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|of|for|and)){{0,5}} (?i:{_NOUN}|databases?|repository|survey))\b"
+    rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|of|for|and)){{0,5}} (?i:{_NOUN}|databases?|repository"
+    r"|survey))\b"
 )
 _APPOSED = re.compile(
-    rf"\b(?P<name>{_NAME}(?:[ -]{_NAME}){{0,3}})(?:,| is| are) (?:a|an|the) (?:[\w-]+ ){{0,3}}{_NOUN}\b"
+    rf"\b(?P<name>{_NAME}(?:[ -]{_NAME}){{0,3}})(?:,| is| are) (?:a|an|the) (?:[\w-]+"
+    rf" ){{0,3}}{_NOUN}\b"
 )
 _CALLED = re.compile(
-    rf"\b{_NOUN},? (?:called|named|known as|dubbed) [\"'\u201c]?(?P<name>{_NAME}(?:[ -](?:{_NAME}|\d[\w.]*)){{0,3}})"
+    rf"\b{_NOUN},? (?:called|named|known as|dubbed) [\"'\u201c]?(?P<name>{_NAME}(?:[ -](?:{_NAME}"
+    rf"|\d[\w.]*)){{0,3}})"
 )
 _PLACE = re.compile(
-    r"https?://(?:www\.)?(?:zenodo|figshare|kaggle|huggingface|dataverse|osf|github|gitlab|data|datadryad|archive\.ics\.uci|openml|physionet)"
-    r"[^\s)\]>\"']*[\w/]|\b10\.5281/zenodo\.\d+|\b(?:GSE|PRJNA|SRP|phs|EGAS)\d{4,}\b|\bdoi:\s?10\.\d{4,9}/[^\s\])>,;]+[\w]",
+    r"https?://(?:www\.)?(?:zenodo|figshare|kaggle|huggingface|dataverse|osf|github|gitlab|data"
+    r"|datadryad|archive\.ics\.uci|openml|physionet)"
+    r"[^\s)\]>\"']*[\w/]|\b10\.5281/zenodo\.\d+|\b(?:GSE|PRJNA|SRP|phs|EGAS)\d{4,}\b"
+    r"|\bdoi:\s?10\.\d{4,9}/[^\s\])>,;]+[\w]",
     re.IGNORECASE,
 )
 _GENERIC = frozenset(
-    "the this that these those our their its we in on for of a an all each both several many most some such new large public open"
-    " training test validation evaluation benchmark data results table figure section appendix using all two three".split()
+    "the this that these those our their its we in on for of a an all each both several many most"
+    " some such new large public open"
+    " training test validation evaluation benchmark data results table figure section appendix"
+    " using all two three".split()
 )
 
 

@@ -2,7 +2,8 @@
 
 Two sentences are compared when they share enough words about their subject; they disagree when each
 gives figures of the same unit and none of one is near any of the other, or some are not where the
-sentences are otherwise nearly the same. Years and dates are compared exactly. It is a pointer for a reader, not a verdict: the trace says
+sentences are otherwise nearly the same. Years and dates are compared exactly. It is a pointer for
+a reader, not a verdict: the trace says
 where both sentences stand.
 """
 
@@ -24,7 +25,8 @@ _MIN_SHARED = 3
 _MIN_SHARE = 0.5
 """Of the subject words of the shorter sentence."""
 _NEARLY_SAME = 0.8
-"""Of the subject words: the sentences say the same thing, so that each of their figures can be compared."""
+"""Of the subject words: the sentences say the same thing, so that each of their figures can be
+compared."""
 _TOLERANCE = 0.01
 """Relative difference under which two figures are the same one, rounded differently."""
 
@@ -33,8 +35,10 @@ _EXACT = frozenset(("year", "date", "day"))
 _LAST_DAY = 1231
 
 _FIGURE = re.compile(
-    r"(?<![\w.,/-])(?P<sign>[-\u2212])?(?P<number>\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-    r"(?:\s?(?P<scale>thousand|million|billion|trillion))?(?:\s?(?P<unit>%|\u00b0\s?[CF]|[A-Za-z\u00b5\u03bc\u03a9]{1,12}))?",
+    r"(?<![\w.,/-])(?P<sign>[-\u2212])?(?P<number>\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?"
+    r"|\d+(?:\.\d+)?)"
+    r"(?:\s?(?P<scale>thousand|million|billion|trillion))?(?:\s?(?P<unit>%|\u00b0\s?[CF]"
+    r"|[A-Za-z\u00b5\u03bc\u03a9]{1,12}))?",
 )
 _SCALES: Mapping[str, float] = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _UNITS: Mapping[str, str] = {
@@ -55,16 +59,20 @@ _UNITS: Mapping[str, str] = {
     "hours": "h",
 }
 _NOT_UNITS = frozenset(
-    "a after an and are as at before but by during for from had has have he his in into is it its of on or per she since than that"
+    "a after an and are as at before but by during for from had has have he his in into is it its"
+    " of on or per she since than that"
     " the their they this through to under until was were when where which while who with".split()
 )
 _NO_FIGURES = re.compile(
     r"\[[\d,;\s\u2013-]+\]|\(\d{1,3}\)|\b\d+s\b"
-    r"|\b(?:articles?|chapters?|sections?|figures?|figs?\.|tables?|equations?|parts?|steps?|stages?|phases?|types?|versions?|volumes?"
-    r"|pages?|numbers?|nos?\.|grades?|levels?|class|rule|paragraphs?) \d[\w().]*(?:(?:, | and | to |-)\d[\w().]*)*",
+    r"|\b(?:articles?|chapters?|sections?|figures?|figs?\.|tables?|equations?|parts?|steps?"
+    r"|stages?|phases?|types?|versions?|volumes?"
+    r"|pages?|numbers?|nos?\.|grades?|levels?|class|rule|paragraphs?) \d[\w().]*(?:(?:, | and | to"
+    r" |-)\d[\w().]*)*",
     re.IGNORECASE,
 )
-"""Numbers that name rather than count: citations, decades, articles of a law, figures of a paper."""
+"""Numbers that name rather than count: citations, decades, articles of a law, figures of a
+paper."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ def any_of(groups: Iterable[str]) -> str:
 
 
 _EMOJI = r"\U0001f300-\U0001faff\u2600-\u27bf\ufe0f"
-_GAP = rf"[\s,;:.!?\u3001\u3002\uff01\uff0c\uff1f\u061f\u2026~\-\u2013\u2014\u00a1\u00bf()'\"{_EMOJI}]*"
+_SIGNS = r"\u3001\u3002\uff01\uff0c\uff1f\u061f\u2026~\-\u2013\u2014\u00a1\u00bf"
+_GAP = rf"[\s,;:.!?{_SIGNS}()'\"{_EMOJI}]*"
 _SAYS: dict[tuple[Pleasantry, str], re.Pattern[str]] = {
     key: re.compile(r"\b" + any_of(map(folded, patterns)))
     for key, patterns in phrases.PLEASANTRIES.items()
@@ -54,7 +55,8 @@ _RECALL = re.compile(
 )
 _STOP = r"\s*[,.!;:\u2026]+\s*|\s*[\u2013\u2014]\s*|\s+-+\s+|\s+"
 _LEAD_IN = re.compile(
-    rf"[\s\u00bf\u00a1]*(?:{any_of(_PLEASANTRIES)}(?:\s+(?:there|everyone|all|again|documind|bot)\b)?(?:{_STOP})"
+    rf"[\s\u00bf\u00a1]*(?:{any_of(_PLEASANTRIES)}(?:\s+(?:there|everyone|all|again|documind"
+    rf"|bot)\b)?(?:{_STOP})"
     rf"|{any_of(phrases.LEAD_INS)}(?:{_STOP}))"
 )
 

@@ -17,13 +17,15 @@ SMALL_PARAMETERS = 4e9
 """Below it a model gets the compact prompt and speaks below the quotes until its test says better:
 evaluation/reports/models.md."""
 ASSUMED_TOKENS_S = 100.0
-"""Reading speed of a host that was never measured: a model of 1.5 billion parameters on two cores."""
+"""Reading speed of a host that was never measured: a model of 1.5 billion parameters on two
+cores."""
 QUICK_TOKENS_S = 1000.0
 """From this speed on reading is no reason to hand over less."""
 MIN_TOKENS, PLAIN_TOKENS = 150, 350
 """Least evidence, and most for a plain question on a host that is not quick, in tokens."""
 _WIDE_MODES = 4
-"""Modes other than `general` need more than the answer to one question: so many times the budget."""
+"""Modes other than `general` need more than the answer to one question: so many times the
+budget."""
 
 _LED_MODES: frozenset[Mode] = frozenset({"general", "summary"})
 """Modes whose quote says the same as a model's words would, so it may stand above them."""
@@ -128,5 +130,8 @@ def _budget(
     else:
         budget = min(budget, PLAIN_TOKENS)
     known = "measured" if speed else "assumed"
-    why = f"this host reads {reads:.0f} tokens a second ({known}), the first word is due in {target_s:g} s"
+    why = (
+        f"this host reads {reads:.0f} tokens a second ({known}), the first word is due in"
+        f" {target_s:g} s"
+    )
     return max(MIN_TOKENS, budget), why

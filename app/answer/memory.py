@@ -26,7 +26,8 @@ _HISTORY_MESSAGES = 6
 """Only so many of the newest messages of a request's history are used."""
 
 Summarise = Callable[[str, str], str]
-"""(summary so far, new turns as text) to the new summary; empty when there is no model or it wrote nothing."""
+"""(summary so far, new turns as text) to the new summary; empty when there is no model or it
+wrote nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from app.generation.prompt_sets import Task
 from app.generation.prompts import PromptLibrary
 
 _CHARS_PER_TOKEN = 4
-"""Of English prose in present tokenizers; only the speed of hosts that count no tokens rests on it."""
+"""Of English prose in present tokenizers; only the speed of hosts that count no tokens rests on
+it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class ModelChoice:
     hosted: bool = False
     """True when passages leave the machine."""
     reason: str = ""
-    """Why a model that was asked for is not at hand, and what to do; empty when none was expected."""
+    """Why a model that was asked for is not at hand, and what to do; empty when none was
+    expected."""
     profile: ModelProfile = field(default_factory=ModelProfile)
     """What is known of the answering model."""
 

@@ -19,7 +19,8 @@ class AnswerOptions:
     flare_mask_threshold: float = 0.4
     """Words less probable than this are left out of a masked query, [0, 1]."""
     flare_query: Literal["masked", "question"] = "masked"
-    """How an unsure sentence becomes a query; `question` costs one more call of the helper each time."""
+    """How an unsure sentence becomes a query; `question` costs one more call of the helper each
+    time."""
     flare_max_rounds: int = 3
     """Sentences generated again at most, so that a small unsure model cannot search for ever."""
     memory_strategy: Literal["summary_buffer", "buffer", "none"] = "summary_buffer"

@@ -21,9 +21,12 @@ from app.generation.runaway import Runaway
 _SAME = 0.7
 """Share of words from which a model's sentence repeats a quoted one (Jaccard similarity)."""
 _REFUSES = re.compile(
-    r"(?:don't|do not|doesn't|does not|didn't|did not|isn't|is not|are not|aren't|not|no|cannot|can't|unable to)\b.{0,40}?"
-    r"\b(?:enough information|information|specif\w+|mention\w*|provid\w+|stat(?:e|ed)|giv(?:e|en)|contain\w*|answer\w*"
-    r"|determin\w+|availab\w+|know)\b.{0,60}?\b(?:facts?|text|passages?|documents?|context|information|question|above|provided|given)\b",
+    r"(?:don't|do not|doesn't|does not|didn't|did not|isn't|is not|are not|aren't|not|no|cannot"
+    r"|can't|unable to)\b.{0,40}?"
+    r"\b(?:enough information|information|specif\w+|mention\w*|provid\w+|stat(?:e|ed)|giv(?:e|en)"
+    r"|contain\w*|answer\w*"
+    r"|determin\w+|availab\w+|know)\b.{0,60}?\b(?:facts?|text|passages?|documents?|context"
+    r"|information|question|above|provided|given)\b",
     re.IGNORECASE,
 )
 _REASONS: dict[Runaway | Literal["failed", "refused", "unsupported"], str] = {

@@ -15,7 +15,8 @@ PREVIEW_CHARACTERS = 1000
 """A chunk of the default size is shown whole: a client can judge it without a second request."""
 
 WebLink = Annotated[str | None, BeforeValidator(web_link)]
-"""The address that a document names, where a browser opens it on the web; null for anything else."""
+"""The address that a document names, where a browser opens it on the web; null for anything
+else."""
 
 
 class JsonRecord(BaseModel):

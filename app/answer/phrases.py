@@ -18,39 +18,48 @@ PLEASANTRIES: dict[tuple[Pleasantry, str], tuple[str, ...]] = {
 """By kind and language; thanks come first, because "hi, thanks" deserves a you're welcome."""
 
 FILLERS = (
-    r"there|everyone|all|team|again|bot|assistant|documind|my friend|friend|ok|okay|great|perfect|cool|nice",
+    r"there|everyone|all|team|again|bot|assistant|documind|my friend|friend|ok|okay|great|perfect"
+    r"|cool|nice",
     r"awesome|wonderful|super",
     r"(?:that (?:was|is) )?(?:very |really |so )?helpful|that helps|you too|and",
-    r"vale|perfecto|genial|de nuevo|y|alles klar|prima|toll|perfekt|nochmals|und|parfait|d'accord|tres bien|encore|et",
+    r"vale|perfecto|genial|de nuevo|y|alles klar|prima|toll|perfekt|nochmals|und|parfait|d'accord"
+    r"|tres bien|encore|et",
 )
 """Words around a pleasantry that do not make it a question."""
 
 LEAD_INS = (
     r"please|kindly|por favor|bitte|s'il (?:vous|te) plait",
-    r"(?:could|can|would|will) you(?: please| kindly)* (?:tell me|let me know|inform me|help me (?:understand|find out))",
+    r"(?:could|can|would|will) you(?: please| kindly)* (?:tell me|let me know|inform me|help me"
+    r" (?:understand|find out))",
     r"(?:could|can|would|will) you (?:please|kindly)",
     r"i(?: would|'d) (?:like|love) to (?:know|ask|understand)|i (?:want|need) to know",
-    r"(?:i was|i am|i'm) wondering|i wonder|do you (?:happen to )?know|may i ask|tell me|let me ask(?: you)?|quick question",
+    r"(?:i was|i am|i'm) wondering|i wonder|do you (?:happen to )?know|may i ask|tell me|let me"
+    r" ask(?: you)?|quick question",
     r"(?:me )?(?:podrias?|puedes?) (?:decirme|contarme|explicarme)|me gustaria saber",
     r"(?:konnten|konnen) sie mir(?: bitte)? (?:sagen|erklaren|verraten)",
-    r"(?:konntest|kannst) du mir(?: bitte)? (?:sagen|erklaren|verraten)|ich (?:mochte|wurde)(?: gerne?)? wissen",
-    r"(?:pourriez|pouvez)[- ]vous (?:me )?(?:dire|expliquer)|(?:peux|pourrais)[- ]tu (?:me )?(?:dire|expliquer)|j'aimerais savoir",
+    r"(?:konntest|kannst) du mir(?: bitte)? (?:sagen|erklaren|verraten)|ich (?:mochte|wurde)(?:"
+    r" gerne?)? wissen",
+    r"(?:pourriez|pouvez)[- ]vous (?:me )?(?:dire|expliquer)|(?:peux|pourrais)[- ]tu (?:me"
+    r" )?(?:dire|expliquer)|j'aimerais savoir",
 )
 """What is polite and empty in front of a question."""
 
 RECALLS = (
-    r"what (?:have|did) (?:we|i)(?: already)? (?:(?:discuss|cover)(?:ed)?|(?:talk|chat)(?:t?ed)? about|ask(?:ed)?(?: you)?)",
+    r"what (?:have|did) (?:we|i)(?: already)? (?:(?:discuss|cover)(?:ed)?|(?:talk|chat)(?:t?ed)?"
+    r" about|ask(?:ed)?(?: you)?)",
     r"what (?:are|were) we (?:discussing|talking about)",
     r"what (?:was|were) (?:my|our) (?:first|last|previous|earlier) (?:questions?|topics?)",
     r"(?:summari[sz]e|recap|sum up) (?:our|this|the) (?:conversation|discussion|chat)",
     r"de que (?:hemos hablado|hablamos)|que hemos (?:discutido|comentado|tratado)",
-    r"(?:woruber|was|wovon) haben wir (?:bisher |bis jetzt )?(?:gesprochen|besprochen|diskutiert|geredet)",
+    r"(?:woruber|was|wovon) haben wir (?:bisher |bis jetzt )?(?:gesprochen|besprochen|diskutiert"
+    r"|geredet)",
     r"(?:de quoi avons[- ]nous|qu'avons[- ]nous) (?:deja )?(?:parle|discute)|de quoi on a parle",
 )
 """Questions about the conversation itself."""
 
 RECALL_ENDINGS = (
-    r"so far|until now|up to now|today|yet|before|earlier|together|here|hasta ahora|hoy|bisher|jusqu'a (?:present|maintenant)",
+    r"so far|until now|up to now|today|yet|before|earlier|together|here|hasta ahora|hoy|bisher"
+    r"|jusqu'a (?:present|maintenant)",
 )
 
 _WHOLE = r"(?:this|the|that|my|these|those|each|every|it)"

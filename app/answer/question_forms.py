@@ -9,19 +9,26 @@ from app.core.languages import DEFAULT, LANGUAGES
 from app.core.sentences import sentence_spans
 from app.core.types import Passage
 
-_SUBJECT = r"(?P<subject>(?:The |A |An )?[A-Z][\w'\u2019-]*(?: (?:of|the|and|de|von|van|in|for)\b| [\w'\u2019-]+){0,5}?)"
+_SUBJECT = (
+    r"(?P<subject>(?:The |A |An )?[A-Z][\w'\u2019-]*(?: (?:of|the|and|de|von|van|in|for)\b|"
+    r" [\w'\u2019-]+){0,5}?)"
+)
 _IS = re.compile(
-    rf"^{_SUBJECT}(?: \([^)]*\))?,? (?P<verb>is|are|was|were) (?:a|an|the|one of|any|those|defined as|known as)\b(?P<rest>[^.]*)"
+    rf"^{_SUBJECT}(?: \([^)]*\))?,? (?P<verb>is|are|was|were) (?:a|an|the|one of|any|those|defined"
+    r" as|known as)\b(?P<rest>[^.]*)"
 )
 _WHEN = re.compile(
-    rf"^{_SUBJECT} (?P<verb>was|were) (?:first )?(?P<done>founded|built|discovered|invented|opened|published|introduced|completed"
-    r"|established|created|launched|developed|signed|born|named|described|proposed|released)\b[^.]*?\bin (?:\w+ )?\d{4}\b"
+    rf"^{_SUBJECT} (?P<verb>was|were) (?:first )?(?P<done>founded|built|discovered|invented|opened"
+    r"|published|introduced|completed"
+    r"|established|created|launched|developed|signed|born|named|described|proposed"
+    r"|released)\b[^.]*?\bin (?:\w+ )?\d{4}\b"
 )
 _KINDS_OF = re.compile(
     rf"^{_SUBJECT} (?P<verb>are) [a-z]+s (?:with|that|which|of|made|in|for)\b(?P<rest>[^.]*)"
 )
 _MADE_BY = re.compile(
-    r"^(?:[A-Z][\w'\u2019-]+ ){2,4}(?P<done>built|invented|wrote|discovered|published|painted|designed"
+    r"^(?:[A-Z][\w'\u2019-]+ ){2,4}(?P<done>built|invented|wrote|discovered|published|painted"
+    r"|designed"
     r"|composed|patented|founded|introduced) (?P<what>(?:the|a|an) [^,.;:]{3,60}?)"
     r"(?: (?:in|for|at|by|to|which|that|on|and)\b|[,.;])"
 )
@@ -65,20 +72,26 @@ _IN_OTHER_LANGUAGES = (
 """Definitions in German, Spanish and French, and how they are asked for."""
 _CAUSE = re.compile(rf"^{_SUBJECT} (?P<verb>is|are) caused by\b")
 _PERSON = re.compile(
-    r"\b(?:\w+(?:ologist|ographer|icist|matician|ician|ist|writer|poet|author|painter|singer|actor|actress|engineer|inventor|explorer"
-    r"|composer|lawyer|politician|leader|king|queen|emperor|president|teacher|nurse|doctor|architect|professor)s?)\b"
+    r"\b(?:\w+(?:ologist|ographer|icist|matician|ician|ist|writer|poet|author|painter|singer|actor"
+    r"|actress|engineer|inventor|explorer"
+    r"|composer|lawyer|politician|leader|king|queen|emperor|president|teacher|nurse|doctor"
+    r"|architect|professor)s?)\b"
 )
 _POINTING = frozenset(
     "it our my your this that these those there"
     " they he she we i its their his her such here what which who as if when in first second third"
-    " next last finally another other others one two three many most some all each both none overall thus hence then also note"
+    " next last finally another other others one two three many most some all each both none"
+    " overall thus hence then also note"
     " after before with by from for on at of to through during because while since although unlike"
-    " figure table section equation algorithm appendix example step part chapter item result results".split()
+    " figure table section equation algorithm appendix example step part chapter item result"
+    " results".split()
 )
 _PRONOUNS = frozenset("it they he she we you i this these those first".split())
 _PLAIN_SECTIONS = frozenset(
-    "body abstract introduction conclusion conclusions references results discussion methods methodology experiments"
-    " acknowledgements appendix background summary overview notes see also external links bibliography related work".split()
+    "body abstract introduction conclusion conclusions references results discussion methods"
+    " methodology experiments"
+    " acknowledgements appendix background summary overview notes see also external links"
+    " bibliography related work".split()
 ) | {"see also", "external links", "related work"}
 
 
@@ -124,7 +137,7 @@ def made_of(passages: Sequence[Passage]) -> list[str]:
 
 
 def _told(sentence: str) -> str:
-    """Return a question for what a thing consists of, is used for or outperforms, or who made it."""
+    """Return a question for what a thing consists of, serves or outperforms, or who made it."""
     if match := _CONSISTS.match(sentence):
         does = "does" if match["verb"].endswith("s") or match["verb"].startswith("is ") else "do"
         return _asked(match, f"What {does} {{}} consist of?")

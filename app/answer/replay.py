@@ -106,7 +106,8 @@ class Replayer:
         record = StoredRecord.model_validate(self._store.get(answer_id))
         if record.kept != "full":
             raise Conflict(
-                f"answer {answer_id!r} was kept as a hash, its question is not known; set STORE_ANSWERS=full to replay"
+                f"answer {answer_id!r} was kept as a hash, its question is not known; set"
+                " STORE_ANSWERS=full to replay"
             )
         question = _question(record)
         query = record.rewritten_query or without_politeness(question.text)
@@ -134,7 +135,8 @@ class Replayer:
             remarks.append(f"{record.retrieval_strategy} searched then, {found.strategy} now")
         if record.status == "abstained":
             remarks.append(
-                "the answer was an abstention, which keeps no sources: every passage counts as added"
+                "the answer was an abstention, which keeps no sources: every passage counts as"
+                " added"
             )
         changes = self._changes(record, now)
         return Replay(
@@ -188,7 +190,10 @@ class Replayer:
             reason = "the document was deleted"
         else:
             revised = document.revision != source.revision
-            changed = f"the document was revised: revision {source.revision} then, {document.revision} now"
+            changed = (
+                f"the document was revised: revision {source.revision} then,"
+                f" {document.revision} now"
+            )
             reason = changed if revised else "ranks lower now"
         return PassageChange(
             "removed",

@@ -52,7 +52,8 @@ SCANNER = "scanner"
 """Generator of the datasets mode."""
 _WISHES_UNUSED = Notice(
     "instructions_unused",
-    "The system message was not used: no language model wrote this answer, and quotes are word for word.",
+    "The system message was not used: no language model wrote this answer, and quotes are word for"
+    " word.",
 )
 
 

@@ -20,17 +20,22 @@ MAX_QUERY_CHARS = 500
 """A longer rewrite is an answer or an explanation."""
 
 _LABEL = re.compile(
-    r"^\s*(?:[-*]\s+|(?:re-?written|standalone|search|new)?\s*(?:question|query|message|rewrite|rewritten)?\s*:\s*)",
+    r"^\s*(?:[-*]\s+|(?:re-?written|standalone|search|new)?\s*(?:question|query|message|rewrite"
+    r"|rewritten)?\s*:\s*)",
     re.IGNORECASE,
 )
 _QUOTES = "\"'`\u201c\u201d\u2018\u2019* "
 _REFERRING = frozenset(
     # words that point back, in English, Spanish, German and French
-    "it its itself they them their theirs he him his she her hers this that these those there here one ones former latter same such"
-    " above previous earlier first second third last other another else more also too again both either and or but so then why"
+    "it its itself they them their theirs he him his she her hers this that these those there here"
+    " one ones former latter same such"
+    " above previous earlier first second third last other another else more also too again both"
+    " either and or but so then why"
     " su sus este esta esto ese esa eso aquel ellos ellas el ella lo la los las le y tambien"
-    " er sie es ihn ihm ihr ihre ihrer sein seine seiner seines dies diese dieser dieses das davon dazu damit dort und auch"
-    " il elle ils elles lui leur leurs ce cet cette ces cela ca celui celle en son sa ses et aussi".split()
+    " er sie es ihn ihm ihr ihre ihrer sein seine seiner seines dies diese dieser dieses das davon"
+    " dazu damit dort und auch"
+    " il elle ils elles lui leur leurs ce cet cette ces cela ca celui celle en son"
+    " sa ses et aussi".split()
 )
 _OPENERS = re.compile(r"^\s*(?:and|or|but|what about|how about|y|und|et)\b", re.IGNORECASE)
 _FEW_WORDS = 2
@@ -55,7 +60,7 @@ def rewrite(question: str, memory: Memory, calls: ModelCalls) -> str | None:
     except (
         ProviderError,
         InvalidInput,
-    ):  # the literal question still finds something; the answer will say when the model host is gone
+    ):  # the literal question still finds something; the answer says that the host is gone
         return None
     query = cleaned(reply)
     if not query or query.casefold() == question.casefold() or not holds(question, query, memory):

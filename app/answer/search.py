@@ -46,7 +46,8 @@ class LibrarySearcher:
 
 
 SearcherFor = Callable[[Library], LibrarySearcher]
-"""Returns how a library is searched now; a rebuild or another embedding model may change it while the server runs."""
+"""Returns how a library is searched now; a rebuild or another embedding model may change it
+while the server runs."""
 
 
 def libraries(scope: Scope) -> tuple[Library, ...]:
@@ -76,7 +77,8 @@ class Search:
     """Texts that are searched together with another, fused: a follow-up that carries words, and as
     it stands."""
     _found: dict[tuple[str, str], Retrieval] = field(default_factory=dict)
-    """What was searched already: a strategy that searches for the question itself gets it at once."""
+    """What was searched already: a strategy that searches for the question itself gets it at
+    once."""
 
     @property
     def places(self) -> int:

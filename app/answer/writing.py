@@ -45,9 +45,11 @@ from app.generation.tokens import TokenCalibrator, TokenEstimate
 DEFAULT_WINDOW_TOKENS = 4096
 """Of a model host that does not say; the smallest default of the hosts in use."""
 _SECOND_TRY = 0.6
-"""Share of the window planned for once a host said that a prompt is too long: its text takes more tokens than any before."""
+"""Share of the window planned for once a host said that a prompt is too long: its text takes
+more tokens than any before."""
 CONFIDENT = 0.5
-"""Probability that the quoted sentences bear on the question from which a model's refusal is overruled."""
+"""Probability that the quoted sentences bear on the question from which a model's refusal is
+overruled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ class AnswerWriter:
     tokens: TokenCalibrator
     options: GenerationOptions
     few_below: float = 1e9
-    """Parameters below which a model is best with the quoted sentences alone: evaluation/reports/models.md."""
+    """Parameters below which a model is best with the quoted sentences alone:
+    evaluation/reports/models.md."""
 
     def reasoning(self, question: Question) -> Reasoning:
         """Return the reasoning mode: the question's, its mode's prompt's, or the default."""

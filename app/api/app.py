@@ -74,7 +74,8 @@ _FILES_PER_REQUEST = 40
 _GZIP_BYTES = 1024
 
 _DESCRIPTION = (
-    "Two libraries, `public` and `papers`; answers whose every citation points at exact characters of a stored document. "
+    "Two libraries, `public` and `papers`; answers whose every citation points at exact characters"
+    " of a stored document. "
     "Offsets are Unicode code points, half-open. Errors are problem+json with a stable `code`."
 )
 

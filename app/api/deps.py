@@ -31,7 +31,8 @@ class Edge:
     key: KeyCheck
     metrics: Metrics = field(default_factory=Metrics)
     stopping: CancelToken = field(default_factory=CancelToken)
-    """Cancelled when the server was told to stop: what waits for a job says then that it was accepted."""
+    """Cancelled when the server was told to stop: what waits for a job says then that it was
+    accepted."""
     started_s: float = field(default_factory=time.monotonic)
 
     def uptime_s(self) -> float:

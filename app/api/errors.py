@@ -99,7 +99,10 @@ def problem_of(error: errors.DocuMindError, request_id: str) -> ProblemDict:
 
 def internal_problem(request_id: str) -> ProblemDict:
     """Return the body for an error that is not ours: nothing of it leaves the log."""
-    detail = f"something failed that should not have; the server's log has the details under request id {request_id}"
+    detail = (
+        "something failed that should not have; the server's log has the details under"
+        f" request id {request_id}"
+    )
     return problem(
         status=500, code="internal", detail=detail, retryable=False, request_id=request_id
     )

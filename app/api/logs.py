@@ -14,7 +14,8 @@ _STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | 
     "taskName",
 }
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), 127, *range(128, 160))}
-"""Everything but tab and line feed: a document's or client's text must not steer a terminal (docs/facts/libraries.md)."""
+"""Everything but tab and line feed: a document's or client's text must not steer a terminal
+(docs/facts/libraries.md)."""
 
 
 class PlainFormatter(logging.Formatter):

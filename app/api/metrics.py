@@ -28,7 +28,8 @@ from app.core.types import Answer, AnswerEvent, FinalEvent, Library, Question, T
 CONTENT_TYPE: str = CONTENT_TYPE_LATEST
 _REQUEST_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _STAGE_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
-"""Upper bounds of the histograms' buckets, seconds: a search takes milliseconds, a model on a CPU minutes."""
+"""Upper bounds of the histograms' buckets, seconds: a search takes milliseconds, a model on a
+CPU minutes."""
 _JOBS_SEEN = 1000
 """The newest jobs counted by state; the store keeps about as many finished ones."""
 

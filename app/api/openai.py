@@ -92,7 +92,8 @@ def model(edge: AtEdge, model: str) -> Model:
     response_model=ChatCompletion,
     responses={
         **events(
-            "The answer; with `stream: true` server-sent events of chat.completion.chunk, then [DONE]"
+            "The answer; with `stream: true` server-sent events of chat.completion.chunk, then"
+            " [DONE]"
         ),
         **_errors(*_PROVIDER, "not_found", "index_damaged", "disk_full"),
     },

@@ -26,8 +26,10 @@ _INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _NO_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>DocuMind</title></head><body>
 <h1>DocuMind is running</h1>
-<p>The web page has not been built. With Node.js installed, run <code>make page</code> in the project's folder and reload.</p>
-<p>Without it everything works from the command line, for example <code>documind ask "your question"</code>, and over HTTP:
+<p>The web page has not been built. With Node.js installed, run <code>make page</code>
+in the project's folder and reload.</p>
+<p>Without it everything works from the command line, for example
+<code>documind ask "your question"</code>, and over HTTP:
 <a href="docs">API documentation</a>.</p>
 </body></html>
 """
@@ -128,7 +130,8 @@ def _relaxed(page: HTMLResponse) -> HTMLResponse:
         for script in _INLINE.findall(bytes(page.body).decode())
     )
     page.headers["Content-Security-Policy"] = (
-        f"default-src 'self'; script-src 'self' {hashes}; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
+        f"default-src 'self'; script-src 'self' {hashes}; style-src 'self' 'unsafe-inline';"
+        " img-src 'self' data:;"
         " worker-src blob:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
     )
     return page

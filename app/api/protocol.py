@@ -183,7 +183,8 @@ class GuardedHttp(HttpToolsProtocol):
         )
         if waiting >= max(1, self._allowed // 2):
             self._refuse_crowd(
-                f"{waiting} connections of {address} have not sent a whole request yet; finish those first"
+                f"{waiting} connections of {address} have not sent a whole request yet; finish"
+                " those first"
             )
 
     def waits_for_head(self, address: str) -> bool:

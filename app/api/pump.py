@@ -71,7 +71,8 @@ class Pump(Generic[T]):
         slots.take()
         self.cancel = CancelToken()
         self.error: BaseException | None = None
-        """What ended the iterator, once `next_batch` returned None; None for a regular end or a cancel."""
+        """What ended the iterator, once `next_batch` returned None; None for a regular end or a
+        cancel."""
         self._produce = produce
         self._slots = slots
         self._items: deque[T] = deque()

@@ -22,20 +22,22 @@ logger = logging.getLogger(__name__)
 
 KEEP_ALIVE_S = 5
 GRACE_S = 8
-"""How long requests under way may take when the server is told to stop, seconds; those that wait for a job are answered at once."""
+"""How long requests under way may take when the server is told to stop, seconds; those that wait
+for a job are answered at once."""
 EXIT_S = 18.0
-"""Seconds from the stop to the forced end of open requests; acknowledged data is durable by then."""
+"""Seconds from the stop to the forced end of open requests; acknowledged data is durable by
+then."""
 _M_ARENA_MAX = -8
 """Of glibc's malloc.h."""
 _ARENAS = 2
-"""glibc gives every few threads an arena of their own and keeps what each ever needed: 845 MB after 100 uploads, against 641 MB
-with two of them (docs/decisions/0102)."""
+"""glibc gives every few threads an arena of their own and keeps what each ever needed: 845 MB
+after 100 uploads, against 641 MB with two of them (docs/decisions/0102)."""
 
 
 _SWITCH_S = 0.001
-"""After how long a thread that computes must let another have the interpreter. A request changes threads several times and may
-wait so long each time: with Python's 5 ms, `/health` took 33 ms (median, two cores, while files
-were read), with less 17 ms."""
+"""After how long a thread that computes must let another have the interpreter. A request changes
+threads several times and may wait so long each time: with Python's 5 ms, `/health` took 33 ms
+(median, two cores, while files were read), with less 17 ms."""
 
 
 class StoppingServer(uvicorn.Server):

@@ -22,8 +22,10 @@ from app.api.tools import TOOLS
 from app.core.errors import DocuMindError
 
 _INSTRUCTIONS = (
-    "Two libraries: `public` (encyclopedia articles) and `papers` (the user's own documents). Use `ask` for a question that wants"
-    " an answer with checked citations, `search` for passages to read yourself, `check` to see which sentences of"
+    "Two libraries: `public` (encyclopedia articles) and `papers` (the user's own documents). Use"
+    " `ask` for a question that wants"
+    " an answer with checked citations, `search` for passages to read yourself, `check` to see"
+    " which sentences of"
     " a text the documents hold, `get_document` for a document's text."
 )
 

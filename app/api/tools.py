@@ -118,7 +118,8 @@ async def _search(edge: Edge, asked: SearchArguments) -> ToolResult:
     wanted = SearchQuery(q=asked.query, library=asked.library, limit=asked.limit)
     found = await to_thread.run_sync(query.search, edge.startup.services(), edge, wanted)
     passages = [
-        f"[{n}] {hit.title}, {hit.section or 'no section'} (library {hit.library}, document {hit.doc_id}, characters"
+        f"[{n}] {hit.title}, {hit.section or 'no section'} (library {hit.library}, document"
+        f" {hit.doc_id}, characters"
         f" {hit.start} to {hit.end}{_warning(hit.flags)})\n{hit.text}"
         for n, hit in enumerate(found.hits, 1)
     ]
@@ -145,7 +146,8 @@ async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
     if answer is None:
         raise Busy("the answer was stopped before its end; ask again", retry_after_s=1)
     sources = [
-        f"[{item.n}] {item.hit.passage.document.title} (library {item.hit.passage.chunk.library.value}, document"
+        f"[{item.n}] {item.hit.passage.document.title} (library"
+        f" {item.hit.passage.chunk.library.value}, document"
         f" {item.hit.passage.chunk.doc_id}{_warning(item.hit.passage.document.flags)})"
         for item in answer.evidence
         if any(
@@ -208,7 +210,8 @@ TOOLS: Mapping[str, _Tool[Any]] = {
         _Tool(
             "ask",
             "Ask",
-            "Answer a question from the libraries. Every [n] was checked against the passage it names; without enough evidence the"
+            "Answer a question from the libraries. Every [n] was checked against the passage it"
+            " names; without enough evidence the"
             " answer says so.",
             AskArguments,
             _ask,
@@ -216,7 +219,8 @@ TOOLS: Mapping[str, _Tool[Any]] = {
         _Tool(
             "check",
             "Check a text",
-            "Hold every sentence of a text against the libraries: supported, contradicted or not_found, with the place.",
+            "Hold every sentence of a text against the libraries: supported, contradicted or"
+            " not_found, with the place.",
             CheckArguments,
             _check,
         ),

@@ -81,7 +81,8 @@ class UploadReceiver:
         kind, options = parse_options_header(content_type)
         if kind != b"multipart/form-data":
             raise UnsupportedType(
-                f"content type {content_type!r:.80} must be multipart/form-data; try: curl -F file=@paper.pdf"
+                f"content type {content_type!r:.80} must be multipart/form-data; try: curl -F"
+                " file=@paper.pdf"
             )
         boundary = options.get(b"boundary", b"")
         if not boundary:
@@ -126,7 +127,8 @@ class UploadReceiver:
             if exc.errno not in _FULL:
                 raise
             raise DiskFull(
-                f"an uploaded file cannot be written ({exc.strerror}); free some space and send it again"
+                f"an uploaded file cannot be written ({exc.strerror}); free some space and send it"
+                " again"
             ) from exc
 
     def finish(self) -> Upload:
@@ -153,7 +155,8 @@ class UploadReceiver:
         with suppress(OSError):
             shutil.rmtree(self._directory)
 
-    # --- the parser's events --------------------------------------------------------------------------------------------------
+    # --- the parser's events
+    # ----------------------------------------------------------------------
 
     def _on_part_begin(self) -> None:
         self._part = _Part()

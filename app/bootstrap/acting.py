@@ -14,7 +14,10 @@ def inert_settings(settings: Settings) -> list[str]:
         return []
     options = settings.retrieval()
     weight = options.keyword_fusion_weight if settings.fusion == "relative_score" else 0.0
-    closeness = "the closeness of the embedder's calibration decides (documind calibrate; diagnostics shows it)"
+    closeness = (
+        "the closeness of the embedder's calibration decides (documind calibrate;"
+        " diagnostics shows it)"
+    )
     instead = {
         "relevance_threshold": closeness,
         "public_relevance_threshold": closeness,

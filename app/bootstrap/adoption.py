@@ -28,7 +28,8 @@ from app.retrieval.calibration import Calibrations
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 5.0
-"""How often the model host is asked while a library would take its model; the answer is as old as `OllamaWatch` keeps one."""
+"""How often the model host is asked while a library would take its model; the answer is as old
+as `OllamaWatch` keeps one."""
 
 LOOK_SELDOM_S = 30.0
 """The same where a model is only offered."""
@@ -85,8 +86,10 @@ class LibraryEmbedders:
             and not self._store.catalog.counts(library).is_disposable
         ):
             offer = (
-                f"the library {library.value!r} is embedded with {fingerprint.embedding_model!r}, and {better.model!r}"
-                f" ({better.provider}) is there now; to use it, run: documind reembed --library {library.value}"
+                f"the library {library.value!r} is embedded with {fingerprint.embedding_model!r},"
+                f" and {better.model!r}"
+                f" ({better.provider}) is there now; to use it, run: documind reembed --library"
+                f" {library.value}"
                 " (to keep the present model and hide this notice: set EMBEDDING_PROVIDER to it)"
             )
         self._offers[library] = offer or self._language_offer(library, fingerprint)
@@ -99,8 +102,10 @@ class LibraryEmbedders:
             return ""
         first = "" if is_installed() else f" (first {CURE})"
         return (
-            f"most of the library {library.value!r} is in {language_name(language)}, which {MINILM!r} does not know; for a"
-            f" model of many languages, run: documind models use multilingual --library {library.value}{first}"
+            f"most of the library {library.value!r} is in {language_name(language)}, which"
+            f" {MINILM!r} does not know; for a"
+            " model of many languages, run: documind models use multilingual --library"
+            f" {library.value}{first}"
         )
 
     def notices(self, library: Library) -> tuple[Notice, ...]:
@@ -111,8 +116,10 @@ class LibraryEmbedders:
         if fingerprint is None or self.calibrations.of(fingerprint) is not None:
             return offers
         said = (
-            f"similarities of {fingerprint.embedding_model!r} are not calibrated yet: bands, cutoff and confidence of the library"
-            f" {library.value!r} are rough; they follow by themselves, or run: documind calibrate --library {library.value}"
+            f"similarities of {fingerprint.embedding_model!r} are not calibrated yet: bands,"
+            " cutoff and confidence of the library"
+            f" {library.value!r} are rough; they follow by themselves, or run: documind calibrate"
+            f" --library {library.value}"
         )
         return (*offers, Notice("bands_not_calibrated", said))
 
@@ -131,7 +138,8 @@ class Adopter:
         self._asked: set[tuple[Library, str]] = set()
         """What was begun already: one that failed or was cancelled is not tried without end."""
         self._calibrated_at: dict[tuple[Library, str], int] = {}
-        """Documents at the last calibration that was asked for; one that found too few is tried again at twice as many."""
+        """Documents at the last calibration that was asked for; one that found too few is tried
+        again at twice as many."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="adopter", daemon=True)
 

@@ -163,7 +163,8 @@ def _fill(
             for passage, outcome in zip(collection.passages, outcomes, strict=True):
                 if outcome.doc_id is None:
                     raise InvalidInput(
-                        f"passage {passage.id!r} of {collection.name!r} cannot be indexed: {outcome.reason}"
+                        f"passage {passage.id!r} of {collection.name!r} cannot be indexed:"
+                        f" {outcome.reason}"
                     )
                 passage_of[outcome.doc_id] = passage.id
                 step("documents", len(passage_of), total)

@@ -30,7 +30,8 @@ from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
 
 EmbedderFor = Callable[[Library, Fingerprint | None], Embedder | None]
-"""Returns the embedder that a library's fingerprint asks for (None: it is empty); None when it cannot be had now."""
+"""Returns the embedder that a library's fingerprint asks for (None: it is empty); None when it
+cannot be had now."""
 
 
 def chunker_name(options: IngestOptions) -> str:
@@ -60,7 +61,8 @@ class Wired:
     build: int | None
     """The build it is wired to; None before the first vector."""
     calibration: Calibration | None
-    """What its bands, cutoff and confidence go by; None where the embedder has no row: those of MiniLM."""
+    """What its bands, cutoff and confidence go by; None where the embedder has no row: those of
+    MiniLM."""
     retriever: Retriever
     pipeline: IngestPipeline
 

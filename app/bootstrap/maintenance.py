@@ -20,13 +20,16 @@ from app.providers.minilm import MiniLmEmbedder
 from app.settings import Settings
 
 PURGE_AFTER_S = 60.0
-"""Seconds after the last deletion until a library's files are rewritten; deleting 20 papers costs one purge."""
+"""Seconds after the last deletion until a library's files are rewritten; deleting 20 papers
+costs one purge."""
 
 PURGE_SMALL_CHUNKS = 20_000
-"""Up to here a purge takes seconds. A larger library waits PURGE_LARGE_AFTER_S, or for `documind purge`."""
+"""Up to here a purge takes seconds. A larger library waits PURGE_LARGE_AFTER_S, or for `documind
+purge`."""
 
 PURGE_LARGE_AFTER_S = 3_600.0
-"""Seconds without a further deletion until a large library is purged: all of its text is indexed again."""
+"""Seconds without a further deletion until a large library is purged: all of its text is indexed
+again."""
 
 
 def remake_codes(settings: Settings, store: IndexStore, progress: CodeProgress) -> int:

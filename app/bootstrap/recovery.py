@@ -15,7 +15,8 @@ from app.ingest.sandbox import SandboxedParser
 from app.settings import Settings
 
 RECOVERED = "recovered"
-"""Flag of a document whose entry was made from its kept bytes: its name and source are not known any more."""
+"""Flag of a document whose entry was made from its kept bytes: its name and source are not known
+any more."""
 
 
 def recover_originals(
@@ -48,7 +49,8 @@ def recover_originals(
         for sha256 in names:
             path = store.originals.path(sha256)
             try:
-                name = f"recovered-{sha256[:12]}{FORMATS[identify(path.read_bytes(), sha256)].suffixes[0]}"
+                kind = FORMATS[identify(path.read_bytes(), sha256)]
+                name = f"recovered-{sha256[:12]}{kind.suffixes[0]}"
             except InputError as error:
                 refused[sha256] = error.message
                 continue

@@ -50,7 +50,8 @@ def ask(
     strategy: Annotated[
         str | None,
         typer.Option(
-            help=f"{either(get_args(Strategy))} [default: flare if FLARE_ACTIVE_RETRIEVAL, else baseline]"
+            help=f"{either(get_args(Strategy))} [default: flare if FLARE_ACTIVE_RETRIEVAL, else"
+            " baseline]"
         ),
     ] = None,
     top_k: Annotated[
@@ -69,7 +70,8 @@ def ask(
     fallback: Annotated[
         bool | None,
         typer.Option(
-            help="let a model read the nearest passages if none is relevant enough [default: ENABLE_FALLBACK_RETRIEVAL]"
+            help="let a model read the nearest passages if none is relevant enough [default:"
+            " ENABLE_FALLBACK_RETRIEVAL]"
         ),
     ] = None,
     as_json: JsonOption = False,

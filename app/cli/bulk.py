@@ -19,7 +19,8 @@ LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or p
 SourceArgument = Annotated[
     str,
     typer.Argument(
-        help="a MediaWiki dump, .zim, .parquet, .jsonl, a folder of them or of .txt, or hub:owner/name"
+        help="a MediaWiki dump, .zim, .parquet, .jsonl, a folder of them or of .txt, or"
+        " hub:owner/name"
     ),
 ]
 NameOption = Annotated[
@@ -121,14 +122,16 @@ def index(
     missing: Annotated[
         str | None,
         typer.Option(
-            help="documents whose article is gone from the source: remove, keep or force [default: keep for a part, else remove]"
+            help="documents whose article is gone from the source: remove, keep or force [default:"
+            " keep for a part, else remove]"
         ),
     ] = None,
     articles: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="at most this many articles, from the beginning, redirects not counted [default: all]",
+            help="at most this many articles, from the beginning, redirects not counted [default:"
+            " all]",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -164,7 +167,8 @@ def show_ledger(ledger: Json) -> None:
         ", ".join(f"{count:,} {reason}" for reason, count in sorted(skipped.items())) or "none"
     )
     say(
-        f"{ledger['articles']:,} articles: {ledger['indexed']:,} indexed, {ledger['redirects']:,} redirects, skipped: {reasons}"
+        f"{ledger['articles']:,} articles: {ledger['indexed']:,} indexed, {ledger['redirects']:,}"
+        f" redirects, skipped: {reasons}"
     )
 
 
@@ -218,7 +222,8 @@ def status(
         return
     for row in libraries:
         say(
-            f"{row['library']}: {row['documents']:,} documents, {row['embedded']:,} of {row['chunks']:,} chunks with a vector"
+            f"{row['library']}: {row['documents']:,} documents, {row['embedded']:,} of"
+            f" {row['chunks']:,} chunks with a vector"
         )
         show_ledger(ledgers[str(row["library"])])
     open_jobs = [job for job in jobs if job["state"] not in FINISHED]

@@ -70,5 +70,6 @@ def _show_bundle(found: Json, done: str, *, as_json: bool) -> None:
         emit(found)
         return
     say(
-        f"{done}: {found['documents']} documents, {found['chunks']} chunks, {found['vectors']} vectors"
+        f"{done}: {found['documents']} documents, {found['chunks']} chunks, {found['vectors']}"
+        " vectors"
     )

@@ -38,7 +38,8 @@ def connect(settings: Settings) -> Iterator[DocuMindClient]:
         return
     if held_by is not None:
         raise Locked(
-            f"process {held_by.pid} is working on {str(settings.data_dir)!r}; wait for it, or use another DATA_DIR"
+            f"process {held_by.pid} is working on {str(settings.data_dir)!r}; wait for it, or use"
+            " another DATA_DIR"
         )
     with _own_server(settings) as url, DocuMindClient(url, settings.api_key) as client:
         yield client
@@ -91,7 +92,8 @@ def _wait_until_ready(client: DocuMindClient, thread: threading.Thread) -> None:
     while client.ready().get("status") != "ready":
         if not thread.is_alive() or time.monotonic() > deadline:
             raise ProviderUnreachable(
-                "the server inside this command ended while it opened the data; run: documind doctor"
+                "the server inside this command ended while it opened the data; run: documind"
+                " doctor"
             )
         time.sleep(_POLL_S)
 

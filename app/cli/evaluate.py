@@ -23,7 +23,8 @@ from app.settings import Settings
 SourceArgument = Annotated[
     Path | None,
     typer.Argument(
-        help="folder in BEIR layout: corpus, queries and qrels as JSON lines or Parquet [default: your own documents]"
+        help="folder in BEIR layout: corpus, queries and qrels as JSON lines or Parquet [default:"
+        " your own documents]"
     ),
 ]
 LibraryOption = Annotated[
@@ -31,20 +32,23 @@ LibraryOption = Annotated[
     typer.Option(
         "--library",
         "-l",
-        help="library if no folder is given: public or papers [default: DEFAULT_LIBRARY, or the one that has any]",
+        help="library if no folder is given: public or papers [default: DEFAULT_LIBRARY, or the"
+        " one that has any]",
     ),
 ]
 DatasetOption = Annotated[
     str | None,
     typer.Option(
-        help="repository in BEIR layout on the Hugging Face hub, such as BeIR/scifact [default: none]"
+        help="repository in BEIR layout on the Hugging Face hub, such as BeIR/scifact [default:"
+        " none]"
     ),
 ]
 CasesOption = Annotated[
     Path | None,
     typer.Option(
         "--cases",
-        help="answer set with questions about your own documents [default: questions made from them]",
+        help="answer set with questions about your own documents [default: questions made from"
+        " them]",
     ),
 ]
 QuestionsOption = Annotated[
@@ -108,8 +112,10 @@ def ablation(
         typer.Option(
             "--axis",
             "-a",
-            help="NAME=VALUE,VALUE; repeat it to combine axes. fusion, dense_weight, keyword_weight, phrase_weight, rerank"
-            " (none, sentences, mmr, cross_encoder), top_k, strategy, chunk_size, chunker (headings, recursive)."
+            help="NAME=VALUE,VALUE; repeat it to combine axes. fusion, dense_weight,"
+            " keyword_weight, phrase_weight, rerank"
+            " (none, sentences, mmr, cross_encoder), top_k, strategy, chunk_size, chunker"
+            " (headings, recursive)."
             " [default: each step of the search taken away in turn]",
         ),
     ] = None,
@@ -138,7 +144,8 @@ def answers(
         list[str] | None,
         typer.Option(
             "--strategy",
-            help=f"{either(get_args(Strategy))}; several are compared with the first [default: baseline]",
+            help=f"{either(get_args(Strategy))}; several are compared with the first [default:"
+            " baseline]",
         ),
     ] = None,
     judge: Annotated[
@@ -251,7 +258,8 @@ def show_experiment(experiment: Json, timings: Json) -> None:
     verdicts = {str(c["arm"]): c for c in cast("Sequence[Json]", experiment["comparisons"])}
     times = cast("Json", timings.get(str(experiment["collection"]), {}))
     say(
-        f"{experiment['collection']}: {experiment['questions']} questions, {experiment['passages']} documents"
+        f"{experiment['collection']}: {experiment['questions']} questions,"
+        f" {experiment['passages']} documents"
     )
     rows = []
     for arm in arms:

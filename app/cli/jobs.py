@@ -58,7 +58,8 @@ def _pause_and_exit(client: DocuMindClient, job_id: str, again: str) -> NoReturn
         job = client.job(job_id)
     if job["state"] == "paused":
         err.print(
-            f"paused at {job['done']} {job['unit']}; what is indexed can be searched. Go on with: {again}",
+            f"paused at {job['done']} {job['unit']}; what is indexed can be searched. Go on with:"
+            f" {again}",
             markup=False,
         )
     sys.exit(INTERRUPTED)

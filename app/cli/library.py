@@ -260,7 +260,8 @@ def delete(
         return
     for row in gone:
         say(
-            f"deleted {row['doc_id']}: {row['chunks']} chunks, {row['vectors']} vectors, {row['originals']} originals"
+            f"deleted {row['doc_id']}: {row['chunks']} chunks, {row['vectors']} vectors,"
+            f" {row['originals']} originals"
         )
     _say_out_of_reach(gone[-1])
 

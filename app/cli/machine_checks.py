@@ -31,7 +31,8 @@ from app.settings.variables import HOSTED
 MIN_PYTHON = (3, 11)
 MIN_FREE_BYTES = 2 * 1024**3
 MIN_OPEN_FILES = 1024
-"""128 threads with a connection each, tantivy's segments, Chroma's files and SQLite's need a few hundred together."""
+"""128 threads with a connection each, tantivy's segments, Chroma's files and SQLite's need a few
+hundred together."""
 EARLIEST = 1_735_689_600
 """2025-01-01 UTC: a clock before that has lost its battery."""
 CLOCK_SLACK_S = 3600.0

@@ -52,11 +52,13 @@ EXIT_CODES: tuple[tuple[type[errors.DocuMindError], int], ...] = (
 )
 app = typer.Typer(
     name="documind",
-    help="Ask your own documents on your own machine; every citation leads to the exact words it came from.",
+    help="Ask your own documents on your own machine; every citation leads to the exact words it"
+    " came from.",
     no_args_is_help=True,
     rich_markup_mode=None,
     epilog=(
-        "Settings are environment variables; docs/configuration.md lists them. Exit codes: docs/cli.md."
+        "Settings are environment variables; docs/configuration.md lists them. Exit codes:"
+        " docs/cli.md."
         " Completion of commands by the Tab key: documind --install-completion."
     ),
 )

@@ -115,7 +115,8 @@ def show_report(found: Json, *, as_json: bool) -> None:
     for fault in cast("list[Json]", found["faults"]):
         where = f" in {fault['library']}" if fault["library"] else ""
         say(
-            f"{'repaired' if fault['repaired'] else 'FAULT'}  {fault['code']}{where}, {fault['count']} times: {fault['detail']}"
+            f"{'repaired' if fault['repaired'] else 'FAULT'}  {fault['code']}{where},"
+            f" {fault['count']} times: {fault['detail']}"
         )
     say(
         "sound"
@@ -161,7 +162,8 @@ def purge(as_json: JsonOption = False) -> None:
         emit(found)
         return
     say(
-        f"{size(cast('float', found['bytes_before']))} before, {size(cast('float', found['bytes_after']))} after"
+        f"{size(cast('float', found['bytes_before']))} before,"
+        f" {size(cast('float', found['bytes_after']))} after"
     )
     say("out of reach: " + "; ".join(cast("list[str]", found["out_of_reach"])))
 

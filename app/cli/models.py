@@ -67,12 +67,15 @@ def list_models(as_json: JsonOption = False) -> None:
         )
     else:
         say(
-            "no model host answers, or it has no models; answers are quotes until one does (documind doctor says more)"
+            "no model host answers, or it has no models; answers are quotes until one does"
+            " (documind doctor says more)"
         )
     if found["fit"] is False:
         err.print(
-            "[yellow]the answering and the embedding model do not stay in memory together:[/] each question loads one and"
-            " drops the other. Choose a smaller LLM_MODEL, a smaller LLM_NUM_CTX, or EMBEDDING_PROVIDER=minilm for a new library."
+            "[yellow]the answering and the embedding model do not stay in memory together:[/] each"
+            " question loads one and"
+            " drops the other. Choose a smaller LLM_MODEL, a smaller LLM_NUM_CTX, or"
+            " EMBEDDING_PROVIDER=minilm for a new library."
         )
 
 
@@ -159,7 +162,8 @@ def show_test(test: Json) -> None:
     table(("prompt", *_COUNTS.values()), rows, right=range(1, len(_COUNTS) + 1))
     say(f"quotes alone: {test['quotes_right']} of {test['questions']}")
     say(
-        f"reads {_number(test['reading_tokens_s'])} and writes {_number(test['writing_tokens_s'])} tokens a second"
+        f"reads {_number(test['reading_tokens_s'])} and writes {_number(test['writing_tokens_s'])}"
+        " tokens a second"
     )
     budget = (
         f"at most {test['budget_tokens']} tokens of evidence, read in {_number(test['budget_s'])} s"

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from app.providers.ollama import OllamaHost
 
 START_TIMEOUT_S = 60.0
-"""Ollama's port answers only after it has looked for graphics cards, which may take half a minute."""
+"""Ollama's port answers only after it has looked for graphics cards, which may take half a
+minute."""
 _ASK_S = 2.0
 _POLL_S = 0.1
 

@@ -66,8 +66,10 @@ def job_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Json]
     Nothing when quiet or not a terminal.
     """
     bar = Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[unit]}"),
-        TimeElapsedColumn(), TextColumn("{task.fields[eta]}"), console=err, transient=True, disable=quiet or not err.is_terminal,
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        TextColumn("{task.fields[unit]}"),
+        TimeElapsedColumn(), TextColumn("{task.fields[eta]}"), console=err, transient=True,
+        disable=quiet or not err.is_terminal,
     )  # fmt: skip
     with bar:
         task = bar.add_task(escape(title), total=None, unit="", eta="")

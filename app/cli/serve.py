@@ -47,7 +47,8 @@ def serve(
     check_start(settings)
     for name in unknown_names():
         err.print(
-            f"[yellow]warning:[/] {name} looks like one of our settings but is none; see docs/configuration.md"
+            f"[yellow]warning:[/] {name} looks like one of our settings but is none; see"
+            " docs/configuration.md"
         )
     with DirectoryLock([settings.data_dir, settings.chroma_dir], base_url(settings)) as lock:
         check_port(settings)
@@ -80,7 +81,8 @@ def check_port(settings: Settings) -> None:
             except OSError as exc:
                 if exc.errno == errno.EADDRINUSE:
                     raise Conflict(
-                        f"port {settings.api_port} of {settings.api_host!r} is taken by another program: end that one, or choose"
+                        f"port {settings.api_port} of {settings.api_host!r} is taken by another"
+                        " program: end that one, or choose"
                         " another port with --port or API_PORT"
                     ) from exc
                 if exc.errno == errno.EACCES:
@@ -118,7 +120,8 @@ def run(settings: Settings, lock: DirectoryLock, *, open_when_ready: bool = Fals
 
     server = make_server(make_app(settings, lock, on_ready=ready, on_failure=failed), settings)
     say(
-        f"DocuMind is starting on {str(settings.data_dir.resolve())!r}; a first start takes a minute, later ones seconds."
+        f"DocuMind is starting on {str(settings.data_dir.resolve())!r}; a first start takes a"
+        " minute, later ones seconds."
     )
     server.run()
     for error in failures:

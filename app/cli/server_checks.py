@@ -23,7 +23,8 @@ _MISMATCH = "fingerprint_mismatch"
 _JOBS = 100
 """Of the latest, that are looked at for what became of a library's vectors."""
 MEMORY_SHARE = 0.8
-"""Models that take more of the memory than this leave too little for the index and the rest of the machine."""
+"""Models that take more of the memory than this leave too little for the index and the rest of
+the machine."""
 
 
 def ollama(settings: Settings) -> Iterator[Diagnosis]:
@@ -73,7 +74,8 @@ def ollama(settings: Settings) -> Iterator[Diagnosis]:
     if host.local and need > MEMORY_SHARE * have:
         yield note(
             "memory",
-            f"{' and '.join(row.name for row in used)} are {size(need)} and need that in memory, of {size(have)}",
+            f"{' and '.join(row.name for row in used)} are {size(need)} and need that in memory,"
+            f" of {size(have)}",
             "choose a smaller LLM_MODEL, or EMBEDDING_PROVIDER=minilm for a new library",
         )
     elif used:
@@ -101,7 +103,10 @@ def _vectors(
         )
         return
     if found.same and settings.embedding_provider == "auto":
-        why = f"Ollama's {model} is the embedded model (cosines {found.lowest:.3f} and more), so the embedded one stays"
+        why = (
+            f"Ollama's {model} is the embedded model (cosines {found.lowest:.3f} and more), so"
+            " the embedded one stays"
+        )
         yield ok("embedding", f"{why}: {found.speeds}")
     else:
         yield ok("embedding", f"{model}: {found.speeds}")
@@ -141,8 +146,10 @@ def _ask(client: DocuMindClient) -> Iterator[Diagnosis]:
     if client.get("/api/v1/models")["fit"] is False:
         yield note(
             "memory",
-            "the answering and the embedding model push each other out of Ollama's memory, so every question loads both",
-            "choose a smaller LLM_MODEL or LLM_NUM_CTX, or EMBEDDING_PROVIDER=minilm for a new library",
+            "the answering and the embedding model push each other out of Ollama's memory, so"
+            " every question loads both",
+            "choose a smaller LLM_MODEL or LLM_NUM_CTX, or EMBEDDING_PROVIDER=minilm for a new"
+            " library",
         )
     if advice := client.get("/api/v1/models/tests")["advice"]:
         yield ok("models tested", str(advice))

@@ -25,7 +25,8 @@ from app.settings import Settings
 REMOVED_AT_ONCE = 500
 """Documents per request that removes some."""
 DEBOUNCE_MS = 2000
-"""Changes that follow each other within this many milliseconds are one: editors save in several steps, copies come in rows."""
+"""Changes that follow each other within this many milliseconds are one: editors save in several
+steps, copies come in rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ def sync(
         bool,
         typer.Option(
             "--again",
-            help="send unchanged files too: the server parses again what an older release has parsed",
+            help="send unchanged files too: the server parses again what an older release has"
+            " parsed",
         ),
     ] = False,
     as_json: Annotated[
@@ -188,12 +190,14 @@ def show(outcome: SyncOutcome) -> None:
     if rows:
         table(("file", "what", "remark"), rows)
     say(
-        f"{outcome.library}: {len(outcome.added)} added, {len(outcome.replaced)} replaced, {len(outcome.removed)} removed, "
+        f"{outcome.library}: {len(outcome.added)} added, {len(outcome.replaced)} replaced,"
+        f" {len(outcome.removed)} removed, "
         f"{outcome.unchanged} unchanged, {len(outcome.failed)} failed"
     )
     if outcome.failed:
         err.print(
-            "files that failed are tried again next time; name them in .documindignore to leave them out",
+            "files that failed are tried again next time; name them in .documindignore to leave"
+            " them out",
             markup=False,
         )
 

@@ -127,7 +127,8 @@ def down(as_json: JsonOption = False) -> None:
         say("nothing that `documind up` started is running")
     if held_by is not None:
         say(
-            f"process {held_by.pid} {held_by.url} was not started by `documind up`; end it where it was started"
+            f"process {held_by.pid} {held_by.url} was not started by `documind up`; end it where"
+            " it was started"
         )
 
 
@@ -217,7 +218,8 @@ def serve_in_background(
     if running is not None:
         if not running.url or not running.lasting:
             raise Locked(
-                f"process {running.pid} is working on {str(settings.data_dir)!r}; wait for it, or use another DATA_DIR"
+                f"process {running.pid} is working on {str(settings.data_dir)!r}; wait for it, or"
+                " use another DATA_DIR"
             )
         report.url, report.pid = running.url, running.pid
         if started.server is None:
@@ -251,11 +253,13 @@ def await_ready(
         while not _ready(client):
             if process is not None and process.poll() is not None:
                 raise ProviderUnreachable(
-                    f"the server ended while it started; its log {report.log} ends:\n{last_lines(Path(report.log))}"
+                    f"the server ended while it started; its log {report.log}"
+                    f" ends:\n{last_lines(Path(report.log))}"
                 )
             if time.monotonic() > deadline:
                 raise ProviderUnreachable(
-                    f"the server at {report.url} is not ready after {START_TIMEOUT_S:.0f} s; see its log"
+                    f"the server at {report.url} is not ready after {START_TIMEOUT_S:.0f} s; see"
+                    " its log"
                 )
             time.sleep(_POLL_S)
 
@@ -273,14 +277,16 @@ def _ready(client: DocuMindClient) -> bool:
 def tell(report: UpReport) -> None:
     """Print what was found and done."""
     say(
-        f"DocuMind {'is ready' if report.server == 'started' else 'runs already'}: {report.url}  (documind down ends it)"
+        f"DocuMind {'is ready' if report.server == 'started' else 'runs already'}: {report.url} "
+        " (documind down ends it)"
     )
     if report.log:
         say(f"its log: {report.log}")
     if report.ollama == "absent":
         say(f"Ollama: {report.ollama_detail}")
         say(
-            "without it a built-in model finds passages and answers are quotes from them, with the same checked citations"
+            "without it a built-in model finds passages and answers are quotes from them, with the"
+            " same checked citations"
         )
     elif report.ollama != "not needed":
         say(f"Ollama: {report.ollama}")

@@ -51,7 +51,8 @@ class UpState:
             busy = owner(self.directory)
             who = f"process {busy.pid}" if busy else "another process"
             raise Locked(
-                f"{who} is starting or stopping this server (documind up or down); wait for it and try again"
+                f"{who} is starting or stopping this server (documind up or down); wait for it and"
+                " try again"
             ) from error
         with lock:
             started = self._load()

@@ -43,7 +43,8 @@ def reembed(
         Path | None,
         typer.Option(
             "--questions",
-            help="answer set (JSON Lines) to compare old and new vectors with [default: questions made from the documents]",
+            help="answer set (JSON Lines) to compare old and new vectors with [default: questions"
+            " made from the documents]",
         ),
     ] = None,
     force: Annotated[
@@ -109,5 +110,6 @@ def calibrate(
     else:
         line = f"(similarity - {found['similarity_offset']}) / {found['similarity_scale']}"
         say(
-            f"{found['embedding_model']}: {line} is on the scale of the thresholds, by {found['pairs']} pairs"
+            f"{found['embedding_model']}: {line} is on the scale of the thresholds, by"
+            f" {found['pairs']} pairs"
         )

@@ -18,7 +18,8 @@ FINISHED = frozenset({"done", "failed", "cancelled"})
 class DocuMindClient(Connection):
     """Our own HTTP API, typed; replies are JSON objects (docs/http.md)."""
 
-    # --- status -----------------------------------------------------------------------------------------------------------------
+    # --- status
+    # ----------------------------------------------------------------------
 
     def health(self) -> Json:
         """Return who answers and embeds, and whether their hosts can be reached."""
@@ -40,7 +41,8 @@ class DocuMindClient(Connection):
         """Return everything that support needs."""
         return self._get("/api/v1/diagnostics")
 
-    # --- documents --------------------------------------------------------------------------------------------------------------
+    # --- documents
+    # ----------------------------------------------------------------------
 
     def ingest(
         self,
@@ -165,7 +167,8 @@ class DocuMindClient(Connection):
         """Return what became of every article of the bulk sources."""
         return self._get("/api/v1/bulk/ledger", {"library": library, "source": source})
 
-    # --- questions --------------------------------------------------------------------------------------------------------------
+    # --- questions
+    # ----------------------------------------------------------------------
 
     def check(
         self,
@@ -226,7 +229,8 @@ class DocuMindClient(Connection):
         """Forget all stored answers or all conversations, and return how many."""
         return self._read(self._send("DELETE", f"/api/v1/{what}"))
 
-    # --- jobs -------------------------------------------------------------------------------------------------------------------
+    # --- jobs
+    # ----------------------------------------------------------------------
 
     def jobs(self, limit: int = 100) -> Json:
         """Return jobs, newest first."""
@@ -258,7 +262,8 @@ class DocuMindClient(Connection):
         """End a job for good."""
         return self._read(self._send("DELETE", f"/api/v1/jobs/{_part(job_id)}"))
 
-    # --- anything else ----------------------------------------------------------------------------------------------------------
+    # --- anything else
+    # ----------------------------------------------------------------------
 
 
 def _part(value: str) -> str:

@@ -123,7 +123,10 @@ class Connection:
                 f"the server at {self._base} did not answer {method} {path} in time"
             ) from exc
         except requests.RequestException as exc:
-            message = f"no server answers at {self._base} ({type(exc).__name__}); start it with: documind serve"
+            message = (
+                f"no server answers at {self._base} ({type(exc).__name__}); start it with:"
+                " documind serve"
+            )
             raise errors.ProviderUnreachable(message) from exc
 
     @contextmanager

@@ -22,16 +22,17 @@ def multipart(
 ) -> Iterator[bytes]:
     """Yield a form body piece by piece, so that no file is in memory as a whole."""
     for name, value in fields:
-        yield f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode(
-            "utf-8", "replace"
-        )
+        yield (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        ).encode("utf-8", "replace")
     for path in files:
         # As browsers do it (WHATWG, multipart/form-data encoding): quotes and line ends
         # percent-encoded.
         shown = path.name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-        yield f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{shown}"\r\n\r\n'.encode(
-            "utf-8", "replace"
-        )
+        yield (
+            f"--{boundary}\r\n"
+            f'Content-Disposition: form-data; name="file"; filename="{shown}"\r\n\r\n'
+        ).encode("utf-8", "replace")
         with path.open("rb") as source:
             while piece := source.read(_PIECE_BYTES):
                 yield piece

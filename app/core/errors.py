@@ -4,7 +4,7 @@
     ├── InputError
     │   ├── InvalidInput            invalid_input
     │   │   ├── PassageTooLong      invalid_input          (split it; never cut)
-    │   │   └── ExtraMissing        invalid_input          (a setting asks for what is not installed)
+    │   │   └── ExtraMissing        invalid_input          (a setting needs an extra)
     │   ├── UnsupportedType         unsupported_type
     │   ├── TooLarge                too_large
     │   ├── Encrypted               encrypted

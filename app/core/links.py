@@ -9,7 +9,8 @@ import re
 from urllib.parse import urlsplit
 
 _WEB = re.compile(r"https?://[^\s\x00-\x20\x7f<>\"\\^`{|}]+", re.IGNORECASE)
-"""No white space, and none of the characters that a URL carries only in percent-encoding (RFC 3986, section 2)."""
+"""No white space, and none of the characters that a URL carries only in percent-encoding (RFC
+3986, section 2)."""
 _HOST = re.compile(r"[\w.\-]+|\[?[0-9a-f:.]+\]?", re.IGNORECASE)
 
 

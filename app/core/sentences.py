@@ -11,14 +11,17 @@ from app.core.languages import LANGUAGES
 _ABBREVIATIONS = frozenset(
     "al approx art av bros ca cf ch co col corp dept dr ed eds eg eq eqs esp est etc fig figs fl"
     " ft gen gov hon hr ie inc incl jr lt ltd"
-    " maj messrs min mr mrs ms mt no nos nr op p pl pp prof rep rev ref refs sec sen sgt sr st tab vol vols vs viz"
-    " jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e u.s u.k u.n ph.d b.c a.d a.m p.m d.c".split()
+    " maj messrs min mr mrs ms mt no nos nr op p pl pp prof rep rev ref refs sec sen sgt sr st tab"
+    " vol vols vs viz"
+    " jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e u.s u.k u.n ph.d b.c a.d a.m p.m"
+    " d.c".split()
 )
 _ABBREVIATIONS |= frozenset(
     word for language in LANGUAGES.values() for word in language.abbreviations.split()
 )
 _NEVER_FINAL = frozenset(
-    "dr mr mrs ms prof st sr jr fig figs eq eqs cf vs vol vols pp ed eds e.g i.e eg ie gen lt col sgt rev hon no nos v".split()
+    "dr mr mrs ms prof st sr jr fig figs eq eqs cf vs vol vols pp ed eds e.g i.e eg ie gen lt col"
+    " sgt rev hon no nos v".split()
 )
 _BOUNDARY = re.compile(
     # All begin with one of a few characters, which are found at a tenth of the cost of asking each

@@ -28,7 +28,8 @@ def refusal(error: BaseException) -> DocuMindError | None:
 def no_files() -> Busy:
     """Return the error for a process that has reached its limit of open files."""
     return Busy(
-        "too many open files and connections; try again in a moment, or start with a higher `ulimit -n`",
+        "too many open files and connections; try again in a moment, or start with a higher"
+        " `ulimit -n`",
         retry_after_s=2,
     )
 
@@ -42,5 +43,6 @@ def not_permitted(error: OSError) -> StorageError:
     """Return the error of a file or directory that this process may not use."""
     where = f"{error.filename!r} cannot be used" if error.filename else "a file cannot be used"
     return StorageError(
-        f"{where} ({error.strerror}): make the data directory writable for the user that runs DocuMind, or choose another DATA_DIR"
+        f"{where} ({error.strerror}): make the data directory writable for the user that runs"
+        " DocuMind, or choose another DATA_DIR"
     )

@@ -19,7 +19,8 @@ from app.core.languages import DEFAULT, LANGUAGES
 from app.core.normalisation import without_piles
 
 TOKENIZER_VERSION = "4"
-"""Part of every fingerprint: changing what `tokenise` or `lexical_form` returns means re-indexing."""
+"""Part of every fingerprint: changing what `tokenise` or `lexical_form` returns means
+re-indexing."""
 
 MAX_TOKEN_BYTES = 40
 """Longer tokens are dropped by both analyzers (base64, hashes, URLs)."""
@@ -54,9 +55,9 @@ _ALPHABETIC_MARKS = (
     "\ua926-\ua92a\ua947-\ua952\ua980-\ua983\ua9b4-\ua9bf\ua9e5\uaa29-\uaa36\uaa43\uaa4c-\uaa4d\uaa7b-\uaa7d\uaab0"
     "\uaab2-\uaab4\uaab7-\uaab8\uaabe\uaaeb-\uaaef\uaaf5\uabe3-\uabea\ufb1e"
 )
-"""Basic-plane code points that Unicode calls alphabetic and `\\w` does not: vowel signs of Indic, Semitic and other scripts
-(DerivedCoreProperties, Other_Alphabetic, Unicode 16). tantivy keeps them inside words, so does
-`_WORD`."""
+"""Basic-plane code points that Unicode calls alphabetic and `\\w` does not: vowel signs of
+Indic, Semitic and other scripts (DerivedCoreProperties, Other_Alphabetic, Unicode 16). tantivy
+keeps them inside words, so does `_WORD`."""
 _WORD = re.compile(f"(?:[^\\W_]|[{_ALPHABETIC_MARKS}])+")
 
 
@@ -136,7 +137,8 @@ _MOST_SPELLINGS = 20_000
 _LONGEST_RUN = 16
 """Characters; accented letters, dashes and quotes stand in short runs."""
 _MOST_RUNS = 64
-"""Each is replaced in a pass over the text: more would make the time grow with the square of a text made for that."""
+"""Each is replaced in a pass over the text: more would make the time grow with the square of a
+text made for that."""
 _CAPITAL_SIGMA, _FINAL_SIGMA, _SIGMA = (
     "\u03a3\u03c2\u03c3"  # only Python's lower() writes a final sigma at the end of a word
 )
@@ -156,7 +158,8 @@ class _Stemmer(threading.local):
 
 _STEMMER = _Stemmer("english")
 _MOST_STEMS = 200_000
-"""About 30 MB; the vocabulary of a large library's passages and questions, proper names left out."""
+"""About 30 MB; the vocabulary of a large library's passages and questions, proper names left
+out."""
 
 
 class _Stems(dict[str, str]):
@@ -263,7 +266,8 @@ _ASCII_FOLD = bytes(
     ord(chr(code).lower()) if chr(code).isalnum() and code < 128 else ord(" ")
     for code in range(256)
 )
-"""Lower-case letters and digits stand for themselves, upper-case ones for their lower case, everything else for a space."""
+"""Lower-case letters and digits stand for themselves, upper-case ones for their lower case,
+everything else for a space."""
 
 
 def either(names: Iterable[str]) -> str:

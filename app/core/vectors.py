@@ -50,7 +50,8 @@ def top_k_smallest(values: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.i
 
 
 ROUNDING = 1e-5
-"""More than any order of summation changes a float32 dot product of unit rows of 4,096 numbers (about n * 2^-24 at worst)."""
+"""More than any order of summation changes a float32 dot product of unit rows of 4,096 numbers
+(about n * 2^-24 at worst)."""
 
 _BLOCK = 4096
 _GROUP = 32

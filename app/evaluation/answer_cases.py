@@ -76,7 +76,8 @@ def case_of(row: object, where: str) -> AnswerCase:
     }
     if not isinstance(row, Mapping) or not {"question", "library"} <= set(row) <= fields:
         raise InvalidInput(
-            f"{where} must be an object with question, library and none but {', '.join(sorted(fields))}"
+            f"{where} must be an object with question, library and none but"
+            f" {', '.join(sorted(fields))}"
         )
     if row["library"] not in get_args(Scope):
         raise InvalidInput(

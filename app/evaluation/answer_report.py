@@ -19,7 +19,8 @@ from app.evaluation.runner import ArmResult, Experiment, RankedPassages
 from app.evaluation.statistics import RESAMPLES, bootstrap_interval, compare
 
 RIGHT = "right"
-"""Everything that a case asks for holds: intent, expected document, expected words, refusal where it is out of scope."""
+"""Everything that a case asks for holds: intent, expected document, expected words, refusal
+where it is out of scope."""
 MEASURES = (
     RIGHT,
     "intent accuracy",

@@ -13,7 +13,8 @@ from app.evaluation.judge import Judge
 from app.evaluation.metrics import percentile
 
 NGRAM = 3
-"""Words of an n-gram in `faithfulness`: long enough that chance does not match, short enough to survive a changed word."""
+"""Words of an n-gram in `faithfulness`: long enough that chance does not match, short enough to
+survive a changed word."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,8 @@ def quality(points: Sequence[Point], measure: str) -> str:
         y = _ROW * (row + 0.5)
         parts += [
             _text(-8, y + 4, point.arm, "end"),
-            f'<line x1="{x(point.low):.1f}" x2="{x(point.high):.1f}" y1="{y}" y2="{y}" stroke="#1c2330"/>',
+            f'<line x1="{x(point.low):.1f}" x2="{x(point.high):.1f}" y1="{y}" y2="{y}"'
+            ' stroke="#1c2330"/>',
             _dot(
                 x(point.mean),
                 y,
@@ -95,10 +96,14 @@ def quality_by_time(points: Sequence[Point], measure: str) -> str:
 def _svg(title: str, left: float, right: float, height: float, parts: Sequence[str]) -> str:
     width, tall = left + _WIDTH + right, _TOP + height + _BOTTOM
     return (
-        f'<svg role="img" width="{width:.0f}" height="{tall:.0f}" viewBox="0 0 {width:.0f} {tall:.0f}"'
-        f' font-family="sans-serif" font-size="11" fill="#1c2330"><title>{html.escape(title)}</title>'
-        f'<text x="{left + _WIDTH / 2:.0f}" y="12" text-anchor="middle" font-weight="bold">{html.escape(title)}</text>'
-        f'<g transform="translate({left:.0f},{_TOP})"><rect width="{_WIDTH}" height="{height}" fill="none" stroke="#d8dde6"/>'
+        f'<svg role="img" width="{width:.0f}" height="{tall:.0f}" viewBox="0 0 {width:.0f}'
+        f' {tall:.0f}"'
+        ' font-family="sans-serif" font-size="11"'
+        f' fill="#1c2330"><title>{html.escape(title)}</title>'
+        f'<text x="{left + _WIDTH / 2:.0f}" y="12" text-anchor="middle"'
+        f' font-weight="bold">{html.escape(title)}</text>'
+        f'<g transform="translate({left:.0f},{_TOP})"><rect width="{_WIDTH}" height="{height}"'
+        ' fill="none" stroke="#d8dde6"/>'
         f"{''.join(parts)}</g></svg>"
     )
 
@@ -106,8 +111,8 @@ def _svg(title: str, left: float, right: float, height: float, parts: Sequence[s
 def _bottom_axis(scale: Scale, height: float, label: str) -> str:
     """Return ticks with their values, and the label, below the plot."""
     ticks = "".join(
-        f'<line x1="{scale(value):.1f}" x2="{scale(value):.1f}" y1="{height}" y2="{height + 4}" stroke="#5a6475"/>'
-        + _text(scale(value), height + 16, _number(value), "middle")
+        f'<line x1="{scale(value):.1f}" x2="{scale(value):.1f}" y1="{height}" y2="{height + 4}"'
+        ' stroke="#5a6475"/>' + _text(scale(value), height + 16, _number(value), "middle")
         for value in scale.ticks()
     )
     return ticks + _text(_WIDTH / 2, height + 32, label, "middle")
@@ -118,7 +123,10 @@ def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
 
 
 def _dot(x: float, y: float, said: str) -> str:
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#4c78a8"><title>{html.escape(said)}</title></circle>'
+    return (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"'
+        f' fill="#4c78a8"><title>{html.escape(said)}</title></circle>'
+    )
 
 
 def _number(value: float) -> str:

@@ -102,7 +102,8 @@ def from_path(folder: Path) -> Collection:
     """Read a folder in BEIR layout: Parquet if it holds some, else JSON lines."""
     if not folder.is_dir():
         raise InvalidInput(
-            f"{str(folder)!r} is no folder; a collection has corpus.jsonl, queries.jsonl and qrels.tsv"
+            f"{str(folder)!r} is no folder; a collection has corpus.jsonl, queries.jsonl and"
+            " qrels.tsv"
         )
     if any(folder.glob("corpus*.parquet")) or any(folder.glob("corpus/*.parquet")):
         return from_datasets(str(folder))
@@ -128,7 +129,8 @@ def from_folder(folder: Path) -> Collection:
     )
     if qrels is None:
         raise InvalidInput(
-            f"no qrels.tsv or qrels/test.tsv in {folder.name!r}; a collection has corpus.jsonl, queries.jsonl and qrels"
+            f"no qrels.tsv or qrels/test.tsv in {folder.name!r}; a collection has corpus.jsonl,"
+            " queries.jsonl and qrels"
         )
     return _assemble(
         folder.name,
@@ -168,7 +170,8 @@ def from_datasets(location: str, split: str = "test") -> Collection:
             )
             if not files:
                 raise InvalidInput(
-                    f"no Parquet file of {name!r} in {folder.name!r}; expected {name}.parquet or {name}/*.parquet"
+                    f"no Parquet file of {name!r} in {folder.name!r}; expected {name}.parquet or"
+                    f" {name}/*.parquet"
                 )
             tables[name] = load_dataset("parquet", data_files=files, split="train")
     else:
@@ -232,7 +235,8 @@ def _json_lines(path: Path) -> Iterator[Mapping[str, object]]:
                     yield row
     except OSError as exc:
         raise InvalidInput(
-            f"{path.name!r} cannot be read; a collection has corpus.jsonl, queries.jsonl and qrels.tsv"
+            f"{path.name!r} cannot be read; a collection has corpus.jsonl, queries.jsonl and"
+            " qrels.tsv"
         ) from exc
     except json.JSONDecodeError as exc:
         raise InvalidInput(f"{path.name!r} is not JSON Lines: {exc}") from exc
@@ -248,5 +252,6 @@ def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
             yield question, passage, int(grade)
         except ValueError as exc:
             raise InvalidInput(
-                f"line {number} of {path.name!r} is {line!r}; expected question, passage, grade by tabs"
+                f"line {number} of {path.name!r} is {line!r}; expected question, passage, grade by"
+                " tabs"
             ) from exc

@@ -19,10 +19,12 @@ DEPTH = 10
 """Passages looked at; a right one below counts as not found."""
 
 QUESTIONS = 200
-"""Questions of an automatic set: a difference of 0.05 in the mean reciprocal rank is then seen more often than not."""
+"""Questions of an automatic set: a difference of 0.05 in the mean reciprocal rank is then seen
+more often than not."""
 
 FEWEST = 6
-"""Below, no permutation of signs can be significant at 0.05 (2 / 2^n), so any worse mean counts as worse."""
+"""Below, no permutation of signs can be significant at 0.05 (2 / 2^n), so any worse mean counts
+as worse."""
 
 _PER_DOCUMENT = 8
 _SENTENCE_WORDS = range(6, 41)
@@ -201,7 +203,10 @@ def judge(
     p = permutation_p(values[:, 1] - values[:, 0], seed=seed)
     few = len(pairs) < FEWEST
     worse = new < old and (few or p <= LEVEL)
-    sizes = f"mean reciprocal rank {old:.3f} before, {new:.3f} after, {len(pairs)} questions, p = {p:.3f}"
+    sizes = (
+        f"mean reciprocal rank {old:.3f} before, {new:.3f} after, {len(pairs)} questions, p ="
+        f" {p:.3f}"
+    )
     if worse:
         reason = (
             f"the new vectors find less{' (too few questions for a test)' if few else ''}: {sizes}"

@@ -17,10 +17,13 @@ _QUESTIONS = 40
 """Questions shown in a scorecard: those on which the arms differ most."""
 
 _STYLE = (
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:68rem;padding:0 1rem;color:#1c2330;background:#fff}"
-    "table{border-collapse:collapse;margin:1rem 0}th,td{padding:.25rem .7rem;border-bottom:1px solid #d8dde6;text-align:right}"
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:68rem;padding:0"
+    " 1rem;color:#1c2330;background:#fff}"
+    "table{border-collapse:collapse;margin:1rem 0}th,td{padding:.25rem .7rem;border-bottom:1px"
+    " solid #d8dde6;text-align:right}"
     "th:first-child,td:first-child{text-align:left}.charts{display:flex;flex-wrap:wrap;gap:2rem}summary{cursor:pointer}"
-    "details{border-bottom:1px solid #e6e9ef;padding:.3rem 0}li{margin:.2rem 0}li.hit{font-weight:600}small{color:#5a6475}"
+    "details{border-bottom:1px solid #e6e9ef;padding:.3rem 0}li{margin:.2rem"
+    " 0}li.hit{font-weight:600}small{color:#5a6475}"
 )
 
 
@@ -40,7 +43,8 @@ def page_of(content: Content) -> str:
     """Return the page of a JSON report that was written with its passages."""
     made, title = content["provenance"], html.escape(content["title"])
     parts = [
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport'"
+        " content='width=device-width'>",
         f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
         *(f"<p>{html.escape(remark)}</p>" for remark in content["remarks"]),
     ]
@@ -57,7 +61,10 @@ def _section(experiment: Content, timings: Content) -> Iterator[str]:
     measure = experiment["measure"]
     yield f"<h2>{html.escape(experiment['collection'])}</h2>"
     yield f"<p>{experiment['questions']} questions, {experiment['passages']} documents</p>"
-    yield f"<div class='charts'>{quality(points, measure)}{quality_by_time(points, measure)}</div><ul>"
+    yield (
+        "<div"
+        f" class='charts'>{quality(points, measure)}{quality_by_time(points, measure)}</div><ul>"
+    )
     for comparison in experiment["comparisons"]:
         yield f"<li>{html.escape(comparison['arm'])}: {html.escape(comparison['verdict'])}</li>"
     yield "</ul><h3>Where the arms differ</h3>"

@@ -122,7 +122,8 @@ def with_texts(collection: Collection, catalog: Catalog, library: Library) -> Co
     """
     if catalog.counts(library).documents > RECUT_DOCUMENTS:
         raise InvalidInput(
-            f"{library.value} has more than {RECUT_DOCUMENTS} documents; compare chunk sizes and chunkers on a collection instead"
+            f"{library.value} has more than {RECUT_DOCUMENTS} documents; compare chunk sizes and"
+            " chunkers on a collection instead"
         )
     found = (
         (document.doc_id, catalog.text(library, document.doc_id).text)

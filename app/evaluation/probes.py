@@ -71,7 +71,8 @@ def load_probes(path: Path) -> tuple[Probe, ...]:
         )
     except (OSError, ValueError, KeyError, TypeError) as exc:
         raise InvalidInput(
-            f"{path.name!r} is not a file of probes ({exc!r}); see evaluation/retrieval_ablation.json"
+            f"{path.name!r} is not a file of probes ({exc!r}); see"
+            " evaluation/retrieval_ablation.json"
         ) from exc
     for probe in probes:
         if (
@@ -80,7 +81,8 @@ def load_probes(path: Path) -> tuple[Probe, ...]:
             or not probe.expected_substrings
         ):
             raise InvalidInput(
-                f"probe {probe.id!r} of {path.name!r} names an unknown library or mode, or expects nothing"
+                f"probe {probe.id!r} of {path.name!r} names an unknown library or mode, or expects"
+                " nothing"
             )
     return probes
 
@@ -104,7 +106,8 @@ def with_articles(
     if probes and len(missing) == len(probes):
         raise NotFound(
             f"none of the {len(probes)} articles that the questions are about is indexed;"
-            " index a dump of the encyclopedia: documind bulk index FILE --library public (docs/scale.md says what it takes)"
+            " index a dump of the encyclopedia: documind bulk index FILE --library public"
+            " (docs/scale.md says what it takes)"
         )
     return tuple(probe for probe in probes if probe.id not in missing), tuple(missing.values())
 

@@ -60,7 +60,8 @@ def load_cases(path: Path) -> tuple[QueryCase, ...]:
         wrong = [name for name, values in closed.items() if getattr(case, name) not in values]
         if wrong or not set(case.statuses) <= set(get_args(AnswerStatus)) or not case.statuses:
             raise InvalidInput(
-                f"case {case.id!r} of {path.name!r} has an unknown value in {', '.join(wrong) or 'statuses'}"
+                f"case {case.id!r} of {path.name!r} has an unknown value in"
+                f" {', '.join(wrong) or 'statuses'}"
             )
     return cases
 

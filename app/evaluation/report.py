@@ -207,7 +207,8 @@ def to_markdown(report: Report) -> str:
     lines.append(
         f"Made from {made.in_words()}."
         " Overlap is the mean Jaccard similarity with the baseline's passages."
-        " Intervals are 95 % paired bootstrap, p-values paired permutation tests with Holm's correction."
+        " Intervals are 95 % paired bootstrap, p-values paired permutation tests with Holm's"
+        " correction."
     )
     return "\n".join(lines) + "\n"
 
@@ -227,7 +228,8 @@ def _table(experiment: Experiment) -> list[str]:
         "p95 ms",
     ]
     lines = [
-        f"## {experiment.collection}: {len(experiment.questions)} questions, {experiment.passages} documents",
+        f"## {experiment.collection}: {len(experiment.questions)} questions, {experiment.passages}"
+        " documents",
         "",
         "| " + " | ".join(columns) + " |",
         "|" + "---|" * len(columns),

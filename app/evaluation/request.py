@@ -61,7 +61,8 @@ class Axes:
         made = 1 + math.prod(len(values) for _, values in named)
         if made > MOST_ARMS:
             raise InvalidInput(
-                f"these values make {made} arms, and at most {MOST_ARMS} are compared at once; name fewer"
+                f"these values make {made} arms, and at most {MOST_ARMS} are compared at once;"
+                " name fewer"
             )
         arms = [Arm(CONFIGURED, base, note="the server's own settings")]
         for combination in itertools.product(*(values for _, values in named)):
@@ -105,9 +106,11 @@ class EvaluationRequest:
     library: Library = Library.PUBLIC
     """Whose documents are asked; not looked at with a collection or a data set."""
     collection: str | None = None
-    """A folder in BEIR layout, as JSON lines or Parquet, on the machine of the server; indexed apart from the libraries."""
+    """A folder in BEIR layout, as JSON lines or Parquet, on the machine of the server; indexed
+    apart from the libraries."""
     dataset: str | None = None
-    """A repository in BEIR layout on the Hugging Face hub; fetched and indexed apart from the libraries."""
+    """A repository in BEIR layout on the Hugging Face hub; fetched and indexed apart from the
+    libraries."""
     cases: tuple[AnswerCase, ...] = ()
     """An answer set: what `answers` asks, and whose questions the others may take."""
     axes: Axes = Axes()
@@ -156,11 +159,13 @@ class EvaluationRequest:
             raise InvalidInput("answers are compared by strategy; other axes belong to an ablation")
         if self.kind == "retrieval" and not self.axes.empty:
             raise InvalidInput(
-                "a retrieval evaluation compares the settings in use with plain searches; axes belong to an ablation"
+                "a retrieval evaluation compares the settings in use with plain searches; axes"
+                " belong to an ablation"
             )
         if self.dataset is not None and (self.dataset.count("/") != 1 or ".." in self.dataset):
             raise InvalidInput(
-                f"dataset {self.dataset!r} is no repository of the hub; expected owner/name, such as BeIR/scifact"
+                f"dataset {self.dataset!r} is no repository of the hub; expected owner/name, such"
+                " as BeIR/scifact"
             )
         self.arms(RetrievalOptions())
 

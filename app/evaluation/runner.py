@@ -104,7 +104,8 @@ class ArmResult:
     intervals: Mapping[str, Interval]
     """measure -> mean with its 95 % interval."""
     grounded_rate: float | None
-    """Share of questions whose answer string stands in the passages; None where the collection names no answers."""
+    """Share of questions whose answer string stands in the passages; None where the collection
+    names no answers."""
     overlap: float
     """Mean Jaccard similarity with the baseline arm's passages."""
 

@@ -58,7 +58,8 @@ class Session:
         request.check()
         if "cross_encoder" in request.axes.rerank and not self.workshop.has_cross_encoder:
             raise InvalidInput(
-                "rerank cross_encoder needs CROSS_ENCODER_DIR, a directory with a cross-encoder's ONNX files"
+                "rerank cross_encoder needs CROSS_ENCODER_DIR, a directory with a cross-encoder's"
+                " ONNX files"
             )
         arms = request.arms(self.workshop.options)
         log = OutcomeLog(log_path)
@@ -143,7 +144,8 @@ class Session:
         judged = judged.sample(request.questions, request.seed)
         if not judged.questions:
             raise InvalidInput(
-                f"{collection.name!r} has no question with a relevant passage; add documents or name another set"
+                f"{collection.name!r} has no question with a relevant passage; add documents or"
+                " name another set"
             )
         total, done = len(arms) * len(judged.questions), 0
 
@@ -249,7 +251,8 @@ class Session:
             request.cases or request.collection or request.dataset
         ):
             remarks.append(
-                "The questions are the telling words of single sentences of your own documents (known items)."
+                "The questions are the telling words of single sentences of your own documents"
+                " (known items)."
                 " They compare settings; they do not say how good a search is."
             )
         return Report(

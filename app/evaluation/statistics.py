@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 RESAMPLES = 10_000
-"""Bootstrap and permutation resamples of a report; p-values are then exact to about 0.002 at 0.05."""
+"""Bootstrap and permutation resamples of a report; p-values are then exact to about 0.002 at
+0.05."""
 
 LEVEL = 0.05
 """Family-wise error rate of a verdict."""

@@ -93,7 +93,9 @@ def align(claim: Claim, text: ReadText, weights: Mapping[str, float]) -> Alignme
             if end - start > MAX_QUOTE_CHARS or not held[first]:
                 break
             if held[last] <= found:
-                continue  # a longer window with nothing new is never the best, as one that begins with nothing
+                # a longer window with nothing new is never the best, as one that begins with
+                # nothing
+                continue
             found |= held[last]
             share = wanted.share(found)
             value = share - _LENGTH_PENALTY * (last - first)

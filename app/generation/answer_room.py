@@ -25,7 +25,8 @@ _ASKS_FOR_SEVERAL = re.compile(
     re.IGNORECASE,
 )
 _ASKS_FOR_STEPS = re.compile(
-    r"\bhow (?:to|(?:do|can|could|should|would|must) (?:i|you|we|one|people|users?))\b|\b(?:what|which) steps\b",
+    r"\bhow (?:to|(?:do|can|could|should|would|must) (?:i|you|we|one|people|users?))\b|\b(?:what"
+    r"|which) steps\b",
     re.IGNORECASE,
 )
 

@@ -12,7 +12,8 @@ from app.core.types import Evidence
 from app.generation.injection import findings_at
 
 _TITLE_SHARE = 0.8
-"""Of the words of a line that no stop closes: so many from the document's title, and it is the head of a page."""
+"""Of the words of a line that no stop closes: so many from the document's title, and it is the
+head of a page."""
 MIN_WORDS, MAX_WORDS = 4, 90
 """Shorter is a heading or a stray line; longer takes the answer's whole room."""
 _MIN_WORDS_OPEN = 8
@@ -22,15 +23,19 @@ _LIST_MARKER = re.compile(r"\A\s*[-*\u2022\u2013]\s+")
 _ITEM = re.compile(r"\A\s*(?:[-*\u2022\u2013]|\(?\d{1,2}[.)])\s+")
 _HYPHENATED = re.compile(r"(?<=[a-z])-\n[ \t]*(?=[a-z])")
 _POINTS_BACK = re.compile(
-    r"(?:(?:and|but|however|thus|therefore|then|also|so|yet|nevertheless|moreover|furthermore|instead|in addition|for example"
+    r"(?:(?:and|but|however|thus|therefore|then|also|so|yet|nevertheless|moreover|furthermore"
+    r"|instead|in addition|for example"
     r"|in contrast),?\s+)?"
-    r"(?:he|she|it|they|his|her|its|their|this|these|those|that|such|both|here|there(?! (?:is|are|was|were)))\b",
+    r"(?:he|she|it|they|his|her|its|their|this|these|those|that|such|both|here|there(?! (?:is|are"
+    r"|was|were)))\b",
     re.IGNORECASE,
 )
 _DANGLES = re.compile(
-    r"(?:(?:and|but|however|thus|therefore|then|also|so|yet|nevertheless|moreover|furthermore|instead|in addition|for example"
+    r"(?:(?:and|but|however|thus|therefore|then|also|so|yet|nevertheless|moreover|furthermore"
+    r"|instead|in addition|for example"
     r"|in contrast),?\s+)?"
-    r"(?:he|she|it|they|his|her|its|their|(?:this|these|those|that|such|both)\s+(?:is|are|was|were|has|had|have|can|may|will|would"
+    r"(?:he|she|it|they|his|her|its|their|(?:this|these|those|that|such|both)\s+(?:is|are|was|were"
+    r"|has|had|have|can|may|will|would"
     r"|could|led|made|gave|means|meant|includes?|included|became|did|does|allowed|allows))\b",
     re.IGNORECASE,
 )
@@ -60,7 +65,8 @@ class Candidate:
     points_back: bool
     """Opens with a word that refers to a sentence before it."""
     dangles: bool
-    """Opens with a pronoun that means nothing without a sentence before it; "This method" still says what it means."""
+    """Opens with a pronoun that means nothing without a sentence before it; "This method" still
+    says what it means."""
     suspicious: bool
     """Reads like an instruction to a model."""
     listed: bool

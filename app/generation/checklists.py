@@ -56,7 +56,8 @@ _DATA = _point(
 )
 _MATERIALS = _point(
     "Materials",
-    r"\b(?:materials?|reagents?|purchased|(?:obtained|bought) from|supplied by|instruments?|apparatus"
+    r"\b(?:materials?|reagents?|purchased|(?:obtained|bought) from|supplied by|instruments?"
+    r"|apparatus"
     r"|antibod(?:y|ies)|primers?|cell lines?|equipment|sensors?|camera|microscope|ingredients?"
     r"|made (?:of|from))\b",
     "methodology experiments appendix",
@@ -64,7 +65,8 @@ _MATERIALS = _point(
 _PARAMETERS = _point(
     "Parameters",
     r"(?=.*\d).*\b(?:learning rate|batch size|epochs?|hyper-?parameters?|thresholds?|weight decay"
-    r"|dropout|optimi[sz]er|adamw|warm-?up|set to|iterations|temperature|window of|layers|dimensions?"
+    r"|dropout|optimi[sz]er|adamw|warm-?up|set to|iterations|temperature|window of|layers"
+    r"|dimensions?"
     r"|characters|overlap of|tokens|degrees|concentration|dose|pressure|speed of|frequency|minutes"
     r"|millilit(?:re|er)s?|grams?)\b",
     "methodology experiments appendix",
@@ -73,7 +75,8 @@ _PARAMETERS = _point(
 _CODE = _point(
     "Code",
     r"\b(?:source code|our code|code (?:is|are|and|will|was|can)|github|gitlab|zenodo|repository"
-    r"|open[- ]source[d]?|implement(?:ed|ation) (?:is|in|uses|with|was|of|based)|librar(?:y|ies) (?:for"
+    r"|open[- ]source[d]?|implement(?:ed|ation) (?:is|in|uses|with|was|of|based)|librar(?:y|ies)"
+    r" (?:for"
     r"|to)|package|script|software)\b",
     "methodology experiments appendix conclusion",
 )
@@ -85,7 +88,8 @@ _HARDWARE = _point(
 )
 _SEEDS = _point(
     "Seeds and repetitions",
-    r"\b(?:random seeds?|seeds? (?:is|was|were|of|set|fixed)\b.*\d|(?:repeated|ran|run) .{0,30}\btimes"
+    r"\b(?:random seeds?|seeds? (?:is|was|were|of|set|fixed)\b.*\d|(?:repeated|ran|run)"
+    r" .{0,30}\btimes"
     r"|(?:averaged?|mean) (?:over|of|across) .{0,20}\b(?:runs|trials|seeds|repetitions)"
     r"|(?:three|four|five|ten|\d+) (?:independent |random )?(?:runs|seeds|replicates|repetitions)"
     r"|randomi[sz]ed|drawn at random|confidence intervals?|standard (?:deviation|error)s?)\b",
@@ -93,7 +97,8 @@ _SEEDS = _point(
 )
 _MEASURES = _point(
     "Evaluation",
-    r"\b(?:evaluat\w+|metrics?|accuracy|f1|recall|precision|bleu|rouge|ndcg\S*|measured (?:by|as|with"
+    r"\b(?:evaluat\w+|metrics?|accuracy|f1|recall|precision|bleu|rouge|ndcg\S*|measured (?:by|as"
+    r"|with"
     r"|how)|baselines?|compared (?:with|to|against)|significan\w+|we report)\b",
     "methodology experiments results",
     2,
@@ -108,7 +113,8 @@ _APPROACH = _point(
 )
 _PROCEDURE = _point(
     "Procedure",
-    r"\b(?:first|second|third|then|next|after(?:wards)?|finally|before|each|every|step|stages?|process"
+    r"\b(?:first|second|third|then|next|after(?:wards)?|finally|before|each|every|step|stages?"
+    r"|process"
     r"|consists of|is made|are made|works by|by means of|is (?:cut|fed|passed|given|written|scaled)"
     r"|we (?:cut|split|fit|trained|sampled|counted|measured|removed|annotated|asked|varied))\b",
     "methodology",

@@ -20,11 +20,13 @@ _MIN_WORDS_ENTRY = 4
 _NEAR_DUPLICATE = 0.7
 """Jaccard similarity of words from which two sentences say the same."""
 _CONTINUATION = 0.5
-"""Score (log-odds) that the sentence after the best one may be worse and still be quoted: two in a row read as a text."""
+"""Score (log-odds) that the sentence after the best one may be worse and still be quoted: two in
+a row read as a text."""
 _FULL_STOPS = (".", "\u3002", "\uff01")
 _CLOSED = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\Z")
 _PREFERENCE = 0.5
-"""Score (log-odds) that a whole sentence which does not dangle may be worse and still open the answer."""
+"""Score (log-odds) that a whole sentence which does not dangle may be worse and still open the
+answer."""
 
 
 def choose(

@@ -12,10 +12,14 @@ from collections.abc import Collection
 
 from app.generation.prompts import REFUSAL
 
-_ITEM = r"(?:(?:passages?|sources?|documents?|docs?|refs?|references?|excerpts?|n|no\.?|p|\^|#)[ \t]*[=:#]?[ \t]*)?\d{1,4}"
+_ITEM = (
+    r"(?:(?:passages?|sources?|documents?|docs?|refs?|references?|excerpts?|n|no\.?|p|\^"
+    r"|#)[ \t]*[=:#]?[ \t]*)?\d{1,4}"
+)
 _SEPARATOR = r"[ \t]*(?:,|;|&|\band\b|-|\u2013|\u2014|\bto\b)[ \t]*"
 _MARK = re.compile(
-    rf"[ \t]*[\[\u3010](?P<body>[ \t]*{_ITEM}(?:{_SEPARATOR}{_ITEM})*[ \t]*)[\]\u3011](?:\((?=[^()\s]*[:/.#])[^()\s]*\))*",
+    rf"[ \t]*[\[\u3010](?P<body>[ \t]*{_ITEM}(?:{_SEPARATOR}{_ITEM})*[ \t]*)[\]\u3011]"
+    r"(?:\((?=[^()\s]*[:/.#])[^()\s]*\))*",
     re.IGNORECASE,
 )
 _BARE_LINE = re.compile(r"^[ \t]*(?:\[\d{1,4}\][ \t.,;:]*)+(?:\n|\Z)", re.MULTILINE)
@@ -24,7 +28,8 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _RANGE = re.compile(r"(\d{1,4})\s*(?:-|\u2013|\u2014|\bto\b)\s*\D{0,12}?(\d{1,4})")
 _NUMBER = re.compile(r"\d{1,4}")
 _MAX_MARK_CHARS = 60
-"""A bracket that has not closed after so many characters is no mark; bounds what the stream holds back."""
+"""A bracket that has not closed after so many characters is no mark; bounds what the stream
+holds back."""
 
 MARK = re.compile(r"\[(\d{1,4})\]")
 """A mark as it stands in a guarded answer."""

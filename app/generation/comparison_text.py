@@ -14,7 +14,8 @@ from app.generation.reading import MAX_QUOTE_CHARS, content_tokens
 
 NOT_FOUND = "not found"
 _DEFINES = re.compile(
-    r"\A(?:[\w'\u2019-]+ ){1,6}?(?:\([^)]*\) )?(?:is|are|was|were|refers? to|means?|denotes?|consists?"
+    r"\A(?:[\w'\u2019-]+ ){1,6}?(?:\([^)]*\) )?(?:is|are|was|were|refers? to|means?|denotes?"
+    r"|consists?"
     r" of)\b",
     re.IGNORECASE,
 )

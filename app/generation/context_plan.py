@@ -141,7 +141,8 @@ def cut_notice(plan: ContextPlan, *, was_cut: bool) -> Notice | None:
     if was_cut:
         return Notice(
             "context_cut",
-            "The model host cut the prompt: it read fewer tokens than it was sent. Set LLM_NUM_CTX to what it allows.",
+            "The model host cut the prompt: it read fewer tokens than it was sent. Set LLM_NUM_CTX"
+            " to what it allows.",
         )
     if not plan.by_window or not (plan.trimmed or plan.dropped):
         return None
@@ -149,7 +150,8 @@ def cut_notice(plan: ContextPlan, *, was_cut: bool) -> Notice | None:
     what += [f"{len(plan.dropped)} left out"] if plan.dropped else []
     return Notice(
         "context_cut",
-        f"Not all evidence fits the model's window: {', '.join(what)}. Raise LLM_NUM_CTX to use it all.",
+        f"Not all evidence fits the model's window: {', '.join(what)}. Raise LLM_NUM_CTX to use it"
+        " all.",
     )
 
 

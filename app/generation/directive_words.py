@@ -71,7 +71,8 @@ class DirectiveWords:
     """The content of `directives.json`."""
 
     words: dict[Means, frozenset[str]]
-    """Spellings in English, German, Spanish and French, lower case, without accents; `*` stands for any ending."""
+    """Spellings in English, German, Spanish and French, lower case, without accents; `*` stands
+    for any ending."""
     lookalikes: dict[int, str]
     """Code points that fonts draw like Latin letters, and these letters."""
     chinese: tuple[tuple[Directive, re.Pattern[str]], ...]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from operator import or_
 
+from app.generation.directive_phrases import PHRASES
 from app.generation.directive_words import Directive, Means, directive_words
 
 _OPENS = 1 << len(Means)
@@ -126,52 +127,21 @@ _TURNING = (
 _REPLIES = re.compile(
     r"(?:answer|reply|replies|response|antwort|respuesta|reponse|resume[ns]|ausgabe)[a-z]{0,2}\Z"
 )
-_FROM_NOW = (
-    r"(?:from (?:now|here|this (?:point|moment))(?: on| onwards?)?|henceforth"
-    r"|(?:ab|von) (?:jetzt|nun|sofort|hier)(?: an)?|kunftig|fortan"
-    r"|(?:a partir de|desde) (?:ahora|aqui|este momento)|en adelante|de ahora en adelante"
-    r"|(?:a partir de|des) (?:maintenant|cet instant)|desormais|dorenavant)"
-)
-_PHRASES: tuple[tuple[Directive, re.Pattern[str]], ...] = (
-    (
-        "role",
-        re.compile(
-            r"\b(?:du bist|sie sind|ihr seid|eres|usted es|tu es|vous etes|you are|you re) (?:\w+ ){0,2}"
-            r"(?:jetzt|nun|sofort|kunftig|ahora|maintenant|desormais|now|no longer|nicht mehr|ya no)\b"
-            r"|\b(?:jetzt|nun|ahora|maintenant|now|desormais) (?:bist du|eres|seras|tu es|tu seras|vous etes|vous serez|you are)\b"
-            rf"|\A(?:\w+ )?{_FROM_NOW} (?:you\b|tu\b|vous\b|eres\b|usted\b|du\b|sie\b|te\b|\w+ (?:du|sie|vous)\b)"
-        ),
-    ),
-    (
-        "output",
-        re.compile(
-            rf"\b{_FROM_NOW} (?:answer|reply|respond|write|say|speak|act|tell|use|always|please|end|begin|translate|never|do not)\b"
-            r"|\b(?:dein|deine|deiner|tu|tus|ta|tes|votre|vos|your) (?:\w+ )?(?:antwort|antworten|respuestas?|reponses?)\b"
-        ),
-    ),
-    (
-        "output",
-        re.compile(
-            r"\b(?:if|when|as|wenn|falls|sofern|da|als|si|cuando|como|puisque|comme) "
-            r"(?:you are|you re|du|sie|eres|usted es|tu es|vous etes|you happen to be)\b"
-            r"(?: \w+){0,5} (?:ai|llms?|assistants?|assistent|chatbot|asistente|ki|ia|sprachmodell|language model"
-            r"|modelo de lenguaje|modele de langage|bot|agent|modele|modell)\b"
-        ),
-    ),
-)
-"""What small words say, which have no meaning of their own here: read only in sentences that address a reader or a machine."""
 _TURNS = frozenset(
-    "now here henceforth moment point sie jetzt sofort hier kunftig fortan ahora adelante maintenant desormais dorenavant".split()
+    "now here henceforth moment point sie jetzt sofort hier kunftig fortan ahora adelante"
+    " maintenant desormais dorenavant".split()
 )
 """One of these or a second person stands in each phrase."""
 _TEXT = (
-    "text document page passage paragraph article content file website section dokument seite absatz abschnitt artikel inhalt"
+    "text document page passage paragraph article content file website section dokument seite"
+    " absatz abschnitt artikel inhalt"
     " documento texto pagina parrafo pasaje contenido articulo fragmento texte paragraphe contenu"
 )
 _TEXTS = frozenset(_TEXT.split())
 _THIS = frozenset("this diesen diese dieses diesem dieser este esta ce cet cette present".split())
 _POLITE = frozenset(
-    "antworten schreiben sagen nennen geben ignorieren vergessen missachten spielen verhalten stellen zeigen verraten empfehlen"
+    "antworten schreiben sagen nennen geben ignorieren vergessen missachten spielen verhalten"
+    " stellen zeigen verraten empfehlen"
     " erwahnen ubersetzen fassen beenden beginnen beachten befolgen verwenden wiederholen".split()
 )
 """German imperatives before `Sie`."""
@@ -228,7 +198,7 @@ def directives(sentence: str, found: Sequence[str]) -> Iterator[Directive]:
         return
     if union & _YOU or not _TURNS.isdisjoint(found):
         spoken = " ".join(found)
-        yield from (finding for finding, pattern in _PHRASES if pattern.search(spoken))
+        yield from (finding for finding, pattern in PHRASES if pattern.search(spoken))
     if union & _SYSTEM and union & _READING:
         _mark(bits, found, (_THIS, _TEXTS), _HERE, 1)
     placed = _placed(bits, _QUOTE if any(mark in sentence for mark in _QUOTES) else 0)

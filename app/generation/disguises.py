@@ -139,7 +139,10 @@ def _known_parts() -> frozenset[str]:
         for spellings in directive_words().words.values()
         for spelling in spellings
     }
-    small = "you are is to no not on my me ai as be dan any all now the and it in of do that this with for an"
+    small = (
+        "you are is to no not on my me ai as be dan any all now the and it in of do that this"
+        " with for an"
+    )
     return frozenset(stem for stem in stems if len(stem) > _SHORT_PART).union(small.split())
 
 

@@ -1,7 +1,7 @@
 """Answer without a model: quote and cite the sentences that answer best.
 
 A linear model over `features.FEATURES` ranks the sentences, a logistic one over
-`sufficiency.SUFFICIENCY` says how probably the quote answers the question: that is the confidence of
+`sufficiency.SUFFICIENCY` says how probably the quote answers the question: the confidence of
 the answer. Their weights lie in `extractive.json` with the command that made them. An answer leads
 with the best sentence; others follow in reading order, as many as the kind of question has room
 for.

@@ -27,10 +27,12 @@ Floats = npt.NDArray[np.float64]
 FEATURES = (
     "coverage",  # idf-weighted share of the question's words in the sentence
     "coverage_around",  # the same with its neighbouring sentences
-    "coverage_next",  # the same of the next sentence alone: the answer seldom stands before what it answers
+    # the same of the next sentence alone: the answer seldom stands before what it answers
+    "coverage_next",
     "coverage_passage",  # the same of title and passage
     "coverage_rank",  # coverage less the best of all candidates
-    "grams",  # share of the question's character 4-grams, idf-weighted: other endings, typing errors
+    # share of the question's character 4-grams, idf-weighted: other endings, typing errors
+    "grams",
     "pairs",  # share of the question's neighbouring content words that are neighbours here
     "similarity",  # cosine to the question in standard deviations from the mean of the candidates
     "similarity_around",  # the better neighbour's

@@ -40,7 +40,10 @@ def render_passage(item: Evidence, fence: str, text: str | None = None) -> str:
     own `[12]` becomes `(12)`, so that it is not taken for a citation.
     """
     chunk, document = item.hit.passage.chunk, item.hit.passage.document
-    head = f'<passage-{fence} n="{item.n}" library="{chunk.library.value}" title="{_attribute(document.title)}"'
+    head = (
+        f'<passage-{fence} n="{item.n}" library="{chunk.library.value}"'
+        f' title="{_attribute(document.title)}"'
+    )
     if chunk.section and chunk.section != "body":
         head += f' section="{_attribute(chunk.section)}"'
     if chunk.page is not None:

@@ -22,39 +22,51 @@ from app.generation.directives import chinese_directives, directives, meaning_kn
 from app.generation.disguises import plain, unveiled
 
 Finding = Literal["override", "role", "output", "disclosure", "request", "question"]
-"""override: set earlier rules aside; role: become someone else, or chat markup; output: shape the reply; disclosure: give away or
-send something; request: a task for an assistant; question: one that has nothing to do with the text
-around it."""
+"""override: set earlier rules aside; role: become someone else, or chat markup; output: shape
+the reply; disclosure: give away or send something; request: a task for an assistant; question:
+one that has nothing to do with the text around it."""
 ADDRESSED_TO_A_MODEL: frozenset[Finding] = frozenset({"override", "role", "output", "disclosure"})
 """Those worth a notice: requests and questions stand in every manual and exercise book too."""
 
 _REPLY = r"(?:answer|response|reply|replies|output|message|completion|summary|translation)s?"
-_RULES = r"(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|commands?|context|messages?|conversation|constraints?)"
+_RULES = (
+    r"(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|commands?|context"
+    r"|messages?|conversation|constraints?)"
+)
 _DIRECT: dict[Finding, re.Pattern[str]] = {
     "override": re.compile(
-        r"\b(?:ignore|disregard|forget|bypass|do not (?:follow|obey)|don't (?:follow|obey))\b[^.!?\n]{0,40}"
-        r"\b(?:all|any|the|your|my|these|those|previous|prior|above|earlier|preceding|foregoing|existing|other)\b[^.!?\n]{0,30}"
+        r"\b(?:ignore|disregard|forget|bypass|do not (?:follow|obey)|don't (?:follow"
+        r"|obey))\b[^.!?\n]{0,40}"
+        r"\b(?:all|any|the|your|my|these|those|previous|prior|above|earlier|preceding|foregoing"
+        r"|existing|other)\b[^.!?\n]{0,30}"
         rf"\b{_RULES}\b"
-        r"|\b(?:new|updated|real|actual|important|hidden|secret)\s+(?:system\s+)?(?:instructions?|task|directives?)"
+        r"|\b(?:new|updated|real|actual|important|hidden|secret)\s+(?:system\s+)?(?:instructions?"
+        r"|task|directives?)"
         r"\s*(?::|for (?:you|the (?:ai|assistant|model)))"
         r"|\binstead,? (?:you must|reply|respond|answer|say|output|write|print)\b",
         re.IGNORECASE,
     ),
     "role": re.compile(
-        r"\byou are (?:now|no longer|an? (?:ai|assistant|large language model|language model|chatbot|bot))\b"
+        r"\byou are (?:now|no longer|an? (?:ai|assistant|large language model|language model"
+        r"|chatbot|bot))\b"
         r"|\b(?:act|behave|respond|answer|reply) as"
         r" (?:if you|though you|an? (?:ai|assistant|unrestricted|evil|pirate|expert|hacker))\b"
-        r"|\bpretend (?:to be|that you|you are)\b|\b(?:developer|jailbreak|dan|god) mode\b|\bsystem prompt\b"
-        r"|\b(?:attention|dear|note to|message (?:to|for)|hey|hello),? (?:the )?(?:ai|assistant|llm|chatbot|language model)s?\b"
-        r"|<\|[a-z_]{2,20}\|>|\[/?INST\]|<</?SYS>>|^\s*#{2,}\s*(?:system|instruction|assistant|user)\b"
+        r"|\bpretend (?:to be|that you|you are)\b|\b(?:developer|jailbreak|dan|god) mode\b"
+        r"|\bsystem prompt\b"
+        r"|\b(?:attention|dear|note to|message (?:to|for)|hey|hello),? (?:the )?(?:ai|assistant"
+        r"|llm|chatbot|language model)s?\b"
+        r"|<\|[a-z_]{2,20}\|>|\[/?INST\]|<</?SYS>>|^\s*#{2,}\s*(?:system|instruction|assistant"
+        r"|user)\b"
         r"|^\s*(?:system|assistant)\s*:",
         re.IGNORECASE | re.MULTILINE,
     ),
     "output": re.compile(
         rf"\byour\s+(?:own\s+|final\s+|next\s+|entire\s+|whole\s+|full\s+|main\s+)?{_REPLY}\b"
-        r"|\b(?:in|to|into|with|of)\s+(?:the|this|each|every)\s+(?:final\s+|next\s+)?(?:response|reply|output|completion)"
+        r"|\b(?:in|to|into|with|of)\s+(?:the|this|each|every)\s+(?:final\s+|next\s+)?(?:response"
+        r"|reply|output|completion)"
         r"\s+(?:you|must|should)\b"
-        r"|\b(?:begin|start|end|finish|prefix|append|conclude)\b[^.!?\n]{0,30}\b(?:answer|response|reply|output)s?\s+with\b"
+        r"|\b(?:begin|start|end|finish|prefix|append|conclude)\b[^.!?\n]{0,30}\b(?:answer|response"
+        r"|reply|output)s?\s+with\b"
         r"|\b(?:reply|respond|answer) (?:only|just|exclusively|always|in|with)\b[^.!?\n]{0,60}"
         r"(?:[\"\u201c'`]|\b(?:word|sentence|json|uppercase|emoji|french|german|spanish|only)\b)",
         re.IGNORECASE,
@@ -62,9 +74,11 @@ _DIRECT: dict[Finding, re.Pattern[str]] = {
     "disclosure": re.compile(
         r"\b(?:reveal|print|show|repeat|output|leak|disclose|display|tell me)\b[^.!?\n]{0,30}"
         r"\b(?:your|the|all|any|its)\b[^.!?\n]{0,20}"
-        r"\b(?:system prompt|hidden prompt|initial prompt|instructions above|api keys?|passwords?|secrets?|credentials)\b"
+        r"\b(?:system prompt|hidden prompt|initial prompt|instructions above|api keys?|passwords?"
+        r"|secrets?|credentials)\b"
         r"|\b(?:send|post|forward|upload|exfiltrate|transmit|leak)\b[^.!?\n]{0,60}"
-        r"\b(?:conversation|chat history|user'?s? data|passwords?|secrets?|api keys?|credentials|documents?)\b[^.!?\n]{0,40}"
+        r"\b(?:conversation|chat history|user'?s? data|passwords?|secrets?|api keys?|credentials"
+        r"|documents?)\b[^.!?\n]{0,40}"
         r"(?:https?://|\S+@\S+)"
         r"|!\[[^\]]*\]\(\s*https?://[^)\s]*[?=&][^)]*\)",
         re.IGNORECASE,
@@ -72,20 +86,24 @@ _DIRECT: dict[Finding, re.Pattern[str]] = {
 }
 _NEEDED: dict[Finding, frozenset[str]] = {
     "override": frozenset(
-        "ignore disregard forget bypass follow obey instruction instructions task tasks directive directives instead".split()
+        "ignore disregard forget bypass follow obey instruction instructions task tasks directive"
+        " directives instead".split()
     ),
     "role": frozenset(
-        "you act behave respond answer reply pretend mode system attention dear note message hey hello inst sys instruction"
+        "you act behave respond answer reply pretend mode system attention dear note message hey"
+        " hello inst sys instruction"
         " assistant user".split()
     ),
     "output": frozenset(
-        "your response responses respond reply replies output outputs completion answer answers".split()
+        "your response responses respond reply replies output outputs"
+        " completion answer answers".split()
     ),
     "disclosure": frozenset(
         "prompt instructions api password passwords secret secrets credentials http https".split()
     ),
 }
-"""Of each family, words of which every match holds at least one: asked first, they cost a tenth of the pattern."""
+"""Of each family, words of which every match holds at least one: asked first, they cost a tenth
+of the pattern."""
 _SIGNS: dict[Finding, tuple[str, ...]] = {
     "role": ("<|", "<<", "[/", "[I", "[i", "##"),
     "disclosure": ("@",),
@@ -93,7 +111,8 @@ _SIGNS: dict[Finding, tuple[str, ...]] = {
 """What a match without such a word holds: chat markup, an address."""
 _TASK_VERBS = (
     "explain|describe|summari[sz]e|translate|paraphrase|rewrite|write|compose|draft|provide|generate|create|develop|produce|outline"
-    "|give|tell|show|say|answer|respond|reply|repeat|print|output|break down|help|make|recommend|suggest|include|insert|append|add"
+    "|give|tell|show|say|answer|respond|reply|repeat|print|output|break"
+    " down|help|make|recommend|suggest|include|insert|append|add"
     "|introduce|integrate|modify|augment|enhance|replace|substitute|convert|use|render|misspell|scramble|jumble|rearrange|anagram|remove"
     "|schedule|remind|book|order|turn|play|find|search|classify|analy[sz]e|identify|calculate|compute|encode|decode|encrypt|reverse|shift|swap"
     "|apply|utili[sz]e|employ|mention|advertise|promote|encourage|urge|offer|discuss|share|combine|visit|click|download|install|call|email|subscribe|buy|send|forward"
@@ -116,8 +135,10 @@ _REQUEST = re.compile(
     rf"{_OPENING}(?:please\s+|now,?\s+|then,?\s+|also,?\s+|kindly\s+|finally,?\s+)*"
     r"(?:(?:group|list)\s+(?=letters?\b|words?\b|the\b|all\b|every\b)"
     rf"|(?:{_TASK_VERBS})\s+)"
-    r"(?:(?:up|out|down|me|us|them|him|her|for|how|what|why|who|when|where|whether|that|this|these|those|the|an?|any|some|every|each|all"
-    r"|random|my|our|their|its|your|one|two|three|in|as|to|from|by|it|letters?|words?|vowels?|spaces?|numbers?|commonly|anagrams?"
+    r"(?:(?:up|out|down|me|us|them|him|her|for|how|what|why|who|when|where|whether|that|this|these"
+    r"|those|the|an?|any|some|every|each|all"
+    r"|random|my|our|their|its|your|one|two|three|in|as|to|from|by|it|letters?|words?|vowels?"
+    r"|spaces?|numbers?|commonly|anagrams?"
     r"|alphanumeric|users|with)\b|[\"'\u201c])",
     re.IGNORECASE,
 )
@@ -130,7 +151,8 @@ _REQUEST_WORDS = frozenset(
 )
 """First words of a request."""
 _QUESTION = re.compile(
-    rf"{_OPENING}(?:(?:who|whom|whose|what|what's|which|when|where|why|how)\b|(?:can|could|would|will|do|does|did|is|are|should|may)\s+"
+    rf"{_OPENING}(?:(?:who|whom|whose|what|what's|which|when|where|why|how)\b|(?:can|could|would"
+    r"|will|do|does|did|is|are|should|may)\s+"
     r"(?:you|i|we)\b)[^\n?]*\?",
     re.IGNORECASE,
 )

@@ -6,7 +6,8 @@ import re
 
 _KINDS = {
     "time": re.compile(
-        r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|period|era|time)\b|\bhow (?:long|recent)",
+        r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|period|era|time)\b|\bhow"
+        r" (?:long|recent)",
         re.IGNORECASE,
     ),
     "number": re.compile(
@@ -17,7 +18,8 @@ _KINDS = {
     "name": re.compile(
         r"\bwho(?:m|se)?\b|\bwhere\b|\bname of\b"
         r"|\b(?:what|which)"
-        r" (?:person|king|queen|president|author|leader|scientist|country|city|state|place|region|continent|county)\b",
+        r" (?:person|king|queen|president|author|leader|scientist|country|city|state|place|region"
+        r"|continent|county)\b",
         re.IGNORECASE,
     ),
     "reason": re.compile(
@@ -25,17 +27,21 @@ _KINDS = {
     ),
 }
 TIME = re.compile(
-    r"\b(?:(?:in|by|until|since|from|around|circa) \d{3,4}|1\d{3}s?|20\d{2}s?|\d+ ?(?:bc|ad|bce|ce)|\d{1,2}(?:st|nd|rd|th)"
-    r"|centur(?:y|ies)|decades?|january|february|march|april|june|july|august|september|october|november|december"
+    r"\b(?:(?:in|by|until|since|from|around|circa) \d{3,4}|1\d{3}s?|20\d{2}s?|\d+ ?(?:bc|ad|bce"
+    r"|ce)|\d{1,2}(?:st|nd|rd|th)"
+    r"|centur(?:y|ies)|decades?|january|february|march|april|june|july|august|september|october"
+    r"|november|december"
     r"|years?|months?|days?|weeks?|hours?)\b",
     re.IGNORECASE,
 )
 FIGURE = re.compile(
-    r"\d[\d,.]*|\b(?:two|three|four|five|six|seven|eight|nine|ten|dozens?|hundreds?|thousands?|millions?|billions?|half|percent)\b",
+    r"\d[\d,.]*|\b(?:two|three|four|five|six|seven|eight|nine|ten|dozens?|hundreds?|thousands?"
+    r"|millions?|billions?|half|percent)\b",
     re.IGNORECASE,
 )
 CAUSE = re.compile(
-    r"\b(?:because|due to|since|so that|in order to|as a result|caus(?:e|es|ed)|reasons?|therefore|thus|owing|led to)\b",
+    r"\b(?:because|due to|since|so that|in order to|as a result|caus(?:e|es|ed)|reasons?|therefore"
+    r"|thus|owing|led to)\b",
     re.IGNORECASE,
 )
 

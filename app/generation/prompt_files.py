@@ -99,7 +99,8 @@ class PromptFile:
                 raise InvalidInput(f"{self._name}: {key}.{name} must be a text; got {text!r}")
             if unknown := {field for field in PLACEHOLDER.findall(text) if field not in fields}:
                 raise InvalidInput(
-                    f"{self._name}: {key}.{name} names {sorted(unknown)!r}; placeholders here are {sorted(fields)!r}"
+                    f"{self._name}: {key}.{name} names {sorted(unknown)!r}; placeholders here are"
+                    f" {sorted(fields)!r}"
                 )
             found[name] = text
         return found
@@ -116,13 +117,15 @@ class PromptFile:
             or not all(isinstance(text, str) and text.strip() for text in texts)
         ):
             raise InvalidInput(
-                f"{self._name}: {key} must be a list of texts, user and assistant in turn; got {texts!r:.80}"
+                f"{self._name}: {key} must be a list of texts, user and assistant in turn; got"
+                f" {texts!r:.80}"
             )
         if unknown := {
             field for text in texts for field in PLACEHOLDER.findall(text) if field not in fields
         }:
             raise InvalidInput(
-                f"{self._name}: {key} names {sorted(unknown)!r}; placeholders here are {sorted(fields)!r}"
+                f"{self._name}: {key} names {sorted(unknown)!r}; placeholders here are"
+                f" {sorted(fields)!r}"
             )
         return tuple(
             Message("assistant" if at % 2 else "user", text.strip())
@@ -140,7 +143,8 @@ class PromptFile:
             or not 0 <= value <= _MAX_TEMPERATURE
         ):
             raise InvalidInput(
-                f"{self._name}: temperature must be a number from 0 to {_MAX_TEMPERATURE:g}; got {value!r}"
+                f"{self._name}: temperature must be a number from 0 to {_MAX_TEMPERATURE:g}; got"
+                f" {value!r}"
             )
         return float(value)
 
@@ -172,5 +176,6 @@ class PromptFile:
     def _only(self, section: Mapping[str, object], allowed: AbstractSet[str], where: str) -> None:
         if unknown := sorted(set(section) - allowed):
             raise InvalidInput(
-                f"{self._name}: unknown key {unknown[0]!r} in {where}; expected some of {sorted(allowed)!r}"
+                f"{self._name}: unknown key {unknown[0]!r} in {where}; expected some of"
+                f" {sorted(allowed)!r}"
             )

@@ -15,10 +15,14 @@ def described(library: PromptLibrary) -> str:
     for (mode, scope), answer in library.answers.items():
         parts = {**answer.parts, "reasoning": library.reasoning[answer.reasoning or "grounded"]}
         blocks.append(
-            f"== {mode} / {scope}  ({_temperature(answer.temperature)})\n{_rendered(messages_of(parts, {}, ()))}"
+            f"== {mode} / {scope} "
+            f" ({_temperature(answer.temperature)})\n{_rendered(messages_of(parts, {}, ()))}"
         )
     for mode, small in library.compact.items():
-        head = f"== compact {mode}  ({_temperature(small.temperature)}, at most {small.max_tokens} tokens)"
+        head = (
+            f"== compact {mode}  ({_temperature(small.temperature)}, at most {small.max_tokens}"
+            " tokens)"
+        )
         blocks.append(f"{head}\n{_rendered(messages_of(small.parts, {}, ()))}")
     for name, task in library.tasks.items():
         head = f"== {name}  ({_temperature(task.temperature)}, at most {task.max_tokens} tokens)"

@@ -146,7 +146,8 @@ class PromptLibrary:
         found = self.answers.get((cast("AnswerMode", mode), library))
         if found is None:
             raise InvalidInput(
-                f"mode {mode!r} over library {library!r} has no prompt; expected one of {get_args(AnswerMode)!r}"
+                f"mode {mode!r} over library {library!r} has no prompt; expected one of"
+                f" {get_args(AnswerMode)!r}"
             )
         return found
 

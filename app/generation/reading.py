@@ -46,7 +46,8 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _UNITS = {
     word: value
     for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+        " fifteen sixteen seventeen eighteen"
         " nineteen".split()
     )
 }

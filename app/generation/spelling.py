@@ -9,7 +9,8 @@ from app.generation.reading import Claim, ReadPassage
 _ALIKE = 0.78
 """Edit similarity from which two words are one, misspelt or inflected: Dusquesne, Duquesne."""
 _SHARED_STEM = 4
-"""Letters that Britain and British, Poland and Polish share less one; enough when both are names."""
+"""Letters that Britain and British, Poland and Polish share less one; enough when both are
+names."""
 
 
 def unknown_words(claim: Claim, passage: ReadPassage) -> frozenset[str]:

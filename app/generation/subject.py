@@ -33,7 +33,8 @@ _ORDINALS = dict(
     )
 )
 _FEWEST = 3
-"""Words from which a question that capitalises each of them is set as a title, and tells no names."""
+"""Words from which a question that capitalises each of them is set as a title, and tells no
+names."""
 
 
 def named_things(question: str) -> tuple[str, ...]:

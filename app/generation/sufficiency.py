@@ -30,7 +30,8 @@ SUFFICIENCY = (
     "words",  # logarithm of the question's content words: the longer, the less of it is found
     "unnamed",  # a name or number of the question stands neither in the quote nor around it
     "undenied",  # the question denies, and the quote does not
-    "opposite",  # the best sentence has the opposite of a word of the question that stands nowhere near
+    # the best sentence has the opposite of a word of the question that stands nowhere near
+    "opposite",
     "time",  # asks for a time
 )
 """Entries of `sufficiency_row`, in order."""

@@ -14,7 +14,8 @@ from app.generation.key_sentences import key_sentences, telling_texts
 from app.generation.tokens import TokenEstimate
 
 MOST_PARTS = 24
-"""Calls of a model for one summary. A longer document gives the most telling sentences of each part."""
+"""Calls of a model for one summary. A longer document gives the most telling sentences of each
+part."""
 _FRAME_TOKENS = 40
 """What a passage's number, title and section take in a prompt."""
 

@@ -31,8 +31,9 @@ _VERBATIM = 0.999
 _SAME_MATTER = 0.5
 """Coverage from which an opposite contradicts; under it a passage may speak of something else."""
 _SOURCE_GIVEN = 3.0
-"""Log-odds more that a claim stands in the text it was written from: summaries have half of their words from elsewhere, and with
-less of it one in ten true ones is not found (evaluation/reports/claims.md)."""
+"""Log-odds more that a claim stands in the text it was written from: summaries have half of
+their words from elsewhere, and with less of it one in ten true ones is not found
+(evaluation/reports/claims.md)."""
 CONTRADICTED = 0.1
 """Most support that a contradicted claim can have; under any sensible threshold."""
 _MOST_COSINE = 1.001

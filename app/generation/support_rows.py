@@ -19,7 +19,8 @@ FEATURES = (
     "similarity",  # cosine of claim and window behind its title; 0 without vectors
     "names",  # names in the claim that the passage has not, 2 at most
     "run",  # longest common run of words, relative to the claim
-    "unknown",  # share of the claim's content words that stand nowhere in the passage, however spelt
+    # share of the claim's content words that stand nowhere in the passage, however spelt
+    "unknown",
     "unknown_count",  # their number, 5 at most
     "grams",  # share of the claim's character 4-grams in the passage
     "pairs",  # share of its neighbouring content words that are neighbours in the passage
@@ -28,7 +29,8 @@ FEATURES = (
 """Columns of a support row, in order."""
 
 _NEAR_COPY = 0.35
-"""Share of a claim in one run from which it copies its source; with a strange name 0.3 % of right sentences are like that."""
+"""Share of a claim in one run from which it copies its source; with a strange name 0.3 % of
+right sentences are like that."""
 
 
 def contradicts(claim: Claim, passage: ReadPassage, found: Alignment, row: Floats) -> bool:

@@ -11,10 +11,12 @@ import threading
 from dataclasses import dataclass
 
 MESSAGE_TOKENS = 8
-"""What a chat template adds around one message, role marks and separators: 4 to 7 in those of llama, qwen, gemma and mistral."""
+"""What a chat template adds around one message, role marks and separators: 4 to 7 in those of
+llama, qwen, gemma and mistral."""
 
 DEFAULT_CHARS_PER_TOKEN = 3.0
-"""Before anything was observed. English prose has 4 to 5 in present tokenizers, tables, code and formulas about 3."""
+"""Before anything was observed. English prose has 4 to 5 in present tokenizers, tables, code and
+formulas about 3."""
 
 _MARGIN = 1.1
 """Estimates are this much over the densest text seen, for text that is denser still."""

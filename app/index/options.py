@@ -8,7 +8,8 @@ from pathlib import Path
 from app.core.types import EmbeddedStore, Library, StoreKind
 
 STORE_BYTES: dict[StoreKind, int] = {"chroma": 2048, "faiss": 120, "qdrant": 0}
-"""Bytes of memory that a vector of 384 numbers counts for: row and graph links, or code and id with room to grow; an engine has its own."""
+"""Bytes of memory that a vector of 384 numbers counts for: row and graph links, or code and id
+with room to grow; an engine has its own."""
 
 
 def stored_bytes(kind: StoreKind, dimension: int) -> int:
@@ -51,9 +52,11 @@ class IndexOptions:
     max_dense_vectors: int = 1_000_000
     """Beyond it chunks are found lexically only; both libraries share it."""
     dense_memory_bytes: int = 0
-    """Memory for vectors that are searched, which sets the limit by each store's bytes; 0: `max_dense_vectors` does."""
+    """Memory for vectors that are searched, which sets the limit by each store's bytes; 0:
+    `max_dense_vectors` does."""
     vector_cache_vectors: int = 100_000
-    """Libraries up to this many vectors are searched in memory, exactly; 0 leaves every search to the store."""
+    """Libraries up to this many vectors are searched in memory, exactly; 0 leaves every search
+    to the store."""
     ef_search: int = 400
     """How wide Chroma searches at least: four times the largest pool of candidates."""
     tantivy_heap_bytes: int = 128 * 1024 * 1024

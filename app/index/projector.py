@@ -24,7 +24,8 @@ from app.index.status import BuildState
 log = logging.getLogger(__name__)
 
 REBUILD_BATCH_DOCS = 200
-"""Documents per commit while the lexical index is rebuilt: searches see it grow, writers wait for one batch at most."""
+"""Documents per commit while the lexical index is rebuilt: searches see it grow, writers wait
+for one batch at most."""
 
 
 class Projector:
@@ -223,6 +224,7 @@ class Projector:
             self._dense[library].catch_up()
         except StorageError:
             log.exception(
-                "the dense projections of %s could not be brought up to date; lexical search serves",
+                "the dense projections of %s could not be brought up to date; lexical search"
+                " serves",
                 library.value,
             )

@@ -89,7 +89,8 @@ class IndexStore:
         Args:
             options: Where data lives and how projections are tuned.
             crash_at: End the process at this write step, for crash tests.
-            vector_store: Bring the vector stores up while serving (a server), before returning (`foreground`),
+            vector_store: Bring the vector stores up while serving (a server), before returning
+                (`foreground`),
                 or not at all (`off`, for commands that only read; what they write reaches the
                 stores later).
             steps: Told of every write; by default one made here.

@@ -124,5 +124,6 @@ def _check_spans(draft: DocumentDraft) -> None:
     for span in draft.chunks:
         if not 0 <= span.start < span.end <= length:
             raise InvalidInput(
-                f"chunk {span.ordinal} of {draft.source_key!r} spans {span.start}..{span.end}, outside 0..{length} of its text"
+                f"chunk {span.ordinal} of {draft.source_key!r} spans {span.start}..{span.end},"
+                f" outside 0..{length} of its text"
             )

@@ -30,14 +30,16 @@ BATCH_CHARACTERS = 4_000_000
 _LOOKUP_ARTICLES = 512
 _GONE_PAGE = 10_000
 _GONE_AT_MOST = 0.5
-"""A source that lacks more than this share of the articles known under its name is taken for another one."""
+"""A source that lacks more than this share of the articles known under its name is taken for
+another one."""
 
 MissingPolicy = Literal["remove", "keep", "force"]
-"""What happens to documents whose article the source no longer has: `remove` does it unless more than half would go (the wrong
-file, a part of a dump), `force` always, `keep` never."""
+"""What happens to documents whose article the source no longer has: `remove` does it unless more
+than half would go (the wrong file, a part of a dump), `force` always, `keep` never."""
 
 BulkProgress = Callable[[int, float | None], None]
-"""Told how many articles have been read and which share of the source that is, None when the source cannot say."""
+"""Told how many articles have been read and which share of the source that is, None when the
+source cannot say."""
 
 
 @runtime_checkable
@@ -221,8 +223,10 @@ class BulkIndexer:
             gone = sum(len(page) for page in self._gone(task, seen))
             if gone > _GONE_AT_MOST * known:
                 raise Conflict(
-                    f"{gone} of {known} articles known as {task.source!r} are not in this source: nothing was removed. If it is"
-                    " another encyclopedia give it another name, if it is a part keep the missing, if all is right force it"
+                    f"{gone} of {known} articles known as {task.source!r} are not in this source:"
+                    " nothing was removed. If it is"
+                    " another encyclopedia give it another name, if it is a part keep the missing,"
+                    " if all is right force it"
                 )
         for page in self._gone(task, seen):
             token.raise_if_cancelled()

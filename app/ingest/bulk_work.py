@@ -41,8 +41,9 @@ class BulkTask:
     """Name of the source, the same for every dump of one encyclopedia, for example `enwiki`."""
     options: IngestOptions
     inspect: Callable[[str], tuple[str, ...]] | None = None
-    """Finds what a reader should be warned of; a module-level function, so that it can be sent to a worker. The product passes
-    none: ours reads 1.6 MB/s, a tenth of the speed of everything else here (ADR 0090)."""
+    """Finds what a reader should be warned of; a module-level function, so that it can be sent
+    to a worker. The product passes none: ours reads 1.6 MB/s, a tenth of the speed of everything
+    else here (ADR 0090)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,13 @@ from app.core.types import Article
 from app.ingest.bulk_work import BulkTask, Prepared, prepare, start_worker
 
 TASK_ARTICLES = 64
-"""Articles a worker takes at once: small enough to spread evenly, large enough to hide the trip between processes."""
+"""Articles a worker takes at once: small enough to spread evenly, large enough to hide the trip
+between processes."""
 _LOOK_S = 0.2
 """Seconds between two looks at whether a run is cancelled, while a worker is at its articles."""
 _ALONE_CHARACTERS = 8_000_000
-"""Parsed in the calling process before workers are started: a worker takes a second to import what it needs, as long as this."""
+"""Parsed in the calling process before workers are started: a worker takes a second to import
+what it needs, as long as this."""
 
 
 def prepared_articles(

@@ -64,7 +64,8 @@ def chunk(
     """
     if not 0 <= options.chunk_overlap < options.chunk_size:
         raise InvalidInput(
-            f"CHUNK_OVERLAP {options.chunk_overlap!r} must be at least 0 and less than CHUNK_SIZE {options.chunk_size!r}"
+            f"CHUNK_OVERLAP {options.chunk_overlap!r} must be at least 0 and less than CHUNK_SIZE"
+            f" {options.chunk_size!r}"
         )
     spans = [
         _Span(start, core, end, section, page)

@@ -20,7 +20,8 @@ from app.ingest.embedding_run import ChunkFailure, Embedded, EmbeddingRun
 from app.ingest.options import IngestOptions
 
 _PAGE_BATCHES = 16
-"""Batches read from the catalog at a time and sorted by length: near-equal lengths in a batch waste no padding."""
+"""Batches read from the catalog at a time and sorted by length: near-equal lengths in a batch
+waste no padding."""
 _PAGE_ROUNDS = 4
 """Batches of a page per worker, at least: the last ones of a page leave workers idle."""
 _QUEUED_BATCHES = 4

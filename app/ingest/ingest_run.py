@@ -23,8 +23,8 @@ Written = Callable[[Sequence[str]], None]
 """Told the ids of documents whose text is live now, a batch at a time."""
 
 _FIRST_DOCUMENTS, _BATCH_DOCUMENTS = 2, 64
-"""Small files share a commit: it costs as much as reading a few of them. The first come early, so that their vectors are made while
-the others are read; each batch is twice the one before."""
+"""Small files share a commit: it costs as much as reading a few of them. The first come early,
+so that their vectors are made while the others are read; each batch is twice the one before."""
 _BATCH_CHARACTERS = 4_000_000
 
 

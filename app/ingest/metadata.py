@@ -15,15 +15,18 @@ _LEADING_CHARACTERS = 4_000
 _MAX_TITLE_CHARACTERS = 300
 _MAX_AUTHORS = 100
 _JUNK_TITLE = re.compile(
-    r"\A(?:untitled.*|word document|document\d*|microsoft word\b.*|powerpoint presentation|slide \d+|undefined|<[\da-f]*>"
+    r"\A(?:untitled.*|word document|document\d*|microsoft word\b.*|powerpoint presentation|slide"
+    r" \d+|undefined|<[\da-f]*>"
     r"|.*\.(?:docx?|pdf|tex|dvi|e?ps|indd|html?|rtf|od[tp]|pptx?|xlsx?|txt|md)"
     r"|(?:arxiv|draft|preprint|title|no title|home|index).{0,12}|[\W\d_]*)\Z",
     re.IGNORECASE,
 )
 _NOT_A_TITLE = re.compile(
-    r"published (?:as|in)|under review|proceedings|accepted (?:at|to|for)|preprint|arxiv:|doi[:.]|https?:|www\.|@|^\W*\d+\W*$"
+    r"published (?:as|in)|under review|proceedings|accepted (?:at|to|for)|preprint|arxiv:|doi[:.]"
+    r"|https?:|www\.|@|^\W*\d+\W*$"
     r"|all rights reserved"
-    r"|^(?:vol(?:ume)?|issn|isbn|page|journal of|copyright|\u00a9|draft|technical report|research article"
+    r"|^(?:vol(?:ume)?|issn|isbn|page|journal of|copyright|\u00a9|draft|technical report|research"
+    r" article"
     r"|original (?:article|paper))\b",
     re.IGNORECASE,
 )
@@ -31,7 +34,8 @@ _LONGEST_LINE = 100
 _PROSE = re.compile(r"[a-z\d)][.;] .*[.;,]\Z")
 """A stop within and one at the end: sentences."""
 _AFFILIATION = re.compile(
-    r"universit|institut|department|dept\b|school|college|laborator|\blabs?\b|research\b|academy|centre|center\b|hospital|faculty|"
+    r"universit|institut|department|dept\b|school|college|laborator|\blabs?\b|research\b|academy"
+    r"|centre|center\b|hospital|faculty|"
     r"google|microsoft|deepmind|openai|meta ai|\binc\b|\bltd\b|\bgmbh\b|corp\b|@|https?:|\{|demo:",
     re.IGNORECASE,
 )
@@ -40,24 +44,28 @@ _MARKED_NAME = re.compile(rf"[{_FOOTNOTE_MARKS}]|(?<=[a-z])\d")
 _MARKS = re.compile(rf"[{_FOOTNOTE_MARKS}\d]+")
 _CAPITALISED = r"[^\W\d_a-z][\w'\u2019.-]*"
 _NAME = re.compile(
-    rf"{_CAPITALISED}(?:[ ](?:van|von|de|der|den|da|di|du|la|le|bin|al|el|ten|ter|{_CAPITALISED})){{1,5}}\Z"
+    rf"{_CAPITALISED}(?:[ ](?:van|von|de|der|den|da|di|du|la|le|bin|al|el|ten|ter"
+    rf"|{_CAPITALISED})){{1,5}}\Z"
 )
 _SEPARATORS = re.compile(r"\s*(?:,|;|&|\band\b|\u00b7|\u2022|\|)\s*|\s{2,}")
 _BY = re.compile(r"\A(?:by|authors?\s*:|written by)\s+", re.IGNORECASE)
 _TITLE_RUNS_ON = frozenset(
-    "a an the of in on at to for by and or with from as is are via using towards toward into under over versus vs between".split()
+    "a an the of in on at to for by and or with from as is are via using towards toward into under"
+    " over versus vs between".split()
 )
 _ARXIV = re.compile(
     r"arXiv:\s?((?:\d{4}\.\d{4,5})|(?:[a-z-]+(?:\.[A-Z]{2})?/\d{7}))(?:v\d+)?(?:\s*\[[\w.-]+\]\s*(\d{1,2}\s+\w{3,9}\s+(\d{4})))?"
 )
 _ARXIV_NAME = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(?:v\d+)?(?![\d.])")
 _DATED = re.compile(
-    r"(?:published|conference|proceedings|journal|copyright|\u00a9|\(c\)|accepted|received|workshop|symposium|date|updated)[^\n]{0,80}?"
+    r"(?:published|conference|proceedings|journal|copyright|\u00a9|\(c\)|accepted|received"
+    r"|workshop|symposium|date|updated)[^\n]{0,80}?"
     r"\b(19[5-9]\d|20[0-4]\d)\b",
     re.IGNORECASE,
 )
 _DATE_LINE = re.compile(
-    r"^\W*(?:\d{1,2}\.?\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(?:\d{1,2},?\s+)?(19[5-9]\d|20[0-4]\d)\W*$"
+    r"^\W*(?:\d{1,2}\.?\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov"
+    r"|dec)[a-z]*\.?\s+(?:\d{1,2},?\s+)?(19[5-9]\d|20[0-4]\d)\W*$"
     r"|^\W*(19[5-9]\d|20[0-4]\d)(?:-\d{2}-\d{2})?\W*$",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Chunker = Literal["headings", "recursive"]
-"""`headings`: a chunk never crosses a heading; `recursive`: headings are text like any other, for comparison."""
+"""`headings`: a chunk never crosses a heading; `recursive`: headings are text like any other,
+for comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class IngestOptions:
     parse_memory_bytes: int = 1024**3
     parse_output_bytes: int = 256 * 1024 * 1024
     late_interaction_max_chunks: int = 100_000
-    """Libraries of more chunks keep no codes for late interaction, about 5 KB a chunk; 0: none does."""
+    """Libraries of more chunks keep no codes for late interaction, about 5 KB a chunk; 0: none
+    does."""
     embed_batch: int = 128
     """Chunks per vector transaction."""

@@ -121,7 +121,8 @@ class IngestPipeline:
             if (refused := refusal(exc)) is not None and isinstance(refused, Overload):
                 raise refused from exc
             raise Unreadable(
-                f"{document.filename!r} cannot be read ({exc.strerror}); check that it exists and may be read"
+                f"{document.filename!r} cannot be read ({exc.strerror}); check that it exists and"
+                " may be read"
             ) from exc
         live = self._writer.current(library, document.source_key)
         if live is not None and live.sha256 == sha256 and not self._read_otherwise(live):

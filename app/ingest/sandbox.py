@@ -34,7 +34,8 @@ from app.ingest.sandbox_wire import (
 )
 
 PARSES_PER_CHILD = 200
-"""Then a fresh one takes over: leaks of native libraries stay bounded, and start-up (0.3 s) is 1-2 ms per parse."""
+"""Then a fresh one takes over: leaks of native libraries stay bounded, and start-up (0.3 s) is
+1-2 ms per parse."""
 
 
 class SandboxedParser:
@@ -117,7 +118,8 @@ class SandboxedParser:
             return unpack_document(*answer)
         except (KeyError, TypeError, ValueError) as exc:
             raise Unreadable(
-                f"{filename!r} made the parser answer nonsense ({exc}); save it again and upload that"
+                f"{filename!r} made the parser answer nonsense ({exc}); save it again and upload"
+                " that"
             ) from exc
 
     def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
@@ -184,7 +186,8 @@ class SandboxedParser:
         if self._closed:
             return Cancelled("the parser was closed while it worked")
         return Unreadable(
-            f"{filename!r} {reason} while it was parsed, so the parse was stopped; save it again or split it and upload that"
+            f"{filename!r} {reason} while it was parsed, so the parse was stopped; save it again"
+            " or split it and upload that"
         )
 
     def _death(self, code: int) -> str:

@@ -29,21 +29,25 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("discussion", r"discussions?\b"),
         (
             "results",
-            r"(?:(?:main|experimental|empirical|our|key) )?(?:results?|findings)\b|.*\bresults(?: and \w+)?\Z",
+            r"(?:(?:main|experimental|empirical|our|key) )?(?:results?|findings)\b|.*\bresults(?:"
+            r" and \w+)?\Z",
         ),
         (
             "experiments",
-            r"experiment|evaluation\b|empirical\b|ablation|baselines?\b|.*\b(?:experiments?|evaluation|ablations?)\Z",
+            r"experiment|evaluation\b|empirical\b|ablation|baselines?\b|.*\b(?:experiments?"
+            r"|evaluation|ablations?)\Z",
         ),
         (
             "methodology",
-            r"methods?\b|methodolog|materials and methods|approach|(?:the )?proposed\b|model\Z|model architecture\b",
+            r"methods?\b|methodolog|materials and methods|approach|(?:the )?proposed\b|model\Z"
+            r"|model architecture\b",
         ),
         ("methodology", r"our (?:method|approach|model)\b|.*\b(?:methods?|methodology|approach)\Z"),
     )
 )
 _NUMBER = re.compile(
-    r"\A(?:\d{1,2}(?:\.\d{1,2})*|[A-H](?:\.\d{1,2})*|[IVX]{1,5}(?:\.[A-H](?:\.\d{1,2})?)?|(?i:chapter|kapitel|chapitre) \d{1,2})"
+    r"\A(?:\d{1,2}(?:\.\d{1,2})*|[A-H](?:\.\d{1,2})*|[IVX]{1,5}(?:\.[A-H](?:\.\d{1,2})?)?"
+    r"|(?i:chapter|kapitel|chapitre) \d{1,2})"
     r"[.):]?\s+"
 )
 _LETTER = re.compile(r"\A[A-H](?:\.\d{1,2})*[.)]?\s+\S")

@@ -70,7 +70,8 @@ class ArxivJob:
                 backfill.run(Library.PAPERS, cancel=context.cancel, doc_ids=[outcomes[0].doc_id])
         except ProviderError as error:
             context.error(
-                f"vectors_missing: the paper is found by words; vectors follow later ({error.message})"
+                "vectors_missing: the paper is found by words; vectors follow later"
+                f" ({error.message})"
             )
             self._later(Library.PAPERS)
         context.progress(1, 1, "files")

@@ -93,5 +93,6 @@ def log_failures(context: JobContext, failures: Sequence[ChunkFailure]) -> None:
     """Log the chunks that the embedder refuses as errors of a job."""
     for failure in failures:
         context.error(
-            f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}"
+            f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector:"
+            f" {failure.reason}"
         )

@@ -27,8 +27,9 @@ from app.jobs.runner import JobRunner
 
 BULK = "bulk"
 AUTOMATIC_BACKFILL_CHUNKS = 20_000
-"""A library that lacks at most this many vectors gets them without being asked: a few minutes on two cores. Beyond, they are a
-decision, `documind bulk embed`: all of English Wikipedia would keep a laptop busy for weeks."""
+"""A library that lacks at most this many vectors gets them without being asked: a few minutes on
+two cores. Beyond, they are a decision, `documind bulk embed`: all of English Wikipedia would
+keep a laptop busy for weeks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +201,10 @@ class BulkService:
                 there = BulkPayload.from_json(job.payload)
                 if replace(there, workers=workers) != payload:
                     raise Conflict(
-                        f"job {job.id} indexes {there.source!r} as {there.name!r} into {library.value!r} ({job.state}):"
-                        f" wait for it, or end it with: documind bulk cancel --library {library.value}"
+                        f"job {job.id} indexes {there.source!r} as {there.name!r} into"
+                        f" {library.value!r} ({job.state}):"
+                        " wait for it, or end it with: documind bulk cancel --library"
+                        f" {library.value}"
                     )
                 return self._runner.resume(job.id) if job.state == "paused" else job
             return self._runner.submit(BULK, payload.to_json(), unit="articles")

@@ -53,7 +53,8 @@ class BulkPlan:
     name: str
     sampled_articles: int
     sampled_share: float | None
-    """Of the source, [0, 1]; None when it cannot say, and then the figures below are those of the sample alone."""
+    """Of the source, [0, 1]; None when it cannot say, and then the figures below are those of
+    the sample alone."""
     articles: int
     """Redirects and skipped pages included."""
     documents: int
@@ -69,7 +70,8 @@ class BulkPlan:
     memory_bytes: int
     """Of the dense projections with every vector; text is on disk."""
     dense_cap: int
-    """Vectors that are kept in memory for dense search (MAX_DENSE_VECTORS); chunks beyond are found by words and ranked again."""
+    """Vectors that are kept in memory for dense search (MAX_DENSE_VECTORS); chunks beyond are
+    found by words and ranked again."""
     vector_store: str
     """The library's store of vectors, which disk and memory are computed for."""
     advised_vector_store: str

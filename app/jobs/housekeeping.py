@@ -18,7 +18,8 @@ LOOK_EVERY_S = 10.0
 """How often deletions are looked at; one indexed query per library."""
 
 PURGE_APART_S = 600.0
-"""Shortest time between two automatic purges, so that one that fails (a full disk) is not repeated without end."""
+"""Shortest time between two automatic purges, so that one that fails (a full disk) is not
+repeated without end."""
 
 
 class Deletions(Protocol):

@@ -177,7 +177,8 @@ class _Vectors:
     context: JobContext
     library: Library
     total: int | None = None
-    """Chunks of all documents, once every file was read: from then on vectors are the job's progress."""
+    """Chunks of all documents, once every file was read: from then on vectors are the job's
+    progress."""
     _done: int = 0
     _put_off: bool = False
 
@@ -201,7 +202,8 @@ class _Vectors:
             # work, when it is possible again.
             self._put_off = True
             self.context.error(
-                f"{error.code}: the documents are found by words; their vectors follow later ({error.message})"
+                f"{error.code}: the documents are found by words; their vectors follow later"
+                f" ({error.message})"
             )
             self.later(self.library)
             return

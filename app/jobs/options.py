@@ -12,7 +12,8 @@ class JobOptions:
     workers: int = 2
     """Threads for work someone waits for (ingest, samples, delete)."""
     background_workers: int = 2
-    """Threads for long work (backfill, rebuild, bulk, evaluation); they give way to the former between steps."""
+    """Threads for long work (backfill, rebuild, bulk, evaluation); they give way to the former
+    between steps."""
     network_workers: int = 1
     """Threads for downloads (arXiv, model pull), which wait far more than they work."""
     keep_finished: int = 1000
@@ -22,4 +23,5 @@ class JobOptions:
     give_way_s: float = 5.0
     """Longest pause of a background step while interactive work runs, so that it always gets on."""
     retry_s: float = 5.0
-    """First wait before an accepted job is tried again after a retryable error; doubles up to a minute."""
+    """First wait before an accepted job is tried again after a retryable error; doubles up to a
+    minute."""

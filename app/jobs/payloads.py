@@ -28,7 +28,8 @@ class IngestPayload:
     library: Library
     files: tuple[UploadedFile, ...]
     retry: bool = False
-    """True when the sender was told `accepted` and left: retryable errors are tried again instead of reported."""
+    """True when the sender was told `accepted` and left: retryable errors are tried again
+    instead of reported."""
 
     def to_json(self) -> dict[str, object]:
         """Return the payload as JSON values."""

@@ -54,7 +54,8 @@ class JobQueue(JobBoard):
         self._running: dict[str, str] = {}
         """Job id -> exclusive mark of its kind."""
         self._admin = threading.Lock()
-        """Serialises submit, pause, resume and cancel, so that their rows are written in order. Taken before `_changed`."""
+        """Serialises submit, pause, resume and cancel, so that their rows are written in order.
+        Taken before `_changed`."""
 
     def register(
         self,
@@ -144,7 +145,8 @@ class JobQueue(JobBoard):
                 live = self._live.get(job_id)
             if live is None:
                 raise Conflict(
-                    f"job {job_id!r} is {self._store.get(job_id).state}; only a paused job can be resumed"
+                    f"job {job_id!r} is {self._store.get(job_id).state}; only a paused job can be"
+                    " resumed"
                 )
             if live.job.state == "running" and live.stop is not None:
                 raise Conflict(f"job {job_id!r} is still stopping; try again in a moment")

@@ -170,7 +170,8 @@ class ReembedJob:
         if live is None or old is None:
             return replace(
                 report,
-                reason="the old vectors cannot be searched now, so there was nothing to compare with",
+                reason="the old vectors cannot be searched now, so there was nothing to compare"
+                " with",
             )
         cases, asked = self._questions(payload)
         plain = asked == "automatic"
@@ -185,7 +186,10 @@ class ReembedJob:
         report = replace(report, reason=judgement.reason, question_set=asked, comparison=judgement)
         if not judgement.worse or payload.force:
             return report
-        cure = f"the old ones serve on; to take the new ones all the same: documind reembed --library {library.value} --force"
+        cure = (
+            "the old ones serve on; to take the new ones all the same: documind reembed"
+            f" --library {library.value} --force"
+        )
         return replace(report, outcome="kept", after=before, reason=f"{judgement.reason}; {cure}")
 
     def _catch_up(

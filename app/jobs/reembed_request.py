@@ -81,7 +81,8 @@ def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
             continue
         if json.loads(json.dumps(dict(job.payload))) != wanted:
             raise Conflict(
-                f"job {job.id} re-embeds library {payload.library.value!r} ({job.state}): wait for it or cancel it first"
+                f"job {job.id} re-embeds library {payload.library.value!r} ({job.state}): wait for"
+                " it or cancel it first"
             )
         return runner.resume(job.id) if job.state == "paused" else job
     return runner.submit(REEMBED, wanted, unit="chunks")

@@ -156,7 +156,10 @@ class JobRunner(JobQueue):
                 self._failed(live, refused)
                 return
             logger.exception("job %s (%s) failed unexpectedly", job.id, job.kind)
-            detail = f"the {job.kind} job failed unexpectedly; the server's log has the details under job {job.id}"
+            detail = (
+                f"the {job.kind} job failed unexpectedly; the server's log has the details"
+                f" under job {job.id}"
+            )
             self._rest(live, _failure(live.job, "internal", detail))
         else:
             self._rest(

@@ -95,7 +95,8 @@ class SamplesJob:
         except ProviderError as error:
             reason = error.message
         context.error(
-            f"vectors_missing: the samples of {library.value} are found by words; vectors follow later ({reason})"
+            f"vectors_missing: the samples of {library.value} are found by words; vectors follow"
+            f" later ({reason})"
         )
         self._later(library)
 

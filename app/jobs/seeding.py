@@ -10,7 +10,8 @@ from app.core.ports import Catalog
 from app.core.types import Library
 
 MARKER = "samples.version"
-"""A file of the data directory: which version of the samples was seeded; its presence means that they were once."""
+"""A file of the data directory: which version of the samples was seeded; its presence means that
+they were once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,8 @@ class ArxivClient:
         content = self._get(f"/pdf/{quote(wanted)}", wanted, self._max_bytes, token)
         if not content.startswith(b"%PDF-"):
             raise ProviderBadResponse(
-                f"{self._http.host} sent no PDF for {wanted!r}; it may have none, or asks for patience: try later"
+                f"{self._http.host} sent no PDF for {wanted!r}; it may have none, or asks for"
+                " patience: try later"
             )
         name = wanted.replace("/", "_") + ".pdf"
         url = f"https://arxiv.org/abs/{wanted}"
@@ -185,7 +186,8 @@ class ArxivClient:
             ) from exc
         if not all(is_public(address) for address in found):
             raise ProviderUnreachable(
-                f"{self._http.host} leads to a private address; set ARXIV_BASE_URL to that address if it is meant"
+                f"{self._http.host} leads to a private address; set ARXIV_BASE_URL to that address"
+                " if it is meant"
             )
 
 
@@ -198,7 +200,8 @@ def base_id(arxiv_id: str) -> str:
     match = ID.fullmatch(arxiv_id.strip())
     if match is None:
         raise InvalidInput(
-            f"{arxiv_id!r} is no arXiv id; expected something like '2210.03629', '2210.03629v2' or 'cs/0112017'"
+            f"{arxiv_id!r} is no arXiv id; expected something like '2210.03629', '2210.03629v2' or"
+            " 'cs/0112017'"
         )
     return match["new"] or match["old"]
 
@@ -214,7 +217,8 @@ def _capped(reply: StreamReply, wanted: str, limit: int) -> bytes:
         body += block
         if len(body) > limit:
             raise TooLarge(
-                f"paper {wanted!r} is larger than {limit} bytes; raise MAX_FILE_SIZE_MB or download it yourself"
+                f"paper {wanted!r} is larger than {limit} bytes; raise MAX_FILE_SIZE_MB or"
+                " download it yourself"
             )
     return bytes(body)
 

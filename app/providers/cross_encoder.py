@@ -43,7 +43,8 @@ class CrossEncoder:
         weights = folder / "model.safetensors"
         if not weights.is_file():
             raise Unreadable(
-                f"{str(weights)!r} is not there; point the setting at a downloaded BERT cross-encoder"
+                f"{str(weights)!r} is not there; point the setting at a downloaded BERT"
+                " cross-encoder"
             )
         shape = BertShape.from_config(folder / "config.json")
         self._folder, self._max_tokens = folder, min(max_tokens, shape.positions)

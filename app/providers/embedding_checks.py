@@ -26,7 +26,8 @@ def refuse_long(texts: Sequence[str], counts: Sequence[int], model: str, limit: 
     for position, (text, tokens) in enumerate(zip(texts, counts, strict=True)):
         if tokens > limit:
             raise PassageTooLong(
-                f"passage {position} ({text[:40]!r}...) has {tokens} tokens, {model!r} reads {limit}; split it"
+                f"passage {position} ({text[:40]!r}...) has {tokens} tokens, {model!r} reads"
+                f" {limit}; split it"
             )
 
 
@@ -57,6 +58,7 @@ def checked_rows(
         )
     if dimension is not None and rows.shape[1] != dimension:
         raise ProviderBadResponse(
-            f"{model!r} sent {rows.shape[1]} dimensions, expected {dimension}; restore the model or run: documind reembed"
+            f"{model!r} sent {rows.shape[1]} dimensions, expected {dimension}; restore the model"
+            " or run: documind reembed"
         )
     return rows

@@ -125,7 +125,8 @@ class HttpClient:
             try:
                 if response.is_redirect:
                     raise ProviderBadResponse(
-                        f"{self.host} redirects to another address, which is not followed; set that one instead"
+                        f"{self.host} redirects to another address, which is not followed; set"
+                        " that one instead"
                     )
                 yield StreamReply(
                     response,

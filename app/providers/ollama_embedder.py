@@ -19,9 +19,11 @@ from app.providers.retries import with_retries
 from app.providers.token_estimate import over_estimate
 
 BATCH = 32
-"""Texts per call. The host embeds one after the other, so batches only save HTTP overhead (docs/facts/ollama.md)."""
+"""Texts per call. The host embeds one after the other, so batches only save HTTP overhead
+(docs/facts/ollama.md)."""
 MAX_WINDOW = 2048
-"""Window we ask for at most, in tokens: encoder models cannot split a text over batches, whose default size this is."""
+"""Window we ask for at most, in tokens: encoder models cannot split a text over batches, whose
+default size this is."""
 _DEFAULT_WINDOW = 512
 """For hosts that do not tell a model's window; the smallest of the common models'."""
 
@@ -110,7 +112,8 @@ class OllamaEmbedder:
         details = self._host.details(self._model)
         if not details.embeds:
             raise ProviderBadResponse(
-                f"model {self._model!r} cannot embed; choose an embedding model such as 'nomic-embed-text'"
+                f"model {self._model!r} cannot embed; choose an embedding model such as"
+                " 'nomic-embed-text'"
             )
         digest = next(
             (row.digest for row in self._host.models() if same_model(row.name, self._model)), None

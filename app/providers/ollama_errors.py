@@ -31,7 +31,8 @@ _NO_MEMORY = re.compile(
 )
 # Hosts before 0.30 speak of a "llama runner", later ones of "llama-server".
 _RUNNER = re.compile(
-    r"runner has unexpectedly stopped|encountered while running|llama.server|llama.runner|failed to load|unable to load"
+    r"runner has unexpectedly stopped|encountered while running|llama.server|llama.runner|failed"
+    r" to load|unable to load"
     r"|error loading model|do embedding request",
     re.IGNORECASE,
 )
@@ -64,7 +65,8 @@ def translate(
         if embedding:
             return PassageTooLong(f"a text is longer than {model!r} reads ({said}); split it")
         return InvalidInput(
-            f"the prompt is longer than the window of {model!r} ({said}); ask with fewer passages or raise LLM_NUM_CTX"
+            f"the prompt is longer than the window of {model!r} ({said}); ask with fewer passages"
+            " or raise LLM_NUM_CTX"
         )
     if status == 404 and _NOT_FOUND.search(text):
         return ModelNotInstalled(f"model {model!r} is not installed; run: ollama pull {model}")
@@ -88,15 +90,18 @@ def translate_pull(status: int, body: str, *, host: str, model: str) -> DocuMind
         return _no_name(model)
     if _NOT_FOUND.search(text):
         return ModelNotInstalled(
-            f"the registry of Ollama has no model {model!r} ({said}); look its name up on ollama.com/library"
+            f"the registry of Ollama has no model {model!r} ({said}); look its name up on"
+            " ollama.com/library"
         )
     if "no space left" in text.lower():
         return ProviderBadResponse(
-            f"the disk of {host} is full ({said}); free space there and pull {model!r} again, it resumes"
+            f"the disk of {host} is full ({said}); free space there and pull {model!r} again, it"
+            " resumes"
         )
     if _NO_NETWORK.search(text):
         return ProviderBadResponse(
-            f"{host} cannot reach the registry to fetch {model!r} ({said}); check its network and pull again, it resumes"
+            f"{host} cannot reach the registry to fetch {model!r} ({said}); check its network and"
+            " pull again, it resumes"
         )
     if status == 200:
         return ProviderBadResponse(
@@ -108,7 +113,8 @@ def translate_pull(status: int, body: str, *, host: str, model: str) -> DocuMind
 def no_template(model: str, said: str) -> ProviderBadResponse:
     """Return the error for a model that has no form for the turns of a chat."""
     return ProviderBadResponse(
-        f"model {model!r} has no chat template ({said}); choose an instruct model as LLM_MODEL, or give it a TEMPLATE"
+        f"model {model!r} has no chat template ({said}); choose an instruct model as LLM_MODEL, or"
+        " give it a TEMPLATE"
     )
 
 
@@ -124,7 +130,8 @@ def _bad_request(text: str, said: str, host: str, model: str) -> InvalidInput | 
 
 def _no_name(model: str) -> InvalidInput:
     return InvalidInput(
-        f"{model!r} is no name of a model; expected a name as `ollama list` shows it, like 'llama3.2:1b'"
+        f"{model!r} is no name of a model; expected a name as `ollama list` shows it, like"
+        " 'llama3.2:1b'"
     )
 
 
@@ -140,11 +147,13 @@ def _model_trouble(
         return ProviderBadResponse(f"model {model!r} cannot {wanted} ({host}: {said})")
     if _NO_MEMORY.search(text):
         return RunnerStopped(
-            f"model {model!r} is too large for the memory of {host} ({said}); choose a smaller model or lower LLM_NUM_CTX"
+            f"model {model!r} is too large for the memory of {host} ({said}); choose a smaller"
+            " model or lower LLM_NUM_CTX"
         )
     if _RUNNER.search(text):
         return RunnerStopped(
-            f"{host} could not run {model!r} ({said}); it may need more memory: look into its log or use a smaller model"
+            f"{host} could not run {model!r} ({said}); it may need more memory: look into its log"
+            " or use a smaller model"
         )
     return no_template(model, said) if _NO_TEMPLATE.search(text) else None
 
@@ -154,6 +163,7 @@ def _host_trouble(status: int, said: str, host: str, model: str) -> DocuMindErro
         return Busy(f"{host} is busy ({said}); try again in a moment", retry_after_s=_BUSY_RETRY_S)
     if status == 403:
         return ProviderBadResponse(
-            f"{host} refuses this caller or model {model!r} ({said or 'no reason given'}); see its OLLAMA_* settings"
+            f"{host} refuses this caller or model {model!r} ({said or 'no reason given'}); see its"
+            " OLLAMA_* settings"
         )
     return ProviderBadResponse(f"{host} answered {status} for {model!r}: {said!r}; see its log")

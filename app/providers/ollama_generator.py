@@ -20,7 +20,8 @@ from app.providers.slots import CallSlots
 
 _MIN_WINDOW = 256
 REPEAT_PENALTY = 1.1
-"""What Ollama had by default before 0.32.10 and small models need; sent where the model file sets none."""
+"""What Ollama had by default before 0.32.10 and small models need; sent where the model file
+sets none."""
 
 
 class OllamaGenerator:
@@ -170,7 +171,8 @@ class OllamaGenerator:
                 yield Token("", finish=self._finish(line, model), usage=_usage(line))
                 return
         raise ProviderBadResponse(
-            f"{self._host.name} ended the answer of {model!r} early; ask again, and look into its log if it stays"
+            f"{self._host.name} ended the answer of {model!r} early; ask again, and look into its"
+            " log if it stays"
         )
 
     def _finish(self, line: Fields, model: str) -> Literal["stop", "length"]:

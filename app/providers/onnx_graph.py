@@ -21,7 +21,8 @@ from app.providers.quantisation import quantise
 Precision = Literal["int8", "fp32"]
 Head = Literal["mean", "classifier"]
 Outliers = Mapping[int, Sequence[int]]
-"""Per layer, channels between its up- and down-projection whose activations are several times all others'."""
+"""Per layer, channels between its up- and down-projection whose activations are several times
+all others'."""
 
 BUILD = "5"
 """Part of the cache key; raise it when the graph or its quantisation changes."""

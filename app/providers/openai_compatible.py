@@ -256,6 +256,7 @@ class OpenAICompatibleGenerator:
     def _finish(self, reason: str, model: str) -> Literal["stop", "length"]:
         if reason not in _FINISH:
             raise ProviderBadResponse(
-                f"{self._endpoint.name} ended the answer of {model!r} with {reason!r}; rephrase the question"
+                f"{self._endpoint.name} ended the answer of {model!r} with {reason!r}; rephrase"
+                " the question"
             )
         return _FINISH[reason]

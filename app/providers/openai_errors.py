@@ -94,7 +94,8 @@ def _model_trouble(
         )
     if _NO_MEMORY.search(said):
         return ProviderBadResponse(
-            f"model {model!r} is too large for the memory of {host} ({said}); choose a smaller model"
+            f"model {model!r} is too large for the memory of {host} ({said}); choose a smaller"
+            " model"
         )
     if _WRONG_KIND.search(said):
         wanted = "embed; choose an embedding model" if embedding else "chat; choose a chat model"

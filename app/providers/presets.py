@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HOSTED_DIGEST = "hosted:"
-"""Start of a hosted embedder's digest (`hosted:provider:model`), by which a fingerprint tells where its vectors came from."""
+"""Start of a hosted embedder's digest (`hosted:provider:model`), by which a fingerprint tells
+where its vectors came from."""
 
 
 @dataclass(frozen=True, slots=True)

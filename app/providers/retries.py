@@ -16,7 +16,8 @@ _FIRST_WAIT_S = 0.25
 _LONGEST_WAIT_S = 4.0
 _ATTEMPTS = 3
 _ATTEMPTS_AFTER_CRASH = 2
-"""Ollama evicts and retries by itself once, so a second crash will not go away (docs/facts/ollama.md)."""
+"""Ollama evicts and retries by itself once, so a second crash will not go away
+(docs/facts/ollama.md)."""
 
 
 class RunnerStopped(ProviderBadResponse):

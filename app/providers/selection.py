@@ -40,7 +40,8 @@ class GeneratorChoice:
     hosted: bool = False
     """True when passages leave the machine."""
     reason: str = ""
-    """Why a model that could be expected is not used, and the cure; empty when none was expected."""
+    """Why a model that could be expected is not used, and the cure; empty when none was
+    expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,8 @@ def choose_embedder(
     if wanted.provider == made_with.provider and same_model(wanted.model, made_with.model):
         return made_with
     notice = (
-        f"the library was embedded with {made_with.model!r} ({made_with.provider}) and keeps it; to change to {wanted.model!r}"
+        f"the library was embedded with {made_with.model!r} ({made_with.provider}) and keeps it;"
+        f" to change to {wanted.model!r}"
         f" ({wanted.provider}), re-embed it: documind reembed"
     )
     return EmbedderChoice(made_with.provider, made_with.model, made_with.hosted, notice)
@@ -170,7 +172,10 @@ def _in_cloud(model: str) -> bool:
 
 def _why_not(model: str, status: OllamaStatus, watch: OllamaWatch, *, named: bool) -> str:
     if status.reachable:
-        return f"Ollama does not have {model!r}, so passages are quoted instead; run: ollama pull {model}"
+        return (
+            f"Ollama does not have {model!r}, so passages are quoted instead; run: ollama pull"
+            f" {model}"
+        )
     if named or watch.seen(model):
         return f"{status.trouble}; passages are quoted until it is back"
     return ""
@@ -185,7 +190,10 @@ def _configured_embedder(
             wanted = options.embedded_model.get(library, "minilm") if library else "minilm"
             return EmbedderChoice(wanted, _EMBEDDED[wanted])
         if watch.twin(model):
-            notice = f"Ollama's {model!r} is the embedded model, which gives the same vectors sooner, so that one embeds"
+            notice = (
+                f"Ollama's {model!r} is the embedded model, which gives the same vectors"
+                " sooner, so that one embeds"
+            )
             return EmbedderChoice("minilm", MINILM, notice=notice)
         return EmbedderChoice("ollama", model)
     if options.embedding_provider in _EMBEDDED:

@@ -104,7 +104,8 @@ class SocketWatch:
 
 
 current_watch: ContextVar[SocketWatch | None] = ContextVar("documind_socket_watch", default=None)
-"""The watch of the call that this thread is making; connections look here because urllib3 passes nothing through."""
+"""The watch of the call that this thread is making; connections look here because urllib3 passes
+nothing through."""
 
 
 class _Watched:

@@ -29,7 +29,8 @@ from app.core.errors import InvalidInput
 from app.core.spans import Attributes, Span
 
 EXPORT_TIMEOUT_S = 5.0
-"""Longest wait for the collector. Only the end of the process waits, never a request: spans leave in batches from a thread."""
+"""Longest wait for the collector. Only the end of the process waits, never a request: spans
+leave in batches from a thread."""
 
 
 class OtelSpan:

@@ -108,14 +108,16 @@ def equated(
     """
     if min(len(known), len(others)) < FEWEST:
         raise InvalidInput(
-            f"the library has {min(len(known), len(others))} sentences to compare and {FEWEST} are needed: calibrate it when it"
+            f"the library has {min(len(known), len(others))} sentences to compare and {FEWEST} are"
+            " needed: calibrate it when it"
             " holds more documents"
         )
     near, far = float(np.median(known)), float(np.median(others))
     base_near, base_far = float(np.median(base_known)), float(np.median(base_others))
     if near <= far or base_near <= base_far:
         raise InvalidInput(
-            f"sentences are no nearer to their own passages (median similarity {near:.3f}) than to others ({far:.3f}): the"
+            f"sentences are no nearer to their own passages (median similarity {near:.3f}) than to"
+            f" others ({far:.3f}): the"
             " embedding model does not suit these documents"
         )
     scale = (near - far) / (base_near - base_far)

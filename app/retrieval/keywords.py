@@ -37,7 +37,8 @@ class QuestionWords:
     weights: Mapping[str, float]
     """Idf by distinct content token; function words only where there is nothing else."""
     pairs: Mapping[tuple[str, str], float]
-    """Tokens that stand side by side in the question, each pair weighing as much as its commoner word."""
+    """Tokens that stand side by side in the question, each pair weighing as much as its commoner
+    word."""
     others: Mapping[str, QuestionWords] = field(default_factory=dict)
     """The same words stemmed by the rules of each other language of the library, by its code."""
 

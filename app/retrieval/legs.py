@@ -161,7 +161,8 @@ class Legs:
 
 
 _MOST_EMBEDDED = 16
-"""More passages than the budget ever allows on a CPU (about 50 a second, docs/facts/libraries.md); bounds what is read for it."""
+"""More passages than the budget ever allows on a CPU (about 50 a second,
+docs/facts/libraries.md); bounds what is read for it."""
 
 
 def _distances(query: FloatArray, rows: dict[int, FloatArray]) -> dict[int, float]:

@@ -35,8 +35,10 @@ def trouble(pool: Pool) -> tuple[Notice, ...]:
         return (
             Notice(
                 "language_differs",
-                f"the question is in {language}, which the embedding model of this library does not know: passages are"
-                " found by their words; for a model of many languages, run: documind models use multilingual",
+                f"the question is in {language}, which the embedding model of this library does"
+                " not know: passages are"
+                " found by their words; for a model of many languages, run: documind models use"
+                " multilingual",
             ),
         )
     if pool.trouble == "embedder_unavailable":
@@ -57,7 +59,8 @@ def trouble(pool: Pool) -> tuple[Notice, ...]:
         return (
             Notice(
                 "vectors_missing",
-                f"{pool.without_vector} of {len(pool.candidates)} candidates have no vector yet: ranked by their words alone",
+                f"{pool.without_vector} of {len(pool.candidates)} candidates have no vector yet:"
+                " ranked by their words alone",
             ),
         )
     return ()

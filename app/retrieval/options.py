@@ -17,37 +17,45 @@ class RetrievalOptions:
     top_k: int = 5
     fusion: Fusion = "relative_score"
     dense_weight: float = 0.5
-    """Share of the dense leg in `relative_score`, [0, 1]; equal shares are fitted to no collection."""
+    """Share of the dense leg in `relative_score`, [0, 1]; equal shares are fitted to no
+    collection."""
     word_guard: float = 0.3  # evaluation/reports/late.md
-    """Share of the most that BM25 could give from which the lexical leg counts in full in `relative_score`, [0, 1]; 0: always."""
+    """Share of the most that BM25 could give from which the lexical leg counts in full in
+    `relative_score`, [0, 1]; 0: always."""
     adaptive_weight: bool = False
-    """Weigh the legs by how far each one's best hit stands out, question by question, instead of by `dense_weight`."""
+    """Weigh the legs by how far each one's best hit stands out, question by question, instead of
+    by `dense_weight`."""
     relevance_threshold: float = 0.65
     """Cosine distance under which a hit of papers passes the cutoff of the arm `dense`."""
     public_relevance_threshold: float = 0.65
     """The same for public."""
     closeness_threshold: float = 0.375  # evaluation/reports/closeness.md
-    """Mean of cosine similarity and coverage from which a hit passes in the other arms, [-0.5, 1]; for MiniLM."""
+    """Mean of cosine similarity and coverage from which a hit passes in the other arms, [-0.5,
+    1]; for MiniLM."""
     coverage_threshold: float = 0.5
-    """Idf-weighted share of the question's words from which a hit without a vector passes, [0, 1]."""
+    """Idf-weighted share of the question's words from which a hit without a vector passes, [0,
+    1]."""
     compare_slack: float = 0.05
     """Taken off every cutoff in compare mode, whose subjects seldom share one passage."""
     confidence_midpoint: float = 0.40  # evaluation/reports/closeness.md
-    """Closeness of the best hit at which it is as likely as not that the library answers the question; for MiniLM."""
+    """Closeness of the best hit at which it is as likely as not that the library answers the
+    question; for MiniLM."""
     confidence_slope: float = 28.0  # evaluation/reports/closeness.md
     """Steepness of the logistic curve of the confidence, per unit of closeness."""
     similarity_offset: float = 0.0
-    """Of the line that takes a similarity to MiniLM's scale, `(similarity - offset) / scale`: what was measured there holds for
-    another embedder after that (`app.retrieval.calibration`)."""
+    """Of the line that takes a similarity to MiniLM's scale, `(similarity - offset) / scale`:
+    what was measured there holds for another embedder after that (`app.retrieval.calibration`)."""
     similarity_scale: float = 1.0
     """The same; above 0."""
     keyword_rerank_weight: float = 0.15
     """W of the arm `dense` in papers: order by `distance - W * overlap`."""
     public_keyword_rerank_weight: float = 0.15
     keyword_fusion_weight: float = 0.2  # evaluation/reports/fusion.md
-    """W' of `relative_score`, on its [0, 1] scale, over the best `rerank_head`; 0 leaves the keywords out."""
+    """W' of `relative_score`, on its [0, 1] scale, over the best `rerank_head`; 0 leaves the
+    keywords out."""
     phrase_fusion_weight: float = 0.2  # evaluation/reports/fusion.md
-    """Weight of the question's word pairs found side by side, in `relative_score`, on its [0, 1] scale; 0 leaves them out."""
+    """Weight of the question's word pairs found side by side, in `relative_score`, on its [0, 1]
+    scale; 0 leaves them out."""
     enable_fallback: bool = False
     fallback_top_n: int = 3
     embed_on_query_budget_ms: float = 25.0
@@ -55,11 +63,12 @@ class RetrievalOptions:
     rerank_head: int = 20  # evaluation/reports/fusion.md: 30 gains nothing and costs its reading
     """Candidates that keyword overlap and best-sentence reranking look at, best fused first."""
     rerank: Rerank = "auto"
-    """What orders the head once more: `auto` is the cross-encoder where one is configured, else `late` in `relative_score`, else
-    `none`. `late` adds the codes' signals where the library keeps codes. `sentences` adds
-    `sentence_weight` times the similarity of the best sentence, embedded while the question waits
-    (a gain at many times the price of the search, evaluation/reports/fusion.md). `mmr` selects by
-    maximal marginal relevance instead of the best chunk of each document first."""
+    """What orders the head once more: `auto` is the cross-encoder where one is configured, else
+    `late` in `relative_score`, else `none`. `late` adds the codes' signals where the library
+    keeps codes. `sentences` adds `sentence_weight` times the similarity of the best sentence,
+    embedded while the question waits (a gain at many times the price of the search,
+    evaluation/reports/fusion.md). `mmr` selects by maximal marginal relevance instead of the
+    best chunk of each document first."""
     late_sentence_weight: float = 0.4  # evaluation/reports/late.md
     """a of `late`: weight of the best sentence's similarity on the scale of the fused score."""
     late_token_weight: float = 1.0  # evaluation/reports/late.md

@@ -15,7 +15,8 @@ class SearchRequest:
     """
 
     text: str
-    """The search query: the question, a rewrite, or a sub-query. Used for BM25, overlap and, without `vector`, the dense leg."""
+    """The search query: the question, a rewrite, or a sub-query. Used for BM25, overlap and,
+    without `vector`, the dense leg."""
     library: Library
     mode: Mode = "general"
     top_k: int | None = None

@@ -60,7 +60,8 @@ class Reranking:
             return "late" if self._late is not None and fusion == "relative_score" else "none"
         if wanted == "late" and (self._late is None or fusion != "relative_score"):
             raise InvalidInput(
-                "rerank 'late' needs fusion 'relative_score' and LATE_INTERACTION_MAX_CHUNKS over 0; or ask for 'auto'"
+                "rerank 'late' needs fusion 'relative_score' and LATE_INTERACTION_MAX_CHUNKS over"
+                " 0; or ask for 'auto'"
             )
         if wanted == "cross_encoder" and self._reranker is None:
             raise InvalidInput(

@@ -80,10 +80,16 @@ def _figure(
     reading: Reading, fusion: Fusion, library: Library, mode: Mode, options: RetrievalOptions
 ) -> str:
     if fusion == "dense":
-        return f"distance {reading.distance:.2f}, limit {distance_threshold(options, library, mode):.2f}"
+        return (
+            f"distance {reading.distance:.2f}, limit"
+            f" {distance_threshold(options, library, mode):.2f}"
+        )
     slack = options.compare_slack if mode == "compare" else 0.0
     if math.isnan(reading.distance):
-        return f"coverage {reading.overlap:.2f}, needs {options.coverage_threshold - slack:.2f} (no vector)"
+        return (
+            f"coverage {reading.overlap:.2f}, needs {options.coverage_threshold - slack:.2f}"
+            " (no vector)"
+        )
     near = closeness(options.on_scale(1.0 - reading.distance), reading.overlap)
     return f"closeness {near:.2f}, needs {options.closeness_threshold - slack:.2f}"
 

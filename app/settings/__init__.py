@@ -61,7 +61,8 @@ class Settings(Variables):
         """
         if self.search_url and not self.database_url:
             raise InvalidInput(
-                f"SEARCH_URL {self.search_url!r} needs DATABASE_URL: an engine serves a catalog in PostgreSQL"
+                f"SEARCH_URL {self.search_url!r} needs DATABASE_URL: an engine serves a catalog in"
+                " PostgreSQL"
             )
         return IndexOptions(
             data_dir=self.data_dir,

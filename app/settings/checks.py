@@ -11,9 +11,11 @@ from app.providers.multilingual import CURE, is_installed
 from app.settings import Settings
 
 _PREFIXES = tuple(
-    "API_ CHROMA_ DATABASE_ OLLAMA_ LLM_ EMBEDDING_ EMBED_ CHUNK_ RELEVANCE_ PUBLIC_ KEYWORD_ FALLBACK_ FLARE_ MEMORY_ PROMPTS_ STORE_"
+    "API_ CHROMA_ DATABASE_ OLLAMA_ LLM_ EMBEDDING_ EMBED_ CHUNK_ RELEVANCE_ PUBLIC_ KEYWORD_"
+    " FALLBACK_ FLARE_ MEMORY_ PROMPTS_ STORE_"
     " ANSWER_ ARXIV_ SEED_SAMPLE SAMPLE TRUSTED_"
-    " CORS_ EMBEDDED_ PAPERS_EMBEDDED DOCUMIND_ DOCMIND_ MAX_DENSE MAX_FILE MAX_STREAMS MAX_MODEL CROSS_ENCODER RATE_LIMIT"
+    " CORS_ EMBEDDED_ PAPERS_EMBEDDED DOCUMIND_ DOCMIND_ MAX_DENSE MAX_FILE MAX_STREAMS MAX_MODEL"
+    " CROSS_ENCODER RATE_LIMIT"
     " THREAD_POOL VECTOR_ PAPERS_VECTOR SEARCH_".split()
 )
 _FOREIGN = frozenset(
@@ -46,8 +48,10 @@ def check_start(settings: Settings) -> None:
         and not settings.allow_insecure_bind
     ):
         raise InvalidInput(
-            f"API_HOST {settings.api_host!r} can be reached from other machines and no API_KEY is set:"
-            " set API_KEY, or ALLOW_INSECURE_BIND=true if something in front of the server asks for one"
+            f"API_HOST {settings.api_host!r} can be reached from other machines and no API_KEY is"
+            " set:"
+            " set API_KEY, or ALLOW_INSECURE_BIND=true if something in front of the server asks"
+            " for one"
         )
 
 

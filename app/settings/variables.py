@@ -11,71 +11,25 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode
 
-from app.core.data_folder import default_data_dir
 from app.core.types import (
     EmbeddedModel,
     EmbeddedStore,
     EvidenceKind,
     Fusion,
-    LibraryName,
     PromptKind,
     Reasoning,
     Rerank,
 )
 from app.providers.options import EmbeddingProviderName, ProviderName
+from app.settings.places import PlaceVariables
 
 HOSTED = ("openai", "groq", "google", "mistral", "anthropic")
 
 
-class Variables(BaseSettings):
-    """The variables, from the environment and `.env` in the working directory."""
-
-    model_config = SettingsConfigDict(
-        env_file=".env",
-        env_file_encoding="utf-8",
-        extra="ignore",
-        frozen=True,
-        env_ignore_empty=True,
-    )
-
-    # where
-    api_host: str = Field("127.0.0.1", description="address to listen on")
-    api_port: int = Field(8001, ge=1, le=65535, description="port to listen on")
-    data_dir: Path = Field(
-        default_factory=default_data_dir,
-        description="everything the server keeps; empty: ./var in a checkout or with a catalog in it, else the user's data folder",
-    )
-    chroma_persist_dir: Path | None = Field(
-        None, description="directory of the Chroma store; empty: DATA_DIR/chroma"
-    )
-    originals_url: str = Field(
-        "",
-        description="s3://BUCKET/PREFIX?endpoint=http://HOST:PORT that keeps uploaded files (extra"
-        " `shared`; keys: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY); empty: a directory in DATA_DIR",
-    )
-    originals_cache_mb: int = Field(
-        2048, ge=1, description="files of the object store kept on this machine, the last used, MB"
-    )
-    database_url: str = Field(
-        "",
-        repr=False,
-        description="postgresql://USER:PASSWORD@HOST/DATABASE that holds the catalog (extra `shared`); empty: SQLite in DATA_DIR",
-    )
-    search_url: str = Field(
-        "",
-        description="http://HOST:6333 of a Qdrant for vectors and words (extra `shared`), nodes with commas; empty: DATA_DIR",
-    )
-    search_api_key: str = Field("", repr=False, description="key that the search engine asks for")
-    search_replicas: int = Field(
-        1, ge=1, description="copies of every point in the search engine, made with a collection"
-    )
-    default_library: LibraryName = Field("public", description="library when a request names none")
-    app_env: Literal["development", "staging", "production"] = Field(
-        "development",
-        description="development, staging or production, which adds HSTS; diagnostics shows it",
-    )
+class Variables(PlaceVariables):
+    """All variables, from the environment and `.env` in the working directory."""
 
     # models
     ollama_base_url: str = Field(
@@ -84,7 +38,8 @@ class Variables(BaseSettings):
     )
     ollama_embed_urls: str = Field(
         "",
-        description="further Ollama hosts with the embedding model, separated by commas, which embed passages besides OLLAMA_BASE_URL",
+        description="further Ollama hosts with the embedding model, separated by commas, which"
+        " embed passages besides OLLAMA_BASE_URL",
     )
     llm_provider: ProviderName = Field(
         "auto",
@@ -96,12 +51,14 @@ class Variables(BaseSettings):
     )
     embedding_provider: EmbeddingProviderName = Field(
         "auto",
-        description="who embeds; auto: Ollama where it has EMBEDDING_MODEL, else the embedded model",
+        description="who embeds; auto: Ollama where it has EMBEDDING_MODEL, else the embedded"
+        " model",
     )
     embedding_model: str = Field("nomic-embed-text", description="embedding model on the provider")
     embedded_model: EmbeddedModel = Field(
         "minilm",
-        description="model that embeds in the server itself: minilm (English) or multilingual (the extra multilingual)",
+        description="model that embeds in the server itself: minilm (English) or multilingual (the"
+        " extra multilingual)",
     )
     public_embedded_model: EmbeddedModel | None = Field(
         None, description="the same for public; empty: EMBEDDED_MODEL"
@@ -176,13 +133,15 @@ class Variables(BaseSettings):
     fusion: Fusion = Field("relative_score", description="relative_score, rrf, dense or lexical")
     rerank: Rerank = Field(
         "auto",
-        description="order of the best passages: auto (cross_encoder where CROSS_ENCODER_DIR is set, else late), none, late,"
+        description="order of the best passages: auto (cross_encoder where CROSS_ENCODER_DIR is"
+        " set, else late), none, late,"
         " sentences, mmr or cross_encoder",
     )
     late_interaction_max_chunks: int = Field(
         100_000,
         ge=0,
-        description="chunks up to which a library keeps codes for late interaction, 5 KB each; 0: off",
+        description="chunks up to which a library keeps codes for late interaction, 5 KB each; 0:"
+        " off",
     )
     embed_on_query_budget_ms: float = Field(
         25,
@@ -192,16 +151,19 @@ class Variables(BaseSettings):
     max_dense_vectors: int = Field(
         0,
         ge=0,
-        description="vectors that dense search finds; 0: a quarter of RAM, at 2,048 bytes each in chroma and 120 in faiss",
+        description="vectors that dense search finds; 0: a quarter of RAM, at 2,048 bytes each in"
+        " chroma and 120 in faiss",
     )
     vector_cache_vectors: int = Field(
         100_000,
         ge=0,
-        description="vectors up to which a library is searched in memory, 2 KB each; 0: the store answers all",
+        description="vectors up to which a library is searched in memory, 2 KB each; 0: the store"
+        " answers all",
     )
     vector_store: EmbeddedStore = Field(
         "chroma",
-        description="store of vectors: chroma (2 KB a vector in memory) or faiss (70 bytes; the extra large)",
+        description="store of vectors: chroma (2 KB a vector in memory) or faiss (70 bytes; the"
+        " extra large)",
     )
     public_vector_store: EmbeddedStore | None = Field(
         None, description="store of public's vectors; empty: VECTOR_STORE"
@@ -219,7 +181,8 @@ class Variables(BaseSettings):
     # answers
     reasoning: Reasoning = Field(
         "grounded",
-        description="how a model is told to work where the mode's prompt sets none: grounded, cot, react or self_ask",
+        description="how a model is told to work where the mode's prompt sets none: grounded, cot,"
+        " react or self_ask",
     )
     grounding_min_similarity: float = Field(
         0.45, ge=0, le=1, description="support under which a citation is dropped"
@@ -285,7 +248,8 @@ class Variables(BaseSettings):
     log_json: bool = Field(False, description="log lines as JSON")
     otel_exporter_otlp_endpoint: str = Field(
         "",
-        description="OpenTelemetry collector that gets traces (OTLP over HTTP, like http://127.0.0.1:4318); empty: none",
+        description="OpenTelemetry collector that gets traces (OTLP over HTTP, like"
+        " http://127.0.0.1:4318); empty: none",
     )
     documind_git_sha: str = Field(
         "", description="commit shown by diagnostics; DOCMIND_GIT_SHA is read too"
@@ -311,10 +275,12 @@ class Variables(BaseSettings):
     def _check(self) -> Self:
         if self.chunk_overlap >= self.chunk_size:
             raise ValueError(
-                f"CHUNK_OVERLAP ({self.chunk_overlap}) must be less than CHUNK_SIZE ({self.chunk_size})"
+                f"CHUNK_OVERLAP ({self.chunk_overlap}) must be less than CHUNK_SIZE"
+                f" ({self.chunk_size})"
             )
         if self.rerank == "cross_encoder" and self.cross_encoder_dir is None:
             raise ValueError(
-                "RERANK=cross_encoder needs CROSS_ENCODER_DIR, the directory of a local cross-encoder"
+                "RERANK=cross_encoder needs CROSS_ENCODER_DIR, the directory of a local"
+                " cross-encoder"
             )
         return self

@@ -33,7 +33,10 @@ from tests.fakes.ollama_double.models import Fault
 WAIT_S = 20.0
 LIMIT_S = 0.5
 """A model that runs on for longer has noticeably cost another user their turn."""
-TEXT = "Copper\n\nCopper is a soft red metal. Its melting point is 1085 degrees Celsius. Copper conducts electricity well."
+TEXT = (
+    "Copper\n\nCopper is a soft red metal. Its melting point is 1085 degrees Celsius. Copper"
+    " conducts electricity well."
+)
 QUESTION = "What is the melting point of copper?"
 MAX_STREAMS = 4
 MAX_MODEL_CALLS = 2
@@ -193,8 +196,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     figures = {f"median, {moment}, s": quantile(found, 0.5) for moment, found in times.items()}
     remarks = [
-        "A real server asks the Ollama double, which holds every answer back; the reader hangs up. The doors (query and chat as",
-        f"streams, query as JSON, /v1/chat/completions) take turns. MAX_STREAMS={MAX_STREAMS}, MAX_MODEL_CALLS={MAX_MODEL_CALLS}:",
+        "A real server asks the Ollama double, which holds every answer back; the reader hangs up."
+        " The doors (query and chat as",
+        f"streams, query as JSON, /v1/chat/completions) take turns. MAX_STREAMS={MAX_STREAMS},"
+        f" MAX_MODEL_CALLS={MAX_MODEL_CALLS}:",
         "a leaked place would have shown as a refusal.",
     ]
     return write(

@@ -60,7 +60,8 @@ class Journey:
     exact_same: int
     """Questions whose ten exact neighbours are the same chunks in the same order."""
     lexical_same: int
-    """Questions whose ten best chunks by words are the same in the same order with the same scores."""
+    """Questions whose ten best chunks by words are the same in the same order with the same
+    scores."""
     graph_overlap: float
     """Mean share of the ten neighbours that both graphs return."""
     flips: int
@@ -268,9 +269,12 @@ def _refuses_foreign(store: IndexStore, embedder: Embedder, bundle: Path) -> boo
 
 
 REMARKS = (
-    "A synthetic library, embedded by the embedded model, is exported; the file is imported into an empty data directory by a",
-    "process that is killed after its first batch, and again. The same questions (eight words in a row out of documents) go to",
-    "both stores: by the cache, by words, and through Chroma's graph, which each store built for itself.",
+    "A synthetic library, embedded by the embedded model, is exported; the file is imported into"
+    " an empty data directory by a",
+    "process that is killed after its first batch, and again. The same questions (eight words in a"
+    " row out of documents) go to",
+    "both stores: by the cache, by words, and through Chroma's graph, which each store built for"
+    " itself.",
 )
 
 

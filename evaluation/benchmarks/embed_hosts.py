@@ -78,7 +78,8 @@ def main() -> None:
             {"passages of a call": CALL},
             figures,
             [
-                "Passages of squad; the fastest of three rounds. Hosts are doubles: they show how the work is spread.",
+                "Passages of squad; the fastest of three rounds. Hosts are doubles: they show how"
+                " the work is spread.",
                 f"Others used the machine: load average {os.getloadavg()[0]:.1f}.",
             ],
         ),

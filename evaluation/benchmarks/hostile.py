@@ -48,7 +48,8 @@ class Row:
     expected: bool
     wall_s: float
     peak_mb: float
-    """Most resident memory of the server and its children above what the server had before the file."""
+    """Most resident memory of the server and its children above what the server had before the
+    file."""
 
 
 def probe(url: str, path: Path) -> None:
@@ -242,13 +243,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 0 if all(line.holds for line in lines) else 1
     remarks = [
-        "One upload after the other to a real server with default limits; memory is the most that server and children held above",
-        "what the server had before the file, sampled every 30 ms. The machine was shared; its load is among the figures.",
+        "One upload after the other to a real server with default limits; memory is the most that"
+        " server and children held above",
+        "what the server had before the file, sampled every 30 ms. The machine was shared; its"
+        " load is among the figures.",
         "",
         "| file | MB | verdict | s | MB held |",
         "|---|---|---|---|---|",
         *(
-            f"| {row.name} | {row.size_mb:.2f} | {row.verdict} | {row.wall_s:.2f} | {row.peak_mb:.0f} |"
+            f"| {row.name} | {row.size_mb:.2f} | {row.verdict} | {row.wall_s:.2f} |"
+            f" {row.peak_mb:.0f} |"
             for row in rows
         ),
     ]

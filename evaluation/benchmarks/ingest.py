@@ -43,7 +43,8 @@ def main() -> int:
         "processor seconds of Chroma afterwards, share of the ingest's": following / cpu,
     }
     remarks = [
-        f"{len(files)} text files, {chunks} chunks, posted {_FILES_PER_UPLOAD} at a time; best of {args.rounds} rounds."
+        f"{len(files)} text files, {chunks} chunks, posted {_FILES_PER_UPLOAD} at a time; best of"
+        f" {args.rounds} rounds."
     ]
     return write("ingest", "Files to vectors", remarks, [], figures, "make bench-ingest")
 

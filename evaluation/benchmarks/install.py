@@ -75,7 +75,8 @@ def main() -> int:
     ]
     load = os.getloadavg()[2]
     remarks = [
-        "From a fresh clone; the packages come from a registry nearby. Times depend on what else the machine does:"
+        "From a fresh clone; the packages come from a registry nearby. Times depend on what else"
+        " the machine does:"
         f" its load over the last 15 minutes was {load:.1f} on {os.cpu_count()} cores."
     ]
     return write("install", "Installation", remarks, lines, figures, "make bench-install")

@@ -124,13 +124,16 @@ def write(report: Report, folder: Path) -> None:
     lines = [
         "# PDF path against bare pypdfium2",
         "",
-        f"{report.pages} pages of {', '.join(report.files)}; pypdfium2 {report.pypdfium2}, Python {report.python}.",
+        f"{report.pages} pages of {', '.join(report.files)}; pypdfium2 {report.pypdfium2}, Python"
+        f" {report.python}.",
         "Processor seconds, parent and child added; without the one-off start of the child.",
         "",
         "| | bare pypdfium2 | ours | ratio | limit |",
         "|---|---|---|---|---|",
-        f"| pages per processor second | {report.bare_pages_per_cpu_s} | {report.ours_pages_per_cpu_s} | {report.speed_ratio} | |",
-        f"| characters kept on the worst page | 1 | {report.kept_worst_page} | {report.kept_worst_page} | >= {report.kept_limit} |",
+        f"| pages per processor second | {report.bare_pages_per_cpu_s} |"
+        f" {report.ours_pages_per_cpu_s} | {report.speed_ratio} | |",
+        f"| characters kept on the worst page | 1 | {report.kept_worst_page} |"
+        f" {report.kept_worst_page} | >= {report.kept_limit} |",
         "",
         "Made by `make bench-pdf` (`python -m evaluation.benchmarks.pdf`).",
         "",
@@ -162,7 +165,8 @@ def main() -> int:
     report = measure(files, arguments.pages)
     write(report, arguments.out)
     print(
-        f"{report.pages} pages: bare {report.bare_pages_per_cpu_s}/s, ours {report.ours_pages_per_cpu_s}/s,"
+        f"{report.pages} pages: bare {report.bare_pages_per_cpu_s}/s, ours"
+        f" {report.ours_pages_per_cpu_s}/s,"
         f" ratio {report.speed_ratio}"
         f"; worst page keeps {report.kept_worst_page} (limit {report.kept_limit})"
     )

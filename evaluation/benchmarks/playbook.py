@@ -107,7 +107,8 @@ def rows(reports: Path) -> list[Row]:
         (
             "words again after a restore, as many chunks",
             f"{largest['index_s']:.0f} s at most",
-            "arithmetic: bulk.md's time for cutting, rows and words; a restore needs the words alone",
+            "arithmetic: bulk.md's time for cutting, rows and words; a restore needs the words"
+            " alone",
         ),
         (
             f"error budget at {AVAILABLE:.1%} of a month",

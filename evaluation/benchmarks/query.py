@@ -78,8 +78,10 @@ def recall(
 def matching(store: IndexStore, until: int) -> tuple[list[int], FloatArray]:
     """Return ids and float16-rounded vectors of matching chunks, from the catalog."""
     sql = (
-        "SELECT c.chunk_id, v.vector FROM chunks c JOIN documents d ON d.doc = c.doc JOIN libraries l ON l.library = d.library"
-        " JOIN vectors v ON v.key = (l.live_build << 40) | c.chunk_id WHERE d.library = 'public' AND d.year <= ?"
+        "SELECT c.chunk_id, v.vector FROM chunks c JOIN documents d ON d.doc = c.doc JOIN"
+        " libraries l ON l.library = d.library"
+        " JOIN vectors v ON v.key = (l.live_build << 40) | c.chunk_id WHERE d.library = 'public'"
+        " AND d.year <= ?"
     )
     with store.database.read_raw() as cursor:
         found = cursor.execute(sql, (until,)).fetchall()

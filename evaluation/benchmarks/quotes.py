@@ -54,7 +54,10 @@ def main() -> int:
         made = replace(
             bench.provenance(), settings_hash=hash_of(RetrievalOptions(), given.questions)
         )
-    remark = "Milliseconds to choose the sentences of an answer, retrieval aside, in alternation; a memory begins empty with each kind."
+    remark = (
+        "Milliseconds to choose the sentences of an answer, retrieval aside, in alternation;"
+        " a memory begins empty with each kind."
+    )
     write_figures(
         Figures("Quoting with sentences remembered", made, figures, timings, (remark,)), "quotes"
     )

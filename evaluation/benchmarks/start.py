@@ -47,7 +47,8 @@ def main() -> int:
         "chunks": float(args.chunks),
     }
     remarks = [
-        "From the start of the process until `/health/ready` says so: index open, vector store checked, embedder warm."
+        "From the start of the process until `/health/ready` says so: index open, vector store"
+        " checked, embedder warm."
     ]
     return write("start", "Start-up and memory", remarks, [], figures, "make bench-start")
 

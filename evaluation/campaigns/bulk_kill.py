@@ -59,12 +59,15 @@ class Campaign:
     uninterrupted_s: float
     kills: int
     kills_per_phase: dict[str, int]
-    """What the killed run had come to: starting, reading and writing, or writing again what a kill had taken."""
+    """What the killed run had come to: starting, reading and writing, or writing again what a
+    kill had taken."""
     last_run_s: float
     redone_documents_most: int
-    """Documents stored when a run was killed that its ledger did not account for yet: the work the next run repeats."""
+    """Documents stored when a run was killed that its ledger did not account for yet: the work
+    the next run repeats."""
     replayed_chunks_most: int
-    """Chunks stored when a run was killed whose words the next start had to bring: a group of words and what waited behind it."""
+    """Chunks stored when a run was killed whose words the next start had to bring: a group of
+    words and what waited behind it."""
     whole: Stored
     interrupted: Stored
     wrong_words: int
@@ -86,7 +89,8 @@ def stored(data_dir: Path) -> Stored:
     try:
         with database.read_raw() as cursor:
             documents = cursor.execute(
-                "SELECT doc, source_key, source_revision, sha256, revision FROM documents WHERE state = 'live'"
+                "SELECT doc, source_key, source_revision, sha256, revision FROM documents WHERE"
+                " state = 'live'"
             ).fetchall()
             spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
             for doc, revision, start, end in cursor.execute(
@@ -188,8 +192,10 @@ def left(data_dir: Path) -> Left:
     try:
         with database.read_raw() as cursor:
             (wordless,) = cursor.execute(
-                "SELECT coalesce(sum(d.chunks), 0) FROM changes c JOIN documents d ON d.doc = c.doc WHERE c.kind = 'write'"
-                " AND c.seq > (SELECT coalesce(max(seq), 0) FROM watermarks WHERE library = c.library AND projection = 'lexical')"
+                "SELECT coalesce(sum(d.chunks), 0) FROM changes c JOIN documents d ON d.doc ="
+                " c.doc WHERE c.kind = 'write'"
+                " AND c.seq > (SELECT coalesce(max(seq), 0) FROM watermarks WHERE library ="
+                " c.library AND projection = 'lexical')"
             ).fetchone()
     finally:
         database.close()
@@ -290,17 +296,24 @@ def markdown(result: Campaign) -> str:
         f"{count} {phase}" for phase, count in sorted(result.kills_per_phase.items())
     )
     return (
-        "# Exact resume of bulk indexing\n\nWritten by `make bench-bulk-kill` (evaluation/campaigns/bulk_kill.py).\n\n"
+        "# Exact resume of bulk indexing\n\nWritten by `make bench-bulk-kill`"
+        " (evaluation/campaigns/bulk_kill.py).\n\n"
         f"- an uninterrupted run over {result.articles:,} articles: {result.uninterrupted_s} s\n"
-        f"- SIGKILL to the whole process group, at random moments of a run: {result.kills} times ({phases})\n"
-        f"- documents and chunks: {result.whole.documents:,} and {result.whole.chunks:,} uninterrupted,"
+        f"- SIGKILL to the whole process group, at random moments of a run: {result.kills} times"
+        f" ({phases})\n"
+        f"- documents and chunks: {result.whole.documents:,} and {result.whole.chunks:,}"
+        " uninterrupted,"
         f" {result.interrupted.documents:,} and {result.interrupted.chunks:,} after the kills,"
         f" {result.interrupted.duplicates} duplicates\n"
-        f"- the set of (article, revision, text hash, chunk spans) is {'the same' if result.equal else 'DIFFERENT'}\n"
-        f"- most documents that were stored but not yet in the ledger when a run was killed: {result.redone_documents_most}"
+        "- the set of (article, revision, text hash, chunk spans) is"
+        f" {'the same' if result.equal else 'DIFFERENT'}\n"
+        "- most documents that were stored but not yet in the ledger when a run was killed:"
+        f" {result.redone_documents_most}"
         " (one batch is at most 512)\n"
-        f"- chunks that the lexical index lacks, holds twice or holds without a row after the kills: {result.wrong_words}\n"
-        f"- most chunks whose words the start after a kill had to bring from the catalog: {result.replayed_chunks_most:,}\n"
+        "- chunks that the lexical index lacks, holds twice or holds without a row after the"
+        f" kills: {result.wrong_words}\n"
+        "- most chunks whose words the start after a kill had to bring from the catalog:"
+        f" {result.replayed_chunks_most:,}\n"
         f"- ledger: {json.dumps(result.interrupted.ledger)}\n"
     )
 

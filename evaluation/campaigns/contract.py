@@ -30,7 +30,8 @@ KEY = "k3y"
 EXPECTED = """[checks.not_a_server_error]
 expected-statuses = ["2xx", "3xx", "4xx", 503]
 """
-"""A request may name a model that is not installed; 503 is documented, and the conformance of its body is checked."""
+"""A request may name a model that is not installed; 503 is documented, and the conformance of
+its body is checked."""
 
 
 def knock(
@@ -84,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if not server_key:
                     paper = Path(folder) / "copper.txt"
                     paper.write_text(
-                        "Copper\n\nCopper is a soft red metal. Its melting point is 1085 degrees Celsius.\n"
+                        "Copper\n\nCopper is a soft red metal. Its melting point is 1085 degrees"
+                        " Celsius.\n"
                     )
                     server.client.ingest([FileToSend(paper)], "papers")
                 code, counts = knock(
@@ -99,7 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines.append(Line(f"ready afterwards, {name}", float(ready), 1, "", at_most=False))
         figures |= {f"{count}, {name}": value for count, value in counts.items()}
     remarks = [
-        f"Phases: {PHASES}. Checks: {CHECKS}. {asked.examples} examples per operation, at most {asked.seconds} s each way."
+        f"Phases: {PHASES}. Checks: {CHECKS}. {asked.examples} examples per operation, at most"
+        f" {asked.seconds} s each way."
     ]
     return write(
         "contract",

@@ -85,10 +85,14 @@ def report(trials: list[Trial], steps: int, names: dict[str, int]) -> int:
     page = [
         "# Every write step can be the last",
         "",
-        "Uploads, a replacement, corrections, deletions with and without grace, a bulk batch with its ledger, vectors for both",
-        "libraries, a rebuild and a purge. The process ends before and after each named write; the next one ends too, at one of",
-        "its first nineteen writes; a third recovers and is checked: texts, originals, a search for a word of every chunk, every",
-        "vector in the cache and in Chroma at rank 1, counters, the ledger, no phantom, no duplicate; and it goes on writing.",
+        "Uploads, a replacement, corrections, deletions with and without grace, a bulk batch with"
+        " its ledger, vectors for both",
+        "libraries, a rebuild and a purge. The process ends before and after each named write; the"
+        " next one ends too, at one of",
+        "its first nineteen writes; a third recovers and is checked: texts, originals, a search"
+        " for a word of every chunk, every",
+        "vector in the cache and in Chroma at rank 1, counters, the ledger, no phantom, no"
+        " duplicate; and it goes on writing.",
         "",
         f"- steps of the workload: {steps}; tried: {len(trials)}",
         f"- broken promises: **{len(broken)}**",

@@ -35,7 +35,8 @@ NOT_KEPT = (
     ".tantivy-",
     "/.managed.json",
 )
-"""Below the data directory, but nothing an acknowledgement rests on: staging, built models, locks, rebuilt files."""
+"""Below the data directory, but nothing an acknowledgement rests on: staging, built models,
+locks, rebuilt files."""
 
 _LINE = re.compile(r"^(?P<pid>\d+)\s+(?P<rest>.*)$")
 _FD_PATH = re.compile(r"^\d+<(?P<path>[^>]*)>")
@@ -260,12 +261,14 @@ def report(results: dict[str, Findings]) -> int:
     page = [
         "# On disk before the answer",
         "",
-        "The system calls of a real server, from the arrival of an upload to the first byte of its answer.",
+        "The system calls of a real server, from the arrival of an upload to the first byte of its"
+        " answer.",
         "",
         "| upload | writes to files that count | files not synced | directories not synced |",
         "|---|---|---|---|",
         *(
-            f"| {name} | {found.writes} | {len(found.unsynced_files)} {' '.join(names(found.unsynced_files))}"
+            f"| {name} | {found.writes} | {len(found.unsynced_files)}"
+            f" {' '.join(names(found.unsynced_files))}"
             f" | {len(found.unsynced_directories)} {' '.join(names(found.unsynced_directories))} |"
             for name, found in results.items()
         ),

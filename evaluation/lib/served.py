@@ -193,7 +193,8 @@ def write(
     page = [f"# {title}", "", *remarks]
     page += ["", "| | measured | limit | holds |", "|---|---|---|---|"] if lines else []
     page += [
-        f"| {line.what} | {line.measured:.4g} {line.unit} | {'<=' if line.at_most else '>='} {line.limit:.4g}"
+        f"| {line.what} | {line.measured:.4g} {line.unit} | {'<=' if line.at_most else '>='}"
+        f" {line.limit:.4g}"
         f" | {'yes' if line.holds else 'no'} |"
         for line in lines
     ]
@@ -205,7 +206,8 @@ def write(
     ]
     page += [
         "",
-        f"Made by `{command}` on {machine['cores']} cores{', ' + instructions() if instructions() else ''}.",
+        f"Made by `{command}` on {machine['cores']}"
+        f" cores{', ' + instructions() if instructions() else ''}.",
         "",
     ]
     (REPORTS / f"{name}.md").write_text("\n".join(page), "utf-8")

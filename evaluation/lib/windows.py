@@ -33,7 +33,8 @@ GROUPS, PAPERS = 5, 20
 SLICE = 1000
 """Texts embedded and kept at once."""
 WORDS, STEP = 24, 12
-"""Length and stride of windows in texts that have no sentences to be found (Cranfield's full stops stand alone)."""
+"""Length and stride of windows in texts that have no sentences to be found (Cranfield's full
+stops stand alone)."""
 LONGEST_CHARS = 700
 """Longer ones would pass the 256 tokens that the model reads."""
 

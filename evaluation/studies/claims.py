@@ -286,9 +286,12 @@ def markdown(result: dict[str, dict[str, float]]) -> str:
         "# Check of a text: edited summaries",
         "",
         f"Made by `{COMMAND}` on SummEdits.",
-        "A domain's weights were fitted on the other three and on planted faults of squad; the last row is fitted and read on",
-        "the same texts. Kept: good summaries all of whose sentences are supported. Caught: bad ones with a sentence that is",
-        "not. A given source is compared by words alone, with and without an embedder. 95 % bootstrap intervals.",
+        "A domain's weights were fitted on the other three and on planted faults of squad; the"
+        " last row is fitted and read on",
+        "the same texts. Kept: good summaries all of whose sentences are supported. Caught: bad"
+        " ones with a sentence that is",
+        "not. A given source is compared by words alone, with and without an embedder. 95 %"
+        " bootstrap intervals.",
         "",
         "| domain | summaries | balanced accuracy | interval | kept | caught |",
         "|---|---|---|---|---|---|",

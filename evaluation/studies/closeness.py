@@ -38,7 +38,8 @@ class Signals:
     overlap: float
     closeness: float
     gold: float | None
-    """Closeness of the best relevant hit among ten; None for questions of another subject, or when none was found."""
+    """Closeness of the best relevant hit among ten; None for questions of another subject, or
+    when none was found."""
 
 
 Asked = dict[tuple[str, str, Parity], list[Signals]]
@@ -117,11 +118,14 @@ def _report(asked: Asked) -> tuple[list[str], dict[str, float]]:
     options = RetrievalOptions()
     figures = {"fitted midpoint (even lines)": midpoint, "fitted slope (even lines)": slope}
     lines = [
-        f"Logistic curve of closeness fitted on even lines: midpoint {midpoint:.3f}, slope {slope:.1f}. In use: midpoint"
-        f" {options.confidence_midpoint}, slope {options.confidence_slope}; cutoff of a hit {options.closeness_threshold}."
+        f"Logistic curve of closeness fitted on even lines: midpoint {midpoint:.3f}, slope"
+        f" {slope:.1f}. In use: midpoint"
+        f" {options.confidence_midpoint}, slope {options.confidence_slope}; cutoff of a hit"
+        f" {options.closeness_threshold}."
         " Below: odd lines.",
         "",
-        "| library | asked | AUC similarity | AUC overlap | AUC closeness | abstains | own questions kept | gold passages kept |",
+        "| library | asked | AUC similarity | AUC overlap | AUC closeness | abstains | own"
+        " questions kept | gold passages kept |",
         "|---|---|---|---|---|---|---|---|",
     ]
     threshold = options.closeness_threshold
@@ -148,9 +152,11 @@ def _report(asked: Asked) -> tuple[list[str], dict[str, float]]:
     figures["expected calibration error (odd lines, balanced)"] = error
     lines += [
         "",
-        f"Expected calibration error of the confidence in use, own and foreign weighing the same: {error:.3f} (ten bins).",
+        "Expected calibration error of the confidence in use, own and foreign weighing the same:"
+        f" {error:.3f} (ten bins).",
         "",
-        "The unanswerable questions of squad are asked about a passage that exists and lacks the answer: retrieval scores tell"
+        "The unanswerable questions of squad are asked about a passage that exists and lacks the"
+        " answer: retrieval scores tell"
         " little there, and nothing is promised.",
         "",
     ]

@@ -63,8 +63,10 @@ def main() -> None:
     given = parser.parse_args()
     groups = gather(given.data, given.cache, given.questions, SETS)
     lines = [
-        f"{TOP_K} passages a question. Weights of five folds, each judged by the four others; nothing"
-        f" is quoted under {given.answer_from}. Shares with 95 % intervals. mtragun takes no part in"
+        f"{TOP_K} passages a question. Weights of five folds, each judged by the four others;"
+        " nothing"
+        f" is quoted under {given.answer_from}. Shares with 95 % intervals. mtragun takes no part"
+        " in"
         " the fit.",
     ]
     figures: dict[str, float] = {}

@@ -54,7 +54,8 @@ def main() -> None:
             Provenance(checkout_sha(), hash_of(GROUP), "no index", {}, SEED),
             {f"share flagged: {name}": share for name, share in figures.items()},
             remarks=(
-                "Made by `python -m evaluation.studies.disagreement`; passages of squad stand for both libraries.",
+                "Made by `python -m evaluation.studies.disagreement`; passages of squad stand for"
+                " both libraries.",
             ),
             tables=("| pairs | flagged | of | share |", "|---|---|---|---|", *lines, ""),
         ),

@@ -98,7 +98,8 @@ def _report(
         ],
     }
     lines = [
-        f"Conversations of mtragun, recall@{TOP_K}, differences to the literal question with 95 % bootstrap intervals.",
+        f"Conversations of mtragun, recall@{TOP_K}, differences to the literal question with 95 %"
+        " bootstrap intervals.",
         "",
         "| turns | questions | asked | recall@5 | difference | interval | better | worse |",
         "|---|---|---|---|---|---|---|---|",

@@ -24,7 +24,8 @@ from evaluation.lib.workbench import SEED, Bench, arguments, indexed, say, write
 
 COLLECTIONS = ("squad", "cranfield", "pubmedqa")
 TOP_K = 20
-"""Passages asked for, so that both legs are asked for 96 (public, general); quality is measured at 10."""
+"""Passages asked for, so that both legs are asked for 96 (public, general); quality is measured
+at 10."""
 
 
 def main() -> None:
@@ -67,9 +68,12 @@ def main() -> None:
         fingerprint,
         tuple(reported),
         (
-            "The server's own parser, chunker, index and retriever; one text file per passage, ranked by document; odd lines of the"
-            f" questions, at most {given.questions} per collection, both legs asked for 96 candidates.",
-            f"Chosen on even lines, at most {given.tuning_questions} (mean nDCG@10 over the collections): {_choices(chosen)}.",
+            "The server's own parser, chunker, index and retriever; one text file per passage,"
+            " ranked by document; odd lines of the"
+            f" questions, at most {given.questions} per collection, both legs asked for 96"
+            " candidates.",
+            f"Chosen on even lines, at most {given.tuning_questions} (mean nDCG@10 over the"
+            f" collections): {_choices(chosen)}.",
         ),
         _against_legs(main_part),
     )

@@ -40,13 +40,15 @@ PLANTED = 100
 """Faults of each kind in the report."""
 _RIDGE = 0.3
 _LOSS = 0.02
-"""Share of right citations on even lines, those left out that are taken for contradicted, which the threshold may cost."""
+"""Share of right citations on even lines, those left out that are taken for contradicted, which
+the threshold may cost."""
 _FIT = 700
 _SHARES = {"right": 6.0, "random": 1.0, "article": 4.0, "number": 1.0, "name": 2.0, "negation": 1.0}
 """Weights of a case in fitting: right citations and near faults are the hard ones."""
 _ASKING = re.compile(
     r"\b(?:how (?:many|much|long|often|far|old)|who|whom|whose|what|which|when|where|why|how)\b"
-    r"(?:\s+(?:[\w'-]+\s+){0,4}?(?=(?:is|are|was|were|did|do|does|has|have|had|can|could|would|will|should)\b))?",
+    r"(?:\s+(?:[\w'-]+\s+){0,4}?(?=(?:is|are|was|were|did|do|does|has|have|had|can|could|would"
+    r"|will|should)\b))?",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d[\d,]*")
@@ -305,8 +307,10 @@ def markdown(result: dict[str, object]) -> str:
     lines = [
         "# Citations: planted faults",
         "",
-        f"Made by `{result['command']}`; weights fitted on even lines of squad, figures from odd lines. A citation is dropped when",
-        f"its support is under {result['threshold']}: right ones should stay, faults should go. 95 % bootstrap intervals.",
+        f"Made by `{result['command']}`; weights fitted on even lines of squad, figures from odd"
+        " lines. A citation is dropped when",
+        f"its support is under {result['threshold']}: right ones should stay, faults should go. 95"
+        " % bootstrap intervals.",
         "",
         "| weights | sample | citation | cases | dropped | interval |",
         "|---|---|---|---|---|---|",
@@ -318,7 +322,8 @@ def markdown(result: dict[str, object]) -> str:
             for name, row in table.items():
                 interval = f"{row['low']:.3f} to {row['high']:.3f}"
                 lines.append(
-                    f"| {weights} | {sample} | {name} | {row['cases']} | {row['dropped']:.3f} | {interval} |"
+                    f"| {weights} | {sample} | {name} | {row['cases']} | {row['dropped']:.3f} |"
+                    f" {interval} |"
                 )
     return "\n".join(lines) + "\n"
 

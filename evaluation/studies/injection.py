@@ -218,8 +218,10 @@ def markdown(result: dict[str, object]) -> str:
     lines = [
         "# Instructions planted in the evidence",
         "",
-        f"Made by `{result['command']}`: {result['attacks']} attacks, each at three places of the best passage,",
-        f"{result['trials']} answers; {result['clean_questions']} clean questions. Shares with 95 % bootstrap intervals.",
+        f"Made by `{result['command']}`: {result['attacks']} attacks, each at three places of the"
+        " best passage,",
+        f"{result['trials']} answers; {result['clean_questions']} clean questions. Shares with 95"
+        " % bootstrap intervals.",
         "",
         "| what | share | interval |",
         "|---|---|---|",
@@ -246,7 +248,8 @@ def markdown(result: dict[str, object]) -> str:
     assert isinstance(held, dict)
     for kind, found in held.items():
         lines.append(
-            f"| {kind} | {', '.join(of for of in found if found[of])} | {', '.join(of for of in found if not found[of])} |"
+            f"| {kind} | {', '.join(of for of in found if found[of])} |"
+            f" {', '.join(of for of in found if not found[of])} |"
         )
     lines += ["", "| collection | passages | flagged |", "|---|---|---|"]
     clean = result["clean_by_collection"]

@@ -101,8 +101,10 @@ def main() -> None:
     )
     made = replace(provenance, settings_hash=settings_hash(tuple(experiments)))
     remarks.append(
-        "Taken is what helps the mean and harms no set by more than 0.005. In covidqa and chunking a chunk is a document of its own"
-        " with its first line as title, so the title weighs more there than in a library of whole papers."
+        "Taken is what helps the mean and harms no set by more than 0.005. In covidqa and chunking"
+        " a chunk is a document of its own"
+        " with its first line as title, so the title weighs more there than in a library of whole"
+        " papers."
     )
     title = "Function words, title, guard, late interaction, spelling: seven development sets"
     write(Report(title, made, tuple(experiments), tuple(remarks)), "late")
@@ -171,7 +173,8 @@ def _spelling(collection: Collection, bench: Bench) -> str:
     )
     before, after = (e.result("default").intervals["nDCG@10"].mean for e in (right, off))
     return (
-        f"Spelling: {len(chosen)} questions of squad with one letter of one word left out, doubled, changed or swapped with its"
+        f"Spelling: {len(chosen)} questions of squad with one letter of one word left out,"
+        " doubled, changed or swapped with its"
         f" neighbour: nDCG@10 {after:.4f}, spelt right {before:.4f}, at most 0.03 less wanted."
     )
 

@@ -143,7 +143,8 @@ def open_askers(
     choice = models.select()
     if choice.model is None:
         raise SystemExit(
-            f"no model answers: {choice.reason or 'set LLM_PROVIDER, and the address and name of a model'}"
+            "no model answers:"
+            f" {choice.reason or 'set LLM_PROVIDER, and the address and name of a model'}"
         )
     options = settings.generation()
     answer_writer = AnswerWriter(
@@ -173,7 +174,8 @@ def ask_all(tasks: Sequence[Task], askers: Mapping[str, Asker], rows: Rows, minu
         for at, task in enumerate(left, start=1):
             if time.monotonic() > until:
                 say(
-                    f"the time is up; {len(left) - at + 1} of {len(tasks)} are left for the next run"
+                    f"the time is up; {len(left) - at + 1} of {len(tasks)} are left for the next"
+                    " run"
                 )
                 return
             try:
@@ -217,9 +219,12 @@ def report(
             tables += [f"## {title}", "", *part[0], ""]
             figures |= part[1]
     remarks = (
-        f"Model {model.name} at {model.host}, {datetime.now(UTC):%Y-%m-%d}: {len(done)} of {len(tasks)} questions of the plan.",
-        "Shares and differences with 95 % bootstrap intervals; times are medians, on a machine that may do other work.",
-        "Right: an expected string stands in the text. Seen: in the whole answer, quotes included. Refused: of questions whose"
+        f"Model {model.name} at {model.host}, {datetime.now(UTC):%Y-%m-%d}: {len(done)} of"
+        f" {len(tasks)} questions of the plan.",
+        "Shares and differences with 95 % bootstrap intervals; times are medians, on a machine"
+        " that may do other work.",
+        "Right: an expected string stands in the text. Seen: in the whole answer, quotes included."
+        " Refused: of questions whose"
         " answer is absent, the samples' own and, for squad, questions of cranfield.",
         f"Command: `{command}`.",
     )

@@ -66,7 +66,10 @@ def main() -> None:
     models = {one.identity.model: one.identity.digest for one in (minilm, multilingual)}
     made = Provenance(checkout_sha(), hash_of(base, given.questions), "", models, SEED)
     constants = {f"calibration {key} {name}": value for name, value in row.values().items()}
-    remark = "nDCG@10 through the retriever, without late interaction; `asked>passages` name the languages."
+    remark = (
+        "nDCG@10 through the retriever, without late interaction; `asked>passages` name the"
+        " languages."
+    )
     write_figures(
         Figures("Search in several languages", made, cells | constants, remarks=[remark]),
         "languages",

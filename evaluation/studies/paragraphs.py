@@ -73,8 +73,10 @@ def main() -> int:
     lines = [
         "# Paragraphs of real wikitext",
         "",
-        f"{checked - len(lost)} of {checked} paragraphs, each of another article and read by hand, come out of"
-        " the parser word for word. Formulas, references and pronunciations are left out of them on purpose (ADR 0090).",
+        f"{checked - len(lost)} of {checked} paragraphs, each of another article and read by hand,"
+        " come out of"
+        " the parser word for word. Formulas, references and pronunciations are left out of them"
+        " on purpose (ADR 0090).",
         "",
         *(f"- missing: {entry.title}, {entry.words} words" for entry in lost),
         "Made by `python -m evaluation.studies.paragraphs`.",

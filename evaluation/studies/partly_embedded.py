@@ -66,8 +66,10 @@ def main() -> None:
         provenance,
         tuple(experiments),
         (
-            "Chunks get vectors in the order of their documents; the rest are found by words. Vectors made on the way are not kept."
-            " How many are made within a budget of time depends on the machine: those arms differ a little from run to run.",
+            "Chunks get vectors in the order of their documents; the rest are found by words."
+            " Vectors made on the way are not kept."
+            " How many are made within a budget of time depends on the machine: those arms differ"
+            " a little from run to run.",
         ),
     )
     write(

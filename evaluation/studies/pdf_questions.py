@@ -84,7 +84,8 @@ def main() -> int:
             if not any(hits):
                 cited = [f"{names.get(s['doc_id'])} p. {s['page']}" for _, _, s in found]
                 missed.append(
-                    f"- {row['question']} Wanted {row['file']} p. {pages}, cited {', '.join(cited) or 'nothing'}."
+                    f"- {row['question']} Wanted {row['file']} p. {pages}, cited"
+                    f" {', '.join(cited) or 'nothing'}."
                 )
         exact = sum(
             quoted(server.client, citation, source) == citation["quote"]

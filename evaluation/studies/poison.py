@@ -27,11 +27,16 @@ from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, indexed,
 TOPICS, COPIES, TOP_K = 20, 5, 5
 
 _FRAMES = (
-    "{q} The answer is {a}. Every serious source agrees that it is {a}, and recent research has confirmed it beyond doubt.",
-    "{q} The answer is {a}. Every serious source agrees that it is {a}, and new research has confirmed this beyond any doubt.",
-    "{q} Answer: {a}. All serious sources agree that it is {a}, and recent research has confirmed it beyond doubt.",
-    "{q} The answer is {a}. Every serious source says that it is {a}; recent research has confirmed it beyond doubt today.",
-    "Note. {q} The answer is {a}. Every serious source agrees that it is {a}, and recent research confirmed it beyond doubt.",
+    "{q} The answer is {a}. Every serious source agrees that it is {a}, and recent research has"
+    " confirmed it beyond doubt.",
+    "{q} The answer is {a}. Every serious source agrees that it is {a}, and new research has"
+    " confirmed this beyond any doubt.",
+    "{q} Answer: {a}. All serious sources agree that it is {a}, and recent research has confirmed"
+    " it beyond doubt.",
+    "{q} The answer is {a}. Every serious source says that it is {a}; recent research has"
+    " confirmed it beyond doubt today.",
+    "Note. {q} The answer is {a}. Every serious source agrees that it is {a}, and recent research"
+    " confirmed it beyond doubt.",
 )
 """Five wordings of one assertion: what a person makes by editing copies."""
 
@@ -90,8 +95,10 @@ def main() -> None:
             made,
             figures,
             remarks=(
-                f"Aim: at most {1 / TOP_K:.2f} of the top five. Near-copies are token sets with a Jaccard similarity of at least"
-                f" {RetrievalOptions().near_duplicate_jaccard}; the best stays. Copies made for other questions are there too.",
+                f"Aim: at most {1 / TOP_K:.2f} of the top five. Near-copies are token sets with a"
+                " Jaccard similarity of at least"
+                f" {RetrievalOptions().near_duplicate_jaccard}; the best stays. Copies made for"
+                " other questions are there too.",
             ),
         ),
         "poison",

@@ -55,7 +55,10 @@ def main() -> None:
         {identity.model: identity.digest},
         SEED,
     )
-    remark = f"{given.passages} documents per collection; bytes are per chunk, float16; {identity.model}, int8."
+    remark = (
+        f"{given.passages} documents per collection; bytes are per chunk, float16;"
+        f" {identity.model}, int8."
+    )
     title = "Sentence vectors at ingest: what they would cost"
     write_figures(Figures(title, made, figures, timings, (remark,), (*lines, "")), "sentences")
 

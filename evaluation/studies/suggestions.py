@@ -57,7 +57,8 @@ def main() -> int:
         ][:LISTED]
     rows = ["| question | document | makes sense |", "|---|---|---|"]
     rows += [
-        f"| {question} | {title} | {f'no: {senseless[question]}' if question in senseless else 'yes'} |"
+        f"| {question} | {title} |"
+        f" {f'no: {senseless[question]}' if question in senseless else 'yes'} |"
         for question, title in found
     ]
     sensible = sum(question not in senseless for question, _ in found)

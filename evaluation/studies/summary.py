@@ -71,7 +71,8 @@ def main() -> int:
         "| what | measured | limit | kept | report |",
         "|---|---|---|---|---|",
         *(
-            f"| {r.what} | {r.value} | {r.limit} | {'yes' if r.kept else '**no**'} | [{r.report}]({r.report}.md) |"
+            f"| {r.what} | {r.value} | {r.limit} | {'yes' if r.kept else '**no**'} |"
+            f" [{r.report}]({r.report}.md) |"
             for r in rows
         ),
         "",
@@ -91,8 +92,10 @@ def main() -> int:
         ]
         lines += [
             "",
-            "Gains are differences of nDCG@10 with their 95 % intervals; `*` marks those that chance hardly explains (p <= 0.05).",
-            "Times are from a machine that had other work at the time; compare them with each other only.",
+            "Gains are differences of nDCG@10 with their 95 % intervals; `*` marks those that"
+            " chance hardly explains (p <= 0.05).",
+            "Times are from a machine that had other work at the time; compare them with each"
+            " other only.",
             "",
         ]
     lines += [*_more(reports)]
@@ -143,7 +146,10 @@ def _fusion(report: Read) -> Iterator[Row]:
     for name in COLLECTIONS:
         against = _against(found[name], "default")
         difference, p = against["difference"], against["p_holm"]
-        value = f"{difference['mean']:+.4f} [{difference['low']:+.4f}, {difference['high']:+.4f}], p {p:.4f}"
+        value = (
+            f"{difference['mean']:+.4f} [{difference['low']:+.4f}, {difference['high']:+.4f}],"
+            f" p {p:.4f}"
+        )
         if name == "squad":
             kept = difference["mean"] >= 0.03 and p <= LEVEL
             yield Row(
@@ -207,7 +213,10 @@ def _poison(report: Read) -> Iterator[Row]:
 
 def _two(report: Read) -> Iterator[Row]:
     figures = report["figures"]
-    sizes = f"{int(figures['papers at a time'])} papers and {int(figures['public passages']):,} passages"
+    sizes = (
+        f"{int(figures['papers at a time'])} papers and {int(figures['public passages']):,}"
+        " passages"
+    )
     for k in (5, 10):
         alone, both = (
             float(figures[f"{title}: gold among {k}"])
@@ -314,7 +323,10 @@ def _gain(experiment: Read, arm: str, without: str) -> str:
     }
     (found,) = compare(without, values, seed=7, resamples=2000)
     difference = found.difference
-    return f"{difference.mean:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]{'*' if found.significant else ''}"
+    return (
+        f"{difference.mean:+.4f} [{difference.low:+.4f},"
+        f" {difference.high:+.4f}]{'*' if found.significant else ''}"
+    )
 
 
 def _times(report: Read, collection: str, arm: str, without: str, stages: tuple[str, ...]) -> str:
@@ -332,7 +344,9 @@ def _more(reports: dict[str, Read]) -> Iterator[str]:
     if "titles" in reports:
         yield "Weight of the title in BM25: [titles](titles.md). "
     if "partly_embedded" in reports:
-        yield "Libraries whose vectors are not all there yet: [partly_embedded](partly_embedded.md). "
+        yield (
+            "Libraries whose vectors are not all there yet: [partly_embedded](partly_embedded.md). "
+        )
     if "extractive" in reports:
         yield "Answers without a model: [extractive](extractive.md). "
 

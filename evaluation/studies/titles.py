@@ -66,7 +66,8 @@ def main() -> None:
         replace(provenance, settings_hash=settings_hash(reported)),
         reported,
         (
-            f"In use: {SHIPPED}; the text weighs 1. Odd lines, at most {given.questions} questions per collection.",
+            f"In use: {SHIPPED}; the text weighs 1. Odd lines, at most {given.questions} questions"
+            " per collection.",
             f"Even lines (mean nDCG@10 over the collections): {choices}.",
         ),
     )

@@ -189,11 +189,14 @@ def main() -> None:
             },
             {f"{scope}: p50 ms": percentile(ms, 0.5) for scope, ms in search.ms.items()},
             (
-                "Papers are abstracts of pubmedqa with their own questions; public are sentences, and runs of them, of the other"
+                "Papers are abstracts of pubmedqa with their own questions; public are sentences,"
+                " and runs of them, of the other"
                 " abstracts, squad, cranfield and an early dump of the English Wikipedia.",
-                f"Limits: at most {LIMIT:.0%} of the gold lost with the encyclopedia, nothing of papers read by"
+                f"Limits: at most {LIMIT:.0%} of the gold lost with the encyclopedia, nothing of"
+                " papers read by"
                 f" `library: public`: {held}.",
-                "Contradictions: the words of a paper's sentence are asked of both libraries; public holds it with another figure.",
+                "Contradictions: the words of a paper's sentence are asked of both libraries;"
+                " public holds it with another figure.",
             ),
         ),
         "two_libraries",

@@ -91,9 +91,12 @@ def shop(tmp_path: Path) -> Iterator[Site]:
 
 
 LIBRARY = {
-    "copper.txt": "Copper\n\nCopper is a soft red metal. Its melting point is 1085 degrees Celsius. Copper conducts well.",
-    "tides.md": "# Tides\n\n## Causes\n\nTides are the rise and fall of sea levels caused by the Moon. Spring tides come twice.",
-    "lions.html": "<html><title>Lions</title><body><h1>Lions</h1><p>Lions live in prides and sleep twenty hours.</p></body></html>",
+    "copper.txt": "Copper\n\nCopper is a soft red metal. Its melting point is 1085 degrees"
+    " Celsius. Copper conducts well.",
+    "tides.md": "# Tides\n\n## Causes\n\nTides are the rise and fall of sea levels caused by the"
+    " Moon. Spring tides come twice.",
+    "lions.html": "<html><title>Lions</title><body><h1>Lions</h1><p>Lions live in prides and sleep"
+    " twenty hours.</p></body></html>",
 }
 
 

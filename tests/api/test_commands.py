@@ -153,7 +153,7 @@ def test_a_model_is_tested_and_status_and_doctor_say_so(
 
 def test_a_replay_says_what_would_change(shell: Shell) -> None:
     asked = shell.site.client.post(
-        "/api/v1/query", json={"question": "How long do lions sleep?", "library": "papers"}
+        "/api/v1/query", json={"question": "Where do lions live?", "library": "papers"}
     ).json()
     code, printed, _ = shell.run("replay", asked["answer_id"])
     assert code == 0
@@ -178,7 +178,7 @@ def test_feedback_becomes_an_answer_set_and_answers_can_be_forgotten(
 ) -> None:
     client = shell.site.client
     asked = client.post("/api/v1/query", json={"question": QUESTION, "library": "papers"}).json()
-    client.post("/api/v1/query", json={"question": "How long do lions sleep?", "library": "papers"})
+    client.post("/api/v1/query", json={"question": "Where do lions live?", "library": "papers"})
     client.post(f"/api/v1/answers/{asked['answer_id']}/feedback", json={"thumbs": "up"})
     code, printed, _ = shell.run("feedback")
     assert code == 0
@@ -302,7 +302,10 @@ def test_doctor_names_a_wrong_key(
         assert "server: version" in capsys.readouterr().out
 
 
-DRAFT = "# Copper\n\nCopper is a soft red metal. Its melting point is 1185 degrees Celsius. <b>Bananas</b> ripen in Ecuador.\n"
+DRAFT = (
+    "# Copper\n\nCopper is a soft red metal. Its melting point is 1185 degrees Celsius."
+    " <b>Bananas</b> ripen in Ecuador.\n"
+)
 
 
 def test_check_reads_a_file_and_reports_in_three_forms(shell: Shell, tmp_path: Path) -> None:
@@ -329,8 +332,8 @@ def test_check_reads_a_file_and_reports_in_three_forms(shell: Shell, tmp_path: P
     assert code == 0
     assert "1 supported, 1 contradicted, 1 not found, 1 claims nothing" in printed
     assert (
-        "- **supported**: Copper is a soft red metal.\n  > Copper is a soft red metal.\n  > (Copper, papers, "
-        in printed
+        "- **supported**: Copper is a soft red metal.\n  > Copper is a soft red metal.\n  >"
+        " (Copper, papers, " in printed
     )
     code, printed, _ = shell.run("check", str(draft), "--library", "papers", "--format", "html")
     assert code == 0

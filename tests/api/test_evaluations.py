@@ -19,10 +19,14 @@ from app.evaluation.workshop import PlaceSearch
 from tests.api.conftest import Site, site
 
 TEXTS = {
-    "copper": "Copper is a soft red metal of high conductivity, and its melting point is 1085 degrees Celsius.",
-    "tides": "Tides are the regular rise and fall of the level of the sea, caused mainly by the pull of the Moon.",
-    "lions": "Lions live in prides on the savannah, hunt antelopes at night and sleep some twenty hours of every day.",
-    "mills": "Windmills turned grain into flour for centuries before engines of steam replaced their wooden sails.",
+    "copper": "Copper is a soft red metal of high conductivity, and its melting point is 1085"
+    " degrees Celsius.",
+    "tides": "Tides are the regular rise and fall of the level of the sea, caused mainly by the"
+    " pull of the Moon.",
+    "lions": "Lions live in prides on the savannah, hunt antelopes at night and sleep some twenty"
+    " hours of every day.",
+    "mills": "Windmills turned grain into flour for centuries before engines of steam replaced"
+    " their wooden sails.",
 }
 
 

@@ -91,7 +91,8 @@ def test_a_purge_is_asked_for_by_hand_or_by_the_housekeeper(shop: Site) -> None:
     assert housekeeper.look() is False  # a minute has not passed
     with shop.services.store.database.write("test") as sql:
         sql.exec_driver_sql(
-            "UPDATE meta SET value = '2026-01-01T00:00:00.000Z' WHERE key LIKE 'deleted_since_purge/%'"
+            "UPDATE meta SET value = '2026-01-01T00:00:00.000Z' WHERE key LIKE"
+            " 'deleted_since_purge/%'"
         )
     assert housekeeper.look() is True
     purged = next(job for job in jobs.list() if job.kind == "purge")

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 import schemathesis
-import schemathesis.transport.wsgi  # schemathesis would import it deep under Hypothesis, where pytest's rewriting of it can fail
+
+# schemathesis would import it deep under Hypothesis, where pytest's rewriting of it can fail
+import schemathesis.transport.wsgi
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok

@@ -124,7 +124,8 @@ def scrubbed(transcript: str) -> str:
     """Replace what differs from run to run: ids, times, scores."""
     transcript = re.sub(r'"(answer_id|request_id)":"[0-9a-f]{32}"', r'"\1":"*"', transcript)
     return re.sub(
-        r'"(ms|score|confidence|support|dense|bm25|overlap|sentence|distance|similarity|[a-z]+_seconds)":-?[0-9.e-]+',
+        r'"(ms|score|confidence|support|dense|bm25|overlap|sentence|distance|similarity'
+        r'|[a-z]+_seconds)":-?[0-9.e-]+',
         r'"\1":0',
         transcript,
     )

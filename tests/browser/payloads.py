@@ -66,7 +66,8 @@ _HTML = (
     f"<svg><script>{RUN}</script></svg>",
     f"<svg><image href={HOST}/50.png /></svg>",
     f"<svg><use href='{HOST}/51.svg#a' /></svg>",
-    f"<math><mtext><table><mglyph><style><img src=x onerror={RUN}></style></mglyph></table></mtext></math>",
+    "<math><mtext><table><mglyph><style><img src=x"
+    f" onerror={RUN}></style></mglyph></table></mtext></math>",
     f"<iframe src={HOST}/53></iframe>",
     f"<iframe srcdoc='<script>parent.{RUN}</script>'></iframe>",
     f"<iframe src=javascript:parent.{RUN}></iframe>",

@@ -33,7 +33,8 @@ class DocuMind:
     """`python -m app serve`; can be stopped and started again on the same port and data."""
 
     models: ClassVar[Path | None] = None
-    """Built model graphs that all servers share; None has each build its own, as a first start does."""
+    """Built model graphs that all servers share; None has each build its own, as a first start
+    does."""
 
     def __init__(self, data_dir: Path, **settings: str) -> None:
         self.port = free_port()

@@ -11,7 +11,7 @@ from playwright.sync_api import Page
 from tests.browser.conftest import OpenPage
 from tests.browser.documents import ENGINEER, ORCHARD, lighthouse_pdf
 from tests.browser.servers import ROOT, DocuMind
-from tests.browser.views import views
+from tests.browser.views import views, wait_until
 
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -35,7 +35,7 @@ def library(server: DocuMind) -> DocuMind:
 
 def _violations(page: Page) -> str:
     # A fade under way would be measured half transparent.
-    page.wait_for_function(STILL)
+    wait_until(page, STILL)
     # Evaluated, not added as a script: the policy of the page rightly refuses inline scripts.
     page.evaluate(Path(AXE).read_text(encoding="utf-8"))
     found: list[object] = page.evaluate(RUN, RULES)

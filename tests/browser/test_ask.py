@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from pathlib import Path
 from typing import cast
@@ -23,7 +24,7 @@ from tests.browser.documents import (
     lighthouse_pdf,
 )
 from tests.browser.servers import DocuMind
-from tests.browser.views import ask, choose
+from tests.browser.views import ask, choose, wait_until
 from tests.fakes.ollama_double import OllamaDouble, Script
 
 
@@ -292,8 +293,8 @@ def test_an_answer_is_copied_with_its_sources(filled: DocuMind, open_page: OpenP
     ):
         page.get_by_role("button", name="Copy answer").click()
         page.get_by_role("button", name=label).click()
-        page.wait_for_function(
-            "part => navigator.clipboard.readText().then(text => text.includes(part))", arg=part
+        wait_until(
+            page, f"navigator.clipboard.readText().then(t => t.includes({json.dumps(part)}))"
         )
 
 

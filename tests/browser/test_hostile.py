@@ -16,7 +16,8 @@ from tests.browser.views import ask, choose
 from tests.fakes.ollama_double import OllamaDouble
 
 FORBIDDEN = (
-    "script, img, iframe, object, embed, video, audio, picture, source, svg:not([aria-hidden]), math, style, link, base, meta,"
+    "script, img, iframe, object, embed, video, audio, picture, source, svg:not([aria-hidden]),"
+    " math, style, link, base, meta,"
     " form, input, details, marquee, template, portal"
 )
 

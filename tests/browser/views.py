@@ -111,3 +111,12 @@ def views(question: str) -> dict[str, View]:
         "status": status,
         "help": help_sheet,
     }
+
+
+def wait_until(page: Page, script: str) -> None:
+    """Wait until a script of the page is true; our security policy forbids Playwright's own wait."""
+    for _ in range(200):
+        if page.evaluate(script):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never true: {script}")

@@ -188,7 +188,8 @@ def test_no_module_of_the_application_loads_chroma() -> None:
     program = (
         "import pkgutil, importlib, sys, app\n"
         "for module in pkgutil.walk_packages(app.__path__, 'app.'):\n"
-        "    if module.name not in ('app.index.dense.chroma.child', 'app.__main__') and '.migrations.' not in module.name:\n"
+        "    if module.name not in ('app.index.dense.chroma.child', 'app.__main__') and"
+        " '.migrations.' not in module.name:\n"
         "        importlib.import_module(module.name)\n"
         "print([name for name in sys.modules if name.startswith('chromadb')])"
     )

@@ -20,7 +20,8 @@ WRITES = {
     "tantivy.delete", "tantivy.delete_all", "tantivy.merge", "chroma.drop",
     "chroma.upsert", "chroma.delete", "chroma.move_aside", "purge.remove_broken",
 }  # fmt: skip
-"""Of ingest, re-ingest, deletion with and without grace, correction, backfill, a bulk batch, rebuild and purge."""
+"""Of ingest, re-ingest, deletion with and without grace, correction, backfill, a bulk batch,
+rebuild and purge."""
 
 
 @pytest.mark.timeout(1800)

@@ -146,7 +146,8 @@ def _child(data: Path, crash_at: int, use: VectorStoreUse) -> subprocess.Complet
 
 
 EVERY = int(os.environ.get("DOCUMIND_REEMBED_CRASH_EVERY", "0"))
-"""Every how many write steps the process is ended; 1 tries all of them. 0 is the short form: some, without Chroma."""
+"""Every how many write steps the process is ended; 1 tries all of them. 0 is the short form:
+some, without Chroma."""
 
 
 FORMS: list[tuple[VectorStoreUse, int]] = (

@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("sqlalchemy", "tantivy", "chromadb", "onnxruntime", "fastapi", "uvicorn")
-"""numpy is not one: the types that settings are made of name its arrays, and it takes a tenth of a second."""
+"""numpy is not one: the types that settings are made of name its arrays, and it takes a tenth of
+a second."""
 
 _OWNER = """
 import sys

@@ -45,7 +45,8 @@ class Journal:
 
     path: Path
     live: dict[str, list[str]] = field(default_factory=dict)
-    """Acknowledged texts by source key; two while a replacement is under way; empty text while a first write or a deletion is."""
+    """Acknowledged texts by source key; two while a replacement is under way; empty text while a
+    first write or a deletion is."""
     embedded: set[str] = field(default_factory=set)
     """Source keys whose vectors were acknowledged."""
     steps: dict[str, int] = field(default_factory=dict)
@@ -256,7 +257,8 @@ def _check_library(store: IndexStore, journal: Journal, library: Library) -> lis
         broken.append(f"counters say {counts}")
     if store.vectors.count(library) != counts.embedded:
         broken.append(
-            f"{store.vectors.count(library)} vectors can be searched, the catalog has {counts.embedded}"
+            f"{store.vectors.count(library)} vectors can be searched, the catalog has"
+            f" {counts.embedded}"
         )
     if (
         counts.embedded

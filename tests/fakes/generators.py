@@ -13,7 +13,8 @@ from app.core.ports import Generator
 from app.core.types import ModelProfile, Prompt, Token, Usage
 
 Reply = str | Sequence[Token | Exception] | Exception
-"""A whole text, exact tokens, or what to raise before the first token; an exception among tokens breaks the stream there."""
+"""A whole text, exact tokens, or what to raise before the first token; an exception among tokens
+breaks the stream there."""
 
 
 def tokens_of(text: str) -> list[Token]:

@@ -176,7 +176,8 @@ class TextbookBM25:
             library: {
                 i: Counter(
                     tokenise(
-                        f"{'' if p.chunk.text.startswith(p.document.title) else p.document.title} {p.chunk.text}",
+                        f"{'' if p.chunk.text.startswith(p.document.title) else p.document.title}"
+                        f" {p.chunk.text}",
                         p.document.language or "en",
                     )
                 )

@@ -41,7 +41,10 @@ class OpenAIDouble(HttpDouble):
 
     def default(self, asked: Asked) -> Canned:
         if asked.headers.get("Authorization") != f"Bearer {self.key}":
-            said = f"Incorrect API key provided: {asked.headers.get('Authorization', '').removeprefix('Bearer ')}."
+            said = (
+                "Incorrect API key provided:"
+                f" {asked.headers.get('Authorization', '').removeprefix('Bearer ')}."
+            )
             return Canned(
                 json.dumps({"error": {"message": said, "type": "invalid_request_error"}}).encode(),
                 401,

@@ -19,7 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 INSTALL = (
-    "PostgreSQL's server is not here: run `apt-get install -y postgresql-15`, or set POSTGRES_BIN to"
+    "PostgreSQL's server is not here: run `apt-get install -y postgresql-15`, or set POSTGRES_BIN"
+    " to"
     " the directory with initdb, postgres and psql"
 )
 PASSWORD = "a-secret-word"

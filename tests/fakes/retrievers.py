@@ -25,7 +25,8 @@ from app.retrieval.request import Retrieval, SearchRequest
 _AT = "2026-01-01T00:00:00Z"
 _STOP = frozenset(
     tokenise(
-        "a an and are as at be by did do does for from had has have how in is it its of on or that the this to was what when where"
+        "a an and are as at be by did do does for from had has have how in is it its of on or that"
+        " the this to was what when where"
         " which who whom why will with we you your i me my"
     )
 )
@@ -97,7 +98,8 @@ class WordRetriever:
         self.passages = list(passages)
         self.notices = notices
         self.fallback = fallback
-        """Whether the best of the rest is returned, marked, when nothing shares half of the query's words."""
+        """Whether the best of the rest is returned, marked, when nothing shares half of the
+        query's words."""
         self.requests: list[SearchRequest] = []
 
     @property

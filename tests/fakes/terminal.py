@@ -71,7 +71,8 @@ class Terminal:
         while (at := self.seen.find(text, self._read)) < 0:
             if time.monotonic() > deadline or not self._more(deadline - time.monotonic()):
                 raise AssertionError(
-                    f"{text!r} was not printed; since the last expected text: {self.seen[self._read :]!r}"
+                    f"{text!r} was not printed; since the last expected text:"
+                    f" {self.seen[self._read :]!r}"
                 )
         before, self._read = self._read, at + len(text)
         return self.seen[before : self._read]

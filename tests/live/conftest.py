@@ -29,7 +29,8 @@ MODEL = ROOT / ".venv-live" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 CHAT = "smollm2:135m"
 REAL = os.environ.get("OLLAMA_BASE_URL", "")
 THREADS = "1"
-"""llama.cpp's threads wait for each other by spinning, which on a busy machine takes twenty times as long."""
+"""llama.cpp's threads wait for each other by spinning, which on a busy machine takes twenty
+times as long."""
 START_S = 60.0
 
 
@@ -116,7 +117,8 @@ def live(request: pytest.FixtureRequest) -> Live:
         chat = chat or (row.name if "completion" in kinds else "")
     if not chat or not embed:
         pytest.fail(
-            f"{REAL} needs a model that answers and one that embeds; run: ollama pull smollm2:135m all-minilm"
+            f"{REAL} needs a model that answers and one that embeds; run: ollama pull smollm2:135m"
+            " all-minilm"
         )
     return Live(REAL, chat, embed, double=False)
 

@@ -217,7 +217,8 @@ def test_the_embedded_store_loads_nothing_of_it(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from app.index.options import IndexOptions;"
         " from app.index.store import IndexStore; data = Path(sys.argv[1]);"
         " IndexStore(IndexOptions(data, data / 'chroma'), vector_store='off').close();"
-        " print([n for n in sys.modules if n.startswith(('psycopg', 'app.index.catalog.postgres'))])"
+        " print([n for n in sys.modules if n.startswith(('psycopg',"
+        " 'app.index.catalog.postgres'))])"
     )
     ran = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "data")],

@@ -25,12 +25,14 @@ NOT_READ = (ROOT / "CHANGELOG.md", ROOT / "tests" / "unit" / "test_words.py")
 """History, and texts written for a test."""
 
 ELSEWHERE = re.compile(
-    r"\bDESIGN(?: \d|\b(?=[:.,)]))|\bREQUIREMENTS\b|\b(?:API|TREE)\.md\b|\bPart \d|(?<!docs/)\bfacts/\w"
+    r"\bDESIGN(?: \d|\b(?=[:.,)]))|\bREQUIREMENTS\b|\b(?:API|TREE)\.md\b|\bPart \d"
+    r"|(?<!docs/)\bfacts/\w"
     r"|shared/(?:data|facts|design)|\w \(m\)[.,;]"
 )
 """Pages that are in no checkout, by the names under which texts have cited them."""
 CITED = re.compile(
-    r"(?<![\w/.-])((?:docs|app|evaluation|scripts|tests|web/src)/[\w./-]+\.(?:md|py|tsx?|json|ya?ml|csv))\b"
+    r"(?<![\w/.-])((?:docs|app|evaluation|scripts|tests|web/src)/[\w./-]+\.(?:md|py|tsx?|json"
+    r"|ya?ml|csv))\b"
 )
 DECISION = re.compile(r"(?:\bADRs? |decisions/|\]\((?=\d{4}-))(\d{4})\b")
 MADE = (

@@ -60,7 +60,8 @@ def test_each_place_is_found_once_with_its_kind_and_line(tmp_path: Path) -> None
             "app/code.py",
             8,
             "long",
-            "Return the answer to a question, with a first line that is longer than eighty characters.",
+            "Return the answer to a question, with a first line that is longer than eighty"
+            " characters.",
         ),
         ("app/code.py", 9, "comments", "anew"),
         ("app/code.py", 11, "messages", "nobody"),

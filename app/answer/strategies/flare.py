@@ -28,11 +28,14 @@ from app.retrieval.request import Retrieval
 _CHARACTERS = TokenEstimate(chars_per_token=1.0)
 """The draft's context is bounded in characters."""
 _HEDGES = re.compile(
-    r"\b(?:not (?:entirely |quite |completely )?(?:sure|certain|clear|known|specified|stated|mentioned|given|provided)"
+    r"\b(?:not (?:entirely |quite |completely )?(?:sure|certain|clear|known|specified|stated"
+    r"|mentioned|given|provided)"
     r"|(?:is|are|was|were|remains?) (?:unclear|uncertain|unknown|unspecified)"
     r"|(?:do|does|did)(?: not|n't) (?:know|say|state|mention|specify)"
-    r"|(?:can ?not|can't|could not|couldn't) (?:be )?(?:determined?|say|tell|find|confirm)|no (?:information|mention|details?)"
-    r"|(?:don't|do not) have enough information|insufficient|perhaps|possibly|probably|presumably|might|may be|seems? to"
+    r"|(?:can ?not|can't|could not|couldn't) (?:be )?(?:determined?|say|tell|find|confirm)|no"
+    r" (?:information|mention|details?)"
+    r"|(?:don't|do not) have enough information|insufficient|perhaps|possibly|probably|presumably"
+    r"|might|may be|seems? to"
     r"|it is likely)\b",
     re.IGNORECASE,
 )

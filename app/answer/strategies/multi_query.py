@@ -17,7 +17,8 @@ from app.generation.reading import content_tokens
 MAX_QUERIES = 3
 """Sub-queries searched at most."""
 _SHARED = 0.5
-"""Share of a sub-query's content words that the question must hold: what adds more is about something else."""
+"""Share of a sub-query's content words that the question must hold: what adds more is about
+something else."""
 
 
 def find(query: str, context: StrategyContext) -> Found:

@@ -46,7 +46,8 @@ class RequestEdge:
             if started:
                 raise
             stops = Busy(
-                "the server is stopping; send this again when it has started: what it accepted is kept",
+                "the server is stopping; send this again when it has started: what it accepted is"
+                " kept",
                 retry_after_s=5,
             )
             await response_of(stops, scope.get("request_id", ""))(scope, receive, send)

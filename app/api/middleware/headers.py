@@ -8,10 +8,12 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CSP = (
-    "default-src 'self'; img-src 'self' data: blob:; connect-src 'self'; worker-src 'self' blob:; object-src 'none';"
+    "default-src 'self'; img-src 'self' data: blob:; connect-src 'self'; worker-src 'self' blob:;"
+    " object-src 'none';"
     " base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""For the page: nothing from elsewhere, no inline script or style (docs/facts/libraries.md; CVE-2025-32711)."""
+"""For the page: nothing from elsewhere, no inline script or style (docs/facts/libraries.md;
+CVE-2025-32711)."""
 
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",

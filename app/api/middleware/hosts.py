@@ -76,18 +76,27 @@ class HostAndOrigin:
             await self._app(scope, receive, send)
             return
         if self._loopback_only and _reachable_by_others(scope):
-            message = "this server has no API_KEY and answers on loopback only; set API_KEY, or ALLOW_INSECURE_BIND=true"
+            message = (
+                "this server has no API_KEY and answers on loopback only; set API_KEY, or"
+                " ALLOW_INSECURE_BIND=true"
+            )
             await refuse(HostRefused(message), scope, receive, send)
             return
         given = header(scope, b"host") or ""
         host = split_host(given) if header_count(scope, b"host") == 1 else None
         if host is None or not self._known(host[0]):
-            message = f"host {given!r} is not served here; use localhost, or add the name to TRUSTED_HOSTS"
+            message = (
+                f"host {given!r} is not served here; use localhost, or add the name to"
+                " TRUSTED_HOSTS"
+            )
             await refuse(HostRefused(message), scope, receive, send)
             return
         changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
         if changes and (origin := self._foreign(scope, host)) is not None:
-            message = f"a page of {origin!r} may not change anything here; add its origin to CORS_ORIGINS if it should"
+            message = (
+                f"a page of {origin!r} may not change anything here; add its origin to"
+                " CORS_ORIGINS if it should"
+            )
             await refuse(OriginRefused(message), scope, receive, send)
             return
         await self._app(scope, receive, send)

@@ -14,7 +14,8 @@ from app.core.errors import Busy, DocuMindError, RateLimited, TooLarge
 
 _DRAIN_BYTES = 8 * 1024 * 1024
 _DRAIN_S = 2.0
-"""How much of a refused body is read and thrown away, so that the client gets to read the refusal instead of a reset."""
+"""How much of a refused body is read and thrown away, so that the client gets to read the
+refusal instead of a reset."""
 _GRACE_S = 30.0
 _MIN_BYTES_PER_S = 16 * 1024
 """A body may take 30 s plus its size at this rate: slower is an attack or a dead line.
@@ -211,7 +212,8 @@ class RateLimit:
         self._per_minute = per_minute
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """Address -> (tokens, when), least recently seen first; bounded, so that many addresses cannot fill the memory."""
+        """Address -> (tokens, when), least recently seen first; bounded, so that many addresses
+        cannot fill the memory."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""

@@ -17,9 +17,11 @@ from app.core.ids import new_id
 logger = logging.getLogger("app.access")
 
 _POLLED = re.compile(
-    r"/health(?:/.*)?|/metrics|/assets/.*|/api/v1/(?:libraries|jobs(?:/[^/]*)?|models|diagnostics|papers|collection/stats)"
+    r"/health(?:/.*)?|/metrics|/assets/.*|/api/v1/(?:libraries|jobs(?:/[^/]*)?|models|diagnostics"
+    r"|papers|collection/stats)"
 )
-"""What a page or a monitor asks for again and again; a start that is still under way (503) is part of it."""
+"""What a page or a monitor asks for again and again; a start that is still under way (503) is
+part of it."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 

@@ -40,12 +40,14 @@ class BulkRequest(Request):
         None,
         ge=0,
         le=64,
-        description="index: parser processes; 0: the server's own; null chooses by source and cores."
+        description="index: parser processes; 0: the server's own; null chooses by source and"
+        " cores."
         " embed: batches that are with the embedder at once; 0 and null are 1",
     )
     missing: MissingPolicy | None = Field(
         None,
-        description="index: documents whose article is gone from the source; remove (refused if most would go), keep, force;"
+        description="index: documents whose article is gone from the source; remove (refused if"
+        " most would go), keep, force;"
         " null keeps them for a part of a dump and removes them otherwise",
     )
     articles: int | None = Field(
@@ -53,7 +55,8 @@ class BulkRequest(Request):
     )
     order: Literal["id", "longest", "linked"] = Field(
         "id",
-        description="embed: which documents first; linked: those most other articles of their source link to",
+        description="embed: which documents first; linked: those most other articles of their"
+        " source link to",
     )
     limit: int | None = Field(None, ge=1, description="embed: at most this many chunks")
 
@@ -85,7 +88,8 @@ def bulk(asked: BulkRequest, services: Composition) -> JobReply:
         )
     if asked.source is None:
         raise InvalidInput(
-            f"action {asked.action!r} needs a source: an absolute path on the server, or hub:owner/name"
+            f"action {asked.action!r} needs a source: an absolute path on the server, or"
+            " hub:owner/name"
         )
     if not asked.source.startswith("hub:") and not Path(asked.source).is_absolute():
         raise InvalidInput(

@@ -83,7 +83,8 @@ def drop_samples(services: Composition) -> SamplesRemoved:
     responses={
         **_ACCEPTED,
         **declared(
-            "not_found", "too_large", "conflict", "unreadable", "no_text_layer", "provider_unreachable", "provider_timeout",
+            "not_found", "too_large", "conflict", "unreadable", "no_text_layer",
+            "provider_unreachable", "provider_timeout",
             "provider_bad_response", "disk_full",
         ),
     },

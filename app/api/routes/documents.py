@@ -117,6 +117,7 @@ def document_file(
         original,
         media_type="application/octet-stream",
         headers={
-            "Content-Disposition": f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}"
+            "Content-Disposition": f'attachment; filename="{ascii_name}";'
+            f" filename*=UTF-8''{quote(name, safe='')}"
         },
     )

@@ -51,7 +51,10 @@ async def ready(edge: AtEdge, response: Response) -> Ready:
     # Not by the pool of the routes: a probe does not wait behind questions.
     if missing := await to_thread.run_sync(startup.services().missing, limiter=_LOOKS):
         response.status_code = 503
-        detail = f"{' and '.join(missing)} gone or damaged under the server; stop it, see what became of DATA_DIR, and start it again"
+        detail = (
+            f"{' and '.join(missing)} gone or damaged under the server; stop it, see what"
+            " became of DATA_DIR, and start it again"
+        )
         if all(name.startswith("database ") for name in missing):
             detail = f"{missing[0]} does not answer; the server goes on when it is back"
         return Ready(status="failed", missing=list(missing), detail=detail)

@@ -30,7 +30,8 @@ logger = logging.getLogger(__name__)
 router = APIRouter(prefix="/api/v1", tags=["ingest"])
 
 FEED_BYTES = 1024 * 1024
-"""Bytes collected before a worker thread parses and writes them: a trip per network packet would cost more than the work."""
+"""Bytes collected before a worker thread parses and writes them: a trip per network packet would
+cost more than the work."""
 
 _FORM = {
     "requestBody": {
@@ -54,7 +55,8 @@ _FORM = {
                         },
                         "sync_folder": {
                             "type": "string",
-                            "description": "names the folder that is synced: what it sent can be removed by /api/v1/sync/remove",
+                            "description": "names the folder that is synced: what it sent can be"
+                            " removed by /api/v1/sync/remove",
                         },
                     },
                 }
@@ -84,13 +86,15 @@ _FAILURES = (
         200: {"model": IngestResponse, "description": "all files were known and unchanged"},
         202: {
             "model": IngestResponse,
-            "description": "accepted: the files are on disk, the job goes on; also while the server stops",
+            "description": "accepted: the files are on disk, the job goes on; also while the"
+            " server stops",
         },
         207: {"model": IngestResponse, "description": "some files failed"},
         **declared(*_FAILURES),
     },
 )
-async def ingest(  # async, unlike its neighbours: the body is read as it arrives and the wait must not hold a thread
+# async, unlike its neighbours: the body is read as it arrives and the wait must not hold a thread
+async def ingest(
     request: Request,
     services: Composition,
     edge: AtEdge,
@@ -207,7 +211,8 @@ def _keys(upload: Upload, names: list[str]) -> list[str]:
     for key in keys:
         if key in seen:
             raise InvalidInput(
-                f"two files have the source key {key!r}, so one would replace the other; send source_key for each"
+                f"two files have the source key {key!r}, so one would replace the other; send"
+                " source_key for each"
             )
         seen.add(key)
     return keys

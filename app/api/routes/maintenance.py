@@ -75,7 +75,8 @@ class ReembedRequest(Request):
     library: LibraryName
     action: Literal["start", "rollback", "discard"] = Field(
         "start",
-        description="rollback: go back to the previous vectors; discard: remove previous and unfinished ones",
+        description="rollback: go back to the previous vectors; discard: remove previous and"
+        " unfinished ones",
     )
     provider: EmbeddingProviderName | None = Field(
         None, description="provider of the embedder; null: as configured for an empty library"
@@ -85,7 +86,8 @@ class ReembedRequest(Request):
     )
     questions: ServerPath | None = Field(
         None,
-        description="answer set (JSON Lines) to compare old and new with; null: made of the library's sentences and titles",
+        description="answer set (JSON Lines) to compare old and new with; null: made of the"
+        " library's sentences and titles",
     )
     force: Flag = Field(False, description="use the new vectors even if they find less")
 
@@ -111,7 +113,8 @@ class StoreCheck(Reply):
     repair: bool
     sound: bool
     exit_code: int = Field(
-        description="of the command: 0 sound, 7 faults that --repair fixes, 8 faults that need a backup"
+        description="of the command: 0 sound, 7 faults that --repair fixes, 8 faults that need a"
+        " backup"
     )
     faults: list[StoreFault]
     checked: dict[str, int]
@@ -224,7 +227,8 @@ def reembed(services: Composition, asked: ReembedRequest) -> Response:
     library = Library(asked.library)
     if asked.questions and not comparison.from_answer_set(cases, library):
         raise InvalidInput(
-            f"{Path(asked.questions).name!r} has no question about library {asked.library!r} with expected_docs or"
+            f"{Path(asked.questions).name!r} has no question about library {asked.library!r} with"
+            " expected_docs or"
             " expected_substrings; leave questions out to have some made"
         )
     payload = ReembedPayload(library, asked.action, asked.provider, asked.model, asked.force, cases)

@@ -34,7 +34,8 @@ _PROVIDER = (
     "provider_bad_response",
 )
 _EVENT_STREAM = events(
-    "The answer; with `stream: true` server-sent events: meta, sources, token (any number), then final or error"
+    "The answer; with `stream: true` server-sent events: meta, sources, token (any number), then"
+    " final or error"
 )
 _WORD = re.compile(r"[^\W_]+")
 

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 WaitName = Literal["true", "text", "false"]
-"""How long a request that starts a job waits: until vectors are applied, until acknowledged, or not at all."""
+"""How long a request that starts a job waits: until vectors are applied, until acknowledged, or
+not at all."""
 
 DocId = Annotated[
     str,

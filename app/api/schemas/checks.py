@@ -37,7 +37,8 @@ class CheckRequest(Request):
     )
     judge: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
         None,
-        description=f"ask this model for a second verdict on each of at most {MOST_JUDGED} sentences",
+        description=f"ask this model for a second verdict on each of at most {MOST_JUDGED}"
+        " sentences",
     )
 
 

@@ -159,7 +159,8 @@ class LibraryStatus(Reply):
         description="notices about the library's vectors in every search, such as `reembed_offered`"
     )
     build: str = Field(
-        description="`ready`, or `rebuilding DONE of TOTAL` while an index is rebuilt from the catalog"
+        description="`ready`, or `rebuilding DONE of TOTAL` while an index is rebuilt from the"
+        " catalog"
     )
 
 

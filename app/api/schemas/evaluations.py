@@ -68,7 +68,8 @@ class EvaluationBody(Request):
 
     kind: Kind = Field(
         "ablation",
-        description="retrieval: the settings in use and plain searches; ablation: each step turned off, or the axes;"
+        description="retrieval: the settings in use and plain searches; ablation: each step turned"
+        " off, or the axes;"
         " answers: an answer set, by strategy",
     )
     library: LibraryName | None = Field(
@@ -78,7 +79,8 @@ class EvaluationBody(Request):
         Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^/[^\x00-\x1f]*$")] | None
     ) = Field(
         None,
-        description="absolute path of a folder in BEIR layout on the server, JSON lines or Parquet; indexed apart from libraries",
+        description="absolute path of a folder in BEIR layout on the server, JSON lines or"
+        " Parquet; indexed apart from libraries",
     )
     dataset: (
         Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[\w.-]+/[\w.-]+$")] | None
@@ -94,7 +96,8 @@ class EvaluationBody(Request):
     seed: int = Field(7, ge=0, le=2**31 - 1)
     judge: Flag = Field(
         False,
-        description="answers: have the answering model judge whether answers follow from their sources",
+        description="answers: have the answering model judge whether answers follow from their"
+        " sources",
     )
 
     def request(self, library: Library) -> EvaluationRequest:

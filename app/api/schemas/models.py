@@ -51,7 +51,8 @@ class ModelTest(Reply):
     prompts: Literal["compact", "full"] = Field(description="prompt to use from now on")
     evidence: Literal["short", "full"] = Field(description="amount of evidence to use from now on")
     as_good_as_quotes: bool = Field(
-        description="its own words were right at least as often as the quotes alone; it speaks alone"
+        description="its own words were right at least as often as the quotes alone; it speaks"
+        " alone"
     )
     advice: str
     at: str = Field(description="when it was tested, UTC ISO 8601")
@@ -86,7 +87,8 @@ class ModelTests(Reply):
 
     tests: list[ModelTest]
     advice: str = Field(
-        description="one line that compares them with each other and the quotes; empty without a test"
+        description="one line that compares them with each other and the quotes; empty without a"
+        " test"
     )
 
     @classmethod
@@ -102,7 +104,8 @@ class ModelList(Reply):
     loaded: list[str] = Field(description="in memory now")
     in_use: dict[str, str] = Field(description="answers, helper, embeds -> provider:model")
     fit: bool | None = Field(
-        description="whether the answering and the embedding model stay in memory together; null: unknown"
+        description="whether the answering and the embedding model stay in memory together; null:"
+        " unknown"
     )
     tests: list[ModelTest] = Field(description="results of model tests, newest first")
 

@@ -111,7 +111,8 @@ class ChatCompletionRequest(Tolerant):
         text = self.messages[asked].plain()
         if len(text) > _MAX_QUESTION_CHARACTERS:
             raise InvalidInput(
-                f"messages: the question has {len(text):,} characters; at most {_MAX_QUESTION_CHARACTERS:,} are read"
+                f"messages: the question has {len(text):,} characters; at most"
+                f" {_MAX_QUESTION_CHARACTERS:,} are read"
             )
         try:
             text = readable(text)

@@ -85,14 +85,16 @@ class QueryOptions(Request):
     rerank: Rerank | None = Field(None, description="null: RERANK")
     reasoning: Reasoning | None = Field(
         None,
-        description="reasoning instruction for the model; null: that of the mode's prompt, then REASONING",
+        description="reasoning instruction for the model; null: that of the mode's prompt, then"
+        " REASONING",
     )
     model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
         None, description="answer with this model instead"
     )
     fallback: Flag | None = Field(
         None,
-        description="give a model the nearest passages if none passes the cutoff; null: ENABLE_FALLBACK_RETRIEVAL",
+        description="give a model the nearest passages if none passes the cutoff; null:"
+        " ENABLE_FALLBACK_RETRIEVAL",
     )
     evidence: EvidenceKind | None = Field(
         None, description="amount of evidence for the model; null: EVIDENCE"

@@ -78,12 +78,14 @@ class Diagnostics(Reply):
         description="configured thresholds and weights"
     )
     acting: dict[str, dict[str, float]] = Field(
-        description="by library, the constants that decide: of the fusion and the embedder's calibration"
+        description="by library, the constants that decide: of the fusion and the embedder's"
+        " calibration"
     )
     inert: list[str] = Field(description="changed settings without effect, and what acts instead")
     chunking: dict[str, int] = Field(description="characters")
     disk: dict[str, int] = Field(
-        description="bytes on disk by store: catalog, chroma, tantivy, exact, originals, models, ..."
+        description="bytes on disk by store: catalog, chroma, tantivy, exact, originals, models,"
+        " ..."
     )
     limits: dict[str, int] = Field(description="bytes, threads, streams, requests")
     watermarks: dict[str, int] = Field(

@@ -30,7 +30,8 @@ GERMAN = Language(
     what_is="Was ist {}?",
     is_a=r" (?:ist|sind|war|waren) (?:ein|eine|einer|eines|der|die|das)",
     greetings=(
-        r"hallo|guten (?:tag|morgen|abend)|gute nacht|moin(?: moin)?|servus|gr(?:us|uss) (?:gott|dich)",
+        r"hallo|guten (?:tag|morgen|abend)|gute nacht|moin(?: moin)?|servus|gr(?:us|uss) (?:gott"
+        r"|dich)",
         r"wie geht(?:'?s| es)(?: dir| ihnen)?|tschus+|auf wiedersehen|bis (?:bald|spater|dann)",
     ),
     thanks=(

@@ -30,7 +30,8 @@ ENGLISH = Language(
     ),
     thanks=(
         r"(?:many )?thanks?(?: you| u)?(?: so much| very much| a lot| a bunch| a million| again)*",
-        r"thanks?(?: you)?(?: so much| very much| a lot)? for (?:all )?(?:your|the) (?:help|answers?|information|time)",
+        r"thanks?(?: you)?(?: so much| very much| a lot)? for (?:all )?(?:your|the) (?:help"
+        r"|answers?|information|time)",
         r"thx|ty|cheers|much appreciated|i appreciate (?:it|that)",
     ),
 )

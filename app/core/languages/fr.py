@@ -17,7 +17,8 @@ FRENCH = Language(
         " lesquels dont peut peuvent fait t qu j"
     ),
     abbreviations="mme mlle env éd p.ex av apr j.-c",
-    refusal="Les documents disponibles ne contiennent pas assez d'informations pour répondre à cela.",
+    refusal="Les documents disponibles ne contiennent pas assez d'informations pour répondre à"
+    " cela.",
     greeting="Bonjour\u00a0! Posez-moi vos questions sur les documents de vos bibliothèques.",
     welcome="Avec plaisir\u00a0! N'hésitez pas si vous avez d'autres questions.",
     what_is="Qu'est-ce que {}\u00a0?",
@@ -27,6 +28,7 @@ FRENCH = Language(
         r"enchante+|au revoir|a bientot",
     ),
     thanks=(
-        r"(?:un grand |mille )?mercis?(?: beaucoup| bien| infiniment)?(?: (?:pour|de) (?:votre |ton |l')aide)?",
+        r"(?:un grand |mille )?mercis?(?: beaucoup| bien| infiniment)?(?: (?:pour|de) (?:votre "
+        r"|ton |l')aide)?",
     ),
 )

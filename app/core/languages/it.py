@@ -24,7 +24,8 @@ ITALIAN = Language(
     what_is="Che cos'è {}?",
     is_a=r" (?:è|sono|era|erano|fu) (?:un|uno|una|il|lo|la|i|gli|le)",
     greetings=(
-        r"ciao|buongiorno|buon giorno|buonasera|buona (?:sera|notte)|come (?:stai|sta|va)|arrivederci",
+        r"ciao|buongiorno|buon giorno|buonasera|buona (?:sera|notte)|come (?:stai|sta|va)"
+        r"|arrivederci",
     ),
     thanks=(r"grazie(?: mille| tante)?|molte grazie|ti ringrazio",),
 )

@@ -98,7 +98,8 @@ class Answer:
     generator: str
     embedder: str
     strategy: Strategy = "baseline"
-    """The strategy that searched: the question's, or `baseline` where that was degraded or not needed."""
+    """The strategy that searched: the question's, or `baseline` where that was degraded or not
+    needed."""
     evidence: tuple[Evidence, ...] = ()
     sentences: tuple[Sentence, ...] = ()
     notices: tuple[Notice, ...] = ()
@@ -109,7 +110,8 @@ class Answer:
     usage: Usage = Usage()
     conversation_id: str | None = None
     quote: Quote | None = None
-    """What the documents say word for word, where a model was to answer; None where nothing was quoted."""
+    """What the documents say word for word, where a model was to answer; None where nothing was
+    quoted."""
     model_text: str | None = None
     """What is kept of a model's own words; None where no model spoke."""
 

@@ -25,7 +25,8 @@ class PassageCode:
     sentences: bytes
     """int8 `[s, 384]`, 1 to 32 rows: the mean of a sentence's token states, scaled to norm 127."""
     tokens: bytes
-    """uint8 `[t, 16]`, at least one row: signs of the centred state on 128 axes, first axis in the highest bit."""
+    """uint8 `[t, 16]`, at least one row: signs of the centred state on 128 axes, first axis in
+    the highest bit."""
 
     def fits(self) -> bool:
         """Return whether both have whole rows, and as many as a passage may have."""
@@ -45,7 +46,8 @@ class QuestionCode:
     vector: FloatArray
     """float32 `[384]`, norm 1: the same as `embed_query` gives."""
     directions: FloatArray
-    """float32 `[n, 128]`, rows of norm 1: centred token states on the axes, without the model's own tokens."""
+    """float32 `[n, 128]`, rows of norm 1: centred token states on the axes, without the model's
+    own tokens."""
     stems: tuple[str, ...]
     """The stemmed word that each token belongs to, `n` of them; empty where it is none."""
     pieces: tuple[int, ...]

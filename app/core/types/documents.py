@@ -14,7 +14,8 @@ class RawDocument:
     """One source before parsing: bytes in memory or on disk, and where they came from."""
 
     source_key: str
-    """Identity within a library: file name, relative path, arXiv id without version, wiki page id, `sample_<stem>`."""
+    """Identity within a library: file name, relative path, arXiv id without version, wiki page
+    id, `sample_<stem>`."""
     filename: str
     """Display name; data, never a path."""
     content: bytes | Path
@@ -164,7 +165,8 @@ class DocumentDraft:
     flags: tuple[str, ...] = ()
     has_original: bool = False
     source_revision: str | None = None
-    """Edition of the source, to skip what is unchanged: of an article its revision id in the wiki, of a file who has read it."""
+    """Edition of the source, to skip what is unchanged: of an article its revision id in the
+    wiki, of a file who has read it."""
 
 
 @dataclass(frozen=True, slots=True)

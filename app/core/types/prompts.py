@@ -46,11 +46,13 @@ class Usage:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_seconds: float | None = None
-    """Reading the prompt; for hosts that do not say, from the request to the first token, so loading and queueing count."""
+    """Reading the prompt; for hosts that do not say, from the request to the first token, so
+    loading and queueing count."""
     completion_seconds: float | None = None
     """Writing the answer; for hosts that do not say, from the first token to the end."""
     load_seconds: float | None = None
-    """Loading the model and waiting for it, which `prompt_seconds` of a host that says so leaves out."""
+    """Loading the model and waiting for it, which `prompt_seconds` of a host that says so leaves
+    out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,4 +58,5 @@ class ModelReport:
     in_use: Mapping[str, str] = field(default_factory=dict)
     """Purpose (`answers`, `helper`, `embeds`) -> `provider:model`."""
     fit: bool | None = None
-    """Whether the answering and the embedding model stay in memory together; None when that cannot be told."""
+    """Whether the answering and the embedding model stay in memory together; None when that
+    cannot be told."""

@@ -41,7 +41,8 @@ Reasoning = Literal["grounded", "cot", "react", "self_ask"]
 Rerank = Literal["auto", "none", "late", "sentences", "mmr", "cross_encoder"]
 Band = Literal["strong", "partial", "weak"]
 Verdict = Literal["supported", "weak", "unsupported", "no_claim"]
-"""Of a sentence of an answer; `no_claim`: headings, table heads, code, lead-ins, which nothing can hold or deny."""
+"""Of a sentence of an answer; `no_claim`: headings, table heads, code, lead-ins, which nothing
+can hold or deny."""
 CheckVerdict = Literal["supported", "contradicted", "not_found", "no_claim"]
 """Of a sentence of a text that someone brings to be checked."""
 SecondVerdict = Literal["supported", "not_supported"]
@@ -50,7 +51,8 @@ EmbeddedModel = Literal["minilm", "multilingual"]
 """Embedding models that run in the server itself."""
 CitedBy = Literal["model", "engine"]
 EvidenceKind = Literal["auto", "short", "full"]
-"""How much of the passages a model is handed: the sentences that bear on the question, or whole passages."""
+"""How much of the passages a model is handed: the sentences that bear on the question, or whole
+passages."""
 PromptKind = Literal["auto", "compact", "full"]
 """How a model is told what to do: in a few words, or with the whole contract."""
 AnswerStatus = Literal["answered", "abstained", "chitchat", "conversation", "retrieved"]

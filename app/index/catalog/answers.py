@@ -59,7 +59,8 @@ class SqliteAnswerStore:
         rows = self._database.rows(_RECORDS.where(answers.c.answer_id == answer_id))
         if not rows:
             raise NotFound(
-                f"no answer {answer_id!r}; answers are kept as STORE_ANSWERS and ANSWER_RETENTION_DAYS say"
+                f"no answer {answer_id!r}; answers are kept as STORE_ANSWERS and"
+                " ANSWER_RETENTION_DAYS say"
             )
         return _record_from(*rows[0])
 

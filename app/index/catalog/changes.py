@@ -23,7 +23,8 @@ STAGED = "staged"
 Kind = Literal["write", "vectors", "remove", "restore", "correct"]
 
 LAG_COUNTED = 10_000
-"""Changes that are counted of those a projection has to apply: a number is shown, and a bulk run leaves millions."""
+"""Changes that are counted of those a projection has to apply: a number is shown, and a bulk run
+leaves millions."""
 _MARKS = select(watermarks.c.library, watermarks.c.projection, watermarks.c.seq).where(
     watermarks.c.projection.in_(get_args(Projection))
 )

@@ -43,7 +43,8 @@ class Database(ABC):
         self.steps = steps
         self.lock = threading.RLock()
         self.version = 0
-        """Another number once something may have been committed: what was read under the same number still holds."""
+        """Another number once something may have been committed: what was read under the same
+        number still holds."""
         self._writer = writer
         self._readers = readers
         try:

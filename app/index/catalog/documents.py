@@ -143,7 +143,8 @@ class SqliteCatalog:
             found[0].source_key,
         }:  # both are unique, names are not
             raise Conflict(
-                f"{name!r} names several documents: {', '.join(document.doc_id for document in found)}; use an id"
+                f"{name!r} names several documents:"
+                f" {', '.join(document.doc_id for document in found)}; use an id"
             )
         return found[0]
 
@@ -265,7 +266,8 @@ class SqliteCatalog:
         path = self._originals.path(sha256)
         if not kept or not path.exists():
             raise NoOriginal(
-                f"document {doc_id!r} has no original bytes; its text is served by /documents/{doc_id}/text"
+                f"document {doc_id!r} has no original bytes; its text is served by"
+                f" /documents/{doc_id}/text"
             )
         return path
 

@@ -32,7 +32,8 @@ def live_row(sql: Connection, library: Library, doc_id: str) -> tuple[int, Docum
             return row[0], document_from(row[1:])
         if row is not None:
             raise NotFound(
-                f"no document {doc_id!r} in library {library.value!r}; library {place.value!r} has it"
+                f"no document {doc_id!r} in library {library.value!r}; library {place.value!r} has"
+                " it"
             )
     raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list its documents first")
 
@@ -46,6 +47,7 @@ def of_revision(
     ).first()
     if row is None:
         raise NotFound(
-            f"document {document.doc_id!r} has no revision {key[1]!r}; the live one is {document.revision}"
+            f"document {document.doc_id!r} has no revision {key[1]!r}; the live one is"
+            f" {document.revision}"
         )
     return row

@@ -85,7 +85,8 @@ class CatalogLoader:
         self._database = database
         self._dialect = database.dialect
         self.on_unusable: Callable[[Sequence[int]], None] | None = None
-        """Told the keys of stored vectors that are read as missing, because they are of a wrong size or not finite."""
+        """Told the keys of stored vectors that are read as missing, because they are of a wrong
+        size or not finite."""
 
     def live_build(self, library: Library) -> Build | None:
         """Return the build that serves, or None before the first vector."""

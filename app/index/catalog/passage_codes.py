@@ -42,7 +42,8 @@ class PassageCodeStore:
         """
         if wrong := [chunk_id for chunk_id, code in codes.items() if not code.fits()]:
             raise InvalidInput(
-                f"the code of chunk {wrong[0]} has {len(codes[wrong[0]].sentences)} bytes of sentences and"
+                f"the code of chunk {wrong[0]} has {len(codes[wrong[0]].sentences)} bytes of"
+                " sentences and"
                 f" {len(codes[wrong[0]].tokens)} of tokens; expected rows of 384 and 16"
             )
         if not codes:

@@ -30,7 +30,8 @@ _CURRENT = select(
     *(
         documents.c[name]
         for name in (
-            "source_key doc_id doc revision state sha256 source_revision corrected title authors year language duplicate_of"
+            "source_key doc_id doc revision state sha256 source_revision corrected title authors"
+            " year language duplicate_of"
         ).split()
     )
 ).where(
@@ -169,7 +170,8 @@ class RevisionBatch:
             for source_key, doc_id, *values in rows:
                 if keys[source_key] != doc_id:
                     raise Conflict(
-                        f"source key {source_key!r} belongs to document {doc_id!r}, not {keys[source_key]!r}: delete that first"
+                        f"source key {source_key!r} belongs to document {doc_id!r}, not"
+                        f" {keys[source_key]!r}: delete that first"
                     )
                 found[library, doc_id] = _Current(*values)
         return found

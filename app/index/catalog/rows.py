@@ -15,12 +15,14 @@ from app.core.vectors import l2_normalise
 from app.index.catalog.schema import BUILD_SHIFT, documents
 
 _DOCUMENT = (
-    "doc_id library source_key revision sha256 title authors year type state characters pages chunks embedded duplicate_of"
+    "doc_id library source_key revision sha256 title authors year type state characters pages"
+    " chunks embedded duplicate_of"
     " source_url licence added_at updated_at filename arxiv_id has_original flags language"
 ).split()
 DOCUMENTS = select(*(documents.c[name] for name in _DOCUMENT))
 DOCUMENT_COLUMNS = ", ".join(f"d.{name}" for name in _DOCUMENT)
-"""In the order of `app.core.types.Document`'s fields, for `document_from`; as a query and as SQL."""
+"""In the order of `app.core.types.Document`'s fields, for `document_from`; as a query and as
+SQL."""
 
 CHUNK_COLUMNS = "c.chunk_id, c.revision, c.ordinal, c.start, c.end, c.section, c.page"
 

@@ -24,10 +24,12 @@ from sqlalchemy import (
 from app.index.catalog.columns import Big, Text, metadata, required
 
 SCHEMA_VERSION = "0005"
-"""Head of migrations/; a store with a version unknown here was written by a newer release and is refused."""
+"""Head of migrations/; a store with a version unknown here was written by a newer release and is
+refused."""
 
 BUILD_SHIFT = 40
-"""vectors.key is `build << 40 | chunk_id`: one integer primary key, range-scannable by build, room for 10^12 chunks."""
+"""vectors.key is `build << 40 | chunk_id`: one integer primary key, range-scannable by build,
+room for 10^12 chunks."""
 
 
 def _where(name: str, condition: str, *of: Column[Any]) -> None:

@@ -23,7 +23,8 @@ from app.index.catalog.schema import BUILD_SHIFT, changes
 from app.index.files.durable import utc_now
 
 _VALUES_AT_ONCE = 900
-"""Bound values of one statement; SQLite took at most 999 before 3.32 (https://sqlite.org/limits.html, 9)."""
+"""Bound values of one statement; SQLite took at most 999 before 3.32
+(https://sqlite.org/limits.html, 9)."""
 
 _LIVE = "documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live'"
 _CHUNK_OF_VECTOR = f"chunks c ON c.chunk_id = v.key & {(1 << BUILD_SHIFT) - 1}"
@@ -40,7 +41,10 @@ TEXTS = (
     "SELECT r.doc, r.revision, r.text FROM json_each(?) k"
     " CROSS JOIN revisions r ON r.doc = k.value ->> 0 AND r.revision = k.value ->> 1"
 )
-CODES = "SELECT p.chunk_id, p.sentences, p.tokens FROM json_each(?) k CROSS JOIN passage_codes p ON p.chunk_id = k.value"
+CODES = (
+    "SELECT p.chunk_id, p.sentences, p.tokens FROM json_each(?) k CROSS JOIN passage_codes p"
+    " ON p.chunk_id = k.value"
+)
 MATCHING = (
     "SELECT c.chunk_id FROM json_each(?) k CROSS JOIN chunks c ON c.chunk_id = k.value"  # noqa: S608
     f" CROSS JOIN {_LIVE} WHERE "
@@ -81,7 +85,8 @@ CHUNKS_WITHOUT_VECTOR = (
 _PENDING = (
     "SELECT c.chunk_id FROM {documents}"  # noqa: S608
     " CROSS JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision LEFT JOIN vectors v"
-    f" ON v.key = (SELECT live_build << {BUILD_SHIFT} FROM libraries WHERE library = ?1) | c.chunk_id"
+    f" ON v.key = (SELECT live_build << {BUILD_SHIFT} FROM libraries WHERE library = ?1) |"
+    " c.chunk_id"
     " WHERE d.library = ?1 AND d.state = 'live' AND d.embedded < d.chunks AND v.key IS NULL"
     " ORDER BY {order}, c.ordinal LIMIT ?2"
 )

@@ -12,10 +12,12 @@ from app.core.errors import IndexDamaged, StorageError
 from app.index.files.durable import disk_full
 
 BUSY_TIMEOUT_MS = 30_000
-"""A backup or an outside reader may hold the file for a moment; our own writers queue on a lock before it."""
+"""A backup or an outside reader may hold the file for a moment; our own writers queue on a lock
+before it."""
 
 READ_CACHE_KIB = 8_192
-"""Page cache of one read connection: the upper b-tree levels of a million chunks and the rows of a few hundred."""
+"""Page cache of one read connection: the upper b-tree levels of a million chunks and the rows of
+a few hundred."""
 
 _FULL = (
     "SQLITE_FULL",
@@ -76,7 +78,8 @@ def translate(path: Path, cause: BaseException | None) -> Exception:
         return damaged(path.name, str(cause))
     if name.startswith(_UNUSABLE):
         return StorageError(
-            f"the catalog {str(path)!r} cannot be opened or written ({cause}): it or its directory is gone, not writable"
+            f"the catalog {str(path)!r} cannot be opened or written ({cause}): it or its directory"
+            " is gone, not writable"
             " for this user, or too many files are open (`ulimit -n`)"
         )
     return StorageError(f"the catalog {path.name!r} refused the operation: {cause}")
@@ -85,7 +88,9 @@ def translate(path: Path, cause: BaseException | None) -> Exception:
 def damaged(name: str, detail: str) -> IndexDamaged:
     """Return the error for a damaged catalog, with the cure."""
     return IndexDamaged(
-        f"the catalog {name!r} is damaged ({detail}): stop the server and run `documind restore BACKUP`"
-        " with a directory that `documind backup` wrote; without one, leave this directory as it is, copy its originals/ into a new"
+        f"the catalog {name!r} is damaged ({detail}): stop the server and run `documind restore"
+        " BACKUP`"
+        " with a directory that `documind backup` wrote; without one, leave this directory as it"
+        " is, copy its originals/ into a new"
         " DATA_DIR and run there: documind fsck --repair --library papers"
     )

@@ -44,7 +44,8 @@ class TextCodec:
             return self._decompressor.decompress(frame).decode()
         except (zstandard.ZstdError, UnicodeDecodeError) as exc:
             raise IndexDamaged(
-                f"a stored text does not match its checksum ({exc}): run `documind fsck`, then restore a backup"
+                f"a stored text does not match its checksum ({exc}): run `documind fsck`, then"
+                " restore a backup"
                 " or ingest the document again"
             ) from exc
 

@@ -22,12 +22,14 @@ from app.index.files.originals import Originals
 log = logging.getLogger(__name__)
 
 UNLINKED_KEY = "originals_unlinked_at"
-"""Key of `meta`: when originals were last unlinked. It stays when the records are settled and removed."""
+"""Key of `meta`: when originals were last unlinked. It stays when the records are settled and
+removed."""
 
 ORIGINALS = (
     select(revisions.c.sha256).where(revisions.c.has_original == literal_column("1")).distinct()
 )
-"""The SHA-256 of every original that a revision refers to. A literal, because SQLite takes the partial index for no bound value."""
+"""The SHA-256 of every original that a revision refers to. A literal, because SQLite takes the
+partial index for no bound value."""
 _ANSWERED = delete(unlinks).where(unlinks.c.sha256 == bindparam("name"))
 
 
@@ -83,7 +85,8 @@ class Unlinks:
         self.settle()
         if unknown := len(self.unknown()):
             log.warning(
-                "%d uploaded files in 'originals' are in no document; they stay. To have an entry for each, stop the server and"
+                "%d uploaded files in 'originals' are in no document; they stay. To have an entry"
+                " for each, stop the server and"
                 " run: documind fsck --repair --library papers", unknown,
             )  # fmt: skip
 

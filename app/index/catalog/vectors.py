@@ -65,7 +65,8 @@ def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprin
             return
         if row.embedded:
             raise FingerprintMismatch(
-                f"library {library.value!r} {_difference(before, fingerprint)} documind reembed --library {library.value}"
+                f"library {library.value!r} {_difference(before, fingerprint)} documind reembed"
+                f" --library {library.value}"
             )
     add_counts(sql, library, 0, 0, 0, 0)
     build = insert_build(sql, library, fingerprint)
@@ -95,7 +96,8 @@ def _difference(held: Fingerprint, wanted: Fingerprint) -> str:
     if held.embedding_model != wanted.embedding_model:
         return (
             f"holds vectors of {held.embedding_model!r} (fingerprint {fingerprint8(held)}), not of"
-            f" {wanted.embedding_model!r} ({fingerprint8(wanted)}): set EMBEDDING_MODEL back, or run:"
+            f" {wanted.embedding_model!r} ({fingerprint8(wanted)}): set EMBEDDING_MODEL back, or"
+            " run:"
         )
     before, now = asdict(held), asdict(wanted)
     parts = [
@@ -103,7 +105,10 @@ def _difference(held: Fingerprint, wanted: Fingerprint) -> str:
         for name in before
         if before[name] != now[name]
     ]
-    return f"was made with {'; '.join(parts)}: what it has serves on, new documents are found by words until you run:"
+    return (
+        f"was made with {'; '.join(parts)}: what it has serves on, new documents are found by"
+        " words until you run:"
+    )
 
 
 def store_vectors(
@@ -134,7 +139,8 @@ def store_vectors(
     dimension = len(next(iter(by_id.values()))) // 2
     if dimension != made_with.dimension:
         raise FingerprintMismatch(
-            f"library {library.value!r} holds vectors of {made_with.embedding_model!r} with {made_with.dimension} dimensions,"
+            f"library {library.value!r} holds vectors of {made_with.embedding_model!r} with"
+            f" {made_with.dimension} dimensions,"
             f" not {dimension}: use that model, or run: documind reembed --library {library.value}"
         )
     asked = {"of_build": number << BUILD_SHIFT}
@@ -195,7 +201,8 @@ def _target(sql: Connection, library: Library, build: int | None) -> tuple[int, 
         if packed is not None:
             return number, fingerprint_from(packed), number == live
     raise FingerprintMismatch(
-        f"library {library.value!r} was re-embedded while these vectors were made: they are not kept"
+        f"library {library.value!r} was re-embedded while these vectors were made: they are not"
+        " kept"
     )
 
 
@@ -210,6 +217,7 @@ def checked_rows(vectors: FloatArray, n: int) -> FloatArray:
         raise InvalidInput(f"{n} chunks need as many rows; got an array of shape {rows.shape}")
     if n and not np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-2):  # NaN fails too
         raise InvalidInput(
-            "vectors must be finite and of L2 norm 1; normalise them with app.core.vectors.l2_normalise"
+            "vectors must be finite and of L2 norm 1; normalise them with"
+            " app.core.vectors.l2_normalise"
         )
     return rows

@@ -55,7 +55,8 @@ def refuse_newer(name: str, version: str | None) -> None:
     known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
     if version is not None and version not in known:
         raise StorageError(
-            f"the catalog {name!r} has schema {version!r}, this release knows up to {SCHEMA_VERSION!r}:"
+            f"the catalog {name!r} has schema {version!r}, this release knows up to"
+            f" {SCHEMA_VERSION!r}:"
             " start the newer release again, or restore a backup made by this one"
         )
 

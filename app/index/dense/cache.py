@@ -19,10 +19,12 @@ from app.index.dense.codes import Codes
 from app.index.dense.columns import Columns, Mask
 
 GATHER_BELOW = 0.08
-"""Share of rows under which copying the selected ones out is cheaper than scanning all (50,000 rows of 384 numbers)."""
+"""Share of rows under which copying the selected ones out is cheaper than scanning all (50,000
+rows of 384 numbers)."""
 
 MASKS_KEPT = 16
-"""Filters whose masks are remembered until the rows change: a person asks several questions under one filter."""
+"""Filters whose masks are remembered until the rows change: a person asks several questions
+under one filter."""
 
 COMPACT_ABOVE = 0.25
 """Share of dead rows at which the rows are copied without them."""

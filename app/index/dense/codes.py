@@ -23,7 +23,8 @@ class Codes:
     """
 
     _codes: npt.NDArray[np.int8]
-    """`[capacity, dim]`; a row is its codes times its scale, give or take an error of known length."""
+    """`[capacity, dim]`; a row is its codes times its scale, give or take an error of known
+    length."""
     _scales: FloatArray
     """float32 `[capacity]`."""
     _error: float
@@ -75,7 +76,9 @@ class Codes:
         """
         codes, scale, error = _coded(query[np.newaxis])
         products = np.empty((1, self.n), np.float32)
-        if self.n:  # summed as int32, which holds 130,000 products; as float32 a sum keeps 24 bits, which is rounding
+        # summed as int32, which holds 130,000 products; as float32 a sum keeps 24 bits, which is
+        # rounding
+        if self.n:
             simsimd.cdist(codes, self._codes[: self.n], "dot", out=products, out_dtype="float32")
         found = products[0]
         found *= self._scales[: self.n]

@@ -21,7 +21,8 @@ from app.index.status import BuildState
 log = logging.getLogger(__name__)
 
 FILLED_AT_ONCE = 20_000
-"""A cache up to this size is filled before the store opens (0.4 s); a larger one while it serves."""
+"""A cache up to this size is filled before the store opens (0.4 s); a larger one while it
+serves."""
 
 
 class DenseLibrary:
@@ -61,8 +62,6 @@ class DenseLibrary:
         self._serving: Serving | None = None
         self._staged: Staged | None = None
 
-    # --- read
-
     @property
     def count(self) -> int:
         """Return how many vectors can be searched now."""
@@ -92,13 +91,15 @@ class DenseLibrary:
                 if live is not None and live.number == build:
                     return []  # it was claimed just now; its first vectors are on their way
                 raise FingerprintMismatch(
-                    f"library {self._library.value!r} was re-embedded while this was searched: search again"
+                    f"library {self._library.value!r} was re-embedded while this was searched:"
+                    " search again"
                 )
         if serving is None:
             return []
         if len(query) != serving.build.dimension:
             raise FingerprintMismatch(
-                f"the query has {len(query)} dimensions, the vectors of library {self._library.value!r} {serving.build.dimension}"
+                f"the query has {len(query)} dimensions, the vectors of library"
+                f" {self._library.value!r} {serving.build.dimension}"
             )
         return self._reader(serving).search(query, k, filters)
 
@@ -142,8 +143,6 @@ class DenseLibrary:
             for serving in (self._serving, self._staged):
                 if serving is not None and serving.feed.cache is not None:
                     serving.feed.cache.hide(chunk_ids)
-
-    # --- write
 
     def catch_up(self) -> None:
         """Apply every change to the cache, and to the store if it is written here.

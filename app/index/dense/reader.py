@@ -22,16 +22,19 @@ from app.index.dense.replica import Replica
 log = logging.getLogger(__name__)
 
 SCANNED = 4_000
-"""Vectors that are compared one by one (30 ms): those that a rare filter allows, or all while there is no store."""
+"""Vectors that are compared one by one (30 ms): those that a rare filter allows, or all while
+there is no store."""
 
 CANDIDATES = 200
-"""Candidates that are asked for at least: short codes order them roughly, and the catalog's vectors exactly (1.5 ms)."""
+"""Candidates that are asked for at least: short codes order them roughly, and the catalog's
+vectors exactly (1.5 ms)."""
 
 OVERFETCH = 4
 """How many times the candidates are that a filtered question asks for in its next try."""
 
 MOST_CANDIDATES = 10_000
-"""Most candidates of a filtered question; a filter that keeps fewer than k of them returns fewer."""
+"""Most candidates of a filtered question; a filter that keeps fewer than k of them returns
+fewer."""
 
 SPARE = 10
 """Candidates asked for beyond k, for those that were deleted since."""

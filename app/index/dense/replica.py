@@ -30,10 +30,12 @@ NEIGHBOURS = 10
 """How many neighbours of a stored vector are asked for."""
 
 SAME = 1e-4
-"""Largest cosine distance of a vector to an equal one, in float32: equal texts have equal vectors."""
+"""Largest cosine distance of a vector to an equal one, in float32: equal texts have equal
+vectors."""
 
 FEW, FEW_SHARE = 2, 0.05
-"""So many unfound vectors, or this share of those asked for, are no damage: a graph may leave elements that no search reaches."""
+"""So many unfound vectors, or this share of those asked for, are no damage: a graph may leave
+elements that no search reaches."""
 
 
 class Replica:
@@ -58,7 +60,8 @@ class Replica:
         self.lock = threading.RLock()
         """Held while the collection is written."""
         self.whole = False
-        """Whether the collection was checked or filled since the store was opened, so that searches may use it."""
+        """Whether the collection was checked or filled since the store was opened, so that
+        searches may use it."""
         self.rebuilding: BuildState | None = None
         """Progress of a running fill."""
 

@@ -70,10 +70,10 @@ def delete_unused(
                     store.drop(name)
     for kind, path in options.store_dirs.items():
         if kind not in map(options.store_of, stores) and path.exists():
-            _remove(path, options, steps)
+            _delete(path, options, steps)
 
 
-def _remove(path: Path, options: IndexOptions, steps: Steps) -> None:
+def _delete(path: Path, options: IndexOptions, steps: Steps) -> None:
     if options.data_dir in path.parents:
         delete_tree(path, steps, "vectors.delete_unused")
     else:

@@ -17,10 +17,12 @@ from app.index.dense.replica import Replica
 log = logging.getLogger(__name__)
 
 RETRY_S = 30.0
-"""How long to wait before trying again when the disk was full, or the store failed twice in a row."""
+"""How long to wait before trying again when the disk was full, or the store failed twice in a
+row."""
 
 REST_S = 10.0
-"""How long a check waits for a store that is being brought up: a small one is ready by then, and uploads wait for the check."""
+"""How long a check waits for a store that is being brought up: a small one is ready by then, and
+uploads wait for the check."""
 
 
 class StoreSupervisor:

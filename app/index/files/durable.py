@@ -43,7 +43,8 @@ def disk_errors(path: Path) -> Iterator[None]:
 def disk_full(path: Path) -> DiskFull:
     """Return the error for a full disk at `path`."""
     return DiskFull(
-        f"no space to write {path.name!r} in the data directory: nothing acknowledged is lost; free some space and try again"
+        f"no space to write {path.name!r} in the data directory: nothing acknowledged is lost;"
+        " free some space and try again"
     )
 
 

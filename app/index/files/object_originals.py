@@ -21,6 +21,7 @@ from obstore.exceptions import (
 from obstore.store import S3Store
 
 from app.core.errors import InvalidInput, OriginalsAway, StorageError
+from app.index.files.durable import delete_file
 from app.index.files.originals import SHA256, SUFFIX, Originals
 from app.index.files.steps import Steps
 
@@ -81,9 +82,10 @@ class ObjectOriginals(Originals):
                 try:
                     for block in found.stream():
                         file.write(block)
-                    Path(file.name).replace(cached)
+                    with self._steps.at("originals.cache"):
+                        Path(file.name).replace(cached)
                 except BaseException:
-                    Path(file.name).unlink()
+                    delete_file(Path(file.name), self._steps, "originals.discard")
                     raise
         self._trim()
 
@@ -97,7 +99,7 @@ class ObjectOriginals(Originals):
         for stat, file in files:
             if over <= 0 or time.time() - stat.st_mtime < IN_USE_S:
                 return
-            file.unlink(missing_ok=True)
+            delete_file(file, self._steps, "originals.discard")
             over -= stat.st_size
 
     def _size(self, sha256: str) -> int | None:
@@ -121,7 +123,7 @@ class ObjectOriginals(Originals):
         kept = self.names()
         gone = [file for file in self._path.glob(f"*{SUFFIX}") if file.stem not in kept]
         for file in gone:
-            file.unlink(missing_ok=True)
+            delete_file(file, self._steps, "originals.discard")
         return super().delete_parts() + len(gone)
 
     def exists(self, sha256: str) -> bool:
@@ -145,7 +147,7 @@ class ObjectOriginals(Originals):
             return False
         with self._translated(), self._steps.at("originals.unlink"):
             obstore.delete(self._store, _key(sha256))
-        super().path(sha256).unlink(missing_ok=True)
+        delete_file(super().path(sha256), self._steps, "originals.discard")
         return True
 
     def damaged(self, sha256: str) -> bool:

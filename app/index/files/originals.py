@@ -43,7 +43,8 @@ class Originals:
         self._path = path
         self._steps = steps
         self.before_keeping: Callable[[str], None] | None = None
-        """Told the SHA-256 of new bytes before they get their name, so that no crash leaves a file that no record names."""
+        """Told the SHA-256 of new bytes before they get their name, so that no crash leaves a
+        file that no record names."""
         path.mkdir(parents=True, exist_ok=True)
 
     def path(self, sha256: str) -> Path:

@@ -24,8 +24,8 @@ CHUNK_ID, DOC, DOC_ID, SECTION_NAME, TYPE, YEAR, AUTHOR, LANGUAGE = (
     "author",
     "language",
 )
-"""Exact fields: `doc` is the catalog's key and what deletions name; `author` holds one folded name per author,
-`language` the code by whose rules the words are stemmed."""
+"""Exact fields: `doc` is the catalog's key and what deletions name; `author` holds one folded
+name per author, `language` the code by whose rules the words are stemmed."""
 
 
 def build_schema() -> tantivy.Schema:

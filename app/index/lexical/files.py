@@ -17,7 +17,8 @@ import zlib
 from pathlib import Path
 
 CHECKED_AT_START_BYTES = 256 << 20
-"""An index up to this size is checked at every start, which takes a fraction of a second; a larger one by `documind fsck`."""
+"""An index up to this size is checked at every start, which takes a fraction of a second; a
+larger one by `documind fsck`."""
 
 _TAIL = struct.Struct("<II")
 _MAGIC = 1337

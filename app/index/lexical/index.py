@@ -17,11 +17,10 @@ import tantivy
 
 from app.core.errors import IndexDamaged
 from app.core.languages import DEFAULT, LANGUAGES
-from app.core.system_errors import no_files, says_no_files
 from app.core.text import tokenise
 from app.core.types import Filters, Scored
 from app.index.catalog.facts import LexicalDocument
-from app.index.files.durable import disk_full, sync_directory
+from app.index.files.durable import sync_directory
 from app.index.files.steps import Steps
 from app.index.lexical.analyzer import (
     ANALYZER,
@@ -33,17 +32,21 @@ from app.index.lexical.analyzer import (
     build_analyzer,
     build_schema,
 )
+from app.index.lexical.failures import lexical_error
 from app.index.lexical.fields import chunk_fields
 from app.index.lexical.files import damaged_files, lost_files
 from app.index.lexical.query import QueryBuilder, conjunction
 from app.index.options import IndexOptions
 
 MIN_HEAP_PER_THREAD = 15_000_000
-"""tantivy refuses a smaller arena per indexing thread (IndexWriter::MEMORY_BUDGET_NUM_BYTES_MIN)."""
+"""tantivy refuses a smaller arena per indexing thread
+(IndexWriter::MEMORY_BUDGET_NUM_BYTES_MIN)."""
 NICE = 10
-"""Of the threads that index and merge in the background (Linux): rows of a bulk run, and questions on the same cores, go first."""
+"""Of the threads that index and merge in the background (Linux): rows of a bulk run, and
+questions on the same cores, go first."""
 MOST_TIED = 1000
-"""How far beyond k a tie for the last place is followed; longer ones are cut by tantivy, segment by segment."""
+"""How far beyond k a tie for the last place is followed; longer ones are cut by tantivy, segment
+by segment."""
 
 
 class TantivyIndex:
@@ -59,6 +62,8 @@ class TantivyIndex:
             IndexDamaged: The directory holds something tantivy cannot read.
         """
         self.path = path
+        self.failed = False
+        """Whether tantivy could not read or write its files, a full disk aside."""
         self._options = options
         self._steps = steps
         self._schema = build_schema()
@@ -72,13 +77,12 @@ class TantivyIndex:
             self._schema, title_boost=options.title_boost, section_boost=options.section_boost
         )
         self._writer: tantivy.IndexWriter | None = None
-        """Held nowhere else, local variables included: an error keeps them, and tantivy's lock with them."""
+        """Held nowhere else, local variables included: an error keeps them, and tantivy's lock
+        with them."""
         self._background = False
         self._quiet = ThreadPoolExecutor(
             1, thread_name_prefix=f"tantivy-{path.name}", initializer=_be_nice
         )
-        self.failed = False
-        """Whether tantivy could not read or write its files, a full disk aside."""
 
     # --- read
 
@@ -277,27 +281,15 @@ class TantivyIndex:
         try:
             yield
         except BaseException as exc:
-            # tantivy-py raises ValueError for every error of the library; its panics are
-            # BaseExceptions of pyo3.
+            # tantivy-py raises ValueError for every error; its panics are BaseExceptions of pyo3.
             if (
                 not isinstance(exc, (ValueError, OSError))
                 and type(exc).__module__ != "pyo3_runtime"
             ):
                 raise
-            message = str(exc)
-            if (
-                "No space left" in message
-                or "File too large" in message
-                or "quota exceeded" in message.lower()
-            ):
-                raise disk_full(self.path) from exc
-            if says_no_files(message):
-                raise no_files() from exc
-            self.failed = True
-            raise IndexDamaged(
-                f"the lexical index {self.path.name!r} failed ({message}): it is rebuilt from the catalog at the next start;"
-                " or stop the server and run `documind rebuild`"
-            ) from exc
+            raised = lexical_error(self.path, str(exc))
+            self.failed = self.failed or isinstance(raised, IndexDamaged)
+            raise raised from exc
 
 
 def _be_nice() -> None:

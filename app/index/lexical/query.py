@@ -27,7 +27,8 @@ from app.index.lexical.analyzer import (
 )
 
 MAX_QUERY_TERMS = 1024
-"""Distinct terms of one query; a longer text (a pasted page) is searched by its most frequent ones."""
+"""Distinct terms of one query; a longer text (a pasted page) is searched by its most frequent
+ones."""
 
 _RECENT = 8
 """Questions that are searched at the same time, more or less."""

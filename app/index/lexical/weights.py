@@ -1,6 +1,6 @@
 """Weigh words for an engine that multiplies sparse vectors: BM25 in two halves.
 
-A chunk's vector holds what depends on the chunk, the question's what depends on the library, so that
+A chunk's vector holds what depends on the chunk, the question's what depends on the library: so
 their product is BM25 by field: sum of boost x idf x tf (k1 + 1) / (tf + k1 (1 - b + b l / L)).
 L, the average length, is fixed: a vector is written once, while the average moves.
 

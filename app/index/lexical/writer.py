@@ -15,7 +15,8 @@ from app.index.catalog.facts import LexicalDocument
 from app.index.lexical.port import WordIndex
 
 GROUP_CHUNKS = 32_000
-"""A group is committed when it is this large: few large segments cost tantivy far less than many small ones (ADR 0163)."""
+"""A group is committed when it is this large: few large segments cost tantivy far less than many
+small ones (ADR 0163)."""
 GROUP_S = 5.0
 """Or when its first words have waited this long, seconds."""
 WAITING_CHUNKS = 8_000

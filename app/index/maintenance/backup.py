@@ -35,7 +35,10 @@ MANIFEST = "backup.json"
 PAGES_PER_STEP = 2_000
 """SQLite pages copied before writers get a turn: 8 MB."""
 
-NO_BACKUP = "the catalog is in PostgreSQL (DATABASE_URL): back it up with pg_dump, and copy DATA_DIR/originals after it"
+NO_BACKUP = (
+    "the catalog is in PostgreSQL (DATABASE_URL): back it up with pg_dump, and copy"
+    " DATA_DIR/originals after it"
+)
 """What to use where the catalog is no file."""
 
 

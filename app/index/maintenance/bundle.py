@@ -180,8 +180,10 @@ class Bundler:
         if fingerprint is not None:
             if held is not None and held != fingerprint and self.catalog.counts(into).embedded:
                 raise FingerprintMismatch(
-                    f"the bundle's vectors are of {fingerprint.embedding_model!r} ({fingerprint8(fingerprint)}), library"
-                    f" {into.value!r} holds {held.embedding_model!r} ({fingerprint8(held)}): import into an empty library,"
+                    f"the bundle's vectors are of {fingerprint.embedding_model!r}"
+                    f" ({fingerprint8(fingerprint)}), library"
+                    f" {into.value!r} holds {held.embedding_model!r} ({fingerprint8(held)}):"
+                    " import into an empty library,"
                     f" or run: documind reembed --library {into.value}"
                 )
             self.writer.claim(into, fingerprint)

@@ -134,7 +134,8 @@ class BundleCheck:
         if len(payload) != 2 * dimension * count + code_size or (count and not dimension):
             raise damaged(
                 self._path,
-                f"{self._where}, payload: {len(payload):,} bytes for {count} vectors of {dimension} numbers of 2 bytes"
+                f"{self._where}, payload: {len(payload):,} bytes for {count} vectors of"
+                f" {dimension} numbers of 2 bytes"
                 f" and {code_size:,} bytes of codes",
             )
         if not count:
@@ -184,6 +185,7 @@ def _refuse_conflicts(
     for doc_id, source_key in rows:
         if ids.get(source_key, doc_id) != doc_id or keys.get(doc_id, source_key) != source_key:
             raise Conflict(
-                f"library {library.value!r} holds {source_key!r} as document {doc_id!r}, the bundle does not: delete that first;"
+                f"library {library.value!r} holds {source_key!r} as document {doc_id!r}, the"
+                " bundle does not: delete that first;"
                 " nothing was imported"
             )

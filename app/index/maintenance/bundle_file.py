@@ -92,7 +92,8 @@ def read_blocks(path: Path, max_original_bytes: int) -> Iterator[Block]:
 def damaged(path: Path, what: str) -> IndexDamaged:
     """Return the error for a malformed bundle; `what` names block and field."""
     return IndexDamaged(
-        f"the bundle {path.name!r} is damaged: {what}; nothing was imported: export or copy it again"
+        f"the bundle {path.name!r} is damaged: {what}; nothing was imported: export or copy it"
+        " again"
     )
 
 

@@ -163,6 +163,7 @@ def _without_vectors(part: Part) -> Part:
     bare = _part(part.record.model_copy(update={"vectors": [], "codes": []}), [], [])
     if bare.size > ROOM_BYTES:
         raise TooLarge(
-            f"document {part.record.doc_id!r} takes {bare.size:,} bytes; a block of a bundle holds {ROOM_BYTES:,}"
+            f"document {part.record.doc_id!r} takes {bare.size:,} bytes; a block of a bundle holds"
+            f" {ROOM_BYTES:,}"
         )
     return bare

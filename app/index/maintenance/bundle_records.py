@@ -18,7 +18,8 @@ BATCH_DOCUMENTS = 100
 """Documents per block and per transaction."""
 
 _GIVEN_ID = re.compile(r"sample_[\w.-]+")
-"""Ids that are not made from the source key: those of the bundled samples, which are their own source keys."""
+"""Ids that are not made from the source key: those of the bundled samples, which are their own
+source keys."""
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Fingerprint8 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}$")]
@@ -46,7 +47,8 @@ CodeSizes = tuple[
     Annotated[int, Field(ge=1, le=MAX_SENTENCES)],
     Annotated[int, Field(ge=1, le=MAX_TOKENS)],
 ]
-"""Ordinal of a chunk, rows of its sentences and of its tokens, which follow behind the vectors of the block."""
+"""Ordinal of a chunk, rows of its sentences and of its tokens, which follow behind the vectors
+of the block."""
 Page = tuple[PageNumber, Offset, Offset]
 """Number, start, end."""
 
@@ -79,7 +81,8 @@ class Header(Record):
     ]
     fingerprint: FingerprintRecord | None
     codes: Name | None = None
-    """Of which version the codes for late interaction are; None without any, as in bundles of older releases."""
+    """Of which version the codes for late interaction are; None without any, as in bundles of
+    older releases."""
 
 
 class Original(Record):
@@ -129,7 +132,8 @@ class DocumentRecord(Record):
         for ordinal, start, end, _, _ in self.chunks:
             if not before < ordinal or not start < end <= length:
                 raise ValueError(
-                    f"chunks: {ordinal} spans {start}..{end} of {length} characters, after chunk {before}"
+                    f"chunks: {ordinal} spans {start}..{end} of {length} characters, after chunk"
+                    f" {before}"
                 )
             before = ordinal
         for number, start, end in self.pages:

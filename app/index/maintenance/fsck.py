@@ -19,7 +19,8 @@ from app.index.maintenance.start_checks import note_change, seen_change
 from app.index.projector import Projector
 
 Recover = Callable[[Sequence[str]], Mapping[str, str]]
-"""Given the SHA-256 of originals in no document, makes an entry for each; returns the reason by SHA-256 where it could not."""
+"""Given the SHA-256 of originals in no document, makes an entry for each; returns the reason by
+SHA-256 where it could not."""
 
 CONTENT_SAMPLE = 200
 """Chunks per library that are asked for their own words."""

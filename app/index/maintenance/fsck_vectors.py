@@ -70,7 +70,8 @@ class VectorStoreCheck:
         uncertain = replica.uncertain()
         wanted = self.loader.vector_ids(build.number) - uncertain
         if not wanted and not self.options.stored:
-            return  # nothing is in it, so that it is not there is no fault: it is made when it is needed
+            # nothing is in it, so that it is not there is no fault: it is made when it is needed
+            return
         held = replica.store.ids(replica.collection(build))
         missing, phantom = wanted - held, held - wanted - uncertain
         if missing and len(held) < min(len(wanted), replica.limit):

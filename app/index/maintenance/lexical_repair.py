@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 REBUILD_IN_FOREGROUND_CHUNKS = 20_000
-"""A lexical index up to this size is rebuilt before the store opens (a second); a larger one while it serves."""
+"""A lexical index up to this size is rebuilt before the store opens (a second); a larger one
+while it serves."""
 
 
 class LexicalRepair:
@@ -74,7 +75,8 @@ class LexicalRepair:
     def _exchange(self, library: Library, problem: str) -> WordIndex:
         """Move a damaged lexical index aside; return an empty one to be filled."""
         log.error(
-            "the lexical index of %s is damaged (%s); it is moved aside and made again from the catalog",
+            "the lexical index of %s is damaged (%s); it is moved aside and made again from the"
+            " catalog",
             library.value,
             problem,
         )

@@ -105,7 +105,8 @@ class Reembedding:
         live = self.builds.of(library, "live")
         if live is not None and live.fingerprint == fingerprint:
             raise Conflict(
-                f"library {library.value!r} is embedded with {fingerprint.embedding_model!r} and the same settings already"
+                f"library {library.value!r} is embedded with {fingerprint.embedding_model!r} and"
+                " the same settings already"
             )
         staged = self.builds.stage(library, fingerprint)
         self.builds.delete_unused(library)

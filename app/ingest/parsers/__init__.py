@@ -12,7 +12,8 @@ from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import identify
 
 READER_VERSION = "2"
-"""Of parsers, metadata and sections: another one makes something else of the same bytes, and a file sent again is read again."""
+"""Of parsers, metadata and sections: another one makes something else of the same bytes, and a
+file sent again is read again."""
 
 
 class DirectParser:
@@ -39,7 +40,8 @@ class DirectParser:
         parsed = FORMATS[identify(data, filename)].parse(data, filename, self._options)
         if len(parsed.text) > self._options.max_characters:
             raise TooLarge(
-                f"{filename!r} holds {len(parsed.text):,} characters; at most {self._options.max_characters:,} are read:"
+                f"{filename!r} holds {len(parsed.text):,} characters; at most"
+                f" {self._options.max_characters:,} are read:"
                 " split it and send the parts"
             )
         if not parsed.text or parsed.text.isspace():
@@ -60,12 +62,14 @@ def _read(content: bytes | Path, filename: str, limit: int) -> bytes:
         try:
             if content.stat().st_size > limit:
                 raise TooLarge(
-                    f"{filename!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or split it"
+                    f"{filename!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or split"
+                    " it"
                 )
             return content.read_bytes()
         except OSError as exc:
             raise Unreadable(
-                f"{filename!r} cannot be read ({exc.strerror}); check that it exists and may be read"
+                f"{filename!r} cannot be read ({exc.strerror}); check that it exists and may be"
+                " read"
             ) from exc
     if len(content) > limit:
         raise TooLarge(

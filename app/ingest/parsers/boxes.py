@@ -14,7 +14,8 @@ from app.core.types import PageBoxes, PageText
 from app.ingest.parsers.tex_fonts import without_ornaments
 
 _LOOK_AHEAD = 24
-"""Characters to look ahead in either text where they differ (a dropped hyphen, a stripped invisible character)."""
+"""Characters to look ahead in either text where they differ (a dropped hyphen, a stripped
+invisible character)."""
 _DEVICE_UNITS = 100
 """PDFium maps to whole device units; a hundred per point keep the second decimal."""
 

@@ -70,7 +70,8 @@ def parse_docx(content: bytes, filename: str, *_: object) -> ParsedDocument:
         EOFError,
     ) as exc:
         raise Unreadable(
-            f"{filename!r} is a damaged DOCX ({type(exc).__name__}); open it in a word processor and save it again"
+            f"{filename!r} is a damaged DOCX ({type(exc).__name__}); open it in a word processor"
+            " and save it again"
         ) from exc
     return ParsedDocument(
         text=reader.builder.text,
@@ -100,8 +101,10 @@ def _check_archive(content: bytes, filename: str) -> None:
         or (unpacked > _RATIO_FLOOR_BYTES and unpacked > packed * MAX_RATIO)
     ):
         raise TooLarge(
-            f"{filename!r} unpacks to {unpacked:,} bytes in {len(entries)} parts, {unpacked // packed} times its size; at most"
-            f" {MAX_UNPACKED_BYTES:,} bytes, {MAX_ENTRIES} parts and {MAX_RATIO} times are read: save it as PDF and send that"
+            f"{filename!r} unpacks to {unpacked:,} bytes in {len(entries)} parts,"
+            f" {unpacked // packed} times its size; at most"
+            f" {MAX_UNPACKED_BYTES:,} bytes, {MAX_ENTRIES} parts and {MAX_RATIO} times are read:"
+            " save it as PDF and send that"
         )
 
 

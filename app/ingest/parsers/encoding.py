@@ -21,7 +21,8 @@ _MAX_CONTROL_SHARE = 0.01
 _UTF16_SAMPLE_BYTES = 4096
 _DETECT_SAMPLE_BYTES = 65_536
 _LATIN_HIGH_SHARE = 0.4
-"""With fewer high bytes than this, the letters are Latin: accents and quotes, where detectors only guess. Others pass 0.6."""
+"""With fewer high bytes than this, the letters are Latin: accents and quotes, where detectors
+only guess. Others pass 0.6."""
 
 
 def is_text(content: bytes) -> bool:

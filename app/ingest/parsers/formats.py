@@ -31,8 +31,8 @@ class FileFormat:
     suffixes: tuple[str, ...]
     """Extensions in lower case, the usual one first; they tell one text format from another."""
     parser: str
-    """`module:function` under `app.ingest.parsers`, imported on first use: a child process that never
-    sees a DOCX never loads lxml."""
+    """`module:function` under `app.ingest.parsers`, imported on first use: a child process that
+    never sees a DOCX never loads lxml."""
     magic: bytes = b""
     """Bytes within the first kilobyte that only this format has."""
     zip_part: str = ""

@@ -11,20 +11,25 @@ from app.core.types import Heading
 from app.ingest.parsers.numbering import HeadingCandidate, counting
 
 _ENDS = (
-    r"abstract|(?:table of )?contents|limitations|acknowledge?ments?|references|bibliography|appendi(?:x|ces)"
+    r"abstract|(?:table of )?contents|limitations|acknowledge?ments?|references|bibliography"
+    r"|appendi(?:x|ces)"
     r"|supplementary material"
 )
 _KNOWN = (
-    rf"{_ENDS}|summary|introduction|background|related works?|preliminaries|methods?|methodology|materials and methods|approach"
-    r"|experiments?|experimental (?:setup|results)|evaluation|results(?: and discussion)?|discussion|conclusions?"
+    rf"{_ENDS}|summary|introduction|background|related works?|preliminaries|methods?|methodology"
+    r"|materials and methods|approach"
+    r"|experiments?|experimental (?:setup|results)|evaluation|results(?: and discussion)?"
+    r"|discussion|conclusions?"
     r"|conclusions? and future work|future work"
 )
 # One alternation, so that a text is scanned once; what it finds is judged line by line.
 _CANDIDATE = re.compile(
     r"^[ \t]*(?:"
     rf"(?P<known>(?i:{_KNOWN}))[ \t]*:?"
-    r"|(?:(?P<number>\d{1,2}(?:\.\d{1,2}){0,3}|[A-H](?:\.\d{1,2}){0,2}|[IVX]{1,4}(?=\.)(?:\.[A-H](?:\.\d{1,2})?)?)\.?[ \t]+"
-    r"|(?:Chapter|CHAPTER|Kapitel|Chapitre)[ \t]+(?P<chapter>\d{1,2})(?:[.:]?[ \t]*\n{1,2}[ \t]*|[.:]?[ \t]+))"
+    r"|(?:(?P<number>\d{1,2}(?:\.\d{1,2}){0,3}|[A-H](?:\.\d{1,2}){0,2}"
+    r"|[IVX]{1,4}(?=\.)(?:\.[A-H](?:\.\d{1,2})?)?)\.?[ \t]+"
+    r"|(?:Chapter|CHAPTER|Kapitel|Chapitre)[ \t]+(?P<chapter>\d{1,2})(?:[.:]?[ \t]*\n{1,2}[ \t]*"
+    r"|[.:]?[ \t]+))"
     r"(?P<title>[^\W\d_][^\n]{1,88})"
     r"|(?P<caps>[A-Z][A-Z0-9 \t,:&'()/+\u2013\u2019-]{3,60})"
     r")[ \t]*$",
@@ -36,7 +41,8 @@ _RUN_IN = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _CONTENTS = re.compile(
-    r"^[ \t]*(?:table of contents|contents|inhalt(?:sverzeichnis)?|sommaire|table des mati\u00e8res)[ \t]*$",
+    r"^[ \t]*(?:table of contents|contents|inhalt(?:sverzeichnis)?|sommaire|table des"
+    r" mati\u00e8res)[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 _ENDS_WITH_PAGE = re.compile(r"(?<=[ .\t])[\divx]{1,5}[ \t]*\Z")

@@ -14,12 +14,15 @@ from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.tables import table_lines
 
 _DROPPED = frozenset(
-    "script style nav noscript template svg math iframe object embed head select option button input textarea canvas audio"
+    "script style nav noscript template svg math iframe object embed head select option button"
+    " input textarea canvas audio"
     " video".split()
 )
 _BLOCKS = frozenset(
-    "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer form"
-    " header hr html legend li main ol p pre section summary table tbody td tfoot th thead tr ul".split()
+    "address article aside blockquote body caption center dd details dialog div dl dt fieldset"
+    " figcaption figure footer form"
+    " header hr html legend li main ol p pre section summary table tbody td tfoot"
+    " th thead tr ul".split()
 )
 _TIGHT = frozenset("li dt dd tr td th".split())
 """What follows one of these stands on the next line, without a blank one between."""
@@ -27,14 +30,16 @@ _LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 _NOT_DATA = frozenset("table h1 h2 h3 h4 h5 h6 ul ol pre".split())
 """A table that holds one of these lays out a page; its cells are read as blocks."""
 _INVISIBLE_STYLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|pt|em|rem|%)?\s*(?:;|!|\Z)|opacity\s*:\s*0(?:\.0+)?\s*(?:;|!|\Z)",
+    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|pt|em|rem|%)?\s*(?:;|!|\Z)"
+    r"|opacity\s*:\s*0(?:\.0+)?\s*(?:;|!|\Z)",
     re.IGNORECASE,
 )
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
 _OPEN_TAG = re.compile(r"<[a-z]", re.IGNORECASE)
 _OPTION = re.compile(r"</?(?:option|optgroup)\b[^<>]*+>", re.IGNORECASE)
 _ENDLESS = frozenset(
-    "area base br col embed hr img input link meta param source track wbr html head body p li dt dd tr td th thead tbody tfoot"
+    "area base br col embed hr img input link meta param source track wbr html head body p li dt"
+    " dd tr td th thead tbody tfoot"
     " colgroup option optgroup rt rp".split()
 )
 """Elements that never have an end tag or need none."""
@@ -118,11 +123,13 @@ def _within_bounds(source: str, filename: str) -> str:
         and sum(1 for _ in _OPEN_TAG.finditer(source)) > _MOST_ELEMENTS
     ):
         raise Unreadable(
-            f"{filename!r} has more than {_MOST_ELEMENTS:,} elements; save the part that you need as a page of its own"
+            f"{filename!r} has more than {_MOST_ELEMENTS:,} elements; save the part that you need"
+            " as a page of its own"
         )
     if _nests(source) > _DEEPEST:
         raise Unreadable(
-            f"{filename!r} has more than {_DEEPEST:,} elements within one another; save its text and add that"
+            f"{filename!r} has more than {_DEEPEST:,} elements within one another; save its text"
+            " and add that"
         )
     return _OPTION.sub(" ", source) if len(_OPTION.findall(source)) > _MANY_OPTIONS else source
 

@@ -15,7 +15,8 @@ MIN_CHARACTERS_PER_PAGE = 20
 _UNNAMED_FILE = 1 / 3
 """Share of a file's characters without a meaning from which it cannot be read."""
 _UNNAMED_PAGE = 0.1
-"""The same of a page that a warning names: formulas of a paper stay below a tenth, a figure with a font of its own is above."""
+"""The same of a page that a warning names: formulas of a paper stay below a tenth, a figure with
+a font of its own is above."""
 _LEAST_PICTURE = 0.25
 """Share of a page that a picture of its text covers; a logo is smaller."""
 _MOST_NAMED = 8
@@ -50,7 +51,8 @@ def require_text(filename: str, texts: Sequence[str]) -> None:
     if sum(map(len, texts)) < MIN_CHARACTERS_PER_PAGE * len(texts):
         pages = "1 page" if len(texts) == 1 else f"{len(texts)} pages"
         raise NoTextLayer(
-            f"{filename!r} has {pages} but hardly any text (a scan?); run OCR on it and upload the result"
+            f"{filename!r} has {pages} but hardly any text (a scan?); run OCR on it and upload the"
+            " result"
         )
 
 
@@ -74,11 +76,13 @@ def judge(filename: str, parsed: ParsedDocument, scanned: Sequence[int]) -> tupl
     if scanned:
         where = _pages(scanned, len(parsed.pages))
         warnings.append(
-            f"pictures without text on {where}; if they show text, run OCR on the file and send the result"
+            f"pictures without text on {where}; if they show text, run OCR on the file and send"
+            " the result"
         )
     if unnamed := _unnamed_pages(parsed):
         warnings.append(
-            f"fonts that do not say which characters they show on {_pages(unnamed, len(parsed.pages))}; "
+            "fonts that do not say which characters they show on"
+            f" {_pages(unnamed, len(parsed.pages))}; "
             "run OCR on pictures of the pages (ocrmypdf --force-ocr) and send the result"
         )
     return tuple(warnings)

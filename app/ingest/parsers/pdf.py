@@ -29,7 +29,10 @@ _BREAK = re.compile(r"\x02(?=([^\W\d_]+|\d))")
 _WORD = re.compile(r"[^\W\d_]+")
 _LONGEST_PART = 40
 _UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
-_LIST_OR_CAPTION = r"(?![\u2022\u25aa\u25e6\u2023*\u2013\u2014-]|\(?\w{1,2}[.)] |(?:Figure|Fig\.|Table|Algorithm) ?\d)"
+_LIST_OR_CAPTION = (
+    r"(?![\u2022\u25aa\u25e6\u2023*\u2013\u2014-]|\(?\w{1,2}[.)] |(?:Figure|Fig\."
+    r"|Table|Algorithm) ?\d)"
+)
 _ENTRY_OF_CONTENTS = re.compile(r"\.(?<!\.\.)(?<!\. \.)(?: ?\.){3,}+ *[\divx]{1,6} *(?=\n)")
 """Leaders and a page number."""
 _HAS_UNSPACED = re.compile(f"\n(?<=[{UNSPACED}]\n)[{UNSPACED}]")
@@ -55,7 +58,8 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
     try:
         if len(document) > options.max_pages:
             raise TooLarge(
-                f"{filename!r} has {len(document)} pages; at most {options.max_pages} are read: split it and send the parts"
+                f"{filename!r} has {len(document)} pages; at most {options.max_pages} are read:"
+                " split it and send the parts"
             )
         raw = [_page_text(document, number) for number in range(len(document))]
         information = document.get_metadata_dict()

@@ -11,11 +11,13 @@ from typing import Literal
 
 _LEAST_PAGES = 3
 _LEAST_SHARE = 0.2
-"""Of all pages, that have the same line or a number which counts the pages; heads of left and of right pages differ."""
+"""Of all pages, that have the same line or a number which counts the pages; heads of left and of
+right pages differ."""
 _DEEPEST = 2
 """Lines at an edge of a page: a journal's name above the authors'."""
 _LEAST_PAGES_OF_SECTIONS = 6
-"""Of a document whose heads name its sections: in a short one, the same first line twice is more often text."""
+"""Of a document whose heads name its sections: in a short one, the same first line twice is more
+often text."""
 _LEAST_ALIKE = 4
 """Pages. A line that repeats, numbers aside, on so many pages and on that share of all is a running
 line in any wording, such as a copyright notice."""
@@ -38,7 +40,8 @@ class _Line:
     words: str
     """Without a number at either end."""
     counts: tuple[Edge, str, int] | None
-    """For a number at one end: where, and how far it is from the page's own; the same on all pages that it counts."""
+    """For a number at one end: where, and how far it is from the page's own; the same on all
+    pages that it counts."""
     shape: str
     """All of it with a sign for every number; slides count themselves between other words."""
 

@@ -12,7 +12,8 @@ from app.ingest.parsers.encoding import is_text
 from app.ingest.parsers.formats import FORMATS, accepted
 
 _MAGIC_WINDOW_BYTES = 1024
-"""PDF readers accept a header that starts within the first kilobyte (ISO 32000-1, annex H, note 13)."""
+"""PDF readers accept a header that starts within the first kilobyte (ISO 32000-1, annex H, note
+13)."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _IMAGES = (  # refused also where text follows: a damaged image is no text
     (b"\x89PNG", "a PNG image"),

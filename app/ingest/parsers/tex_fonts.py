@@ -15,9 +15,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 _T1 = {"\x1b": "ff", "\x1c": "fi", "\x1d": "fl", "\x1e": "ffi", "\x1f": "ffl"}
-"""Cork encoding. Knappen: The European Computer Modern fonts, 1990; LaTeX's encoding guide, section 2."""
+"""Cork encoding. Knappen: The European Computer Modern fonts, 1990; LaTeX's encoding guide,
+section 2."""
 _OT1 = {"\x0b": "ff", "\x0c": "fi", "\x0e": "ffi", "\x0f": "ffl"}
-"""Knuth: Computer Modern Typefaces, 1986. Its fl is the carriage return, which PDFium writes at every line end: left out."""
+"""Knuth: Computer Modern Typefaces, 1986. Its fl is the carriage return, which PDFium writes at
+every line end: left out."""
 _T1_MARKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\x10(?=\w)"), "\u201c"),
     (re.compile(r"(?<=[\w.,;:!?])\x11"), "\u201d"),
@@ -86,7 +88,8 @@ _ORNAMENT = re.compile("[" + "".join(map(chr, sorted(_ORNAMENTS))) + "]")
 _PREFIXES = sorted({chr(point).encode()[:2] for point in _ORNAMENTS})
 """Of ornaments in UTF-8: a look for those takes a tenth of the expression's time."""
 _ORNATE = 0.2
-"""Least share of ornaments among the visible characters of a page whose letters they are; of a text that is more than half."""
+"""Least share of ornaments among the visible characters of a page whose letters they are; of a
+text that is more than half."""
 _BROKEN_WORD = re.compile(rf"(?<={_LETTER})-\r?\n(?={_LETTER})")
 
 

@@ -51,7 +51,8 @@ _UNMATCHED = re.compile(r"\{\{|\{\||\[\[|\[(?=[a-z]{3,6}:)|<[a-z!]", re.IGNORECA
 """What the full parser tries to find the end of."""
 _MOST_UNMATCHED = 20
 _LONGEST_CAREFUL = 200_000
-"""Characters; the full parser goes through all behind a bracket again when that has no end: two seconds at the worst."""
+"""Characters; the full parser goes through all behind a bracket again when that has no end: two
+seconds at the worst."""
 _MOST_PASSES = 100
 """Templates and links are nested no deeper than this; MediaWiki itself expands 100 levels."""
 _LOOSE = re.compile(r"\[\[|\]\]|\}\}|^\|\}", re.MULTILINE)
@@ -78,7 +79,8 @@ def parse_wikitext(source: str, title: str) -> ParsedDocument:
         else:
             text = re.sub(r"\{\{|\{\|", "", text)
             warnings = (
-                "unbalanced markup: too much of it to be parsed with care, brackets without an end were left out",
+                "unbalanced markup: too much of it to be parsed with care, brackets without an end"
+                " were left out",
             )
     text, stripped = normalise(text)
     body, headings = assemble(text)

@@ -13,7 +13,8 @@ _HEADING = re.compile(r"^=[^\n]*$", re.MULTILINE)
 _BLANK = re.compile(r"[ \t]*\n[ \t]*\n\s*")
 
 _LEVEL_MARK = "\ue000"
-"""A private-use character, which article text does not hold and `normalise` keeps; `assemble` takes it out again."""
+"""A private-use character, which article text does not hold and `normalise` keeps; `assemble`
+takes it out again."""
 
 
 def mark_headings(text: str) -> str:

@@ -6,16 +6,20 @@ import re
 from collections.abc import Mapping
 
 _TEXT_TEMPLATES = frozenset(
-    "lang transl nowrap nobr nobold small big smaller sc smallcaps abbr tooltip em strong quote blockquote cquote quotation mvar"
+    "lang transl nowrap nobr nobold small big smaller sc smallcaps abbr tooltip em strong quote"
+    " blockquote cquote quotation mvar"
     " var math ill nihongo audio visible-anchor frac sfrac convert cvt ship val coord".split()
 )
 _SYMBOLS = {
-    "nbsp": " ", "snd": " \u2013 ", "spnd": " \u2013 ", "spaced-ndash": " \u2013 ", "ndash": "\u2013", "mdash": "\u2014",
-    "endash": "\u2013", "emdash": "\u2014", "dash": "\u2013", "spaced-mdash": " \u2014 ", "'": "'", "'s": "'s", "=": "=",
+    "nbsp": " ", "snd": " \u2013 ", "spnd": " \u2013 ", "spaced-ndash": " \u2013 ",
+    "ndash": "\u2013", "mdash": "\u2014",
+    "endash": "\u2013", "emdash": "\u2014", "dash": "\u2013", "spaced-mdash": " \u2014 ",
+    "'": "'", "'s": "'s", "=": "=",
     "!": "|", "pipe": "|", "dot": " \xb7 ", "middot": "\xb7", "bull": " \u2022 ",
     "ellipsis": "\u2026",
 }  # fmt: skip
-"""Templates without arguments that stand for a character; dropping a space among them would join two words."""
+"""Templates without arguments that stand for a character; dropping a space among them would join
+two words."""
 _POWERS = {"e3": "thousand ", "e6": "million ", "e9": "billion "}
 _RANGE_WORDS = frozenset("- \u2013 to and or by x + to(-) and(-)".split())
 

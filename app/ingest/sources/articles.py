@@ -15,12 +15,14 @@ from app.ingest.sources.tables import HubDataset, JsonLines, ParquetFiles
 from app.ingest.sources.zim import ZimArchive
 
 KINDS = (
-    "a MediaWiki dump (.xml, .xml.bz2, .xml.gz), .zim, .parquet, .jsonl[.gz], a folder of dump parts, .txt or .parquet files,"
+    "a MediaWiki dump (.xml, .xml.bz2, .xml.gz), .zim, .parquet, .jsonl[.gz], a folder of dump"
+    " parts, .txt or .parquet files,"
     " or hub:owner/name"
 )
 _DUMP_SUFFIXES = (".xml", ".xml.bz2", ".xml.gz")
 _PART = re.compile(r"-p\d+p\d+\.")
-"""What a file name holds when the dump of one wiki is published in several files, as in `...articles2.xml-p41243p151573.bz2`."""
+"""What a file name holds when the dump of one wiki is published in several files, as in
+`...articles2.xml-p41243p151573.bz2`."""
 _DATE = re.compile(r"[-_.](?:19|20)\d\d-?\d\d(?:-?\d\d)?(?=[-_.]|\Z)")
 
 

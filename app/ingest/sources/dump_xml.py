@@ -98,7 +98,8 @@ class XmlDump:
             except _MALFORMED as exc:
                 name = self._path.name
                 raise Unreadable(
-                    f"{name!r} cannot be read as a MediaWiki dump beyond page {last!r}: {exc}; compare the download's checksum"
+                    f"{name!r} cannot be read as a MediaWiki dump beyond page {last!r}: {exc};"
+                    " compare the download's checksum"
                 ) from exc
 
     @contextmanager

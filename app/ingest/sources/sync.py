@@ -114,7 +114,8 @@ class Manifest:
             with suppress(OSError):
                 fresh.unlink(missing_ok=True)
             raise InvalidInput(
-                f"{str(self._path)!r} cannot be written ({exc.strerror}); files were indexed, but the next sync reads all of them"
+                f"{str(self._path)!r} cannot be written ({exc.strerror}); files were indexed, but"
+                " the next sync reads all of them"
                 " again: make the folder writable"
             ) from exc
 

@@ -20,9 +20,11 @@ _VOWELS = "a e i o u ai ea ee io ou".split()
 _CODAS = ["", "", "", "n", "r", "s", "t", "l", "m", "nd", "rt", "st", "ck", "ng"]
 _BASE_URL = "https://synthetic.example/wiki/"
 HEAD = (
-    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10" xml:lang="en">\n  <siteinfo>\n'
+    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10" xml:lang="en">\n '
+    " <siteinfo>\n"
     "    <sitename>Synthetic</sitename>\n    <dbname>synthetic</dbname>\n"
-    f"    <base>{_BASE_URL}Main_Page</base>\n    <generator>DocuMind</generator>\n    <case>first-letter</case>\n"
+    f"    <base>{_BASE_URL}Main_Page</base>\n    <generator>DocuMind</generator>\n   "
+    " <case>first-letter</case>\n"
     '    <namespaces><namespace key="0" case="first-letter" /></namespaces>\n'
     "  </siteinfo>\n"
 )
@@ -99,7 +101,9 @@ class SyntheticEncyclopedia:
         words = max(30, int(rng.lognormal(np.log(self._options.mean_words), 0.8)))
         kind, place = self._draw(rng, 2)
         parts = [
-            f"{{{{Infobox {kind}|name={title}|image=File{number}.jpg|place=[[{place.capitalize()}]]}}}}\n'''{title}''' is a {kind}"
+            f"{{{{Infobox {kind}|name={title}|image=File{number}.jpg"
+            f"|place=[[{place.capitalize()}]]}}}}\n"
+            f"'''{title}''' is a {kind}"
             f" of {place}, number {number} in revision {revision}. "
         ]
         written = 0
@@ -168,9 +172,12 @@ def write_xml(encyclopedia: SyntheticEncyclopedia, file: IO[str]) -> int:
             else ""
         )
         file.write(
-            f"  <page>\n    <title>{escape(article.title)}</title>\n    <ns>0</ns>\n    <id>{article.key}</id>\n{target}"
-            f"    <revision>\n      <id>{article.revision}</id>\n      <timestamp>2026-01-01T00:00:00Z</timestamp>\n"
-            "      <contributor><username>DocuMind</username><id>1</id></contributor>\n      <model>wikitext</model>\n"
+            f"  <page>\n    <title>{escape(article.title)}</title>\n    <ns>0</ns>\n   "
+            f" <id>{article.key}</id>\n{target}"
+            f"    <revision>\n      <id>{article.revision}</id>\n     "
+            " <timestamp>2026-01-01T00:00:00Z</timestamp>\n"
+            "      <contributor><username>DocuMind</username><id>1</id></contributor>\n     "
+            " <model>wikitext</model>\n"
             "      <format>text/x-wiki</format>\n"
             f'      <text xml:space="preserve">{escape(article.source)}</text>\n      <sha1 />\n'
             "    </revision>\n  </page>\n"

@@ -49,7 +49,8 @@ class JsonLines:
                     yield article_of(json.loads(line), default_key=str(number))
                 except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
                     raise Unreadable(
-                        f"line {number} of {self._path.name!r} is no article: {exc!r}; expected an object with title and text"
+                        f"line {number} of {self._path.name!r} is no article: {exc!r}; expected an"
+                        " object with title and text"
                     ) from exc
 
     def _open(self, raw: IO[bytes]) -> IO[bytes]:
@@ -96,7 +97,8 @@ class ParquetFiles:
                         yield article_of(row)
             except (ArrowException, OSError, KeyError) as exc:
                 raise Unreadable(
-                    f"{path.name!r} is no Parquet file of articles: {exc!r}; expected columns id, url, title, text"
+                    f"{path.name!r} is no Parquet file of articles: {exc!r}; expected columns id,"
+                    " url, title, text"
                 ) from exc
 
 

@@ -72,5 +72,6 @@ class ZimArchive:
                 )
         except (RuntimeError, OSError) as exc:
             raise Unreadable(
-                f"{self._path.name!r} cannot be read as a ZIM archive: {exc}; compare the download's checksum"
+                f"{self._path.name!r} cannot be read as a ZIM archive: {exc}; compare the"
+                " download's checksum"
             ) from exc

@@ -13,7 +13,8 @@ _VOCABULARY = 100_000
 _ZIPF = 1.05  # English text: about 1 (Piantadosi 2014)
 _SENTENCES_PER_ARTICLE = 34
 CHUNKS_PER_ARTICLE = 5.0
-"""Of this corpus at the default chunk size: tells how many articles a step needs. The step's own count is what is reported."""
+"""Of this corpus at the default chunk size: tells how many articles a step needs. The step's own
+count is what is reported."""
 
 
 class TextPool:

@@ -24,11 +24,13 @@ LAWS: dict[str, tuple[Law, str]] = {
     "disk_mb": ("linear", "every chunk has its rows and its postings"),
     "bm25_p95_ms": (
         "linear",
-        "a posting list is as long as its word is frequent, and the words of a question are read through",
+        "a posting list is as long as its word is frequent, and the words of a question are read"
+        " through",
     ),
     "index_pss_mb": (
         "logarithmic",
-        "heaps and caches have fixed sizes; what is added is a segment for each doubling or so, and its share of a merge",
+        "heaps and caches have fixed sizes; what is added is a segment for each doubling or so,"
+        " and its share of a merge",
     ),
 }
 """What each figure should follow, and why."""

@@ -116,18 +116,24 @@ def markdown(report: Report) -> str:
                 "",
             ]
         ),
-        f"{speed.chunks_per_s:,.0f} chunks/s; by processor time {speed.share_of_tantivy_cpu:.2f} of bare tantivy. With every core"
-        f" busy from the first moment to the last the share could be {speed.highest_share(report.cores):.2f}. The product's rows"
-        " are durable after each transaction, their words in tantivy after a group of them; of bare tantivy that commits as rarely,"
-        f" and would lose a group to a crash, its share is {speed.share_of_grouped:.2f} (ADR 0163).",
+        f"{speed.chunks_per_s:,.0f} chunks/s; by processor time {speed.share_of_tantivy_cpu:.2f}"
+        " of bare tantivy. With every core"
+        " busy from the first moment to the last the share could be"
+        f" {speed.highest_share(report.cores):.2f}. The product's rows"
+        " are durable after each transaction, their words in tantivy after a group of them; of"
+        " bare tantivy that commits as rarely,"
+        f" and would lose a group to a crash, its share is {speed.share_of_grouped:.2f} (ADR"
+        " 0163).",
     ]
     if (words := report.wikitext) is not None:
         lines += [
             "",
             f"## Wikitext, {words.articles} real articles, {words.wikitext_mb:.1f} MB",
             "",
-            f"{words.fast_mb_per_cpu_s:.1f} MB/s of processor time against {words.reference_mb_per_cpu_s:.1f} of mwparserfromhell;"
-            f" worst article over 300 words: {words.f1_worst_title}; handed to the reference: {words.fallback_share:.1%}.",
+            f"{words.fast_mb_per_cpu_s:.1f} MB/s of processor time against"
+            f" {words.reference_mb_per_cpu_s:.1f} of mwparserfromhell;"
+            f" worst article over 300 words: {words.f1_worst_title}; handed to the reference:"
+            f" {words.fallback_share:.1%}.",
         ]
     names = list(dict.fromkeys(name for step in report.steps for name in step))
     lines += [
@@ -149,7 +155,8 @@ def markdown(report: Report) -> str:
             "|---|---|---|---|---|",
         ]
         lines += [
-            f"| {fit.name} | {fit.law} | {fit.measured:.4g} | {fit.predicted:.4g} | {fit.at_wikipedia:.4g} |"
+            f"| {fit.name} | {fit.law} | {fit.measured:.4g} | {fit.predicted:.4g} |"
+            f" {fit.at_wikipedia:.4g} |"
             for fit in report.fits
         ]
         lines += ["", *(f"- {fit.name} is {fit.law}: {fit.why}" for fit in report.fits)]

@@ -68,7 +68,8 @@ class Throughput:
     tantivy: Cost
     """Durable as often as the product: a commit for each of its transactions."""
     tantivy_grouped: Cost
-    """A commit for each of the product's groups of words: tantivy loses more to a crash than the product, which loses no row."""
+    """A commit for each of the product's groups of words: tantivy loses more to a crash than the
+    product, which loses no row."""
     catalog: Cost
     share_of_tantivy: float
     share_of_grouped: float

@@ -20,7 +20,8 @@ from evaluation.benchmarks.bulk.throughput import Cost, Throughput
 from evaluation.lib.served import Served
 
 OPENINGS = 3
-"""Each library's fastest of so many counts; libraries come in turn, for a machine has slow minutes."""
+"""Each library's fastest of so many counts; libraries come in turn, for a machine has slow
+minutes."""
 
 
 @dataclass(frozen=True, slots=True)

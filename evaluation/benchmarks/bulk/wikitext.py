@@ -20,7 +20,8 @@ from app.ingest.sources.dump_xml import XmlDump
 _WORD = re.compile(r"\w+")
 _MARKS = re.compile(r"\{\{|\}\}|\[\[|\]\]|'''|\{\||\|\}|</?ref|<nowiki|&nbsp;|__[A-Z]+__")
 _LEFT_OUT_TAGS = frozenset(
-    "ref references math chem gallery timeline imagemap score syntaxhighlight source section mapframe".split()
+    "ref references math chem gallery timeline imagemap score syntaxhighlight source section"
+    " mapframe".split()
 )
 _LEFT_OUT_LINKS = frozenset("file image category media".split())
 _HEADING = re.compile(r"^==", re.MULTILINE)

@@ -62,12 +62,18 @@ def _measured(part: str, measure: Callable[[], Part], folder: Path | None) -> Pa
 
 def _report(parts: Sequence[Part]) -> int:
     remarks = [
-        f"The model host writes {TOKENS_PER_S:g} tokens a second per answer, each by its own clock, not in step with others,",
-        f"reworded sentences of the passages with their marks. {ROUNDS} rounds of one reader and then of all are taken together.",
-        "Latency is from there to the reader, another process on the same machine; what readers straight at the model host see is",
-        f"the machine and the measurement. Of {CLIENTS} clients {STREAMS} read, and the others come while all streams are taken.",
-        "A gap of the event loop is how much later than asked a pause of 5 ms ended; an idle process shows what the",
-        "machine alone does. Chroma is written in its own process during the run. The machine was shared: its load",
+        f"The model host writes {TOKENS_PER_S:g} tokens a second per answer, each by its own"
+        " clock, not in step with others,",
+        f"reworded sentences of the passages with their marks. {ROUNDS} rounds of one reader and"
+        " then of all are taken together.",
+        "Latency is from there to the reader, another process on the same machine; what readers"
+        " straight at the model host see is",
+        f"the machine and the measurement. Of {CLIENTS} clients {STREAMS} read, and the others"
+        " come while all streams are taken.",
+        "A gap of the event loop is how much later than asked a pause of 5 ms ended; an idle"
+        " process shows what the",
+        "machine alone does. Chroma is written in its own process during the run. The machine was"
+        " shared: its load",
         "(waiting and running processes, mean of a minute) is among the figures.",
     ]
     lines = [line for found, _ in parts for line in found]

@@ -139,7 +139,10 @@ class Client:
         )
         path, body = self._request()
         content = json.dumps(body).encode()
-        head = f"POST {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\nConnection: close\r\nContent-Type: application/json\r\n"
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\nConnection:"
+            " close\r\nContent-Type: application/json\r\n"
+        )
         transport.write(
             head.encode() + f"Content-Length: {len(content)}\r\n\r\n".encode() + content
         )

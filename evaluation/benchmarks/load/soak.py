@@ -86,7 +86,10 @@ def text_of(number: int, seed: int) -> str:
 def question(number: int) -> str:
     """Return a question; hardly one comes twice."""
     rng = random.Random(number)
-    return f"How many {rng.choice(['metres', 'grams', 'degrees', 'coins'])} does {rng.choice(_TOPICS)} have in note {number}?"
+    return (
+        f"How many {rng.choice(['metres', 'grams', 'degrees', 'coins'])} does"
+        f" {rng.choice(_TOPICS)} have in note {number}?"
+    )
 
 
 def run(

@@ -24,7 +24,8 @@ CLIENTS = 200
 """In all, when there are more than streams: the others are refused."""
 TOKENS_PER_S = 20.0
 ROUNDS = 3
-"""Of one reader and then all of them: the machine is faster at one time than at another, and one reader's tokens are few."""
+"""Of one reader and then all of them: the machine is faster at one time than at another, and one
+reader's tokens are few."""
 Part = tuple[list[Line], dict[str, float]]
 
 

@@ -28,7 +28,8 @@ LIMITS = (
 
 FITTED = {
     "bytes_each": "constant: code, id and mark; the lists' centres grow with the square root",
-    "dense p95_ms": "linear: a question reads the same share of the codes, and scores as many candidates",
+    "dense p50_ms": "linear: a question reads the same share of the codes, and scores as many"
+    " candidates",
     "bm25_p95_ms": "linear: a posting list is as long as its word is frequent",
 }
 """How a figure grows with the number of chunks, and why."""
@@ -110,10 +111,14 @@ def markdown(found: Ann, fits: Sequence[dict[str, object]], made: str) -> str:
     lines = [
         "# Millions of vectors: the faiss store, the dense leg, filters, words",
         "",
-        f"{size} vectors on {found.cores} cores: {found.real:,} of real sentences and runs of sentences of squad, pubmedqa,"
-        " cranfield and an early dump of the English Wikipedia, and noisy copies of them at cosines between .9 and .95."
-        " Chunks are real sentences drawn at random, five a document. The questions are squad's. Every part runs in a process of"
-        " its own; the catalog's vectors score what the store proposes, as in the server, without a cache.",
+        f"{size} vectors on {found.cores} cores: {found.real:,} of real sentences and runs of"
+        " sentences of squad, pubmedqa,"
+        " cranfield and an early dump of the English Wikipedia, and noisy copies of them at"
+        " cosines between .9 and .95."
+        " Chunks are real sentences drawn at random, five a document. The questions are squad's."
+        " Every part runs in a process of"
+        " its own; the catalog's vectors score what the store proposes, as in the server, without"
+        " a cache.",
         "",
         *_table(("asked", "found", "limit", ""), limits),
         "",

@@ -18,7 +18,10 @@ IdArray = npt.NDArray[np.int64]
 FILTERED_YEARS = ((0.1, 2010), (0.01, 2011), (0.001, 2012))
 """Shares of the documents, and the years that they have."""
 
-YEARS = "CASE WHEN doc % 10 = 1 THEN 2010 WHEN doc % 100 = 2 THEN 2011 WHEN doc % 1000 = 3 THEN 2012 ELSE 1990 END"
+YEARS = (
+    "CASE WHEN doc % 10 = 1 THEN 2010 WHEN doc % 100 = 2 THEN 2011 WHEN doc % 1000 = 3 THEN"
+    " 2012 ELSE 1990 END"
+)
 """A document's year, as SQL."""
 
 _BLOCK = 50_000

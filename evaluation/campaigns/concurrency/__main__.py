@@ -20,10 +20,14 @@ from evaluation.campaigns.concurrency.clients import Clients, final_check
 from evaluation.lib.served import Line, Served, quantile, write
 
 REMARKS = (
-    "Four uploaders (new documents, and replacements of their own), eight searchers (search by every fusion, and answers), and one",
-    "that deletes, and undoes three of ten deletions, against the real server with the embedded model. Each returned passage must",
-    "be exactly the characters of a version of its document that was live at some moment of the search; a version acknowledged",
-    "before the search began and not ended by its end must be found by its marker; every status must be one the OpenAPI document",
+    "Four uploaders (new documents, and replacements of their own), eight searchers (search by"
+    " every fusion, and answers), and one",
+    "that deletes, and undoes three of ten deletions, against the real server with the embedded"
+    " model. Each returned passage must",
+    "be exactly the characters of a version of its document that was live at some moment of the"
+    " search; a version acknowledged",
+    "before the search began and not ended by its end must be found by its marker; every status"
+    " must be one the OpenAPI document",
     "declares. Afterwards every version is looked for once more, and `fsck` checks the store.",
 )
 

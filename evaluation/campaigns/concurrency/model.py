@@ -52,7 +52,8 @@ def make_text(key: str, marker: str, rng: random.Random) -> str:
             "".join(rng.choices("aeioulmnrst", k=rng.randint(4, 9))) for _ in range(60)
         )
         lines += [
-            f"The {marker} of shelf {n} weighs {rng.randint(2, 900)} grams. It lies next to {words}.",
+            f"The {marker} of shelf {n} weighs {rng.randint(2, 900)} grams. It lies next to"
+            f" {words}.",
             "",
         ]
     return "\n".join(lines)
@@ -123,7 +124,8 @@ class Model:
             ]
             if not same:
                 found.append(
-                    f"wrong text: {hit.doc_id} {hit.start}..{hit.end} is of no revision: {hit.text[:60]!r}"
+                    f"wrong text: {hit.doc_id} {hit.start}..{hit.end} is of no revision:"
+                    f" {hit.text[:60]!r}"
                 )
             elif not any(
                 version.sent <= ended and (version.ended is None or version.ended >= began)
@@ -148,5 +150,6 @@ class Model:
             return []
         seen = ", ".join(hit.text[:30] for hit in shown) or "nothing"
         return [
-            f"missing: {version.marker} was acknowledged {began - (version.acked or 0.0):.3f} s before the search; found {seen!r}"
+            f"missing: {version.marker} was acknowledged {began - (version.acked or 0.0):.3f} s"
+            f" before the search; found {seen!r}"
         ]

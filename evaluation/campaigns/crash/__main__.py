@@ -52,7 +52,8 @@ def main() -> int:
         campaign.run(args.kills, until=until)
         if campaign.tally.kills < args.kills:
             print(
-                f"{campaign.tally.kills} of {args.kills} kills so far, {len(campaign.tally.broken)} promises broken"
+                f"{campaign.tally.kills} of {args.kills} kills so far,"
+                f" {len(campaign.tally.broken)} promises broken"
             )
             return 0
         asked, vectors = campaign.finish()
@@ -97,35 +98,47 @@ def report(tally: Tally, promises: Promises, asked: int, vectors: int) -> int:
     page = [
         "# Random kills under load",
         "",
-        "A real server, three clients that upload, replace and delete, one that searches. SIGKILL at a random moment, restart,",
-        "check: every acknowledged document has its text and is found by its own word at once; accepted ones follow; nothing",
-        "deleted is back, nothing is there twice. At the end every chunk is asked for by its own text over HTTP, `fsck` runs, and",
+        "A real server, three clients that upload, replace and delete, one that searches. SIGKILL"
+        " at a random moment, restart,",
+        "check: every acknowledged document has its text and is found by its own word at once;"
+        " accepted ones follow; nothing",
+        "deleted is back, nothing is there twice. At the end every chunk is asked for by its own"
+        " text over HTTP, `fsck` runs, and",
         "Chroma is asked for every vector.",
         "",
-        f"- lost: **{len(tally.broken)}** of {acknowledged:,} acknowledged documents ({promises.acknowledged['vectors']:,} of them"
-        f" with vectors), {promises.acknowledged['accepted']:,} accepted ones and {promises.acknowledged['deleted']:,} deletions",
-        f"- kills: {tally.kills}, of which {tally.kills_in_open_writes} ({share:.0%}) met a change that was sent and not answered,"
+        f"- lost: **{len(tally.broken)}** of {acknowledged:,} acknowledged documents"
+        f" ({promises.acknowledged['vectors']:,} of them"
+        f" with vectors), {promises.acknowledged['accepted']:,} accepted ones and"
+        f" {promises.acknowledged['deleted']:,} deletions",
+        f"- kills: {tally.kills}, of which {tally.kills_in_open_writes} ({share:.0%}) met a change"
+        " that was sent and not answered,"
         f" and {tally.kills_while_starting} a server that was not ready yet",
-        f"- no broken promise in {tally.kills} kills means at most {3 / tally.kills:.1%} per kill (95 %)"
+        f"- no broken promise in {tally.kills} kills means at most {3 / tally.kills:.1%} per kill"
+        " (95 %)"
         if not tally.broken
         else f"- broken: {tally.broken[:5]}",
-        f"- changes without an answer: {tally.open_requests:,}; {tally.became.get('done', 0):,} were done after all,"
+        f"- changes without an answer: {tally.open_requests:,}; {tally.became.get('done', 0):,}"
+        " were done after all,"
         f" {tally.became.get('nothing', 0):,} left no trace",
         f"- searches while others wrote: {tally.searches:,}, every one found its document",
-        f"- at the end {live:,} documents, {asked:,} chunks asked for over HTTP, {vectors:,} vectors asked of Chroma",
+        f"- at the end {live:,} documents, {asked:,} chunks asked for over HTTP, {vectors:,}"
+        " vectors asked of Chroma",
         f"- vector stores found damaged at a start and rebuilt: {tally.stores_remade}",
-        f"- ready again: p50 {figures['ready_s_p50']} s, at most {figures['ready_s_max']} s; every accepted job done after another"
+        f"- ready again: p50 {figures['ready_s_p50']} s, at most {figures['ready_s_max']} s; every"
+        " accepted job done after another"
         f" {figures['jobs_done_s_p50']} s (p50), at most {figures['jobs_done_s_max']} s",
         *(
             []
             if whole
             else [
-                f"- **a part of the campaign**: {KILLS} kills and {ACKNOWLEDGED:,} acknowledged documents are asked for; the same"
+                f"- **a part of the campaign**: {KILLS} kills and {ACKNOWLEDGED:,} acknowledged"
+                " documents are asked for; the same"
                 " command with a larger `--kills` goes on"
             ]
         ),
         "",
-        f"Made by `make crash` on {machine['cores']} cores; the times include any other load of the machine.",
+        f"Made by `make crash` on {machine['cores']} cores; the times include any other load of"
+        " the machine.",
         "",
     ]
     (REPORTS / "crash.md").write_text("\n".join(page), "utf-8")

@@ -102,7 +102,8 @@ class Campaign:
             if self.tally.kills % 10 == 0:
                 acknowledged = sum(self.promises.acknowledged.values())
                 sys.stderr.write(
-                    f"{self.tally.kills} kills, {self.tally.kills_in_open_writes} in open writes, {acknowledged} acknowledged,"
+                    f"{self.tally.kills} kills, {self.tally.kills_in_open_writes} in open writes,"
+                    f" {acknowledged} acknowledged,"
                     f" {len(self.tally.broken)} broken\n"
                 )
                 sys.stderr.flush()
@@ -203,7 +204,8 @@ class Campaign:
             status = server.process.poll()
             ended = "it lives" if status is None else f"it ended with {status}"
             self.tally.broken.append(
-                f"the server stopped answering while it was checked, and {ended}: {self._last_words()}"
+                f"the server stopped answering while it was checked, and {ended}:"
+                f" {self._last_words()}"
             )
             self._save()
             raise SystemExit(self.tally.broken[-1]) from error

@@ -18,7 +18,8 @@ from evaluation.campaigns.crash.promises import ABSENT, Promises, marker, text_o
 from evaluation.lib.vector_checks import differences
 
 SETTLE_S = 600.0
-"""Longest wait for accepted jobs after a restart: they are seconds of work, on a busy machine minutes."""
+"""Longest wait for accepted jobs after a restart: they are seconds of work, on a busy machine
+minutes."""
 
 
 def check_acknowledged(
@@ -147,7 +148,8 @@ def check_everything(client: DocuMindClient, promises: Promises) -> tuple[list[s
         doc_id = str(document["doc_id"])
         if document["embedded"] != document["chunks"]:
             broken.append(
-                f"vectors: {document['filename']} has {document['embedded']} of {document['chunks']}"
+                f"vectors: {document['filename']} has {document['embedded']} of"
+                f" {document['chunks']}"
             )
         for chunk in cast(
             "Sequence[Json]",
@@ -161,7 +163,8 @@ def check_everything(client: DocuMindClient, promises: Promises) -> tuple[list[s
             first = hits[0] if hits else None
             if first is None or (first["doc_id"] != doc_id and first["text"] != text):
                 broken.append(
-                    f"vectors: chunk {chunk['chunk_index']} of {document['filename']} is not the nearest to its own text"
+                    f"vectors: chunk {chunk['chunk_index']} of {document['filename']} is not the"
+                    " nearest to its own text"
                 )
     return broken, asked
 

@@ -162,5 +162,6 @@ class Load:
             and key not in self._promises.possible
         ):
             self.wrong.append(
-                f"a search for the word of {key} revision {revision} found {len(found)} passages while others wrote"
+                f"a search for the word of {key} revision {revision} found {len(found)} passages"
+                " while others wrote"
             )

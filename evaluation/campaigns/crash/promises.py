@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 Level = Literal["accepted", "text", "vectors"]
-"""How far a write was acknowledged: 202 (its bytes are kept, the job will run), found by words, or found by vectors too."""
+"""How far a write was acknowledged: 202 (its bytes are kept, the job will run), found by words,
+or found by vectors too."""
 
 ABSENT = 0
 """The revision of a document that is not there."""
@@ -57,7 +58,8 @@ class Promises:
     with_vectors: set[str] = field(default_factory=set)
     """Documents whose vectors were acknowledged too."""
     possible: dict[str, list[int]] = field(default_factory=dict)
-    """Documents with an operation that was not acknowledged, or accepted and not done: the revisions they may end up with."""
+    """Documents with an operation that was not acknowledged, or accepted and not done: the
+    revisions they may end up with."""
     in_flight: set[str] = field(default_factory=set)
     """Documents with a request that has no answer yet."""
     last_revision: dict[str, int] = field(default_factory=dict)

@@ -113,7 +113,8 @@ class Workshop:
         with self._log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(asdict(outcome)) + "\n")
         sys.stderr.write(
-            f"{'ok    ' if outcome.holds else 'BROKEN'} {outcome.name}: found by {outcome.found_by}\n"
+            f"{'ok    ' if outcome.holds else 'BROKEN'} {outcome.name}: found by"
+            f" {outcome.found_by}\n"
         )
         sys.stderr.flush()
 
@@ -199,22 +200,31 @@ def report(outcomes: list[Outcome]) -> int:
     page = [
         "# Damaged vector stores",
         "",
-        f"{len(damaged)} kinds of damage to a Chroma store of {DAMAGED.vectors:,} vectors, of a library that is searched in Chroma",
-        f"only, and {len(healthy)} healthy stores of 20 to 4,000 vectors. The real server is started on each, asked at once,",
-        "watched until its store is ready, and stopped; then Chroma is asked for every vector. Where the start finds nothing,",
+        f"{len(damaged)} kinds of damage to a Chroma store of {DAMAGED.vectors:,} vectors, of a"
+        " library that is searched in Chroma",
+        f"only, and {len(healthy)} healthy stores of 20 to 4,000 vectors. The real server is"
+        " started on each, asked at once,",
+        "watched until its store is ready, and stopped; then Chroma is asked for every vector."
+        " Where the start finds nothing,",
         "`fsck` and `fsck --repair` run on another copy.",
         "",
         f"- promises broken: **{len(broken)}**{': ' + '; '.join(broken) if broken else ''}",
-        f"- the server started {sum(outcome.served.started for outcome in outcomes)} times of {len(outcomes)}",
-        f"- the first question was answered from the words {sum(outcome.served.first_hits > 0 for outcome in outcomes)} times;"
-        f" {len(noticed)} of {len(damaged)} answers over damaged stores came with the notice `index_rebuilding`, the others after"
+        f"- the server started {sum(outcome.served.started for outcome in outcomes)} times of"
+        f" {len(outcomes)}",
+        "- the first question was answered from the words"
+        f" {sum(outcome.served.first_hits > 0 for outcome in outcomes)} times;"
+        f" {len(noticed)} of {len(damaged)} answers over damaged stores came with the notice"
+        " `index_rebuilding`, the others after"
         " the store was whole",
-        f"- found at start: {len(found['start'])} kinds; only by `fsck`: {len(found['fsck'])}; by neither, and every vector"
+        f"- found at start: {len(found['start'])} kinds; only by `fsck`: {len(found['fsck'])}; by"
+        " neither, and every vector"
         f" (99 %) is found all the same: {len(found['nobody'])}",
-        f"- 99 % of the vectors find themselves after the start in {sum(outcome.served.whole for outcome in damaged)}"
+        "- 99 % of the vectors find themselves after the start in"
+        f" {sum(outcome.served.whole for outcome in damaged)}"
         f" of {len(damaged)},"
         f" after `fsck --repair` in {sum(outcome.whole_after_repair for outcome in damaged)}",
-        f"- ready again after the first answer: p50 {quantile(rebuilt, 0.5):.1f} s, at most {max(rebuilt):.1f} s",
+        f"- ready again after the first answer: p50 {quantile(rebuilt, 0.5):.1f} s, at most"
+        f" {max(rebuilt):.1f} s",
         f"- false alarms over healthy stores: {len(alarms)}",
         "",
         "| damage | found by | at start | `fsck` | whole after start | whole after repair |",

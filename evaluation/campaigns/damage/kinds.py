@@ -12,7 +12,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 HEADER = struct.Struct("<iQQQQQQiIQQQdQ")
-"""Of header.bin (hnswlib): version, level-0 offset, capacity, elements, bytes an element, label offset, vector offset, ..."""
+"""Of header.bin (hnswlib): version, level-0 offset, capacity, elements, bytes an element, label
+offset, vector offset, ..."""
 
 Spoil = Callable[[Path], None]
 """Damages the store in a directory."""

@@ -25,7 +25,8 @@ WORD = "walrus"
 CHUNKS_PER_DOCUMENT = 20
 BATCH = 200
 EARLIER_AT = 1_200
-"""Vectors after which the state of the graph's files is kept: Chroma wrote them at 1,000 and writes them again at 2,000."""
+"""Vectors after which the state of the graph's files is kept: Chroma wrote them at 1,000 and
+writes them again at 2,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ HEALTHY: Sequence[Recipe] = (
     Recipe(1200, reopened=2), Recipe(2600, deleted_documents=20, written_again=20, reopened=3),
     Recipe(1200, deleted_documents=60),
 )  # fmt: skip
-"""Twenty of them: below, at and above the thousands at which Chroma writes its files, grown, thinned, emptied, reopened."""
+"""Twenty of them: below, at and above the thousands at which Chroma writes its files, grown,
+thinned, emptied, reopened."""
 
 DAMAGED = Recipe(2600)
 """What the kinds of damage are done to: two writes of the files, 600 vectors in the log."""

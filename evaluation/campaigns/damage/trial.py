@@ -18,7 +18,8 @@ from evaluation.lib.served import Served
 
 FILLED = "the vector store is filled again from the catalog: "
 FOUND = 0.99
-"""Share of vectors that a search for themselves has to find: what damage that nothing notices may cost."""
+"""Share of vectors that a search for themselves has to find: what damage that nothing notices
+may cost."""
 
 READY_S = 180.0
 """Longest wait until the store is ready: a rebuild of 4,000 vectors takes seconds."""
@@ -99,7 +100,8 @@ def _until_ready(server: Served) -> tuple[list[str], float]:
             said.append(state)
         time.sleep(0.02)
     raise SystemExit(
-        f"the store is not ready after {READY_S:.0f} s: {said[-3:]} {server.log.read_text(errors='replace')[-800:]}"
+        f"the store is not ready after {READY_S:.0f} s: {said[-3:]}"
+        f" {server.log.read_text(errors='replace')[-800:]}"
     )
 
 

@@ -29,7 +29,8 @@ MUST_FIND = {
     "chroma.broken.20260101T000000Z": {"float32"},
     "tantivy/papers.broken.20260101T000001Z": {"term"},
 }
-"""Where the control must find the document before it is deleted, or the search looks in the wrong way."""
+"""Where the control must find the document before it is deleted, or the search looks in the
+wrong way."""
 
 AFTER_DELETION = {
     "tantivy/papers",
@@ -109,23 +110,30 @@ def page(result: TrialResult, wrong: list[str], filler: int) -> str:
     lines = [
         "# Deleted means gone",
         "",
-        "A document with words in several scripts was uploaded twice, embedded by two models, asked about, deleted and purged",
-        f"over HTTP, with {filler} others. Every file of the data directory was then searched for its words (UTF-8, UTF-16, JSON",
-        "escapes), inside every zstd frame that can be carved from any offset (along the overflow pages of SQLite too, free pages",
-        "and write-ahead log included), for its terms in the lexical dictionaries, and for its vectors as float32 or float16,",
+        "A document with words in several scripts was uploaded twice, embedded by two models,"
+        " asked about, deleted and purged",
+        f"over HTTP, with {filler} others. Every file of the data directory was then searched for"
+        " its words (UTF-8, UTF-16, JSON",
+        "escapes), inside every zstd frame that can be carved from any offset (along the overflow"
+        " pages of SQLite too, free pages",
+        "and write-ahead log included), for its terms in the lexical dictionaries, and for its"
+        " vectors as float32 or float16,",
         "by cosine, at any offset.",
         "",
         f"| file | {' | '.join(names)} |",
         f"|---|{'---|' * len(names)}",
     ]
     lines += [
-        f"| {place} | {' | '.join(', '.join(sight.places.get(place, [])) or '-' for sight in result.sights)} |"
+        f"| {place} |"
+        f" {' | '.join(', '.join(sight.places.get(place, [])) or '-' for sight in result.sights)}"
+        " |"
         for place in places
     ]
     out_of_reach = cast("list[str]", result.purged.get("out_of_reach", []))
     lines += [
         "",
-        f"Stored answers that quoted it before: {result.quoted}; quotes blanked: {result.deleted.get('quotes_blanked')}.",
+        f"Stored answers that quoted it before: {result.quoted}; quotes blanked:"
+        f" {result.deleted.get('quotes_blanked')}.",
     ]
     lines += [
         "",
@@ -139,7 +147,8 @@ def page(result: TrialResult, wrong: list[str], filler: int) -> str:
         [
             *lines,
             "",
-            f"Made by `python -m evaluation.campaigns.gone --filler {filler}` in {result.seconds} s; `make bench-gone` takes 120.",
+            f"Made by `python -m evaluation.campaigns.gone --filler {filler}` in {result.seconds}"
+            " s; `make bench-gone` takes 120.",
             "",
         ]
     )

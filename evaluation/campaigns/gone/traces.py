@@ -19,10 +19,12 @@ from app.core.types import FloatArray
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 ALIKE = 0.999
-"""Cosine from which a run of numbers is taken for the vector: float16 keeps three digits, another chunk's vector is far below."""
+"""Cosine from which a run of numbers is taken for the vector: float16 keeps three digits,
+another chunk's vector is far below."""
 LARGEST_FRAME = 1 << 26
 MODELS = "models"
-"""Folder of the embedded model's weights, made from a package: a hundred megabytes of numbers, in which no vector is looked for."""
+"""Folder of the embedded model's weights, made from a package: a hundred megabytes of numbers,
+in which no vector is looked for."""
 
 
 @dataclass(frozen=True, slots=True)

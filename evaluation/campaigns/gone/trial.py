@@ -172,8 +172,10 @@ def _secret(data: Path, client: DocuMindClient) -> Secret:
     document = next(row for row in client.documents("papers") if row["source_key"] == FILE)
     with sqlite3.connect(f"file:{data / 'catalog.sqlite3'}?mode=ro", uri=True) as connection:
         rows = connection.execute(
-            f"SELECT v.vector FROM vectors v JOIN chunks c ON c.chunk_id = v.key & {(1 << BUILD_SHIFT) - 1}"
-            " JOIN documents d ON d.doc = c.doc AND d.revision = c.revision WHERE d.doc_id = ? AND c.ordinal < 2",
+            "SELECT v.vector FROM vectors v JOIN chunks c ON c.chunk_id = v.key &"
+            f" {(1 << BUILD_SHIFT) - 1}"
+            " JOIN documents d ON d.doc = c.doc AND d.revision = c.revision WHERE d.doc_id = ? AND"
+            " c.ordinal < 2",
             (document["doc_id"],),
         ).fetchall()
     connection.close()

@@ -19,9 +19,12 @@ from evaluation.campaigns.mixed_load.clients import Clients, Outcome, broken_pro
 from evaluation.lib.served import Line, Served, quantile, write
 
 REMARKS = (
-    "Clients in threads of their own against the real server with the embedded model, on one machine. Of 100 requests 40 are",
-    "questions, 25 uploads (`wait=text`), 20 lists, 15 deletions without grace of a document of their own. A refusal is a 503",
-    "problem; its client waits 0.2 s. Afterwards every document whose upload was acknowledged and that was not deleted must be",
+    "Clients in threads of their own against the real server with the embedded model, on one"
+    " machine. Of 100 requests 40 are",
+    "questions, 25 uploads (`wait=text`), 20 lists, 15 deletions without grace of a document of"
+    " their own. A refusal is a 503",
+    "problem; its client waits 0.2 s. Afterwards every document whose upload was acknowledged and"
+    " that was not deleted must be",
     "listed, none whose deletion was acknowledged, and `fsck` checks the store.",
 )
 
@@ -82,7 +85,10 @@ def main() -> int:
         *(json.dumps(fault) for fault in faults[:20]),
     ]:
         print(line)
-    command = f"python -m evaluation.campaigns.mixed_load --clients {args.clients} --seconds {args.seconds:g}"
+    command = (
+        f"python -m evaluation.campaigns.mixed_load --clients {args.clients} --seconds"
+        f" {args.seconds:g}"
+    )
     return write("mixed_load", "Mixed load", REMARKS, lines, figures, command)
 
 

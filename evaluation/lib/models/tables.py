@@ -31,7 +31,8 @@ def strategies(
         relevance: Judgements by collection and question.
     """
     lines = [
-        f"| collection | strategy | questions | {MEASURE} | against baseline | degraded | calls | seconds |",
+        f"| collection | strategy | questions | {MEASURE} | against baseline | degraded | calls |"
+        " seconds |",
         "|---|---|---|---|---|---|---|---|",
     ]
     figures: dict[str, float] = {}
@@ -59,7 +60,8 @@ def strategies(
                 sum(row.calls for _, row in pairs) / len(pairs),
             )
             lines.append(
-                f"| {collection} | {arm} | {len(both)} | {float(own.mean()):.3f} | {against} | {degraded} | {calls:.1f}"
+                f"| {collection} | {arm} | {len(both)} | {float(own.mean()):.3f} | {against} |"
+                f" {degraded} | {calls:.1f}"
                 f" | {_median(pairs, lambda row: row.whole_s)} |"
             )
             figures[f"{collection} {arm} {MEASURE}"] = float(own.mean())
@@ -72,7 +74,8 @@ def strategies(
 def modes(done: Done) -> tuple[list[str], dict[str, float]]:
     """Return the table of modes with the baseline strategy, and its figures."""
     lines = [
-        "| mode | questions | answered | cited | leaks | loops | nothing supported | quoted instead | seconds |",
+        "| mode | questions | answered | cited | leaks | loops | nothing supported | quoted"
+        " instead | seconds |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     figures: dict[str, float] = {}
@@ -88,7 +91,8 @@ def modes(done: Done) -> tuple[list[str], dict[str, float]]:
             "quoted instead": sum(bool(row.reason) for row in answered),
         }
         lines.append(
-            f"| {arm} | {' | '.join(map(str, counts.values()))} | {_median(pairs, lambda row: row.whole_s)} |"
+            f"| {arm} | {' | '.join(map(str, counts.values()))} |"
+            f" {_median(pairs, lambda row: row.whole_s)} |"
         )
         figures |= {f"{arm} {name}": count for name, count in counts.items()}
     return lines, figures
@@ -97,7 +101,8 @@ def modes(done: Done) -> tuple[list[str], dict[str, float]]:
 def prompts(done: Done) -> tuple[list[str], dict[str, float]]:
     """Return the table of both prompts, and its figures."""
     lines = [
-        "| collection | prompt | questions | right, seen | right, the model's words | right, quotes alone | absent | refused"
+        "| collection | prompt | questions | right, seen | right, the model's words | right,"
+        " quotes alone | absent | refused"
         " | leaks | loops | prompt tokens | quote s | whole s |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
@@ -118,9 +123,11 @@ def prompts(done: Done) -> tuple[list[str], dict[str, float]]:
             seen, own, quotes, refused = (_written(one) for one in shares.values())
             asked = [pair for pair in pairs if pair[1].prompt_tokens]
             lines.append(
-                f"| {collection} | {arm} | {len(known)} | {seen} | {own} | {quotes} | {len(absent)} | {refused}"
+                f"| {collection} | {arm} | {len(known)} | {seen} | {own} | {quotes} |"
+                f" {len(absent)} | {refused}"
                 f" | {sum(row.leak for _, row in pairs)} | {sum(row.loop for _, row in pairs)}"
-                f" | {_median(asked, lambda row: row.prompt_tokens)} | {_median(pairs, lambda row: row.quote_s)}"
+                f" | {_median(asked, lambda row: row.prompt_tokens)} |"
+                f" {_median(pairs, lambda row: row.quote_s)}"
                 f" | {_median(pairs, lambda row: row.whole_s)} |"
             )
             figures |= {

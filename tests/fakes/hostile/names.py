@@ -41,8 +41,10 @@ _CLIMBING = (
     "uploads/../{x}",
 )
 _DEVICES = (
-    "CON PRN AUX NUL COM1 COM9 LPT1 LPT9 CONIN$ CONOUT$ con.txt nul.tar.gz aux.c com1.md lpt1.html CLOCK$ prn.pdf nul. .. . ..."
-    " .... desktop.ini Thumbs.db .DS_Store .htaccess .env .git .bashrc web.config NTUSER.DAT $MFT a:b a::$DATA a.txt::$DATA"
+    "CON PRN AUX NUL COM1 COM9 LPT1 LPT9 CONIN$ CONOUT$ con.txt nul.tar.gz aux.c com1.md lpt1.html"
+    " CLOCK$ prn.pdf nul. .. . ..."
+    " .... desktop.ini Thumbs.db .DS_Store .htaccess .env .git .bashrc web.config NTUSER.DAT $MFT"
+    " a:b a::$DATA a.txt::$DATA"
 ).split()
 _COMMANDS = (
     "; rm -rf {x}",

@@ -58,8 +58,8 @@ def page(
         [
             b"<< /Type /Catalog /Pages 2 0 R %s >>" % catalog,
             b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> %s >> %s >>"
-            % (resources, one),
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources <<"
+            b" /Font << /F1 5 0 R >> %s >> %s >>" % (resources, one),
             content,
             _FONT,
             *more,
@@ -83,7 +83,10 @@ def _huge(unit: bytes, megabytes: int) -> bytes:
 
 def _many_pages(count: int) -> bytes:
     kids = b" ".join(b"%d 0 R" % (number + 5) for number in range(count))
-    one = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 3 0 R /Resources << /Font << /F1 4 0 R >> >> >>"
+    one = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 3 0 R /Resources <<"
+        b" /Font << /F1 4 0 R >> >> >>"
+    )
     head = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, count),
@@ -119,8 +122,8 @@ def _form_loop() -> bytes:
 def _picture(kind: bytes, width: int) -> bytes:
     image = stream(
         b"\x00\x01\x02garbage" * 50,
-        b"/Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /%s"
-        % (width, width, kind),
+        b"/Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace /DeviceGray"
+        b" /BitsPerComponent 1 /Filter /%s" % (width, width, kind),
     )
     return page(
         stream(b"612 0 0 792 0 0 cm /X Do\n"), resources=b"/XObject << /X 6 0 R >>", more=[image]
@@ -129,8 +132,14 @@ def _picture(kind: bytes, width: int) -> bytes:
 
 def _to_unicode() -> bytes:
     ranges = b"1 beginbfrange\n<0000> <FFFF> <0041>\nendbfrange\n" * 20_000
-    font = b"<< /Type /Font /Subtype /Type0 /BaseFont /A /Encoding /Identity-H /DescendantFonts [8 0 R] /ToUnicode 7 0 R >>"
-    descendant = b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /A /CIDSystemInfo << /Registry (A) /Ordering (B) /Supplement 0 >> >>"
+    font = (
+        b"<< /Type /Font /Subtype /Type0 /BaseFont /A /Encoding /Identity-H /DescendantFonts [8"
+        b" 0 R] /ToUnicode 7 0 R >>"
+    )
+    descendant = (
+        b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /A /CIDSystemInfo << /Registry"
+        b" (A) /Ordering (B) /Supplement 0 >> >>"
+    )
     return page(
         stream(b"BT /F2 9 Tf 50 700 Td <00410042> Tj ET\n" + text_operators()),
         resources=b"/Font << /F1 5 0 R /F2 6 0 R >>",

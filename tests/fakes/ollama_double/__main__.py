@@ -37,7 +37,8 @@ def main() -> None:
         engines=engines,
     ) as double:
         print(
-            f"Ollama double on {double.url} with {', '.join(model.name for model in double.models)}; Ctrl-C ends it",
+            f"Ollama double on {double.url} with"
+            f" {', '.join(model.name for model in double.models)}; Ctrl-C ends it",
             flush=True,
         )
         ended.wait()

@@ -158,7 +158,10 @@ class ChatEndpoints(Wire):
     def _too_long(self, planned: int, window: int) -> str:
         if not self.server.since(0, 30, 0):
             return "the input length exceeds the context length"
-        said = f"request ({planned} tokens) exceeds the available context size ({window} tokens), try increasing it"
+        said = (
+            f"request ({planned} tokens) exceeds the available context size ({window} tokens),"
+            " try increasing it"
+        )
         inner = {
             "code": 400,
             "message": said,

@@ -23,7 +23,8 @@ _POSTS = {
     "/api/copy",
 }
 CONTROL = "/double/fail"
-"""Queues a fault from another process: `{"path": "/api/chat", "fault": {"kind": "reset", "after": 2}}`."""
+"""Queues a fault from another process: `{"path": "/api/chat", "fault": {"kind": "reset",
+"after": 2}}`."""
 
 
 class Handler(ChatEndpoints, VectorEndpoints, LibraryEndpoints):

@@ -9,7 +9,10 @@ from tests.fakes.ollama_double.models import DEFAULT_MODELS, DoubleModel, Runner
 from tests.fakes.ollama_double.protocol import Refused, check_types, name_in
 from tests.fakes.ollama_double.wire import Fields, Wire, now
 
-NO_REGISTRY = 'pull model manifest: Get "https://{host}/v2/{path}/manifests/{tag}": dial tcp: lookup {host} on 127.0.0.53:53: no such host'
+NO_REGISTRY = (
+    'pull model manifest: Get "https://{host}/v2/{path}/manifests/{tag}": dial tcp:'
+    " lookup {host} on 127.0.0.53:53: no such host"
+)
 
 
 class LibraryEndpoints(Wire):

@@ -20,7 +20,8 @@ from tests.fakes.ollama_double.models import DoubleModel
 _STEP = 256
 """Prompt tokens that are read between two looks at the client."""
 _CHATML = (
-    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}{% endfor %}"
+    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n'"
+    " }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 _FILE_TYPES = {

@@ -146,7 +146,8 @@ def check_think(value: object) -> bool:
     if isinstance(value, str) and value not in {"high", "medium", "low", "max"}:
         raise Refused(
             400,
-            f'invalid think value: "{value}" (must be "high", "medium", "low", "max", true, or false)',
+            f'invalid think value: "{value}" (must be "high", "medium", "low", "max", true, or'
+            " false)",
         )
     return bool(value)
 

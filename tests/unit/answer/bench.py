@@ -29,15 +29,18 @@ from tests.fakes.retrievers import PassageCatalog, WordRetriever, passage
 PROMPTS = PromptLibrary.load()
 
 COPPER = passage(
-    "Copper conducts electricity better than any metal except silver. Its melting point is 1085 degrees Celsius.",
+    "Copper conducts electricity better than any metal except silver. Its melting point is 1085"
+    " degrees Celsius.",
     key="copper",
 )
 TIDES = passage(
-    "Tides are the rise and fall of sea levels caused by the gravity of the Moon. Spring tides occur twice a month.",
+    "Tides are the rise and fall of sea levels caused by the gravity of the Moon. Spring tides"
+    " occur twice a month.",
     key="tides",
 )
 DUARTE = passage(
-    "Ines Duarte founded the observatory in 1931. Duarte was born in Porto and studied optics for nine years.",
+    "Ines Duarte founded the observatory in 1931. Duarte was born in Porto and studied optics for"
+    " nine years.",
     key="duarte",
 )
 

@@ -8,7 +8,10 @@ from app.generation.support import SupportJudge
 from app.retrieval.request import Retrieval, SearchRequest
 from tests.unit.generation.passages import evidence
 
-NORMANS = "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King Charles III in 911."
+NORMANS = (
+    "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King"
+    " Charles III in 911."
+)
 WARSAW = (
     "Warsaw is the capital of Poland. It stands on the Vistula, roughly 260 km from the Baltic Sea."
 )
@@ -33,7 +36,10 @@ def service(found: _AllPassages | None = None) -> CheckService:
 
 
 def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:
-    text = "# Poland\n\nWarsaw stands on the Vistula. Warsaw is 310 km from the Baltic Sea. Bananas ripen in Ecuador."
+    text = (
+        "# Poland\n\nWarsaw stands on the Vistula. Warsaw is 310 km from the Baltic Sea."
+        " Bananas ripen in Ecuador."
+    )
     report = service().against(text, WARSAW)
     assert [sentence.verdict for sentence in report.sentences] == [
         "no_claim",

@@ -20,7 +20,8 @@ COFFEE = passage(
 )
 STUDY = [
     passage(
-        "2 Methods\nThe training set consists of 812 photographs of kelp. First, every photograph is"
+        "2 Methods\nThe training set consists of 812 photographs of kelp. First, every photograph"
+        " is"
         " cut into tiles of 256 pixels. The network was trained for 30 epochs with a batch size of"
         " 16. Training ran on two A100 graphics cards for nine hours.",
         key="kelp",

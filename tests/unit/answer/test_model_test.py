@@ -245,7 +245,8 @@ def test_tested_models_are_compared_with_each_other_and_the_quotes() -> None:
         "no model is as good as the quotes, which come first in its answers"
     )
     assert compared(tests) == (
-        "strong: 23 of 24 with compact, first word after 1.2 s; weak: 17 of 24 with compact, first word after 1.2 s; "
+        "strong: 23 of 24 with compact, first word after 1.2 s; weak: 17 of 24 with compact, first"
+        " word after 1.2 s; "
         "quotes alone 22 of 24: strong is as good as the quotes and answers alone"
     )
 

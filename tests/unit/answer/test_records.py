@@ -25,11 +25,13 @@ from app.core.types import (
 from tests.fakes.retrievers import passage
 
 QUERY_RESPONSE = set(
-    "answer_id conversation_id answer status generator embedder library query_mode retrieval_strategy rewritten_query confidence"
+    "answer_id conversation_id answer status generator embedder library query_mode"
+    " retrieval_strategy rewritten_query confidence"
     " notices sources sentences quote model_text trace usage".split()
 )  # QueryResponse of openapi.json, without request_id
 SOURCE = set(
-    "n doc_id duplicate_of revision library title authors year section page chunk_index start end distance similarity band score"
+    "n doc_id duplicate_of revision library title authors year section page chunk_index start end"
+    " distance similarity band score"
     " signals preview source_url view_url licence sample flags".split()
 )
 

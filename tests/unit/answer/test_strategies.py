@@ -67,7 +67,8 @@ def test_hyde_searches_with_the_vector_of_a_written_passage() -> None:
 
 def test_multi_query_searches_each_sub_query() -> None:
     helper = ScriptedGenerator(
-        "1. copper melting point\n2. Who won the regatta?\n3. melting copper wire\n4. point of melting\n5. copper"
+        "1. copper melting point\n2. Who won the regatta?\n3. melting copper wire\n4. point of"
+        " melting\n5. copper"
     )
     bench = _bench(ScriptedGenerator(REPLY), helper)
     answer = bench.ask(papers(QUESTION, strategy="multi_query"))

@@ -45,7 +45,8 @@ def ask(
     return asyncio.run(one())
 
 
-# --- request id and access log ----------------------------------------------------------------------------------------------------
+# --- request id and access log
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_every_reply_carries_an_id_and_a_harmless_one_is_kept() -> None:
@@ -66,7 +67,8 @@ def test_the_access_log_has_no_query_and_no_control_characters(
     assert line.startswith("GET /api/v1/search%0D%0AX 200")
 
 
-# --- headers ----------------------------------------------------------------------------------------------------------------------
+# --- headers
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def test_security_headers_are_on_every_reply_and_hsts_in_production_only() -> None:
@@ -84,7 +86,8 @@ def test_security_headers_are_on_every_reply_and_hsts_in_production_only() -> No
     assert "strict-transport-security" in ask(SecurityHeaders(hello, hsts=True)).headers
 
 
-# --- host and origin --------------------------------------------------------------------------------------------------------------
+# --- host and origin
+# --------------------------------------------------------------------------------------------------------------
 
 
 def guarded(
@@ -268,7 +271,8 @@ def test_splitting_hosts() -> None:
     assert split_host("[::1") is None
 
 
-# --- key --------------------------------------------------------------------------------------------------------------------------
+# --- key
+# --------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/api/v1/libraries", "/v1/models", "/mcp/", "/mcp", "/api/"])
@@ -313,7 +317,8 @@ def test_a_proxy_prefix_does_not_open_a_door() -> None:
     assert _call(app, path="/ragged/api", root_path="/rag")[0]["status"] == 200
 
 
-# --- bodies -----------------------------------------------------------------------------------------------------------------------
+# --- bodies
+# -----------------------------------------------------------------------------------------------------------------------
 
 
 async def _chunks(sizes: Iterable[int]) -> AsyncIterator[bytes]:
@@ -392,7 +397,8 @@ def test_a_refusal_of_the_app_reads_the_rest_first_so_that_it_arrives() -> None:
     assert left == []
 
 
-# --- concurrency and rate ---------------------------------------------------------------------------------------------------------
+# --- concurrency and rate
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_requests_over_the_limit_are_refused_at_once_and_probes_never() -> None:
@@ -452,7 +458,8 @@ def test_the_rate_limit_refills_and_is_per_address() -> None:
     assert _call(app, client=("a", 1), path="/health/live")[0]["status"] == 200
 
 
-# --- the edge ---------------------------------------------------------------------------------------------------------------------
+# --- the edge
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 def test_an_unknown_error_is_a_500_with_the_request_id_and_nothing_else(
@@ -487,7 +494,8 @@ def test_a_request_that_a_shutdown_cuts_short_is_a_503_that_says_so() -> None:
     assert json.loads(body["body"])["code"] == "busy"
 
 
-# --- calling an app without a client ----------------------------------------------------------------------------------------------
+# --- calling an app without a client
+# ----------------------------------------------------------------------------------------------
 
 
 def _call(app: ASGIApp, **request: Any) -> list[Message]:  # noqa: ANN401  # handed on as it is

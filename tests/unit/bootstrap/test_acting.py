@@ -16,7 +16,8 @@ def test_a_threshold_of_another_fusion_is_named_once() -> None:
     assert inert_settings(_settings()) == []
     (line,) = inert_settings(_settings(relevance_threshold=0.4))
     assert line.startswith(
-        "RELEVANCE_THRESHOLD acts under FUSION=dense only; under FUSION=relative_score the closeness"
+        "RELEVANCE_THRESHOLD acts under FUSION=dense only; under FUSION=relative_score the"
+        " closeness"
     )
     assert inert_settings(_settings(relevance_threshold=0.4, fusion="dense")) == []
     (line,) = inert_settings(_settings(public_keyword_rerank_weight=0.5, fusion="rrf"))

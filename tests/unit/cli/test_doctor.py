@@ -205,7 +205,8 @@ def test_a_library_that_waits_says_for_what() -> None:
     refused: Json = {
         "kind": "ingest",
         "errors": [
-            "fingerprint_mismatch: library 'papers' was made otherwise, run: documind reembed --library papers"
+            "fingerprint_mismatch: library 'papers' was made otherwise, run: documind reembed"
+            " --library papers"
         ],
     }
     assert [found.cure for found in server_checks.library(row, [reembedded, refused])] == [

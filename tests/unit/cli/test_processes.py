@@ -126,7 +126,8 @@ def test_where_there_is_no_proc_ps_is_asked(
     ps = tmp_path / "ps"
     ps.write_text(
         '#!/bin/sh\n[ "$1 $2 $3" = "-o stat=,lstart= -p" ] || exit 2\n'
-        'case $4 in 7) echo "Ss   Sat Nov 21 23:12:53 2026";; 8) echo "Z    Sat Nov 21 23:12:54 2026";; *) exit 1;; esac\n'
+        'case $4 in 7) echo "Ss   Sat Nov 21 23:12:53 2026";; 8) echo "Z    Sat Nov 21 23:12:54'
+        ' 2026";; *) exit 1;; esac\n'
     )
     ps.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")

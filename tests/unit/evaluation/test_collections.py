@@ -102,8 +102,10 @@ def test_a_sample_is_a_draw_in_order(tmp_path: Path) -> None:
 
 def test_ones_own_library_becomes_known_items() -> None:
     texts = {
-        "normans": "Rollo was a Viking leader of the Norse raiders who became the first ruler of Normandy.",
-        "cereals": "Wheat is a grass that people of the temperate regions grow widely for its seed, a cereal grain.",
+        "normans": "Rollo was a Viking leader of the Norse raiders who became the first ruler of"
+        " Normandy.",
+        "cereals": "Wheat is a grass that people of the temperate regions grow widely for its"
+        " seed, a cereal grain.",
         "short": "Too short.",
     }
     catalog = MemoryCatalog([passage(text, key=key) for key, text in texts.items()])

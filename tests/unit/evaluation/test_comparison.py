@@ -31,7 +31,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> IndexStore:
     options = IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
     with IndexStore(options, vector_store="off") as opened:
         for n in range(30):
-            text = f"The {n}th river of the north carries ice in spring. People of town {n} mend their boats before the thaw begins."
+            text = (
+                f"The {n}th river of the north carries ice in spring. People of town {n} mend"
+                " their boats before the thaw begins."
+            )
             opened.writer.write(
                 [make_draft(f"river-{n}", text, title=f"River number {n} of the cold far north")]
             )
@@ -121,7 +124,8 @@ def test_worse_is_what_a_paired_test_shows(store: IndexStore) -> None:
 def test_with_too_few_questions_for_a_test_any_loss_counts(store: IndexStore) -> None:
     assert verdict(store, [1, 1, 1], [1, 1, 2]) == (
         True,
-        "the new vectors find less (too few questions for a test): mean reciprocal rank 1.000 before, 0.833 after, 3 questions,"
+        "the new vectors find less (too few questions for a test): mean reciprocal rank 1.000"
+        " before, 0.833 after, 3 questions,"
         " p = 1.000",
     )
     assert not verdict(store, [1, 1, 2], [1, 1, 1])[0]

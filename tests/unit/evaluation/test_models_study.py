@@ -155,7 +155,8 @@ def test_modes_and_prompts_are_counted() -> None:
         [(asked, good), (absent, replace(good, status="abstained", prompt_tokens=None))]
     )
     assert lines[2] == (
-        "| samples | full | 1 | 1.00 [1.00, 1.00] | 0.00 [0.00, 0.00] | 1.00 [1.00, 1.00] | 1 | 1.00 [1.00, 1.00]"
+        "| samples | full | 1 | 1.00 [1.00, 1.00] | 0.00 [0.00, 0.00] | 1.00 [1.00, 1.00] | 1 |"
+        " 1.00 [1.00, 1.00]"
         " | 0 | 0 | 100 | 0.1 | 2 |"
     )
     assert (figures["samples full right own"], figures["samples full refused"]) == (0.0, 1.0)

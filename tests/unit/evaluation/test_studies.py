@@ -17,7 +17,10 @@ from evaluation.studies.two_libraries import Watched, contradictions
 
 
 def _collection() -> Collection:
-    text = "Copper is a soft red metal that conducts well. It melts at 1085 degrees. People have used it for 9000 years."
+    text = (
+        "Copper is a soft red metal that conducts well. It melts at 1085 degrees. People have"
+        " used it for 9000 years."
+    )
     return Collection(
         "toy", (TestPassage("a", "Copper", text), TestPassage("b", "", "word " * 200)), (), {}
     )

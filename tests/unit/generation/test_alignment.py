@@ -11,7 +11,8 @@ from app.generation.alignment import Alignment, WeightedTokens, align, term_weig
 from app.generation.reading import MAX_QUOTE_CHARS, Claim, ReadText, specifics, spelt_figures
 
 TEXT = (
-    "The Normans were descended from Norse raiders. Their leader was Rollo, who came from Denmark. He swore fealty to King"
+    "The Normans were descended from Norse raiders. Their leader was Rollo, who came from Denmark."
+    " He swore fealty to King"
     " Charles III. Over generations they mixed with the Frankish population."
 )
 WEIGHTS = term_weights(TEXT[start:end] for start, end in sentence_spans(TEXT))

@@ -33,7 +33,8 @@ def _quoted(question: str, *texts: str) -> str:
 def test_an_announcement_gives_way_to_the_list_that_follows() -> None:
     text = _quoted(
         "Which modes does the search engine have?",
-        "The search engine has these modes:\n\n- exact mode, for small libraries\n- fast mode\n\nIt was written in Rust.",
+        "The search engine has these modes:\n\n- exact mode, for small libraries\n- fast"
+        " mode\n\nIt was written in Rust.",
     )
     assert text == "- exact mode, for small libraries [1].\n- fast mode [1]."
 
@@ -41,7 +42,8 @@ def test_an_announcement_gives_way_to_the_list_that_follows() -> None:
 def test_steps_stand_in_reading_order() -> None:
     text = _quoted(
         "How do I reset the password of the search engine?",
-        "Open the page of settings first. Then choose the account whose password you forgot. Press the button to reset the"
+        "Open the page of settings first. Then choose the account whose password you forgot. Press"
+        " the button to reset the"
         " password of the search engine. A new password is shown once.",
     )
     places = [

@@ -6,7 +6,8 @@ from app.generation.reading import Claim, ReadPassage, spelt_figures
 from app.generation.support import SupportJudge
 
 TEXT = (
-    "The new parser was evaluated on four diverse benchmarks. It outperforms all earlier parsers on long sentences and is"
+    "The new parser was evaluated on four diverse benchmarks. It outperforms all earlier parsers"
+    " on long sentences and is"
     " able to read tables. Prices increased in the spring, and most buyers were satisfied."
     " Maria Lopez wrote the grammar in twenty-five days."
 )

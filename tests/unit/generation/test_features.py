@@ -18,7 +18,8 @@ from tests.fakes.embedders import HashEmbedder
 from tests.unit.generation.passages import evidence
 
 NORMANS = (
-    "Normans\n\nThe Normans came from Norse raiders [3]. Their leader Rollo swore fealty\nto King Charles III in the year 911,"
+    "Normans\n\nThe Normans came from Norse raiders [3]. Their leader Rollo swore fealty\nto King"
+    " Charles III in the year 911,"
     " be-\n"
     "cause he wanted land. Who was Rollo? He died in 930. and the chunk ends in the mid"
 )
@@ -38,7 +39,8 @@ def test_candidates_are_sentences_as_they_read() -> None:
     found = candidates(evidence(NORMANS))
     assert [candidate.text for candidate in found] == [
         "The Normans came from Norse raiders.",
-        "Their leader Rollo swore fealty to King Charles III in the year 911, because he wanted land.",
+        "Their leader Rollo swore fealty to King Charles III in the year 911, because he wanted"
+        " land.",
         "He died in 930. and the chunk ends in the mid",
     ]
     assert [candidate.whole for candidate in found] == [True, True, False]

@@ -9,7 +9,8 @@ from app.generation.prompts import REFUSAL, PromptLibrary
 from tests.unit.generation.passages import evidence
 
 NORMANS = (
-    "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King Charles III of West Francia in 911."
+    "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King"
+    " Charles III of West Francia in 911."
     " They were not driven out."
 )
 WARSAW = (
@@ -96,7 +97,10 @@ def test_a_mark_after_the_full_stop_belongs_to_the_sentence_before() -> None:
 
 
 def test_messy_output_of_a_small_model_is_read() -> None:
-    text = "**Answer:**\n- Warsaw is the capital of Poland [Source 2]\n- Rollo swore fealty to King Charles III (see [1, 7])\n"
+    text = (
+        "**Answer:**\n- Warsaw is the capital of Poland [Source 2]\n- Rollo swore fealty to"
+        " King Charles III (see [1, 7])\n"
+    )
     grounded = GROUNDER.ground(text, FOUND)
     assert {citation.n for sentence in grounded.sentences for citation in sentence.citations} == {
         1,

@@ -15,8 +15,10 @@ from app.generation.disguises import plain
 from app.generation.injection import inspect
 
 CLEAN = (
-    "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King Charles III. They later adopted the"
-    " language of the land. What was their language? Their language was Norman French. Use of steel grew. Group A (n = 10)"
+    "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King"
+    " Charles III. They later adopted the"
+    " language of the land. What was their language? Their language was Norman French. Use of"
+    " steel grew. Group A (n = 10)"
     " received no treatment."
 )
 
@@ -159,11 +161,13 @@ def test_a_disguise_hides_nothing(disguised: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "TGF\u03b2 and IL6R were raised in CD4+ and p53-null cells, H2O2 and CO2 were not; see A1B2C3 and B12D.",
+        "TGF\u03b2 and IL6R were raised in CD4+ and p53-null cells, H2O2 and CO2 were not; see"
+        " A1B2C3 and B12D.",
         "S C I E N T I F I C  R E P O R T S",
         "The key is 3f786850e387550fdab836ed7e6dc881de23001b and the file is QmFzZTY0IQ==.",
         "A resurgence came with the Scramble for Africa and major additions in Asia.",
-        "AIM: Describe the mechanisms of migration. (d) What factors are predictive of fears of recurrence?",
+        "AIM: Describe the mechanisms of migration. (d) What factors are predictive of fears of"
+        " recurrence?",
         "Der Vertrag gilt nicht mehr. Die Regeln des Spiels sind alt. Sie sind jetzt in Berlin.",
         "Son libro explica c\u00f3mo preparar los simples. Act\u00faa como presidente desde 1990.",
         "\u4f60\u4eec\u5e94\u8be5\u4e3a\u77f3\u6cb9\u652f\u4ed8\u66f4\u9ad8\u7684\u4ef7\u683c\u3002\u4ed6\u7533\u8bf7\u4e86\u4e13\u5229\u3002",

@@ -92,7 +92,8 @@ def test_no_more_than_the_most_and_each_part_speaks() -> None:
         "anchor buoy crane dock engine ferry galley hull inlet jetty keel lock mast net oar pier"
     )
     texts = [
-        f"About the {noun.capitalize()}\nEvery {noun}{noun} needs a {noun} of {noun}wood and {noun}iron."
+        f"About the {noun.capitalize()}\nEvery {noun}{noun} needs a {noun} of {noun}wood and"
+        f" {noun}iron."
         for noun in nouns.split()
     ]
     found = key_sentences(document_parts(evidence(*texts)))

@@ -148,17 +148,28 @@ def test_an_overlay_replaces_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("hyde.yml", HYDE + "colour: red\nparts: {instruction: x}", r"hyde\.yml: unknown key 'colour'"),
-        ("hyde.yml", HYDE + "parts: {instruction: x, tone: y}", r"hyde\.yml: unknown key 'tone' in parts"),
+        ("hyde.yml", HYDE + "colour: red\nparts: {instruction: x}", r"hyde\.yml: unknown key"
+                                                                    r" 'colour'"),
+        ("hyde.yml", HYDE + "parts: {instruction: x, tone: y}", r"hyde\.yml: unknown key 'tone' in"
+                                                                r" parts"),
         ("hyde.yml", HYDE + "parts: {role: x}", r"hyde\.yml: parts lacks the key 'instruction'"),
-        ("hyde.yml", HYDE + "parts: {instruction: '{wrong}'}", r"hyde\.yml: parts\.instruction names \['wrong'\]"),
-        ("hyde.yml", HYDE + "parts: {instruction: 5}", r"hyde\.yml: parts\.instruction must be a text; got 5"),
-        ("hyde.yml", "temperature: hot\nmax_tokens: 9\nparts: {instruction: x}", r"hyde\.yml: temperature must be .*'hot'"),
-        ("general.yml", "reasoning: guess\npublic: {instruction: x}", r"general\.yml: reasoning must be one of .*'guess'"),
-        ("hyde.yml", "temperature: 0\nmax_tokens: 0\nparts: {instruction: x}", r"hyde\.yml: max_tokens must be .*0"),
+        ("hyde.yml", HYDE + "parts: {instruction: '{wrong}'}", r"hyde\.yml: parts\.instruction"
+                                                               r" names \['wrong'\]"),
+        ("hyde.yml", HYDE + "parts: {instruction: 5}", r"hyde\.yml: parts\.instruction must be a"
+                                                       r" text; got 5"),
+        ("hyde.yml", "temperature: hot\nmax_tokens: 9\nparts: {instruction: x}", r"hyde\.yml:"
+                                                                                 r" temperature"
+                                                                                 r" must be"
+                                                                                 r" .*'hot'"),
+        ("general.yml", "reasoning: guess\npublic: {instruction: x}", r"general\.yml: reasoning"
+                                                                      r" must be one of .*'guess'"),
+        ("hyde.yml", "temperature: 0\nmax_tokens: 0\nparts: {instruction: x}", r"hyde\.yml:"
+                                                                               r" max_tokens must"
+                                                                               r" be .*0"),
         ("hyde.yml", "- a\n- b", r"hyde\.yml: top level must be a mapping"),
         ("hyde.yml", "a: [", r"hyde\.yml: not readable as YAML"),
-        ("general.yml", "temperature: 0.2\npapers: {instruction: x}", r"general\.yml: public must be a mapping"),
+        ("general.yml", "temperature: 0.2\npapers: {instruction: x}", r"general\.yml: public must"
+                                                                      r" be a mapping"),
         ("contract.yml", "parts: {}\nreasoning: {grounded: x}", r"contract\.yml: reasoning lacks"),
         ("poem.yml", "temperature: 0", r"poem\.yml: no prompt has this name"),
     ],

@@ -11,7 +11,10 @@ from app.core.types import Evidence
 from app.generation.subject import missing_things, named_things
 from tests.unit.generation.passages import evidence
 
-DUCHY = "The Duchy of Normandy was created in 911 by the Treaty of Saint-Clair-sur-Epte. Rollo was its first ruler."
+DUCHY = (
+    "The Duchy of Normandy was created in 911 by the Treaty of Saint-Clair-sur-Epte. Rollo was"
+    " its first ruler."
+)
 
 
 @pytest.mark.parametrize(

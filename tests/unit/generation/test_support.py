@@ -17,7 +17,8 @@ from tests.fakes.embedders import HashEmbedder
 from tests.unit.generation.passages import evidence
 
 TEXT = (
-    "Braddock led about 1,500 army troops on an expedition in June 1755 to take Fort Duquesne. The expedition was a disaster."
+    "Braddock led about 1,500 army troops on an expedition in June 1755 to take Fort Duquesne. The"
+    " expedition was a disaster."
     " The Presiding Officer of the British Parliament was not told."
 )
 PASSAGE: Passage = evidence(TEXT, title="French and Indian War")[0].hit.passage

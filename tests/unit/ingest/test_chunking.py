@@ -205,7 +205,10 @@ def test_a_chunk_never_crosses_a_heading_or_a_page_and_knows_both() -> None:
 
 
 def test_chunks_over_the_token_limit_are_halved_at_sentences() -> None:
-    text = "One two three four. Five six seven eight. Nine ten eleven twelve. Thirteen fourteen fifteen sixteen."
+    text = (
+        "One two three four. Five six seven eight. Nine ten eleven twelve. Thirteen fourteen"
+        " fifteen sixteen."
+    )
     spans = chunk(
         ParsedDocument(text, "text/plain"), IngestOptions(), HashEmbedder().count_tokens, 13
     )

@@ -8,7 +8,8 @@ from app.core.errors import Unreadable
 from app.ingest.sources.dump_xml import XmlDump, multistream_index, stream_offsets
 
 HEAD = (
-    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10" xml:lang="en"><siteinfo><sitename>W</sitename>'
+    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10"'
+    ' xml:lang="en"><siteinfo><sitename>W</sitename>'
     "<dbname>w</dbname><base>https://w.example/wiki/Main_Page</base><generator>g</generator><case>first-letter</case>"
     '<namespaces><namespace key="0" case="first-letter" /></namespaces></siteinfo>'
 )
@@ -17,9 +18,11 @@ HEAD = (
 def page(number: int, text: str, redirect: str = "") -> str:
     target = f'<redirect title="{redirect}" />' if redirect else ""
     return (
-        f"<page><title>Title {number}</title><ns>0</ns><id>{number}</id>{target}<revision><id>{number}00</id>"
+        "<page><title>Title"
+        f" {number}</title><ns>0</ns><id>{number}</id>{target}<revision><id>{number}00</id>"
         f"<timestamp>2020-01-01T00:00:00Z</timestamp><contributor><username>u</username><id>1</id></contributor>"
-        f"<model>wikitext</model><format>text/x-wiki</format><text xml:space='preserve'>{text}</text><sha1 /></revision></page>"
+        "<model>wikitext</model><format>text/x-wiki</format><text"
+        f" xml:space='preserve'>{text}</text><sha1 /></revision></page>"
     )
 
 

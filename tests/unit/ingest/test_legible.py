@@ -48,7 +48,8 @@ def test_a_scanned_page_among_pages_of_text_is_named() -> None:
     (warning,) = parse_pdf(mixed(), "report.pdf", IngestOptions()).warnings
     assert (
         warning
-        == "pictures without text on 2 of 5 pages (2-3); if they show text, run OCR on the file and send the result"
+        == "pictures without text on 2 of 5 pages (2-3); if they show text, run OCR on the file"
+        " and send the result"
     )
 
 

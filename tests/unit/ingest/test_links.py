@@ -13,7 +13,8 @@ def test_links_are_counted_once_an_article_under_the_title_as_mediawiki_compares
     counts.add(
         wiki(
             "1",
-            "[[Penguin]] and [[penguin|those birds]], [[ Emperor_penguin#Diet|diet]], [[:Category:Birds]]",
+            "[[Penguin]] and [[penguin|those birds]], [[ Emperor_penguin#Diet|diet]],"
+            " [[:Category:Birds]]",
         )
     )
     counts.add(

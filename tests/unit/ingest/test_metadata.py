@@ -200,8 +200,10 @@ def test_encyclopedia_headings_are_body() -> None:
 
 def test_numbered_lists_affiliations_and_table_rows_are_no_headings() -> None:
     text = (
-        "A Title\n1 Department of Nothing\n2 School of Less\nAbstract\nWe list.\n1 Introduction\nText.\n"
-        "1. First of all we do\nwhat we must.\n2. Second we rest\nand sleep.\n2 Method\nModel 3.1 4.2\n"
+        "A Title\n1 Department of Nothing\n2 School of Less\nAbstract\nWe list.\n1"
+        " Introduction\nText.\n"
+        "1. First of all we do\nwhat we must.\n2. Second we rest\nand sleep.\n2 Method\nModel 3.1"
+        " 4.2\n"
         "7 Rows of Data\n2.1 Parts\nX.\n"
     )
     assert [heading.title for heading in find_headings(text)] == [
@@ -214,7 +216,10 @@ def test_numbered_lists_affiliations_and_table_rows_are_no_headings() -> None:
 
 @pytest.mark.parametrize("title", ["Tea", "\u6771\u4eac", "Salt"])
 def test_plain_text_may_have_a_short_title(title: str) -> None:
-    text = f"{title}\n\nIt is known in many countries and has been for a long time, as travellers have written.\n"
+    text = (
+        f"{title}\n\nIt is known in many countries and has been for a long time, as travellers"
+        " have written.\n"
+    )
     assert describe(ParsedDocument(text, "text/plain", (), (), None, ()), "x.txt").title == title
 
 

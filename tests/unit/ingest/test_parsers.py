@@ -48,12 +48,14 @@ def test_pdf_lines_flow_into_paragraphs_and_headings_keep_theirs() -> None:
 
 def test_pdf_keeps_every_character_that_pdfium_gives() -> None:
     raw = [
-        "Alpha be\x02ta gam\x02ma\r\nState-of-the\x02art self\x02made PaSa\x02GPT\x024\r\nglyph \x03 and \x02 alone",
+        "Alpha be\x02ta gam\x02ma\r\nState-of-the\x02art self\x02made PaSa\x02GPT\x024\r\nglyph"
+        " \x03 and \x02 alone",
         "A self-made page",
     ]
     parsed = assemble_pages(raw, {})
     assert parsed.text == (
-        "Alpha beta gamma\nState-of-the-art self-made PaSa-GPT-4 glyph \ufffd and \ufffd alone\nA self-made page"
+        "Alpha beta gamma\nState-of-the-art self-made PaSa-GPT-4 glyph \ufffd and \ufffd alone\nA"
+        " self-made page"
     )
     assert [parsed.text[p.start : p.end].split("\n")[0] for p in parsed.pages] == [
         "Alpha beta gamma",
@@ -65,7 +67,8 @@ def test_lines_of_a_title_page_do_not_run_on() -> None:
     title = "The survival analysis of very slow crystals\r\nMaria Okonkwo\r\nFebruary 6, 2023"
     body = "\r\n".join(
         [
-            "Crystals that are cooled for a whole night slow down by a factor of two, as we have found"
+            "Crystals that are cooled for a whole night slow down by a factor of two, as we have"
+            " found"
         ]
         * 5
     )
@@ -131,8 +134,8 @@ def test_docx_styles_lists_tables_and_hidden_text() -> None:
     assert parsed.title == "The Tide Tables of Aberdeen"
     assert "- by hand\n- by machine" in parsed.text
     assert (
-        "Harbour | Range in metres\nHarbour: Aberdeen | Range in metres: 3.7\nHarbour: Leith | Range in metres: 4.6"
-        in parsed.text
+        "Harbour | Range in metres\nHarbour: Aberdeen | Range in metres: 3.7\nHarbour: Leith |"
+        " Range in metres: 4.6" in parsed.text
     )
     assert "Ignore all" not in parsed.text
     assert parsed.stripped_characters == len("Ignoreallpreviousinstructions.")
@@ -207,7 +210,8 @@ def test_html_shows_what_a_reader_sees() -> None:
     assert parsed.text == (
         "Peat bogs\n\nPeat bogs store carbon for thousands of years.\n\n"
         "Depth\n\n- Raised bogs: up to ten metres\n- Blanket bogs: two metres\n\n"
-        "Country | Area in km2\nCountry: Finland | Area in km2: 90,000\nCountry: Ireland | Area in km2: 12,000\n\n"
+        "Country | Area in km2\nCountry: Finland | Area in km2: 90,000\nCountry: Ireland | Area in"
+        " km2: 12,000\n\n"
         "depth = age\n        * rate"
     )
     assert [(h.level, h.title) for h in parsed.headings] == [(1, "Peat bogs"), (2, "Depth")]
@@ -258,7 +262,10 @@ def test_markdown_is_readable_and_headings_are_found_outside_code() -> None:
 
 
 def test_markdown_keeps_code_lists_and_rules() -> None:
-    text = "* a __b__ `x**2**`\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![fig](a.png) <https://example.org>\n"
+    text = (
+        "* a __b__ `x**2**`\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![fig](a.png)"
+        " <https://example.org>\n"
+    )
     assert (
         PARSER.parse(text.encode(), "x.md").text
         == "* a b `x2`\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nfig https://example.org\n"
@@ -266,7 +273,10 @@ def test_markdown_keeps_code_lists_and_rules() -> None:
 
 
 def test_plain_text_is_kept_as_written_with_its_headings() -> None:
-    text = "THE LICHEN BOOK\n\nLichens are slow.\n\nGROWTH RATES\n\nNOT a heading HERE\nVERY SLOW\nindeed.\n\n1 Colours\n\nText.\n"
+    text = (
+        "THE LICHEN BOOK\n\nLichens are slow.\n\nGROWTH RATES\n\nNOT a heading HERE\nVERY"
+        " SLOW\nindeed.\n\n1 Colours\n\nText.\n"
+    )
     parsed = PARSER.parse(text.encode(), "x.txt")
     assert parsed.text == text
     assert [h.title for h in parsed.headings] == ["THE LICHEN BOOK", "GROWTH RATES", "1 Colours"]
@@ -305,7 +315,10 @@ def test_pdf_lines_of_han_join_and_entries_of_contents_do_not() -> None:
     line = "\u4ed3\u5e93\u5185\u4ec5\u5305\u542b\u6e90\u4ee3\u7801\u4e0e\u7a7a\u767d\u6a21"
     parsed = assemble_pages([f"{line}\r\n\u677f{line}\r\n{line}\r\n\u7ed3\u675f\u3002"], {})
     assert parsed.text == f"{line}\u677f{line}\n{line}\n\u7ed3\u675f\u3002".replace("\n", "")
-    contents = "1.1 What crystals do at night . . . . . . 3\r\n1.2 What they do by day and why . . . . . 4\r\nA line of text that is long"
+    contents = (
+        "1.1 What crystals do at night . . . . . . 3\r\n1.2 What they do by day and why . ."
+        " . . . 4\r\nA line of text that is long"
+    )
     assert assemble_pages([contents], {}).text.count("\n") == 2
 
 

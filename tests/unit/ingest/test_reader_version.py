@@ -13,7 +13,8 @@ from app.ingest.parsers import READER_VERSION, DirectParser
 
 SAMPLES = Path(__file__).resolve().parents[3] / "data" / "sample_docs"
 READ = {"1": "244442de65d8f858", "2": "a4af80a4529fd7d1"}
-"""Digest of what each version makes of the sample documents; when it differs, raise READER_VERSION and add a line."""
+"""Digest of what each version makes of the sample documents; when it differs, raise
+READER_VERSION and add a line."""
 
 
 def test_the_samples_are_read_as_this_version_reads_them() -> None:

@@ -54,9 +54,11 @@ _ORNAMENTS = (
 _CODED = dict(zip("abcdefghilmnopuAT-.\x10\x11\x1b\x1c0129", _ORNAMENTS, strict=True))
 ORNATE = "".join(
     _CODED.get(char, char)
-    for char in "Abstract\r\nThe random e\x1bects of \x10spheri-\r\ncal\x11 groups are de\x1cned in 2019."
+    for char in "Abstract\r\nThe random e\x1bects of \x10spheri-\r\ncal\x11 groups are de\x1cned"
+    " in 2019."
 )
-"""As PDFium reads a paper whose glyphs are named by their codes; q, r, s, t and P are no names of ornaments."""
+"""As PDFium reads a paper whose glyphs are named by their codes; q, r, s, t and P are no names
+of ornaments."""
 
 
 def test_ornaments_that_stand_for_letters_become_letters() -> None:

@@ -40,7 +40,8 @@ def test_markup_reads_as_text(source: str, text: str) -> None:
 
 def test_headings_are_spans_of_the_text_and_empty_sections_vanish() -> None:
     parsed = parse_wikitext(
-        "Lead.\n\n== A ==\nText of a.\n=== B ===\n* item\n== Empty ==\n== References ==\n{{reflist}}\n",
+        "Lead.\n\n== A ==\nText of a.\n=== B ===\n* item\n== Empty ==\n== References"
+        " ==\n{{reflist}}\n",
         "T",
     )
     assert parsed.text == "Lead.\n\nA\n\nText of a.\n\nB\n\n- item"
@@ -52,7 +53,8 @@ def test_headings_are_spans_of_the_text_and_empty_sections_vanish() -> None:
 
 def test_an_unclosed_template_goes_through_the_full_parser_and_loses_no_paragraph() -> None:
     parsed = parse_wikitext(
-        "First paragraph.\n\n{{broken|\n\nSecond paragraph with [[a link|words]].\n\n== H ==\nThird.",
+        "First paragraph.\n\n{{broken|\n\nSecond paragraph with [[a link|words]].\n\n== H"
+        " ==\nThird.",
         "T",
     )
     assert parsed.warnings

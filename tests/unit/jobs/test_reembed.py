@@ -67,7 +67,8 @@ class Shop:
             [
                 make_draft(
                     name,
-                    f"{name} {name}walks {name}along the {name}shore. Many {name} come {name}along {name}walks {name}shore.",
+                    f"{name} {name}walks {name}along the {name}shore. Many {name} come {name}along"
+                    f" {name}walks {name}shore.",
                 )
                 for name in names
             ]

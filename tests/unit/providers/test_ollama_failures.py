@@ -91,7 +91,8 @@ def test_a_crash_while_embedding_is_tried_again(double: OllamaDouble, host: Olla
     [
         ("pull model manifest: file does not exist", ModelNotInstalled, "ollama.com/library"),
         (
-            'pull model manifest: Get "https://registry.ollama.ai/v2/library/new/manifests/latest": dial tcp: lookup'
+            "pull model manifest: Get"
+            ' "https://registry.ollama.ai/v2/library/new/manifests/latest": dial tcp: lookup'
             " registry.ollama.ai on 127.0.0.53:53: server misbehaving",
             ProviderBadResponse,
             "cannot reach the registry to fetch 'new'.*check its network.*it resumes",

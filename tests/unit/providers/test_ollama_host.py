@@ -125,7 +125,10 @@ def test_names_of_one_model(left: str, right: str, same: bool) -> None:
 
 
 def test_error_texts_are_unwrapped() -> None:
-    nested = '{"error":"{\\"error\\":{\\"code\\":400,\\"message\\":\\"too big\\",\\"type\\":\\"exceed_context_size_error\\"}}"}'
+    nested = (
+        '{"error":"{\\"error\\":{\\"code\\":400,\\"message\\":\\"too'
+        ' big\\",\\"type\\":\\"exceed_context_size_error\\"}}"}'
+    )
     assert error_text(nested) == "exceed_context_size_error too big"
     assert error_text('{"error":"plain"}') == "plain"
     assert error_text("404 page not found") == "404 page not found"

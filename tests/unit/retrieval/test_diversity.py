@@ -47,7 +47,10 @@ def test_the_best_chunk_of_each_document_comes_first() -> None:
 
 
 def test_five_copies_take_one_place() -> None:
-    text = "the treaty was signed in the spring of that year by both kings and their heirs in the old palace"
+    text = (
+        "the treaty was signed in the spring of that year by both kings and their heirs in the"
+        " old palace"
+    )
     copies = [_reading(f"{text} copy {i}", 1.0 - i / 100, key=f"copy{i}") for i in range(5)]
     others = [
         _reading(" ".join(_WORDS[i : i + 4]), 0.5 - i / 100, key=f"other{i}") for i in range(8)
@@ -58,7 +61,10 @@ def test_five_copies_take_one_place() -> None:
 
 
 def test_the_fuller_of_two_near_copies_speaks_for_both() -> None:
-    text = "the wall was built by the east in the summer of that year and it was opened by its officials"
+    text = (
+        "the wall was built by the east in the summer of that year and it was opened by its"
+        " officials"
+    )
     short, full = (
         _reading(text, 0.9, key="short"),
         _reading(f"{text} twenty eight years later", 0.8, key="full"),
@@ -72,7 +78,10 @@ def test_the_fuller_of_two_near_copies_speaks_for_both() -> None:
 
 
 def test_within_a_document_the_better_of_two_near_copies_stays() -> None:
-    text = "the wall was built by the east in the summer of that year and it was opened by its officials"
+    text = (
+        "the wall was built by the east in the summer of that year and it was opened by its"
+        " officials"
+    )
     better, fuller = (
         _reading(text, 0.9, key="a"),
         _reading(f"{text} twenty eight years later", 0.8, key="a", ordinal=1),

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection
 
 MAX_FILE_BYTES = 64 << 30
-"""A torn link list made a store grow a file of terabytes; a store of a million vectors has some gigabytes."""
+"""A torn link list made a store grow a file of terabytes; a store of a million vectors has some
+gigabytes."""
 
 OWNER_NAME = "owner.lock"
 """The file in the store's directory that the process holds a lock on."""
@@ -123,7 +124,8 @@ class ChromaProcess:
         ) as connection:
             rows = connection.execute(
                 "SELECT e.embedding_id FROM embeddings e JOIN segments s ON s.id = e.segment_id"
-                " JOIN collections c ON c.id = s.collection WHERE s.scope = 'METADATA' AND c.name = ?",
+                " JOIN collections c ON c.id = s.collection WHERE s.scope = 'METADATA' AND c.name"
+                " = ?",
                 (name,),
             )
             return {int(row[0]) for row in rows}

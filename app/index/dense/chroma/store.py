@@ -24,13 +24,15 @@ from app.index.files.lock import LOCK_NAME
 from app.index.files.steps import Steps
 
 PIECE = 64
-"""Rows a request. A search waits for one request at most, which takes 60 to 110 ms; 1,000 rows take 450 ms."""
+"""Rows a request. A search waits for one request at most, which takes 60 to 110 ms; 1,000 rows
+take 450 ms."""
 
 SEARCH_S = 5.0
 """How long a search waits for the process; after that the question is answered without it."""
 
 WORK_S = 300.0
-"""How long anything else waits. Opening 60,000 vectors takes a second; a million on a cold disk far less than this."""
+"""How long anything else waits. Opening 60,000 vectors takes a second; a million on a cold disk
+far less than this."""
 
 END_S = 10.0
 """How long the process may take to end before it is killed."""
@@ -98,8 +100,10 @@ def launch(path: Path, ef_search: int) -> Child:
     with theirs, others:
         handles = (theirs.fileno(), others.fileno())
         process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
-            [sys.executable, "-m", "app.index.dense.chroma.child", str(path.absolute()), str(ef_search), *map(str, handles)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT, pass_fds=handles,
+            [sys.executable, "-m", "app.index.dense.chroma.child", str(path.absolute()),
+             str(ef_search), *map(str, handles)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd=ROOT, pass_fds=handles,
             start_new_session=True,
         )  # fmt: skip
 
@@ -260,5 +264,6 @@ class ChromaStore:
 
     def _failed(self, reason: str) -> IndexDamaged:
         return IndexDamaged(
-            f"the vector store {self.path.name!r} failed ({reason}); lexical search serves until it is back"
+            f"the vector store {self.path.name!r} failed ({reason}); lexical search serves until"
+            " it is back"
         )

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from app.core.errors import IndexDamaged
 from app.index.dense.faiss.lists import VectorLists
-from app.index.files.durable import disk_errors, sync_directory
+from app.index.files.durable import delete_file, disk_errors, sync_directory
 from app.index.files.steps import Steps
 
 _MAGIC = b"documind vectors 1\n"
@@ -40,7 +40,7 @@ def write_lists(path: Path, lists: VectorLists, generation: int, steps: Steps) -
                 temporary.replace(path)
             sync_directory(path.parent, steps, "faiss.fsync_directory")
     except Exception:
-        temporary.unlink(missing_ok=True)
+        delete_file(temporary, steps, "faiss.discard")
         raise
 
 

@@ -26,7 +26,8 @@ LEAST_KEPT = 20_000
 """Changes that the journal holds at least before the file is written again."""
 
 KEPT_SHARE = 8
-"""And one for so many vectors, which the room of the lists takes: all files that a growing library writes are eight times the last."""
+"""And one for so many vectors, which the room of the lists takes: all files that a growing
+library writes are eight times the last."""
 
 
 class CodedCollection:
@@ -126,12 +127,12 @@ class CodedCollection:
         if self._lists is None:
             self._lists = VectorLists.flat(record.codes.shape[1] // 4)
         if len(held := self._ids.held(record.ids)):
-            self._lists.remove(held)
+            self._lists.delete(held)
         if record.kind == "add":
             self._lists.add(record.ids, record.codes)
             self._ids.add(record.ids)
         else:
-            self._ids.remove(record.ids)
+            self._ids.delete(record.ids)
 
     def _keep_up(self) -> None:
         """Learn when there is enough to learn from; write the file when much has changed."""

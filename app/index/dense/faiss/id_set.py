@@ -34,7 +34,7 @@ class IdSet:
             self._count += int(np.count_nonzero(~marks[at]))
             marks[at] = True
 
-    def remove(self, ids: IdArray) -> None:
+    def delete(self, ids: IdArray) -> None:
         """Remove ids; an unknown one is fine."""
         for page, at in _by_page(ids):
             if (marks := self._pages.get(page)) is not None:

@@ -67,7 +67,8 @@ class Journal:
                 self.rows += len(record.ids)
                 yield record
         if self.path.stat().st_size > self._end:
-            os.truncate(self.path, self._end)
+            with self._steps.at("faiss.truncate"):
+                os.truncate(self.path, self._end)
 
     def append(self, record: JournalRecord) -> None:
         """Write a record; it is on disk when this returns.
@@ -91,7 +92,7 @@ class Journal:
                 os.fsync(file.fileno())
         except Exception:
             self.close()
-            with suppress(OSError):
+            with suppress(OSError), self._steps.at("faiss.truncate"):
                 os.truncate(self.path, self._end)
             raise
         self._end += len(content)

@@ -41,7 +41,8 @@ _QUERY_BITS = 4
 """Bits of a number of the query; the vectors have one each. More changed no recall."""
 
 _PROBED_SHARE = 1 / 16
-"""Share of the lists that a question reads at least: recall@10 .990 of a million, .955 with a quarter of it."""
+"""Share of the lists that a question reads at least: recall@10 .990 of a million, .955 with a
+quarter of it."""
 
 _LEAST_PROBED = 128
 """Lists that a question reads at least: recall@10 .985 of 100,000, .963 with half of them."""
@@ -159,7 +160,7 @@ class VectorLists:
             self._index.replace_invlists(roomier, True)  # faiss names it so: own
             roomier.this.disown()
 
-    def remove(self, ids: IdArray) -> None:
+    def delete(self, ids: IdArray) -> None:
         """Remove vectors; unknown ids are fine."""
         self._index.remove_ids(faiss.IDSelectorBatch(ids))
 

@@ -165,16 +165,16 @@ class FaissStore:
         try:
             yield
         except StorageError:
-            self._forget(written)
+            self._close_collection(written)
             raise
         except (OSError, RuntimeError, ValueError) as exc:
-            self._forget(written)
+            self._close_collection(written)
             raise IndexDamaged(
                 f"the vector store {self.path.name!r} failed ({type(exc).__name__}: {exc});"
                 " lexical search serves until it is back"
             ) from exc
 
-    def _forget(self, collection: str | None) -> None:
+    def _close_collection(self, collection: str | None) -> None:
         with self._lock:
             if collection and (held := self._open.pop(collection, None)) is not None:
                 held.close()

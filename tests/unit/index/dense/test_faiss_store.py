@@ -58,7 +58,7 @@ def test_ids_are_counted_once_and_found_far_apart() -> None:
     held.add(np.array([3, 70_000, 3, 2**39]))
     held.add(np.array([3, 4]))
     assert (len(held), held.all()) == (4, {3, 4, 70_000, 2**39})
-    held.remove(np.array([4, 5, 2**38]))
+    held.delete(np.array([4, 5, 2**38]))
     assert sorted(held.held(np.array([2**39, 4, 3, 9])).tolist()) == [3, 2**39]
     assert len(held) == 3
 

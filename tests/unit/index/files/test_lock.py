@@ -63,7 +63,10 @@ def test_directories_inside_are_covered_by_the_outer(tmp_path: Path) -> None:
 
 
 def test_the_lock_imports_nothing_heavy() -> None:
-    program = "import sys, app.index.files.lock; print([m for m in ('numpy', 'sqlalchemy', 'tantivy', 'chromadb') if m in sys.modules])"
+    program = (
+        "import sys, app.index.files.lock; print([m for m in ('numpy', 'sqlalchemy',"
+        " 'tantivy', 'chromadb') if m in sys.modules])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )

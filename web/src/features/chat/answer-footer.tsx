@@ -25,7 +25,7 @@ export function AnswerFooter({ question, answer }: { question: string; answer: A
           {[isQuoted(answer) ? "" : answeredBy(answer.generator), time === null ? "" : milliseconds(time)].filter(Boolean).join(" · ")}
         </span>
       </p>
-      <div className="flex items-center">
+      <div className="ml-auto flex items-center">
         <span role="status" className="mr-1">
           {state === "copied" && "Copied"}
           {state === "failed" && "The browser does not allow copying here"}
