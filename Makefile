@@ -107,6 +107,12 @@ web-check: page ## types, lint and tests of the page
 	@if [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -y -qq --no-install-recommends $(APT_BROWSER) >/dev/null; \
 	else echo "run: sudo apt-get install $(APT_BROWSER)"; exit 1; fi
 
+POSTGRES := $(firstword $(wildcard $(POSTGRES_BIN)/postgres) $(wildcard /usr/lib/postgresql/*/bin/postgres) /usr/lib/postgresql/15/bin/postgres)
+$(POSTGRES):
+	@echo "installing postgresql-15 for make shared-test"
+	@if [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql-15 >/dev/null; \
+	else echo "run: sudo apt-get install postgresql-15, or set POSTGRES_BIN to the directory with initdb, postgres and psql"; exit 1; fi
+
 browser: dev page /usr/bin/chromium ## the page in a real browser against the real server
 	$(BIN)/python -m pytest tests/browser
 
@@ -135,7 +141,7 @@ $(SHARED)/.ready: requirements-shared.lock requirements-shared-test.lock $(VENV)
 	@touch $@
 
 .PHONY: shared-test
-shared-test: dev $(SHARED)/.ready ## the catalog on a real PostgreSQL that the tests start (needs postgresql-15), search on a double of Qdrant
+shared-test: dev $(SHARED)/.ready $(POSTGRES) ## the catalog on a real PostgreSQL that the tests start (needs postgresql-15), search on a double of Qdrant
 	$(SHARED)/bin/python -m pytest --catalog postgresql -m "not sqlite_file" tests/shared tests/unit/index $(SHARED_CONTRACTS:%=tests/contract/test_%_contract.py)
 
 # A real model: llama.cpp is compiled once (four minutes on two cores) and kept in .venv-live.

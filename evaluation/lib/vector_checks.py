@@ -11,6 +11,8 @@ from app.index.store import IndexStore
 
 PROPOSED = 100
 """Candidates that a vector is looked for among."""
+MISSED_SHARE = 0.01
+"""A graph may leave so many vectors unreached after deletions; recall@10 of .99 is promised."""
 
 
 def held(store: IndexStore, library: Library) -> set[int]:
@@ -20,7 +22,10 @@ def held(store: IndexStore, library: Library) -> set[int]:
 
 
 def unproposed(store: IndexStore, library: Library) -> list[int]:
-    """Return the chunks that a search for their own vector does not propose, nor one with an equal vector."""
+    """Return the chunks that a search for their own vector does not propose.
+
+    Nor one with an equal vector.
+    """
     replica, build = store.dense[library].replica, store.loader.live_build(library)
     if build is None:
         return []
@@ -36,7 +41,10 @@ def unproposed(store: IndexStore, library: Library) -> list[int]:
 
 
 def differences(store: IndexStore, library: Library) -> list[str]:
-    """Return how the store of vectors differs from the catalog, one line a chunk."""
+    """Return how the store of vectors differs from the catalog, one line a chunk.
+
+    Chunks that a search does not propose count when they are more than `MISSED_SHARE` of all.
+    """
     build = store.loader.live_build(library)
     wanted, listed = store.loader.vector_ids(build.number) if build else set(), held(store, library)
     lines = [f"the store lacks chunk {chunk_id}" for chunk_id in sorted(wanted - listed)]
@@ -44,6 +52,7 @@ def differences(store: IndexStore, library: Library) -> list[str]:
         f"the store has chunk {chunk_id}, the catalog has not"
         for chunk_id in sorted(listed - wanted)
     ]
-    return lines + [
-        f"the store does not find chunk {chunk_id}" for chunk_id in unproposed(store, library)
-    ]
+    missed = unproposed(store, library)
+    if len(missed) > MISSED_SHARE * len(wanted):
+        lines += [f"the store does not find chunk {chunk_id}" for chunk_id in missed]
+    return lines
