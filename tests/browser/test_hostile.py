@@ -104,7 +104,7 @@ def test_hostile_file_names_are_shown_as_they_are(empty: DocuMind, open_page: Op
         {
             "name": name,
             "mimeType": "text/plain",
-            "buffer": f"Short note number {i} about the weather at sea.".encode(),
+            "buffer": f"The weather at sea was calm and grey on day {i}.".encode(),
         }
         for i, name in enumerate(NAMES)
     ]
@@ -113,7 +113,7 @@ def test_hostile_file_names_are_shown_as_they_are(empty: DocuMind, open_page: Op
     expect(uploads).to_contain_text(f"{len(NAMES)} files", timeout=60_000)
     expect(uploads.get_by_role("progressbar", name="All uploads")).to_have_count(0, timeout=60_000)
     assert page.locator("main img, main iframe, main script").count() == 0
-    ask(page, "What do the notes say about the weather at sea?")
+    ask(page, "How was the weather at sea?")
     assert page.locator("main img, main iframe, main script").count() == 0
     page.get_by_role("button", name="Open document").first.click()
     expect(page.get_by_role("region", name="Text of the document")).to_contain_text(
