@@ -27,9 +27,6 @@ _WIDE_MODES = 4
 """Modes other than `general` need more than the answer to one question: so many times the
 budget."""
 
-_LED_MODES: frozenset[Mode] = frozenset({"general", "summary"})
-"""Modes whose quote says the same as a model's words would, so it may stand above them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Manner:
@@ -87,7 +84,7 @@ def manner(
         evidence = findings.evidence if findings else "full" if quick and not small else "short"
     if mode != "general":
         evidence = "full"
-    leads = mode in _LED_MODES and (not findings.as_good_as_quotes if findings else small)
+    leads = not findings.as_good_as_quotes if findings else small
     budget, why = _budget(
         speed,
         options.first_token_target_s,

@@ -176,7 +176,11 @@ class Research:
             )
         if quoted is not None and quoted.leads:
             yield TokenEvent(f"{quoted.text}\n\n")
-        outcome = yield from self._phrased(turn, query, model, how, selection, quoted)
+        if quoted is not None and quoted.leads and turn.shaped:
+            # A table or a checklist is complete; below it a small model adds only what it misread.
+            outcome = Outcome(quoted.text, quoted.sentences, quoted=True)
+        else:
+            outcome = yield from self._phrased(turn, query, model, how, selection, quoted)
         if outcome.notice:
             turn.note(outcome.notice)
         turn.note(*hosted_notice(turn))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.core.types import Answer, Filters, Mode, QuoteEvent, SourcesEvent
+from app.core.types import Answer, Filters, Mode, ModelProfile, QuoteEvent, SourcesEvent
 from app.generation.checklists import NOT_FOUND, POINTS
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.fakes.retrievers import passage
@@ -146,3 +146,13 @@ def test_a_model_reads_the_passages_of_every_thing_and_the_table_stands_by() -> 
     sent = [event for event in events if isinstance(event, SourcesEvent)][-1]
     assert numbers <= {item.n for item in sent.evidence}
     assert final(events).model_text
+
+
+def test_a_small_model_is_not_asked_where_the_table_is_complete() -> None:
+    model = ScriptedGenerator("Tea | 19 [1]")
+    small = ModelProfile("fake:scripted", "fake", parameters=0.5e9)
+    bench = Bench(passages=[TEA, COFFEE, *STUDY], models=FixedModels(model, profile=small))
+    answer = bench.ask(papers("Compare tea and coffee in terms of caffeine", mode="compare"))
+    assert "| coffee | A cup of coffee" in checked(answer).text
+    assert "Tea | 19" not in answer.text
+    assert model.prompts == []

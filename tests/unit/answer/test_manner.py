@@ -38,9 +38,9 @@ def test_the_budget_of_a_plain_question_is_what_the_host_reads_in_time_within_bo
     assert manner(SMALL, ModelSpeed(speed), AUTO).budget_tokens == budget
 
 
-def test_other_modes_get_more_and_need_the_model_alone() -> None:
+def test_other_modes_get_more_and_the_quote_leads_too() -> None:
     how = manner(SMALL, ModelSpeed(300), AUTO, mode="compare")
-    assert (how.evidence, how.leads) == ("full", False)
+    assert (how.evidence, how.leads) == ("full", True)
     assert how.budget_tokens > PLAIN_TOKENS
 
 
