@@ -44,7 +44,7 @@ _PIECE = re.compile(r"\S.*?(?:[.!?;](?=\s)|\Z)", re.DOTALL)
 _LEADERS_BEHIND = 8
 """Characters: those of an entry may stand behind what reads as its sentence."""
 _LEADERS = re.compile(r"\.(?: ?\.){3}")
-_LONGER, _TITLES_WORDS, _TITLES_SHARE = 4, 15, 0.75
+_LONGER, _TITLES_WORDS, _TITLES_SHARE = 4, 20, 0.85
 """Letters of a longer word; how many make a run of titles, and the share that is capitalised.
 German prose, which capitalises nouns, has half."""
 _CLOSERS = "\"'\u201d\u2019)]"
