@@ -44,9 +44,6 @@ _PIECE = re.compile(r"\S.*?(?:[.!?;](?=\s)|\Z)", re.DOTALL)
 _LEADERS_BEHIND = 8
 """Characters: those of an entry may stand behind what reads as its sentence."""
 _LEADERS = re.compile(r"\.(?: ?\.){3}")
-_LONGER, _TITLES_WORDS, _TITLES_SHARE = 4, 20, 0.85
-"""Letters of a longer word; how many make a run of titles, and the share that is capitalised.
-German prose, which capitalises nouns, has half."""
 _CLOSERS = "\"'\u201d\u2019)]"
 
 
@@ -107,7 +104,7 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
             if not fewest <= word_count(line) <= MAX_WORDS or line.endswith("?"):
                 continue
             tokens = frozenset(tokenise(line))
-            if _is_titles(line) or (not (whole or entry or announces) and _is_label(line)):
+            if not (whole or entry or announces) and _is_label(line):
                 continue
             if not whole and not entry and len(tokens & title) >= _TITLE_SHARE * len(tokens):
                 continue
@@ -160,13 +157,6 @@ def _is_cut_off(line: str) -> bool:
 def _is_label(line: str) -> bool:
     """Return whether a line is a table's head or an axis: no word of it is in lower case."""
     return " | " not in line and not any(word[0].islower() for word in line.split())
-
-
-def _is_titles(line: str) -> bool:
-    """Return whether a line is a run of titles: long, and most longer words are capitalised."""
-    words = [word for word in line.split() if len(word) >= _LONGER]
-    capital = sum(word[0].isupper() and not word.isupper() for word in words)
-    return len(words) >= _TITLES_WORDS and capital >= _TITLES_SHARE * len(words)
 
 
 def _is_whole(line: str) -> bool:

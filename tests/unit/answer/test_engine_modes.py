@@ -166,3 +166,14 @@ def test_a_small_model_makes_up_no_table_where_nothing_can_be_quoted() -> None:
     assert answer.status == "abstained"
     assert "mode_needs_model" in codes(answer)
     assert model.prompts == []
+
+
+def test_a_run_of_titles_is_no_row_of_a_comparison() -> None:
+    titles = (
+        "Measuring Tea and Other Plants in the Northern Highlands Comparing Several Methods of"
+        " Careful Steeping for Every Season Growing Leaves Under Shade Nets While Harvesting Early"
+        " Spring Buds With Ancient Wooden Tools Made Among Distant Mountain Villages."
+    )
+    passages = [passage(titles, key="list"), COFFEE]
+    answer = Bench(passages=passages).ask(papers("Compare tea and coffee", mode="compare"))
+    assert "| tea | not found | |" in checked(answer).text

@@ -137,15 +137,3 @@ def test_cancelled_before_it_starts() -> None:
 def test_it_is_a_generator_without_a_window() -> None:
     generator: Generator = ExtractiveGenerator()
     assert (generator.name, generator.context_tokens) == ("extractive", None)
-
-
-def test_a_run_of_titles_is_never_quoted() -> None:
-    titles = (
-        "Generate Dense and Sparse Representations for Document Retrieval Passage-specific Prompt"
-        " Tuning for Passage Reranking in Question Answering with Large Language Models When Search"
-        " Engine Services meet Large Language Models: Visions and Challenges."
-    )
-    said = "Dense retrieval compares vectors of the question and of passages."
-    shown = answer("What does dense retrieval compare?", evidence(f"{titles} {said}"))
-    assert shown.startswith("Dense retrieval compares vectors")
-    assert "Visions" not in shown
