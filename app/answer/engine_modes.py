@@ -32,8 +32,8 @@ _ROWS_NEEDED = 2
 """Documents that a comparison of documents must quote."""
 NEEDS_MODEL = Notice(
     "mode_needs_model",
-    "No table or list could be made of the documents' own words. With a language model connected"
-    " the answer would be written from them.",
+    "No table or list could be made of the documents' own words. With a language model that is not"
+    " small the answer would be written from them.",
 )
 
 
@@ -60,7 +60,7 @@ class EngineModes:
         mode = turn.question.mode
         if mode in get_args(ListedMode):
             return self._list(turn, query, selection)
-        if mode == "compare" or (mode == "general" and selection.chosen):
+        if mode in {"compare", "general"}:
             return self._table(turn, query, search, selection)
         return None
 

@@ -168,12 +168,12 @@ class Research:
         if turn.evidence != sent:
             yield SourcesEvent(turn.evidence)
             selection, quoted = yield from self._quote(turn, query, how)
-        if not worth_asking(turn.evidence, quoted, how):
-            return closed(
-                turn,
-                Outcome(REFUSAL, ()),
-                self.answer_writer.extractive.name if turn.evidence else NO_WRITER,
-            )
+        guesses = how.leads and quoted is None and turn.question.mode in SHAPED_MODES
+        if guesses:  # without a quote to lead, a small model fills a table with what it makes up
+            turn.note(NEEDS_MODEL)
+        if guesses or not worth_asking(turn.evidence, quoted, how):
+            name = self.answer_writer.extractive.name if turn.evidence else NO_WRITER
+            return closed(turn, Outcome(REFUSAL, ()), name)
         if quoted is not None and quoted.leads:
             yield TokenEvent(f"{quoted.text}\n\n")
         if quoted is not None and quoted.leads and turn.shaped:

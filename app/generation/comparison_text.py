@@ -22,6 +22,9 @@ _DEFINES = re.compile(
 _CAPTION = re.compile(r"(?:figure|fig\.|table)\s", re.IGNORECASE)
 _OPENING_TOKENS = 4
 """Tokens of a sentence in which its subject stands."""
+_LONGER, _TITLES_WORDS, _TITLES_SHARE = 4, 20, 0.85
+"""Letters of a longer word; how many make a run of titles, and the share that is capitalised.
+German prose, which capitalises nouns, has half."""
 _RANK_COST = 0.04
 """What a place further down among the ranked sentences costs."""
 
@@ -91,9 +94,16 @@ def _fitting(ranked: Sequence[Candidate]) -> list[Candidate]:
         for one in ranked
         if one.whole
         and not _CAPTION.match(one.text)
-        and not (one.listed or one.entry)
+        and not (one.listed or one.entry or _is_titles(one.text))
         and one.end - one.start <= MAX_QUOTE_CHARS
     ]
+
+
+def _is_titles(line: str) -> bool:
+    """Return whether a line is a run of titles: long, and most longer words are capitalised."""
+    words = [word for word in line.split() if len(word) >= _LONGER]
+    capital = sum(word[0].isupper() and not word.isupper() for word in words)
+    return len(words) >= _TITLES_WORDS and capital >= _TITLES_SHARE * len(words)
 
 
 def _share(wanted: AbstractSet[str], found: AbstractSet[str]) -> float:

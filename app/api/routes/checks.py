@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from app.api.deps import AtEdge, Composition
 from app.api.errors import declared
-from app.api.routes.ingest import FEED_BYTES
+from app.api.receiving import received
 from app.api.schemas.checks import MOST_CHARACTERS, CheckRequest, CheckResponse, FileText
 from app.api.services import ServicePort
 from app.api.uploads import UploadReceiver
@@ -83,17 +83,8 @@ async def read_text(  # async: the body is read as it arrives
     request: Request, services: Composition, edge: AtEdge
 ) -> FileText:
     """Return the text of a file (DOCX, PDF, Markdown, text), to check it; nothing is stored."""
-    receiver = await to_thread.run_sync(_receiver, request.headers.get("content-type", ""), edge)
-    try:
-        pending = bytearray()
-        async for piece in request.stream():
-            pending += piece
-            if len(pending) >= FEED_BYTES:
-                await to_thread.run_sync(receiver.feed, bytes(pending))
-                pending.clear()
-        return await to_thread.run_sync(_read, receiver, bytes(pending), services)
-    finally:
-        await to_thread.run_sync(receiver.discard)
+    async with received(request, edge.settings) as (receiver, rest):
+        return await to_thread.run_sync(_read, receiver, rest, services)
 
 
 @router.post(
@@ -118,16 +109,6 @@ def check_report(
         written(report.model_dump(mode="json"), form),
         media_type=media,
         headers={"Content-Disposition": f'attachment; filename="check.{ending}"'},
-    )
-
-
-def _receiver(content_type: str, edge: AtEdge) -> UploadReceiver:
-    settings = edge.settings
-    return UploadReceiver(
-        content_type,
-        settings.data_dir / "uploads",
-        max_file_bytes=settings.max_file_size_mb * 2**20,
-        allowed_fields=frozenset(),
     )
 
 

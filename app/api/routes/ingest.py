@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared, problem, problem_response, status_of_code
+from app.api.receiving import received
 from app.api.routes.sync import MAX_FOLDER_CHARACTERS
 from app.api.schemas.base import WaitName
 from app.api.schemas.jobs import IngestResponse
@@ -29,7 +30,8 @@ logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/api/v1", tags=["ingest"])
 
-FEED_BYTES = 1024 * 1024
+_FIELDS = frozenset({"library", "source_key", "sync_folder"})
+"""Text fields of an upload."""
 """Bytes collected before a worker thread parses and writes them: a trip per network packet would
 cost more than the work."""
 
@@ -106,30 +108,11 @@ async def ingest(
     ] = "true",
 ) -> Response:
     """Index one or more files and report each outcome; no file is half indexed."""
-    receiver = await to_thread.run_sync(_receiver, request.headers.get("content-type", ""), edge)
-    try:
-        pending = bytearray()
-        async for piece in request.stream():
-            pending += piece
-            if len(pending) >= FEED_BYTES:
-                await to_thread.run_sync(receiver.feed, bytes(pending))
-                pending.clear()
+    async with received(request, edge.settings, _FIELDS) as (receiver, rest):
         job = await to_thread.run_sync(
-            _accept, receiver, bytes(pending), services, library, edge, wait == "false"
+            _accept, receiver, rest, services, library, edge, wait == "false"
         )
-    finally:
-        await to_thread.run_sync(receiver.discard)
     return await outcome(job, wait, services, edge, request_id)
-
-
-def _receiver(content_type: str, edge: AtEdge) -> UploadReceiver:
-    settings = edge.settings
-    return UploadReceiver(
-        content_type,
-        settings.data_dir / "uploads",
-        max_file_bytes=settings.max_file_size_mb * 2**20,
-        allowed_fields=frozenset({"library", "source_key", "sync_folder"}),
-    )
 
 
 def _accept(

@@ -156,3 +156,24 @@ def test_a_small_model_is_not_asked_where_the_table_is_complete() -> None:
     assert "| coffee | A cup of coffee" in checked(answer).text
     assert "Tea | 19" not in answer.text
     assert model.prompts == []
+
+
+def test_a_small_model_makes_up_no_table_where_nothing_can_be_quoted() -> None:
+    model = ScriptedGenerator("| swallow | 11 m/s [1] |")
+    small = ModelProfile("fake:scripted", "fake", parameters=0.5e9)
+    bench = Bench(passages=[TEA, COFFEE, *STUDY], models=FixedModels(model, profile=small))
+    answer = bench.ask(papers("What is the airspeed of a swallow?", mode="compare"))
+    assert answer.status == "abstained"
+    assert "mode_needs_model" in codes(answer)
+    assert model.prompts == []
+
+
+def test_a_run_of_titles_is_no_row_of_a_comparison() -> None:
+    titles = (
+        "Measuring Tea and Other Plants in the Northern Highlands Comparing Several Methods of"
+        " Careful Steeping for Every Season Growing Leaves Under Shade Nets While Harvesting Early"
+        " Spring Buds With Ancient Wooden Tools Made Among Distant Mountain Villages."
+    )
+    passages = [passage(titles, key="list"), COFFEE]
+    answer = Bench(passages=passages).ask(papers("Compare tea and coffee", mode="compare"))
+    assert "| tea | not found | |" in checked(answer).text
