@@ -24,8 +24,8 @@ from app.generation.options import GenerationOptions
 from app.generation.support import SupportJudge
 from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.options import RetrievalOptions
+from evaluation.lib.planting import claim_of
 from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, indexed, write_figures
-from evaluation.studies.grounding import claim_of
 
 LEAST = 1000
 """Sentences a minute that are asked for."""

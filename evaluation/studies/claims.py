@@ -18,23 +18,24 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from app.core.sentences import sentence_spans
 from app.evaluation.collections import from_folder
 from app.evaluation.statistics import bootstrap_interval
 from app.generation.faithful import FAITHFUL_FEATURES
 from app.generation.options import GenerationOptions
-from app.generation.reading import Claim, ReadPassage
+from app.generation.reading import ReadPassage
 from app.generation.support import CONTRADICTED, Comparison, SupportJudge, SupportModel
 from app.generation.support_rows import Floats
 from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.planting import Planter
+from evaluation.lib.summedits import Said, Summary, compare, summaries
 from evaluation.lib.workbench import SEED, arguments
-from evaluation.studies.grounding import Flags, Planter
+from evaluation.studies.grounding import Flags
 
 COMMAND = "python -m evaluation.studies.claims --write"
 _RIDGE = 10.0
@@ -47,69 +48,6 @@ _LOSS = 0.06
 """Share of right citations of squad that the faithful weights may cost on even lines."""
 _FALLIBLE = ("right", "number", "name", "negation")
 _EDGES = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A sentence of a summary, compared with its document; None if disjoint."""
-
-    found: Comparison | None
-    row: Floats
-    good: bool
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A summary of a domain with its label: whether the document holds all of it."""
-
-    domain: str
-    good: bool
-    sentences: tuple[Said, ...]
-
-
-def summaries(folder: Path, judge: SupportJudge) -> Iterator[Summary]:
-    """Yield each domain's summaries, compared; untouched sentences count a third."""
-    for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            left = {
-                row["original_summary"][start:end]
-                for start, end in sentence_spans(row["original_summary"])
-            }
-            good = row["label"] == 1
-            texts = [row["summary"][start:end] for start, end in sentence_spans(row["summary"])]
-            compared = compare(
-                judge,
-                [(text, ReadPassage.of_text(row["doc"])) for text in texts],
-                source_given=True,
-            )
-            yield Summary(
-                path.stem,
-                good,
-                tuple(
-                    Said(
-                        found,
-                        changes,
-                        good or text in left,
-                        1.0 if good or text not in left else 0.3,
-                    )
-                    for text, (found, changes) in zip(texts, compared, strict=True)
-                ),
-            )
-
-
-def compare(
-    judge: SupportJudge, pairs: Sequence[tuple[str, ReadPassage]], *, source_given: bool
-) -> list[tuple[Comparison | None, Floats]]:
-    """Return each claim's settled comparison with its passage, and faithful row."""
-    out: list[tuple[Comparison | None, Floats]] = []
-    for text, passage in pairs:
-        examination = judge.examine([passage], source_given=source_given)
-        found = examination.compare(Claim(text), passage)
-        examination.settle([found] if found else [])
-        out.append((found, found.changes if found else np.zeros(len(FAITHFUL_FEATURES))))
-    return out
 
 
 def fit(rows: Floats, right: Floats, share: Floats) -> Floats:

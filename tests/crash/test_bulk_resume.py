@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
-from evaluation.campaigns.bulk_kill import Command, campaign, stored
+from evaluation.campaigns.bulk_kill import campaign
+from evaluation.lib.bulk_runs import Command, stored
 
 
 @pytest.mark.timeout(300)
