@@ -1,7 +1,8 @@
 """Keep the catalog in PostgreSQL (DATABASE_URL); needs the extra `shared`.
 
-One server writes: its one writing connection holds an advisory lock of the catalog's schema for as
-long as it lives, so a second server, or one that lost its connection, cannot write.
+A server that is alone writes on one connection, which holds an advisory lock of the catalog's
+schema for as long as it lives: a second server, or one that lost its connection, cannot write.
+Several servers share a catalog by `shared_database`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,6 @@ _CONNECTING = {
 
 _OWNER_WAIT = "5s"
 """How long a start waits for the lock of a server that was killed a moment ago."""
-_OWN = "SELECT pg_advisory_lock(hashtext('documind'), hashtext(current_schema()))"
 
 _READERS, _MORE_READERS = 8, 24
 """Connections kept and added; with the writer a third of PostgreSQL's default of 100."""
@@ -52,6 +52,8 @@ _READERS, _MORE_READERS = 8, 24
 
 class PostgresDatabase(Database):
     """A catalog in a database of a server, open."""
+
+    _OWN = "SELECT pg_advisory_lock(hashtext('documind'), hashtext(current_schema()))"
 
     def __init__(self, url: str, steps: Steps) -> None:
         """Connect, and bring the schema to this release's.
@@ -89,18 +91,23 @@ class PostgresDatabase(Database):
         """Take the catalog's lock for the life of a writing connection."""
         try:
             connection.execute(f"SET lock_timeout = '{_OWNER_WAIT}'")
-            connection.execute(_OWN)
+            connection.execute(self._OWN)
             connection.execute("SET lock_timeout = 0")
             connection.commit()
         except psycopg.errors.LockNotAvailable as exc:
             connection.close()
             raise Locked(
-                f"another DocuMind server writes to {self._name}: one server at a time; stop that"
-                " one, or name another database in DATABASE_URL"
+                f"another DocuMind server writes to {self._name}: stop that one, or name another"
+                " database in DATABASE_URL; several servers share one with SEARCH_URL, set for each"
             ) from exc
         except BaseException:
             connection.close()
             raise
+
+    @staticmethod
+    def _engine_of(url: str, *, size: int, more: int) -> Engine:
+        """Return connections besides those that read and write."""
+        return _engine(_parsed(url), size=size, more=more, isolation="READ COMMITTED")
 
     @contextmanager
     def read_raw(self) -> Iterator[Cursor]:
