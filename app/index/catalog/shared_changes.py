@@ -51,7 +51,7 @@ class SharedChangeLog(ChangeLog):
         """Return every watermark by `library/projection`."""
         found: dict[str, int] = {}
         for library in Library:
-            rows = self._rows(library)
+            rows = {"lexical": 0} | self._rows(library)
             dense = max((rows.get(kind, 0) for kind in get_args(StoreKind)), default=0)
             for name, seq in sorted(rows.items()):
                 if not name.startswith(_KEEPS) and (seq or name == "lexical" or not dense):
