@@ -33,7 +33,8 @@ _BOUNDS = re.compile(
     r"|report(?:s|ed|edly)|suggest(?:s|ed)?|plan(?:s|ned)?|proposed?|intend(?:s|ed)?|expected|hoped?"
     r"|almost|nearly|only|some|few|most|many|rarely|seldom|partly|often|sometimes|usually|all|every"
     r"|always|ever|any|no longer|unknown|unclear|whether|former|formerly|once|instead|rather"
-    r"|reject(?:s|ed)?|den(?:y|ies|ied)|fail(?:s|ed)?|refus(?:e|es|ed)|hardly|barely|scarcely|used to)\b",
+    r"|reject(?:s|ed)?|den(?:y|ies|ied)|fail(?:s|ed)?|refus(?:e|es|ed)|hardly|barely|scarcely"
+    r"|used to)\b",
     re.IGNORECASE,
 )
 """Words that bound or report what a sentence says: both sides have them, or nothing is settled."""
