@@ -7,7 +7,7 @@ from app.index.store import IndexStore
 from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
 from app.jobs.kinds import ARXIV, SAMPLES, register_ingest, request_backfill
-from app.jobs.queue import per_library
+from app.jobs.registry import per_library
 from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
 from app.providers.arxiv import ArxivClient

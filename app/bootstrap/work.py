@@ -22,7 +22,7 @@ from app.jobs.housekeeping import Housekeeper
 from app.jobs.kinds import CALIBRATE, PULL, REPLAY, SAMPLES, resume_backfills
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import ModelTestService, PullJob, register_model_tests
-from app.jobs.queue import per_library
+from app.jobs.registry import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
 from app.jobs.seeding import SeedPolicy, seed

@@ -62,8 +62,10 @@ class Housekeeper:
             wait_s = PURGE_APART_S if self.look() else self._look_every_s
 
     def look(self) -> bool:
-        """End what is due; return whether a purge was asked for."""
+        """End what is due, once a period over all processes; return whether a purge was asked for."""
         try:
+            if not self._runner.turn("housekeeping", self._look_every_s):
+                return False
             self._deletions.end_grace()
             due = self._deletions.purge_is_due()
             if due:
