@@ -1,4 +1,4 @@
-"""Accept, pause, resume and cancel jobs of one process; track which wait and which run."""
+"""Accept, pause, resume and cancel jobs of one process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class LocalQueue(JobRunner):
-    """Unfinished jobs in memory, finished ones in the store. The runner takes jobs from it."""
+    """Keeps unfinished jobs in memory; the store has the others."""
 
     def __init__(self, store: JobStore) -> None:
         """Bind a store; the queue starts out empty."""

@@ -25,7 +25,7 @@ _MAX_RETRY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended."""
+    """The end of a run."""
 
     job: Job
     """As it is to be written down."""
@@ -185,7 +185,7 @@ def _failure(job: Job, code: str, detail: str) -> Job:
 
 
 def prune(store: JobStore, options: JobOptions) -> None:
-    """Delete the oldest finished jobs; a failure here must not fail the job that ended."""
+    """Delete the oldest finished jobs; failing to is only logged."""
     try:
         store.delete_finished(options.keep_finished)
     except StorageError:

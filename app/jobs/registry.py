@@ -1,4 +1,4 @@
-"""Hold the kinds of jobs: what runs them, in which lane, and which must not overlap."""
+"""Hold the rules of each kind of job: handler, lane, exclusive mark."""
 
 from __future__ import annotations
 

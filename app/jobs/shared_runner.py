@@ -1,4 +1,4 @@
-"""Accept jobs that any of several processes may run, and run those of some lanes here."""
+"""Accept jobs that any of several processes may run."""
 
 from __future__ import annotations
 

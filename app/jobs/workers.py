@@ -1,4 +1,4 @@
-"""Run jobs of the shared queue in this process: threads of some lanes, and their keeper."""
+"""Run jobs of the shared queue in threads of this process."""
 
 from __future__ import annotations
 
@@ -25,8 +25,12 @@ SAVE_EVERY_S = 0.5
 """Progress is written down this often at most."""
 
 
+REPORT_EVERY_S = 30.0
+"""The log says this often which jobs run."""
+
+
 class Workers:
-    """Threads that take jobs from the queue, and one that keeps them in touch; thread-safe.
+    """Threads that take jobs from the queue, and their keeper; thread-safe.
 
     The keeper says that this process lives, passes on requests to stop, writes down progress that
     was held back, and takes over the jobs of lost processes. A process that was given up while it
@@ -123,6 +127,7 @@ class Workers:
     def _run(self, claim: Claim) -> None:
         """Run a job that was taken, and write down how it ended."""
         kind = self._kinds.get(claim.job.kind)
+        logger.info("job %s (%s) begins", claim.job.id, claim.job.kind)
         live = LiveJob(claim.job, attempts=claim.attempts)
         if kind is None:  # of another release: it waits for a process that knows it
             logger.warning("job %s of unknown kind %r waits", claim.job.id, claim.job.kind)
@@ -138,6 +143,7 @@ class Workers:
         with self._changed:
             del self._running[claim.job.id]
             self._changed.notify_all()
+        logger.info("job %s (%s): %s", claim.job.id, claim.job.kind, ending.job.state)
         with live.saving:  # the keeper may be writing progress
             self._settle(claim, ending.job, ending.again_in_s)
         if ending.job.state == "done":
@@ -180,7 +186,7 @@ class Workers:
 
     def _keep(self) -> None:
         """Keep the workers in touch until the process closes."""
-        beaten_s = time.monotonic()
+        beaten_s = told_s = time.monotonic()
         while not self._closing:
             seen = self._wakes
             try:
@@ -189,6 +195,9 @@ class Workers:
                     beaten_s = time.monotonic()
                     self._worker = self._shared.beat(self._worker)
                     self._rescue()
+                if time.monotonic() - told_s >= REPORT_EVERY_S:
+                    told_s = time.monotonic()
+                    self._report()
             except DocuMindError:
                 logger.warning("jobs cannot be looked after; trying again", exc_info=True)
             self._wait(seen)
@@ -205,6 +214,19 @@ class Workers:
                 self._stop(live, wish)
         for _, live in held.values():
             self._performer.flush(live)
+
+    def _report(self) -> None:
+        """Log that the workers live, and how far their jobs are."""
+        with self._changed:
+            jobs = [live.job for _, live in self._running.values()]
+        for job in jobs:
+            logger.info("job %s (%s): %s of %s %s", job.id, job.kind, job.done, job.total, job.unit)
+        logger.info(
+            "worker %d lives: %d jobs run in %s",
+            self._worker,
+            len(jobs),
+            ", ".join(self._options.lanes),
+        )
 
     def _rescue(self) -> None:
         rescued = self._shared.rescue(self._options.lost_after_s, self._route)

@@ -60,7 +60,7 @@ def shared_runner(url: str, folder: Path, **options: object) -> Iterator[SharedR
 
 
 def register(runner: JobRunner, folder: Path) -> None:
-    """Register the kinds of these tests; `folder` has a file for each thing that happened."""
+    """Register the kinds of these tests; `folder` has a log of what happened."""
 
     def hold(context: JobContext) -> Mapping[str, object]:
         """Say in a file that it runs, and run until `open` is there or it is stopped."""

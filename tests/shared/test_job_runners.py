@@ -1,4 +1,4 @@
-"""What every runner does, on both; then what only several processes on one database can show."""
+"""What every runner does, on both; then what several processes do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ from tests.shared.job_processes import (
 
 
 @pytest.fixture(params=["local", "shared"])
-def runner(request: pytest.FixtureRequest, tmp_path: Path, database_url: str) -> Iterator[JobRunner]:
+def runner(
+    request: pytest.FixtureRequest, tmp_path: Path, database_url: str
+) -> Iterator[JobRunner]:
     if request.param == "shared":
         with shared_runner(database_url, tmp_path, retry_s=0.01) as shared:
             yield shared

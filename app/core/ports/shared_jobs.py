@@ -14,7 +14,7 @@ StopRequest = Literal["pause", "cancel"]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a job waits, and what it must not run together with."""
+    """A job's lane, and what it must not run together with."""
 
     lane: str
     mark: str
@@ -23,7 +23,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job that a worker took; it holds until the job ends or another worker takes it over."""
+    """A job that a worker took; lost once another worker takes it over."""
 
     job: Job
     ticket: int
@@ -79,7 +79,7 @@ class SharedJobs(Protocol):
         ...
 
     def take(self, lane: str, worker: int) -> Claim | None:
-        """Mark the oldest job that may run now as running, and return it; None without one."""
+        """Mark the oldest job that may run now as running; None without one."""
         ...
 
     def save(self, claim: Claim, job: Job) -> bool:
@@ -120,7 +120,9 @@ class SharedJobs(Protocol):
         ...
 
     def turn(self, name: str, every_s: float) -> bool:
-        """Return whether the caller may do `name` now: once in `every_s` over all processes."""
+        """Return whether the caller may do `name` now.
+
+        One process may in each `every_s` seconds."""
         ...
 
     def news(self, closing: threading.Event, poll_s: float) -> Iterator[News]:

@@ -185,7 +185,7 @@ def parsed(url: str) -> URL:
 
 
 def open_engine(address: URL, *, size: int, more: int, isolation: str) -> Engine:
-    """Return a pool of `size` connections, and `more` while they are busy; none is made yet."""
+    """Return a pool of `size` connections, and `more` while those are busy."""
     engine = create_engine(
         address,
         poolclass=QueuePool,

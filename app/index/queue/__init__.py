@@ -1,1 +1,1 @@
-"""Jobs of several processes, in PostgreSQL by Procrastinate; needs the extra `shared`."""
+"""Jobs of several processes, in PostgreSQL by Procrastinate (extra `shared`)."""

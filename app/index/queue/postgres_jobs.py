@@ -1,4 +1,4 @@
-"""Keep and hand out jobs that any of several processes may run: the SharedJobs port."""
+"""Hand out jobs that any of several processes may run."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class PostgresJobs:
             return rows.queued(sql, job, route_of(job))
 
     def take(self, lane: str, worker: int) -> Claim | None:
-        """Mark the oldest job that may run now as running, and return it; None without one."""
+        """Mark the oldest job that may run now as running; None without one."""
         with suppress(_Busy), self._writing() as sql:
             found = queue.fetch(sql, lane, worker)
             if found is None:
@@ -211,7 +211,7 @@ class PostgresJobs:
         return rescued
 
     def turn(self, name: str, every_s: float) -> bool:
-        """Return whether the caller may do `name` now: once in `every_s` over all processes."""
+        """Return whether the caller may do `name` now."""
         begun = insert(turns).values(name=name, at=func.now())
         begun = begun.on_conflict_do_update(
             index_elements=[turns.c.name],

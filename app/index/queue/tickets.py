@@ -51,7 +51,7 @@ def withdraw(sql: Connection, job_id: str) -> None:
 
 
 def forget(sql: Connection, ticket: int) -> None:
-    """Remove a ticket, whoever holds it."""
+    """Remove a ticket, also one that a worker holds."""
     sql.execute(_FORGET, {"ticket": ticket})
 
 

@@ -1,4 +1,4 @@
-"""Move a job from state to state: its row, its ticket and what others hear, in one transaction."""
+"""Move a job from state to state: its row, its ticket and the news of it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,9 @@ def stalled(sql: Connection, lost_after_s: float) -> Sequence[Found]:
 
 
 def taken_over(sql: Connection, stalled: Found) -> bool:
-    """Queue the job of a lost worker under a new ticket; what held the old one writes no more."""
+    """Queue the job of a lost worker again; return whether it had one.
+
+    Its ticket is a new one: a worker that still holds the old one writes no more."""
     try:
         job, ticket = held(sql, str(stalled.args["job"]))
     except NotFound:
