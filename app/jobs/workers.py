@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from app.core.errors import DocuMindError, StorageError
 from app.core.ports import JobStore
-from app.core.ports.shared_jobs import Claim, Route, SharedJobs
+from app.core.ports.shared_jobs import JobClaim, Route, SharedJobs
 from app.core.spans import Spans
 from app.core.types import Job
 from app.jobs.context import Lane
@@ -57,7 +57,7 @@ class Workers:
         self._clock = clock
         self._changed = threading.Condition()
         self._performer = Performer(options, clock, spans, self._changed, self._save, self._is_busy)
-        self._running: dict[str, tuple[Claim, LiveJob]] = {}
+        self._running: dict[str, tuple[JobClaim, LiveJob]] = {}
         self._wakes = 0
         """Counts calls of `wake`, so that none is missed between a look and a wait."""
         self._closing = False
@@ -124,7 +124,7 @@ class Workers:
                 lambda: self._closing or self._wakes != seen, self._options.poll_s
             )
 
-    def _run(self, claim: Claim) -> None:
+    def _run(self, claim: JobClaim) -> None:
         """Run a job that was taken, and write down how it ended."""
         kind = self._kinds.get(claim.job.kind)
         logger.info("job %s (%s) begins", claim.job.id, claim.job.kind)
@@ -149,7 +149,7 @@ class Workers:
         if ending.job.state == "done":
             prune(self._store, self._options)
 
-    def _settle(self, claim: Claim, job: Job, again_in_s: float | None) -> None:
+    def _settle(self, claim: JobClaim, job: Job, again_in_s: float | None) -> None:
         """Write down how a run ended, also where the database is away for a while."""
         while True:
             try:

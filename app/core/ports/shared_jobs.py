@@ -22,7 +22,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class JobClaim:
     """A job that a worker took; lost once another worker takes it over."""
 
     job: Job
@@ -78,15 +78,15 @@ class SharedJobs(Protocol):
         """
         ...
 
-    def take(self, lane: str, worker: int) -> Claim | None:
+    def take(self, lane: str, worker: int) -> JobClaim | None:
         """Mark the oldest job that may run now as running; None without one."""
         ...
 
-    def save(self, claim: Claim, job: Job) -> bool:
+    def save(self, claim: JobClaim, job: Job) -> bool:
         """Write progress down; return False if the claim is lost, and change nothing."""
         ...
 
-    def settle(self, claim: Claim, job: Job, again_in_s: float | None = None) -> Job | None:
+    def settle(self, claim: JobClaim, job: Job, again_in_s: float | None = None) -> Job | None:
         """Write down how a run ended, and give the claim back; None if it was lost.
 
         A job that is `queued` runs again, after `again_in_s` seconds; a request to stop that came
@@ -94,7 +94,7 @@ class SharedJobs(Protocol):
         """
         ...
 
-    def requests(self, claims: Sequence[Claim]) -> Mapping[str, StopRequest | Literal["lost"]]:
+    def requests(self, claims: Sequence[JobClaim]) -> Mapping[str, StopRequest | Literal["lost"]]:
         """Return by job id which claims should stop, and why."""
         ...
 
@@ -122,7 +122,8 @@ class SharedJobs(Protocol):
     def turn(self, name: str, every_s: float) -> bool:
         """Return whether the caller may do `name` now.
 
-        One process may in each `every_s` seconds."""
+        One process may in each `every_s` seconds.
+        """
         ...
 
     def news(self, closing: threading.Event, poll_s: float) -> Iterator[News]:

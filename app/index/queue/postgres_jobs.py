@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.core.errors import Conflict, NotFound
-from app.core.ports.shared_jobs import Claim, News, Route, StopRequest
+from app.core.ports.shared_jobs import JobClaim, News, Route, StopRequest
 from app.core.types import Job, JobFile
 from app.index.catalog.jobs import FINISHED, JOBS, job_of, job_values, new_job
 from app.index.catalog.postgres_database import (
@@ -127,7 +127,7 @@ class PostgresJobs:
                 return job
             return rows.queued(sql, job, route_of(job))
 
-    def take(self, lane: str, worker: int) -> Claim | None:
+    def take(self, lane: str, worker: int) -> JobClaim | None:
         """Mark the oldest job that may run now as running; None without one."""
         with suppress(_Busy), self._writing() as sql:
             found = queue.fetch(sql, lane, worker)
@@ -144,10 +144,10 @@ class PostgresJobs:
             job = replace(job, state="running")
             rows.write(sql, job)
             tell(sql, "state", job.id)
-            return Claim(job, found.id, found.attempts)
+            return JobClaim(job, found.id, found.attempts)
         return None
 
-    def save(self, claim: Claim, job: Job) -> bool:
+    def save(self, claim: JobClaim, job: Job) -> bool:
         """Write progress down; return False if the claim is lost, and change nothing."""
         with self._writing() as sql:
             written = sql.execute(
@@ -158,7 +158,7 @@ class PostgresJobs:
                 tell(sql, "progress", job.id)
         return bool(written)
 
-    def settle(self, claim: Claim, job: Job, again_in_s: float | None = None) -> Job | None:
+    def settle(self, claim: JobClaim, job: Job, again_in_s: float | None = None) -> Job | None:
         """Write down how a run ended, and give the claim back; None if it was lost."""
         with self._writing() as sql, suppress(NotFound):
             _, ticket = rows.held(sql, job.id)
@@ -166,7 +166,7 @@ class PostgresJobs:
                 return rows.ended(sql, job, ticket, again_in_s)
         return None
 
-    def requests(self, claims: Sequence[Claim]) -> Mapping[str, StopRequest | Literal["lost"]]:
+    def requests(self, claims: Sequence[JobClaim]) -> Mapping[str, StopRequest | Literal["lost"]]:
         """Return by job id which claims should stop, and why."""
         asked = select(tickets).where(tickets.c.job.in_([claim.job.id for claim in claims]))
         with self._writing() as sql:

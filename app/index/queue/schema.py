@@ -36,7 +36,8 @@ _HAS = text("SELECT to_regclass(format('%I.procrastinate_jobs', current_schema()
 def prepare(sql: Connection) -> None:
     """Create what is missing, in the caller's transaction.
 
-    Of processes that start at once, one creates it and the others wait."""
+    Of processes that start at once, one creates it and the others wait.
+    """
     sql.execute(_LOCKED)
     if not sql.execute(_HAS).scalar():
         driver = sql.connection.driver_connection

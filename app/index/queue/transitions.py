@@ -98,7 +98,8 @@ def stalled(sql: Connection, lost_after_s: float) -> Sequence[Found]:
 def taken_over(sql: Connection, stalled: Found) -> bool:
     """Queue the job of a lost worker again; return whether it had one.
 
-    Its ticket is a new one: a worker that still holds the old one writes no more."""
+    Its ticket is a new one: a worker that still holds the old one writes no more.
+    """
     try:
         job, ticket = held(sql, str(stalled.args["job"]))
     except NotFound:
