@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from app.core.errors import StorageError
+from app.core.errors import DocuMindError
 from app.core.ports import JobStore
 from app.core.ports.shared_jobs import News, Route, SharedJobs
 from app.core.spans import SILENT, Spans
@@ -145,5 +145,5 @@ class SharedRunner(JobRunner):
         for listener in listeners:
             try:
                 listener()
-            except StorageError:  # the database is away; it is asked again in a moment
+            except (DocuMindError, RuntimeError):  # it is asked again, or its loop has ended
                 logger.debug("a watcher of jobs could not look", exc_info=True)

@@ -11,11 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from app.client import FileToSend
+from app.core.ports.shared_jobs import Route
+from app.core.types import Library
+from app.index.options import IndexOptions
+from app.index.queue.opening import open_shared_jobs
+from app.index.store import IndexStore
+from app.jobs.payloads import IngestPayload, UploadedFile
 from evaluation.lib.served import Served
 from tests.shared.engines import ROOT, DoubleProcess
 
-WORDS = "Walruses whistle to their calves in the first week of winter."
+WORDS = b"Walruses whistle to their calves in the first week of winter."
 
 
 @pytest.fixture
@@ -41,37 +46,33 @@ class Working(Served):
 
 
 @pytest.mark.timeout(300)
-def test_a_worker_does_what_a_server_without_lanes_accepted(
+def test_a_worker_does_what_another_process_accepted(
     tmp_path: Path, database_url: str, engine: DoubleProcess, model_cache_dir: Path
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()
     (data / "models").symlink_to(model_cache_dir)
-    (tmp_path / "walrus.txt").write_text(WORDS)
-    settings = {
-        "DATABASE_URL": database_url,
-        "SEARCH_URL": engine.url,
-        "EMBEDDING_PROVIDER": "minilm",
-        "LOG_LEVEL": "INFO",
-        "JOB_LANES": "none",
-    }
-    with Served(data, **settings) as server:
-        accepted = server.client.ingest(
-            [FileToSend(tmp_path / "walrus.txt")], "papers", wait="false"
-        )
-        job_id = str(accepted["job_id"])
-        time.sleep(0.5)
-        assert server.client.job(job_id)["state"] == "queued"
-    worker = Working(data, **{**settings, "JOB_LANES": "interactive,background"})
+    options = IndexOptions(
+        data, data / "chroma", database_url, search_url=engine.url, vector_cache_vectors=0
+    )
+    with IndexStore(options, vector_store="off") as store, open_shared_jobs(database_url) as queue:
+        file = UploadedFile("walrus.txt", "walrus.txt", store.writer.store_original(WORDS))
+        payload = IngestPayload(Library.PAPERS, (file,)).to_json()
+        job_id = queue.create("ingest", payload, Route("interactive", "")).id
+    worker = Working(
+        data, DATABASE_URL=database_url, SEARCH_URL=engine.url, EMBEDDING_PROVIDER="minilm",
+        LOG_LEVEL="INFO", JOB_LANES="interactive,background",
+    )  # fmt: skip
     worker.start()
     worker.wait_said("DocuMind works: interactive, background")
     worker.wait_said(f"job {job_id} (ingest): done")
     worker.process.send_signal(signal.SIGTERM)
     assert worker.process.wait(60) == 0
     worker.client.close()
-    with Served(data, **settings) as server:
-        assert server.client.job(job_id)["state"] == "done"
-        assert server.client.search("walruses", "papers", limit=5)["hits"]
+    with IndexStore(options, vector_store="off") as store:
+        assert store.jobs.get(job_id).state == "done"
+        counts = store.catalog.counts(Library.PAPERS)
+        assert (counts.documents, counts.embedded) == (1, counts.chunks)
 
 
 def test_a_worker_without_a_database_ends_with_2(tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ class News:
     """A change of a job in any process, or that none came for a while."""
 
     kind: Literal["state", "progress", "quiet", "lost"]
-    """`quiet`: nothing came; `lost`: the connection is gone, changes go by unseen."""
+    """`state`: something may run or should stop; `quiet`: nothing came; `lost`: the connection is
+    gone, and changes go by unseen."""
     job_id: str = ""
 
 

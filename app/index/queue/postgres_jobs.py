@@ -143,7 +143,7 @@ class PostgresJobs:
                 return None
             job = replace(job, state="running")
             rows.write(sql, job)
-            tell(sql, "state", job.id)
+            tell(sql, "progress", job.id)
             return JobClaim(job, found.id, found.attempts)
         return None
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from app.core.errors import InvalidInput
@@ -45,3 +48,12 @@ def test_a_server_that_is_alone_works_in_every_lane() -> None:
     with pytest.raises(InvalidInput, match="JOB_LANES leaves jobs undone"):
         shared(job_lanes=("interactive",), search_url="").jobs()
     assert Settings().jobs().threads == {"interactive": 2, "background": 2, "network": 1}
+
+
+def test_the_embedded_composition_imports_no_queue() -> None:
+    extras = ("procrastinate", "psycopg", "app.index.queue.postgres_jobs")
+    code = (
+        f"import sys, app.bootstrap, app.cli.work; print([m for m in {extras} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
