@@ -172,7 +172,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             stack.enter_context(DirectoryLock([settings.data_dir, settings.chroma_dir]))
         base = open_foundation(settings, stack)
         answering = compose_answering(base)
-        work = compose_work(base, answering)
+        work = compose_work(base, answering, stack)
         start_work(base, work, stack)
         yield Services(
             settings=settings,

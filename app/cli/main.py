@@ -37,6 +37,7 @@ from app.cli import (
     sync,
     up,
     vectors,
+    work,
 )
 from app.cli.jobs import INTERRUPTED
 from app.cli.output import complain, say
@@ -89,6 +90,7 @@ def everywhere(
 for module in (
     up,
     serve,
+    work,
     page,
     ask,
     check,

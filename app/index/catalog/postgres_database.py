@@ -34,7 +34,7 @@ from app.index.files.steps import Steps
 RETRY_AFTER_S = 5.0
 """When to come back while the database is away."""
 
-_CONNECTING = {
+CONNECTING = {
     "connect_timeout": 10,
     "application_name": "documind",
     "keepalives_idle": 10,
@@ -67,10 +67,12 @@ class PostgresDatabase(Database):
             Locked: Another server writes to it.
             StorageError: The schema is of a newer release.
         """
-        address = _parsed(url)
-        self._name = _shown(address)
-        readers = _engine(address, size=_READERS, more=_MORE_READERS, isolation="REPEATABLE READ")
-        writer = _engine(address, size=1, more=0, isolation="READ COMMITTED")
+        address = parsed(url)
+        self._name = shown(address)
+        readers = open_engine(
+            address, size=_READERS, more=_MORE_READERS, isolation="REPEATABLE READ"
+        )
+        writer = open_engine(address, size=1, more=0, isolation="READ COMMITTED")
         event.listen(writer, "connect", self._own)
         try:
             super().__init__(self._name, postgres, steps, writer, readers)
@@ -125,9 +127,9 @@ class PostgresDatabase(Database):
         try:
             yield
         except DBAPIError as exc:
-            raise _error(self._name, exc.orig) from exc
+            raise error_of(self._name, exc.orig) from exc
         except (psycopg.Error, PoolTimeout) as exc:
-            raise _error(self._name, exc) from exc
+            raise error_of(self._name, exc) from exc
 
     def check(self) -> list[str]:
         """Return no fault: PostgreSQL holds references itself and reads pages by checksum."""
@@ -171,7 +173,12 @@ class PostgresDatabase(Database):
                 driver.autocommit = False
 
 
-def _parsed(url: str) -> URL:
+def parsed(url: str) -> URL:
+    """Return the address that DATABASE_URL names, for our driver.
+
+    Raises:
+        InvalidInput: It is none.
+    """
     try:
         address = make_url(url)
     except (ArgumentError, ValueError) as exc:
@@ -184,7 +191,8 @@ def _parsed(url: str) -> URL:
     return address.set(drivername="postgresql+psycopg")
 
 
-def _engine(address: URL, *, size: int, more: int, isolation: str) -> Engine:
+def open_engine(address: URL, *, size: int, more: int, isolation: str) -> Engine:
+    """Return a pool of `size` connections, and `more` while those are busy."""
     engine = create_engine(
         address,
         poolclass=QueuePool,
@@ -192,7 +200,7 @@ def _engine(address: URL, *, size: int, more: int, isolation: str) -> Engine:
         max_overflow=more,
         pool_pre_ping=True,
         isolation_level=isolation,
-        connect_args=_CONNECTING,
+        connect_args=CONNECTING,
     )
 
     @event.listens_for(engine, "connect")
@@ -204,7 +212,7 @@ def _engine(address: URL, *, size: int, more: int, isolation: str) -> Engine:
     return engine
 
 
-def _shown(address: URL) -> str:
+def shown(address: URL) -> str:
     """Return an address without its password."""
     return address.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
 
@@ -215,19 +223,25 @@ def ask(url: str) -> str:
     Raises:
         InvalidInput: The address is wrong, or it does not answer.
     """
-    address = _parsed(url)
-    engine = _engine(address, size=1, more=0, isolation="READ COMMITTED")
+    address = parsed(url)
+    engine = open_engine(address, size=1, more=0, isolation="READ COMMITTED")
     try:
         with engine.connect() as connection:
             version = connection.execute(text("SHOW server_version")).scalar_one()
     except DBAPIError as exc:
-        raise InvalidInput(f"DATABASE_URL: {_error(_shown(address), exc.orig)}") from exc
+        raise InvalidInput(f"DATABASE_URL: {error_of(shown(address), exc.orig)}") from exc
     finally:
         engine.dispose()
-    return f"{_shown(address)}, PostgreSQL {version}"
+    return f"{shown(address)}, PostgreSQL {version}"
 
 
-def _error(name: str, cause: BaseException | None) -> DocuMindError:
+def error_of(name: str, cause: BaseException | None) -> DocuMindError:
+    """Return what an error of the driver means to us.
+
+    Args:
+        name: Of the database, for the message.
+        cause: What the driver raised.
+    """
     detail = " ".join(str(cause).split())
     match cause:
         case psycopg.errors.DiskFull():
