@@ -1,4 +1,4 @@
-"""What every LexicalIndex does, run on sparse vectors in Qdrant; near words are one edit away."""
+"""What every LexicalIndex does, run on sparse vectors in Qdrant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from app.core.types import Library
 from app.index.engine.qdrant import SearchEngine
 from app.index.files.steps import Steps
 from app.index.lexical.qdrant import QdrantWords
-from app.index.lexical.qdrant_points import one_edit_away
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from tests.contract.test_lexical_index_contract import (  # noqa: F401  # the suite of the port
@@ -66,12 +65,6 @@ def test_order_is_the_textbooks(store: IndexStore, memory: MemoryCatalog) -> Non
 def test_words_are_in_the_engine_alone(store: IndexStore) -> None:
     assert not (store.options.data_dir / "tantivy").exists()
     assert "words_papers" in SearchEngine(store.options.search_url).collections()
-
-
-def test_one_edit_away_is_what_the_distance_says() -> None:
-    near = one_edit_away("abc")
-    assert {"ab", "abcd", "xabc", "bac", "abx", "ab1"} <= near
-    assert not near & {"", "a", "abcde", "cba", "axy"}
 
 
 def test_a_group_that_writes_a_document_twice_keeps_the_second(store: IndexStore) -> None:

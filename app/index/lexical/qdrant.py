@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from qdrant_client import models
 
+from app.core.edits import one_edit_away
 from app.core.function_words import content_or_all
 from app.core.languages import DEFAULT, LANGUAGES
 from app.core.languages.detection import language_of
@@ -20,6 +21,7 @@ from app.index.catalog.rows import author_key
 from app.index.engine.nodes import NoCollection
 from app.index.engine.qdrant import SearchEngine
 from app.index.files.steps import Steps
+from app.index.lexical.known_terms import KnownTerms
 from app.index.lexical.qdrant_points import (
     FIELDS,
     LANGUAGE,
@@ -29,7 +31,6 @@ from app.index.lexical.qdrant_points import (
     held_in,
     holds,
     of_documents,
-    one_edit_away,
 )
 from app.index.lexical.weights import BODY, SECTION, TITLE, question_vector
 from app.index.options import IndexOptions
@@ -80,6 +81,7 @@ class QdrantWords:
         self._counters = ThreadPoolExecutor(COUNTERS, thread_name_prefix=f"{self._name}-counts")
         self._known: dict[tuple[str, str], tuple[float, int]] = {}
         """When each value of a field was counted, and how many chunks had it."""
+        self._terms = KnownTerms(self._listed)
         self._lock = threading.Lock()
         self._queued: list[models.PointStruct] = []
         self._written: dict[int, list[int]] = {}
@@ -186,12 +188,20 @@ class QdrantWords:
     def near(self, token: str, edits: int, k: int) -> list[int]:
         """Return up to k chunks with a token within `edits` of this one, by id.
 
-        In body or title. The engine compares whole tokens, so the tokens one edit away are listed;
-        those two edits away are too many, and are not found.
+        In body or title. The engine compares whole tokens: those one edit away are listed, those
+        further away are chosen from the library's most frequent terms.
         """
-        tokens = [token] if edits == 0 else sorted(one_edit_away(token) | {token})
+        near = {token} | (one_edit_away(token) if edits else set())
+        if edits > 1:
+            near.update(self._terms.near(token, edits))
+        tokens = sorted(near)
         chosen = models.Filter(should=[*held_in(BODY, tokens), *held_in(TITLE, tokens)])
         return self._engine.first_ids(self._name, chosen, k)
+
+    def _listed(self, most: int) -> list[str]:
+        """Return the terms of titles and bodies, at most so many of each."""
+        found = [self._engine.values(self._name, field, most) for field in (TITLE, BODY)]
+        return list(dict.fromkeys(term for terms in found for term in terms))
 
     def ids(self) -> list[int]:
         """Return all committed chunk ids."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Iterator, Sequence
 
 from qdrant_client import models
@@ -56,17 +55,6 @@ def chunk_points(document: LexicalDocument) -> Iterator[models.PointStruct]:
         }
         words = models.SparseVector(indices=list(vector), values=list(vector.values()))
         yield models.PointStruct(id=chunk_id, vector={WORDS: words}, payload=payload)
-
-
-def one_edit_away(token: str) -> set[str]:
-    """Return what one insert, delete, change or swap of letters or digits makes of a token."""
-    letters = string.ascii_lowercase + string.digits
-    cuts = [(token[:at], token[at:]) for at in range(len(token) + 1)]
-    deletes = {left + right[1:] for left, right in cuts if right}
-    swaps = {left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1}
-    changes = {left + letter + right[1:] for left, right in cuts if right for letter in letters}
-    inserts = {left + letter + right for left, right in cuts for letter in letters}
-    return (deletes | swaps | changes | inserts) - {""}
 
 
 def holds(field: str, values: Sequence[str]) -> models.Filter:
