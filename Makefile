@@ -222,6 +222,9 @@ study-extractive: dev | $(DATA) ## answers without a model, into evaluation/repo
 study-sentences: dev | $(DATA) ## what sentence vectors would cost, into evaluation/reports/sentences.md
 	$(BIN)/python -m evaluation.studies.sentences --data $(DATA)
 
+study-shared-mode: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## a library moved between the modes and back, into evaluation/reports/shared_mode.md
+	$(SHARED)/bin/python -m evaluation.studies.shared_mode --data $(DATA)
+
 study-answers: dev ## the samples' question file without a model, into evaluation/reports/answers.md
 	$(BIN)/python -m evaluation.studies.answers
 

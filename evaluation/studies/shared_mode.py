@@ -29,8 +29,18 @@ from app.evaluation.statistics import bootstrap_interval
 from app.index.dense.qdrant import DENSE, ROOM
 from app.index.engine.qdrant import PREFIX, SearchEngine
 from app.providers.minilm import MiniLmEmbedder
-from evaluation.lib.modes import DEPTH, Asked, Same, ask, command, compared, contents, fill
-from evaluation.lib.modes import interval, settle
+from evaluation.lib.modes import (
+    DEPTH,
+    Asked,
+    Same,
+    ask,
+    command,
+    compared,
+    contents,
+    fill,
+    interval,
+    settle,
+)
 from evaluation.lib.paths import ROOT
 from evaluation.lib.served import Line, Served, quantile, write
 from evaluation.lib.workbench import SEED, arguments, say

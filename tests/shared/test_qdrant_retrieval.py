@@ -112,7 +112,7 @@ def engine_words(
     ],
 )
 def test_two_edits_are_matched_from_eight_letters(
-    catalog: MemoryCatalog,  # noqa: F811
+    catalog: MemoryCatalog,
     words: Callable[[Sequence[Passage]], WatchedWords],
     asked: str,
     searched: str,

@@ -16,9 +16,7 @@ globals().update({name: it for name, it in vars(suite).items() if name.startswit
 @pytest.fixture(scope="module")
 def subject(running_engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
     path = tmp_path_factory.mktemp("data")
-    options = IndexOptions(
-        path, path / "chroma", search_url=running_engine, vector_cache_vectors=0
-    )
+    options = IndexOptions(path, path / "chroma", search_url=running_engine, vector_cache_vectors=0)
     store, rows, passages = build(options, "foreground")
     yield Subject(store.vectors, rows, passages)
     store.close()

@@ -10,7 +10,6 @@ from tests.fakes.indexes import MemoryCatalog, TextbookBM25
 from tests.fakes.retrievers import passage
 
 
-
 @pytest.fixture
 def catalog() -> MemoryCatalog:
     texts = (
