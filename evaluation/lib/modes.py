@@ -18,7 +18,7 @@ from app.core.types import Library
 from app.evaluation.answer_cases import AnswerCase
 from app.evaluation.collections import TestPassage
 from app.index.maintenance.bundle_file import read_blocks
-from app.index.maintenance.bundle_records import Documents, code_bytes
+from app.index.maintenance.bundle_records import CodeSizes, Documents, code_bytes
 from evaluation.lib.paths import ROOT
 from evaluation.lib.served import Served
 
@@ -27,6 +27,19 @@ DEPTH = 10
 
 UPLOAD = 100
 """Files a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a bundle holds of a document."""
+
+    text: str
+    language: str
+    vectors: Mapping[int, bytes]
+    """By number of the chunk."""
+    code_sizes: Sequence[CodeSizes]
+    codes: bytes
+
 
 Place = tuple[str, int]
 """A chunk wherever it is kept: its document and its number in it."""
@@ -148,9 +161,9 @@ def compared(before: Sequence[Asked], after: Sequence[Asked]) -> Same:
     )
 
 
-def contents(bundle: Path) -> Mapping[str, tuple[object, ...]]:
-    """Return each document's text, language, and the bytes of its vectors and codes, by id."""
-    found: dict[str, tuple[object, ...]] = {}
+def contents(bundle: Path) -> Mapping[str, Held]:
+    """Return what a bundle holds of each document, by id."""
+    found: dict[str, Held] = {}
     width = 0
     for block in read_blocks(bundle, 1 << 30):
         record = block.record
@@ -164,7 +177,7 @@ def contents(bundle: Path) -> Mapping[str, tuple[object, ...]]:
             code_end = code_at + sum(sum(code_bytes(sizes)) for sizes in one.codes)
             vectors = dict(zip(one.vectors, _rows(block.payload[at:end], width), strict=True))
             codes = block.payload[code_at:code_end]
-            found[one.doc_id] = (one.text, one.language, vectors, one.codes, codes)
+            found[one.doc_id] = Held(one.text, one.language, vectors, one.codes, codes)
             at, code_at = end, code_end
     return found
 

@@ -32,6 +32,7 @@ from app.providers.minilm import MiniLmEmbedder
 from evaluation.lib.modes import (
     DEPTH,
     Asked,
+    Held,
     Same,
     ask,
     command,
@@ -131,7 +132,7 @@ def journey(
         say("the shared server answers")
         second = ask(server, cases)
         _exported(server, folder / "back")
-        faults = len(server.client.follow(_checked(server))["result"]["faults"])  # type: ignore[index, arg-type]
+        faults = len(server.client.follow(_checked(server))["result"]["faults"])  # type: ignore[index]
     exact = exactness(shared["SEARCH_URL"], [case.question for case in cases], folder)
     with Served(folder / "again", **SETTINGS) as server:
         _imported(server, folder / "back")
@@ -140,7 +141,7 @@ def journey(
         _exported(server, folder / "end")
     held = [_contents(folder / name) for name in ("there", "back", "end")]
     same = [sum(held[0][key] == one.get(key) for key in held[0]) for one in held]
-    coded = sum(bool(document[3]) for document in held[0].values())
+    coded = sum(bool(document.code_sizes) for document in held[0].values())
     return Journey(
         first, second, third, same[0], same[1], same[2], vectors, coded, exact, faults
     )  # fmt: skip
@@ -160,7 +161,7 @@ def _imported(server: Served, folder: Path) -> None:
     settle(server)
 
 
-def _contents(folder: Path) -> dict[tuple[Library, str], tuple[object, ...]]:
+def _contents(folder: Path) -> dict[tuple[Library, str], Held]:
     return {
         (library, key): value
         for library in Library

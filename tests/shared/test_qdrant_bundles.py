@@ -89,5 +89,5 @@ def test_a_library_comes_back_as_it_went(
         assert target.lexical.languages(PAPERS) == again.lexical.languages(PAPERS) == ("en", "de")
         assert again.fsck.run().faults == target.fsck.run().faults == ()
     assert contents(there) == contents(back) == contents(end)
-    assert [one[1] for one in contents(end).values()].count("de") == 1
-    assert sum(len(one[3]) for one in contents(end).values()) == 20
+    assert sorted(one.language for one in contents(end).values()) == ["de"] + 10 * ["en"]
+    assert sum(len(one.code_sizes) for one in contents(end).values()) == 20
