@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from qdrant_client import models
 
@@ -53,8 +53,12 @@ def chunk_points(document: LexicalDocument) -> Iterator[models.PointStruct]:
             BODY: sorted(set(tokens[BODY])),
             TITLE: sorted(set(title)),
         }
-        words = models.SparseVector(indices=list(vector), values=list(vector.values()))
-        yield models.PointStruct(id=chunk_id, vector={WORDS: words}, payload=payload)
+        yield models.PointStruct(id=chunk_id, vector={WORDS: sparse(vector)}, payload=payload)
+
+
+def sparse(weights: Mapping[int, float]) -> models.SparseVector:
+    """Return weights by dimension as the engine takes them."""
+    return models.SparseVector(indices=list(weights), values=list(weights.values()))
 
 
 def holds(field: str, values: Sequence[str]) -> models.Filter:
@@ -65,6 +69,11 @@ def holds(field: str, values: Sequence[str]) -> models.Filter:
 def held_in(field: str, values: Sequence[str]) -> list[models.Condition]:
     """Return the condition that a field has one of these values, as a list."""
     return [models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))]
+
+
+def of_ids(chunk_ids: Iterable[int]) -> models.Filter:
+    """Return a filter for these points."""
+    return models.Filter(must=[models.HasIdCondition(has_id=list(chunk_ids))])
 
 
 def of_documents(docs: set[int], kept: Sequence[int]) -> models.Filter:
