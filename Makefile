@@ -122,7 +122,7 @@ screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/imag
 
 check: lint types imports test shared-test web-check crash-short browser ## everything CI runs
 
-CRASH_SHORT := forks crash_points random_kills disk_full vector_store second_process fsck_chroma chroma_process bulk_resume sandbox_orphans
+CRASH_SHORT := forks crash_points random_kills disk_full vector_store second_process fsck_vectors chroma_process bulk_resume sandbox_orphans
 
 crash-short: dev ## random kills, write steps, full disks, second processes, killed bulk runs, differences in the vector store: what every check runs
 	$(PYTEST) $(CRASH_SHORT:%=tests/crash/test_%.py)
@@ -224,6 +224,9 @@ study-yes-no: dev | $(DATA) ## how often yes or no is said before a quote, and r
 
 study-sentences: dev | $(DATA) ## what sentence vectors would cost, into evaluation/reports/sentences.md
 	$(BIN)/python -m evaluation.studies.sentences --data $(DATA)
+
+study-shared-mode: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## a library moved between the modes and back, into evaluation/reports/shared_mode.md
+	$(SHARED)/bin/python -m evaluation.studies.shared_mode --data $(DATA)
 
 study-answers: dev ## the samples' question file without a model, into evaluation/reports/answers.md
 	$(BIN)/python -m evaluation.studies.answers

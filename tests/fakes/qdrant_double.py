@@ -159,6 +159,10 @@ class _Collections:
         found = [{"id": point.id, "payload": point.payload} for point in points]
         return {"points": found, "next_page_offset": after}
 
+    def facet(self, name: str, body: Body) -> Body:
+        found = self.shard(name).facet(edge.FacetRequest(body["key"], limit=body["limit"]))
+        return {"hits": [{"value": hit.value, "count": hit.count} for hit in found.hits]}
+
     def retrieve(self, name: str, body: Body) -> list[Body]:
         fields = body["with_payload"]
         found = self.shard(name).retrieve(body["ids"], with_payload=fields, with_vector=False)
@@ -256,6 +260,7 @@ class QdrantDouble(ThreadingHTTPServer):
                 "points/scroll": held.scroll,
                 "points/query": held.query,
                 "index": held.index,
+                "facet": held.facet,
             }
             return operations[operation](name, body)
 

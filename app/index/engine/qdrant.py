@@ -159,6 +159,14 @@ class SearchEngine(Nodes):
         except NoCollection:
             return 0
 
+    def values(self, name: str, field: str, n: int) -> list[str]:
+        """Return up to n values of a field with an index, those of most points first."""
+        try:
+            found = self.call(lambda client: client.facet(PREFIX + name, field, limit=n), SEARCH_S)
+        except NoCollection:
+            return []
+        return [str(hit.value) for hit in found.hits]
+
     def payload(self, name: str, ids: Sequence[int], field: str) -> dict[int, list[str]]:
         """Return a field of several values of points; those that are gone are absent."""
         try:
