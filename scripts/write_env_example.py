@@ -128,8 +128,7 @@ def compose(text: str, given: Mapping[str, str] = IN_CONTAINER) -> str:
         raise ValueError(f"a compose file has no lines {BEGIN.strip()!r} and {END.strip()!r}")
     names = [name.upper() for name in Settings.model_fields if name.upper() not in OF_THE_IMAGE]
     lines = [
-        f"      {name}: {given[name]}" if name in given else f"      {name}:"
-        for name in names
+        f"      {name}: {given[name]}" if name in given else f"      {name}:" for name in names
     ]
     return before + BEGIN + "\n".join(lines) + "\n" + END + after
 
@@ -154,7 +153,10 @@ def chart_schema(text: str) -> str:
 
 def derived() -> dict[Path, str]:
     """Return the text of each file that the settings decide, by its path in the checkout."""
-    files = {Path(".env.example"): env_example(), Path("docs/configuration.md"): configuration_page()}
+    files = {
+        Path(".env.example"): env_example(),
+        Path("docs/configuration.md"): configuration_page(),
+    }
     for name, given in COMPOSE_FILES.items():
         files[Path(name)] = compose((ROOT / name).read_text(encoding="utf-8"), given)
     files[CHART_SCHEMA] = chart_schema((ROOT / CHART_SCHEMA).read_text(encoding="utf-8"))

@@ -19,7 +19,7 @@ from prometheus_client import (
     ProcessCollector,
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from app.api.services import Answering, ServicePort
 from app.core.cancel import CancelToken
@@ -136,10 +136,11 @@ class _State:
         self._services = services
 
     def collect(self) -> Iterator[Metric]:
-        """Yield gauges of the libraries, the jobs and the projections."""
+        """Yield gauges of the libraries, the jobs, the projections and the engines."""
         yield from self._libraries()
         yield self._jobs()
         yield from self._projections()
+        yield from self._engines()
 
     def _libraries(self) -> Iterator[Metric]:
         documents = GaugeMetricFamily("documind_documents", "Live documents", labels=("library",))
@@ -191,6 +192,21 @@ class _State:
             applied.add_metric((library, projection), mark)
             lag.add_metric((library, projection), lags.get(name, 0))
         yield from (applied, lag)
+
+    def _engines(self) -> Iterator[Metric]:
+        count, seconds, failures = (
+            CounterMetricFamily(f"documind_engine_{name}", text, labels=("engine",))
+            for name, text in (
+                ("calls", "Calls of a database, search engine or object store"),
+                ("seconds", "Seconds that these calls took, transactions included"),
+                ("failures", "Calls, or tries of a node, that the engine failed"),
+            )
+        )
+        for calls in self._services.engine_calls:
+            count.add_metric((calls.engine,), calls.count)
+            seconds.add_metric((calls.engine,), calls.seconds)
+            failures.add_metric((calls.engine,), calls.failures)
+        yield from (count, seconds, failures)
 
 
 class Measured:

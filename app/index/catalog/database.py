@@ -45,6 +45,8 @@ class Database(ABC):
         self.version = 0
         """Another number once something may have been committed: what was read under the same
         number still holds."""
+        self.schema_before: str | None = None
+        """Which schema this opening found; None for a new catalog."""
         self._writer = writer
         self._readers = readers
         try:
@@ -109,6 +111,7 @@ class Database(ABC):
                 version = connection.execute(
                     text("SELECT version_num FROM alembic_version")
                 ).scalar()
+        self.schema_before = version
         if version != SCHEMA_VERSION:
             refuse_newer(self.name, version)
             with self.write("migrate") as connection:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
+from app.core.calls import Calls
 from app.core.errors import (
     DatabaseAway,
     DiskFull,
@@ -67,6 +68,7 @@ class PostgresDatabase(Database):
         """
         address = _parsed(url)
         self._name = _shown(address)
+        self.calls = Calls("database")
         readers = _engine(address, size=_READERS, more=_MORE_READERS, isolation="REPEATABLE READ")
         writer = _engine(address, size=1, more=0, isolation="READ COMMITTED")
         event.listen(writer, "connect", self._own)
@@ -114,13 +116,14 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Turn PostgreSQL's errors into ours."""
-        try:
-            yield
-        except DBAPIError as exc:
-            raise _error(self._name, exc.orig) from exc
-        except (psycopg.Error, PoolTimeout) as exc:
-            raise _error(self._name, exc) from exc
+        """Turn PostgreSQL's errors into ours, and count them."""
+        with self.calls.timed():
+            try:
+                yield
+            except DBAPIError as exc:
+                raise self.calls.failed(_error(self._name, exc.orig)) from exc
+            except (psycopg.Error, PoolTimeout) as exc:
+                raise self.calls.failed(_error(self._name, exc)) from exc
 
     def check(self) -> list[str]:
         """Return no fault: PostgreSQL holds references itself and reads pages by checksum."""
