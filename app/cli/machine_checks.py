@@ -166,7 +166,12 @@ def engines(settings: Settings) -> Iterator[Diagnosis]:
     """Ask the engines that settings name, if any: address, version, state."""
     from app.index.engines import engine_states  # noqa: PLC0415  # SQL for this check only
 
-    for engine in engine_states(settings.index()):
+    try:
+        options = settings.index()
+    except DocuMindError as error:
+        yield problem("SEARCH_URL", error.message, "set DATABASE_URL too, or neither")
+        return
+    for engine in engine_states(options):
         if engine.answers:
             yield ok(engine.name, engine.detail)
         else:

@@ -76,6 +76,11 @@ class JobQueue(JobBoard):
         """Names of the registered kinds."""
         return tuple(self._kinds)
 
+    def lane_of(self, kind: str) -> Lane | None:
+        """Return the lane that a kind's jobs run in; None for an unknown kind."""
+        found = self._kinds.get(kind)
+        return None if found is None else found.lane
+
     def submit(
         self,
         kind: str,

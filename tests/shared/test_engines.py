@@ -112,15 +112,18 @@ def test_doctor_says_of_each_engine_that_is_away_what_to_do(tmp_path: Path) -> N
     assert "b-word" not in str(found)
 
 
-def test_doctor_asks_each_node_and_tells_a_refused_key(
+def test_doctor_asks_each_node_and_tells_a_missing_bucket_or_setting(
     tmp_path: Path, qdrant: DoubleProcess, store: ThreadedMotoServer
 ) -> None:
-    there, away = asked(tmp_path, search_url=f"{qdrant.url},{AWAY}", database_url="")
+    nodes, dead = f"{qdrant.url},{AWAY}", "postgresql://a:b@127.0.0.1:9/c"
+    _, there, away = asked(tmp_path, search_url=nodes, database_url=dead)
     assert (there.state, away.state) == ("ok", "problem")
     assert AWAY in away.detail
     (missing,) = asked(tmp_path, originals_url=f"s3://no-such-bucket?endpoint={endpoint(store)}")
     assert missing.state == "problem"
     assert "no-such-bucket" in missing.detail
+    (alone,) = asked(tmp_path, search_url=nodes)
+    assert (alone.state, alone.cure) == ("problem", "set DATABASE_URL too, or neither")
 
 
 @pytest.mark.timeout(300)
