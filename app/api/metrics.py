@@ -173,13 +173,15 @@ class _State:
             labels=("lane", "state"),
         )
         seen = Tally((job.kind, job.state) for job in jobs.list(_JOBS_SEEN))
-        of_lane = Tally({(lane, state): 0 for lane in LANES for state in _UNDER_WAY})
+        of_lane: Tally[tuple[str, str]] = Tally(
+            {(lane, state): 0 for lane in LANES for state in _UNDER_WAY}
+        )
         for (kind, state), count in sorted(seen.items()):
             family.add_metric((kind, state), count)
             if state in _UNDER_WAY and (lane := jobs.lane_of(kind)) is not None:
                 of_lane[lane, state] += count
-        for (lane, state), count in of_lane.items():
-            lanes.add_metric((lane, state), count)
+        for labels, count in of_lane.items():
+            lanes.add_metric(labels, count)
         yield from (family, lanes)
 
     def _projections(self) -> Iterator[Metric]:
