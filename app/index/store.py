@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
+from app.core.calls import counted
 from app.core.errors import IndexDamaged, InvalidInput
 from app.core.types import Fingerprint, Library
 from app.index.catalog.answers import SqliteAnswerStore
@@ -190,7 +191,8 @@ class IndexStore:
             self.steps,
             options.max_file_bytes,
         )
-        self._presence = Presence(self.database, indexes)
+        self._presence = Presence(self.database, indexes, self._engine, self.originals)
+        self.calls = counted(self.database, self._engine, self.originals)
         self._heals = heal
         if heal:
             self._start()
@@ -250,9 +252,8 @@ class IndexStore:
         self.supervisor.refill("asked to rebuild")
 
     def missing(self) -> tuple[str, ...]:
-        """Return what is missing under the store: catalog, a lexical index, the engine."""
-        away = () if self._engine is None else self._engine.away()
-        return (*self._presence.missing(), *away)
+        """Return what is missing under the store: catalog, a lexical index, an engine."""
+        return self._presence.missing()
 
     def backup(
         self, target: Path, progress: Callable[[int, int], None] | None = None

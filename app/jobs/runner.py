@@ -47,6 +47,11 @@ class JobRunner(JobBoard):
         """Names of the registered kinds."""
         return tuple(self._kinds)
 
+    def lane_of(self, kind: str) -> Lane | None:
+        """Return the lane that a kind's jobs run in; None for an unknown kind."""
+        found = self._kinds.get(kind)
+        return None if found is None else found.lane
+
     @abstractmethod
     def submit(
         self,

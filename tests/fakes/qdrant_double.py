@@ -16,7 +16,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 from urllib.parse import unquote, urlsplit
 
 import qdrant_edge as edge
@@ -206,6 +206,8 @@ class _Handler(BaseHTTPRequestHandler):
                 ),
             )
             body = {"result": reply, "status": "ok", "time": 0.0}
+            if urlsplit(self.path).path == "/":  # the root alone is answered bare
+                body = cast("Body", reply)
         except _Refused as exc:
             status, body = exc.status, {"status": {"error": str(exc)}, "time": 0.0}
         sent = json.dumps(body).encode()

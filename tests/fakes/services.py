@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -22,6 +22,7 @@ from app.answer.writing import AnswerWriter
 from app.bootstrap.bulk import scratch_index
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.maintenance import StoreMaintenance
+from app.core.calls import Calls
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderUnreachable
 from app.core.ports import Generator
@@ -154,6 +155,10 @@ class LocalServices:
     @property
     def completions(self) -> Completions:
         return Completions(self.models, PROMPTS)
+
+    @property
+    def engine_calls(self) -> Sequence[Calls]:
+        return self.store.calls
 
     def missing(self) -> tuple[str, ...]:
         return self.store.missing()

@@ -44,6 +44,8 @@ class Database(ABC):
         self.steps = steps
         self.lock = threading.RLock()
         self._commits = 0
+        self.schema_before: str | None = None
+        """Which schema this opening found; None for a new catalog."""
         self._writer = writer
         self._readers = readers
         try:
@@ -135,6 +137,7 @@ class Database(ABC):
     def _upgrade(self) -> None:
         with self.read() as connection:
             version = _schema_version(connection)
+        self.schema_before = version
         if version != SCHEMA_VERSION:
             refuse_newer(self.name, version)
             with self.write("migrate") as connection:

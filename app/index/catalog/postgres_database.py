@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
+from app.core.calls import Calls
 from app.core.errors import (
     DatabaseAway,
     DiskFull,
@@ -69,6 +70,7 @@ class PostgresDatabase(Database):
         """
         address = parsed(url)
         self._name = shown(address)
+        self.calls = Calls("database")
         readers = open_engine(
             address, size=_READERS, more=_MORE_READERS, isolation="REPEATABLE READ"
         )
@@ -109,7 +111,7 @@ class PostgresDatabase(Database):
     @staticmethod
     def _engine_of(url: str, *, size: int, more: int) -> Engine:
         """Return connections besides those that read and write."""
-        return _engine(_parsed(url), size=size, more=more, isolation="READ COMMITTED")
+        return open_engine(parsed(url), size=size, more=more, isolation="READ COMMITTED")
 
     @contextmanager
     def read_raw(self) -> Iterator[Cursor]:
@@ -123,13 +125,14 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Turn PostgreSQL's errors into ours."""
-        try:
-            yield
-        except DBAPIError as exc:
-            raise error_of(self._name, exc.orig) from exc
-        except (psycopg.Error, PoolTimeout) as exc:
-            raise error_of(self._name, exc) from exc
+        """Turn PostgreSQL's errors into ours, and count them."""
+        with self.calls.timed():
+            try:
+                yield
+            except DBAPIError as exc:
+                raise self.calls.failed(error_of(self._name, exc.orig)) from exc
+            except (psycopg.Error, PoolTimeout) as exc:
+                raise self.calls.failed(error_of(self._name, exc)) from exc
 
     def check(self) -> list[str]:
         """Return no fault: PostgreSQL holds references itself and reads pages by checksum."""

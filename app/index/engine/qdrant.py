@@ -33,6 +33,18 @@ class SearchEngine(Nodes):
         except (SearchAway, IndexDamaged) as exc:
             raise InvalidInput(f"SEARCH_URL: {exc.message}; start the engine first") from exc
 
+    def version(self) -> str:
+        """Return the release that answers, with the key accepted.
+
+        Raises:
+            InvalidInput: No node answers, or it refuses the key; the message names the address.
+        """
+        try:
+            self.call(lambda client: client.get_collections(), PROBE_S, rounds=1)
+            return str(self.call(lambda client: client.info(), PROBE_S, rounds=1).version)
+        except (SearchAway, IndexDamaged) as exc:
+            raise InvalidInput(f"SEARCH_URL: {exc.message}") from exc
+
     def away(self) -> tuple[str, ...]:
         """Return what is missing: nothing, or the engine with its address."""
         try:
