@@ -26,7 +26,7 @@ from app.settings import Settings
 from evaluation.benchmarks.bulk.growth import Figures
 from evaluation.benchmarks.load_shared import asking, engines
 from evaluation.benchmarks.vectors.filling import fill_library
-from evaluation.benchmarks.vectors.inputs import WINDOWS, make_inputs
+from evaluation.benchmarks.vectors.inputs import QUESTIONS, WINDOWS, make_inputs
 from evaluation.lib.served import Served, write
 from evaluation.lib.workbench import arguments, say
 
@@ -93,6 +93,7 @@ def main() -> int:
     parser.add_argument("--chunks", type=int, default=1_000_000)
     parser.add_argument("--real", type=int, default=WINDOWS, help="vectors that are no copies")
     parser.add_argument("--servers", type=int, default=1, help="API servers of the shared mode")
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="at most")
     given = parser.parse_args()
     loads = [os.getloadavg()[0]]
     embedder = MiniLmEmbedder(given.cache / "graph")
@@ -101,8 +102,12 @@ def main() -> int:
         inputs = folder / "inputs"
         inputs.mkdir()
         real = make_inputs(given.data, given.cache, embedder, given.chunks, inputs, given.real)
-        questions = json.loads((inputs / "questions.json").read_text("utf-8"))
-        figures: Figures = {"chunks": given.chunks, "real vectors": real}
+        questions = json.loads((inputs / "questions.json").read_text("utf-8"))[: given.questions]
+        figures: Figures = {
+            "chunks": given.chunks,
+            "real vectors": real,
+            "questions": len(questions),
+        }
         models = given.cache / "graph"
 
         def measured(side: Side, figures: Figures) -> list[asking.Ranking]:
@@ -123,6 +128,7 @@ def main() -> int:
             figures["shared: graph built by the engine, s"] = running.optimise()
             rankings = [measured(side, figures) for side in sides]
             figures |= {f"shared: {key}": value for key, value in running.figures().items()}
+            figures |= running.bytes_each(given.chunks)
     figures["overlap@10 of both"] = asking.overlap(rankings[0], rankings[1])
     figures |= {"load average, least": min(loads), "load average, most": max(loads)}
     return _report(figures, given.servers)
@@ -143,7 +149,10 @@ def _report(figures: Figures, servers: int) -> int:
         "the machine, so the shared mode pays here for processes that others would give machines"
         " of their own.",
     ]
-    command = f"make bench-load-shared LOAD='--chunks {chunks} --real {real} --servers {servers}'"
+    command = (
+        f"make bench-load-shared LOAD='--chunks {chunks} --real {real} --servers {servers}"
+        f" --questions {int(figures['questions'])}'"
+    )
     return write("load_shared", "The shared mode under load", remarks, [], figures, command)
 
 

@@ -36,6 +36,7 @@ class Engines:
         self._folder = folder
         self._double = DoubleProcess(folder)
         self._double.start()
+        self._empty_bytes = self._size()
 
     @property
     def settings(self) -> dict[str, str]:
@@ -60,6 +61,15 @@ class Engines:
             "double memory MB": pss_bytes(self._double.pid) / 1e6,
             "PostgreSQL disk MB": self._size() / 1e6,
             "double disk MB": sum(512 * path.stat().st_blocks for path in files) / 1e6,
+        }
+
+    def bytes_each(self, chunks: int) -> Figures:
+        """Return the disk that a chunk takes in each, in bytes, beyond an empty database."""
+        held = self.figures()
+        grown = 1e6 * held["PostgreSQL disk MB"] - self._empty_bytes
+        return {
+            "PostgreSQL, bytes a chunk": grown / chunks,
+            "double, bytes a chunk": 1e6 * held["double disk MB"] / chunks,
         }
 
     def _size(self) -> int:
