@@ -42,13 +42,16 @@ def plan(
         str, typer.Option(help="chunks in the library: 1e9, 25M or 100000 [1 to 1e12]")
     ],
     dimension: Annotated[
-        int, typer.Option(min=1, max=65_536, help="numbers of a vector; the built-in model: 384")
+        int,
+        typer.Option(
+            min=1, max=65_536, help="number of values in a vector; the built-in model: 384"
+        ),
     ] = 384,
     replicas: Annotated[
-        int, typer.Option(min=1, max=16, help="copies of each point in the search engine")
+        int, typer.Option(min=1, max=16, help="number of copies of each point in the search engine")
     ] = 2,
     machines: Annotated[
-        int, typer.Option(min=1, max=10_000, help="machines that embed, of 2 cores each")
+        int, typer.Option(min=1, max=10_000, help="number of machines that embed, of 2 cores each")
     ] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="print the plan as JSON")] = False,
 ) -> None:
