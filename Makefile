@@ -288,6 +288,10 @@ bench-bulk: dev | $(DATA) ## bulk indexing beside bare tantivy, up to a million 
 bench-vectors: study-windows ## a million vectors on the faiss store: recall, time, memory, filters, kills, into evaluation/reports/ann.md
 	$(BIN)/python -m evaluation.benchmarks.vectors --data $(DATA)
 
+.PHONY: bench-load-shared
+bench-load-shared: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## the embedded server and the shared mode under the same load, into evaluation/reports/load_shared.md (LOAD='--chunks 50000' for less)
+	$(SHARED)/bin/python -m evaluation.benchmarks.load_shared --data $(DATA) $(LOAD)
+
 bench-bulk-kill: dev ## 20 kills of a bulk run, compared with an uninterrupted one, into evaluation/reports/bulk_resume.md
 	$(BIN)/python -m evaluation.campaigns.bulk_kill
 

@@ -128,16 +128,19 @@ class Served:
 
     def pss_bytes(self) -> int:
         """Return the proportional memory of the server and all its children."""
-        root = psutil.Process(self.process.pid)
-        return sum(
-            process.memory_full_info().pss for process in [root, *root.children(recursive=True)]
-        )
+        return pss_bytes(self.process.pid)
 
     def cpu_s(self) -> float:
         """Return the processor seconds of the server and its children so far."""
         root = psutil.Process(self.process.pid)
         times = [process.cpu_times() for process in [root, *root.children(recursive=True)]]
         return sum(t.user + t.system for t in times)
+
+
+def pss_bytes(pid: int) -> int:
+    """Return the proportional memory of a process and all its children."""
+    root = psutil.Process(pid)
+    return sum(process.memory_full_info().pss for process in [root, *root.children(recursive=True)])
 
 
 def instructions() -> str:
