@@ -83,7 +83,7 @@ def test_a_judge_that_fails_is_told_in_the_reply_and_in_reports(tmp_path: Path) 
         report = opened.client.post("/api/v1/check/report", json=body).text
     (sentence,) = body["sentences"]
     assert (sentence["verdict"], sentence["judged"]) == ("supported", None)
-    assert body["judge_failed"] == "the model said nothing for 60 s"
+    assert str(body["judge_failed"]) == "the model said nothing for 60 s"
     assert f"{model.name} failed: the model said nothing for 60 s" in report
 
 
