@@ -187,7 +187,7 @@ DATA ?= data/collections
 export DATA
 $(DATA):
 	@echo "no collections in '$(DATA)': docs/evaluation.md says where to get them; or name their folder: DATA=/path"; exit 1
-STUDIES := fusion closeness confidence traps suggestions titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
+STUDIES := fusion closeness confidence traps suggestions titles poison partly-embedded extractive yes-no sentences answers disagreement ann two-libraries retrieval
 
 .PHONY: studies ablation-samples study-windows $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
@@ -218,6 +218,9 @@ study-partly-embedded: dev | $(DATA) ## libraries whose vectors are not all ther
 
 study-extractive: dev | $(DATA) ## answers without a model, into evaluation/reports/extractive.md
 	$(BIN)/python -m evaluation.studies.extractive --data $(DATA)
+
+study-yes-no: dev | $(DATA) ## how often yes or no is said before a quote, and rightly, into evaluation/reports/yes_no.md
+	$(BIN)/python -m evaluation.studies.yes_no --data $(DATA)
 
 study-sentences: dev | $(DATA) ## what sentence vectors would cost, into evaluation/reports/sentences.md
 	$(BIN)/python -m evaluation.studies.sentences --data $(DATA)

@@ -39,8 +39,10 @@ from app.generation.fencing import rendered_evidence
 from app.generation.grounding import Grounder
 from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL, PromptLibrary
+from app.generation.quoted import behind
 from app.generation.runaway import Runaway, RunawayGuard
 from app.generation.tokens import TokenCalibrator, TokenEstimate
+from app.generation.yes_no import settled_by
 
 DEFAULT_WINDOW_TOKENS = 4096
 """Of a model host that does not say; the smallest default of the hosts in use."""
@@ -162,7 +164,10 @@ def quote_of(
     if not selection.chosen:
         return selection, None
     grounded = grounder.ground(quoted_text(selection.chosen), evidence, by="engine")
-    return selection, Quote(grounded.text, grounded.sentences, leads)
+    text, sentences = grounded.text, grounded.sentences
+    if word := settled_by(query, selection.chosen):
+        text, sentences = behind(f"{word}. ", text, sentences)
+    return selection, Quote(text, sentences, leads)
 
 
 def write(

@@ -40,6 +40,7 @@ _DANGLES = re.compile(
     re.IGNORECASE,
 )
 _LINE = re.compile(r"\S[^\n]*")
+_ROW = re.compile(r"(?=.*\w: \S)[^\n]* \| [^\n]*")
 _PIECE = re.compile(r"\S.*?(?:[.!?;](?=\s)|\Z)", re.DOTALL)
 _LEADERS_BEHIND = 8
 """Characters: those of an entry may stand behind what reads as its sentence."""
@@ -75,6 +76,8 @@ class Candidate:
     """Entry of a list; a short one means something only behind what announces it."""
     announces: bool = False
     """Ends with a colon: what it says follows."""
+    row: bool = False
+    """One row of a table whose cells carry the labels of their columns."""
 
     @property
     def key(self) -> tuple[int, int]:
@@ -100,13 +103,14 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
             line = one_line(sentences[index])
             whole = _is_whole(line) and not (end == len(text) and _is_cut_off(line))
             entry, announces = bool(_ITEM.match(sentences[index])), line.endswith(":")
-            fewest = 1 if entry else MIN_WORDS if whole or announces else _MIN_WORDS_OPEN
+            row = _ROW.fullmatch(line) is not None
+            fewest = 1 if entry else MIN_WORDS if whole or announces or row else _MIN_WORDS_OPEN
             if not fewest <= word_count(line) <= MAX_WORDS or line.endswith("?"):
                 continue
             tokens = frozenset(tokenise(line))
             if not (whole or entry or announces) and _is_label(line):
                 continue
-            if not whole and not entry and len(tokens & title) >= _TITLE_SHARE * len(tokens):
+            if not (whole or entry or row) and len(tokens & title) >= _TITLE_SHARE * len(tokens):
                 continue
             found.append(
                 Candidate(
@@ -123,21 +127,22 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
                     in_list or _LEADERS.search(text, start, end + _LEADERS_BEHIND) is not None,
                     entry,
                     announces,
+                    row,
                 )
             )
     return found
 
 
 def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return quotable spans: what is too long is cut, a table at its rows.
+    """Return quotable spans: the rows of a table, and what is too long in pieces.
 
     Other text is cut at every stop: without capitals it shows no sentences otherwise.
     """
-    if word_count(text[start:end]) <= MAX_WORDS:
-        return [(start, end)]
     lines = list(_LINE.finditer(text, start, end))
     if len(lines) > 1 and all(" | " in line.group() for line in lines):
         return [line.span() for line in lines]
+    if word_count(text[start:end]) <= MAX_WORDS:
+        return [(start, end)]
     return [match.span() for match in _PIECE.finditer(text, start, end)]
 
 

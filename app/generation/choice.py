@@ -22,6 +22,9 @@ _NEAR_DUPLICATE = 0.7
 _CONTINUATION = 0.5
 """Score (log-odds) that the sentence after the best one may be worse and still be quoted: two in
 a row read as a text."""
+_ROWS_APART = 2.0
+"""Score (log-odds) that another row of the table may be worse and still be quoted: from 2.6 on a
+question for one cell gets its neighbours too (evaluation/reports/extractive.md: fetaqa)."""
 _FULL_STOPS = (".", "\u3002", "\uff01")
 _CLOSED = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\Z")
 _PREFERENCE = 0.5
@@ -52,6 +55,8 @@ def choose(
     )
     if items := _items_of(found, lead):
         return items
+    if found[lead].row:
+        return _rows_of(found, order, scores, lead)
     opening = _opening(found, order, lead, room)
     chosen = list(opening)
     left = room.words - sum(word_count(candidate.text) for candidate in chosen)
@@ -92,6 +97,18 @@ def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
     return tuple(items)
 
 
+def _rows_of(
+    found: Sequence[Candidate], order: Sequence[int], scores: Floats, lead: int
+) -> tuple[Candidate, ...]:
+    """Return the row that answers best with those of its passage that answer as well."""
+    rows = [found[lead]]
+    for row in order:
+        one = found[row]
+        if one.row and one.item.n == rows[0].item.n and scores[row] >= scores[lead] - _ROWS_APART:
+            rows += [one] if row != lead else []
+    return tuple(sorted(rows[:_MOST_ENTRIES], key=lambda one: one.key))
+
+
 def _opening(
     found: Sequence[Candidate], order: Sequence[int], lead: int, room: AnswerRoom
 ) -> list[Candidate]:
@@ -117,12 +134,13 @@ def _answers(candidate: Candidate) -> bool:
 
 
 def quoted_text(chosen: Sequence[Candidate]) -> str:
-    """Return chosen candidates as an answer's text; list entries on own lines."""
-    text, listed = "", False
+    """Return chosen candidates as an answer's text; entries and rows on own lines."""
+    text, listed, several = "", False, len(chosen) > 1
     for one in chosen:
-        gap = ("\n" if listed else "\n\n") if one.entry else "\n\n" if listed else " "
-        text += f"{gap if text else ''}{'- ' if one.entry else ''}{rendered(one)}"
-        listed = one.entry
+        item = one.entry or (one.row and several)
+        gap = ("\n" if listed else "\n\n") if item else "\n\n" if listed else " "
+        text += f"{gap if text else ''}{'- ' if item else ''}{rendered(one)}"
+        listed = item
     return text
 
 
@@ -149,7 +167,7 @@ def rendered(candidate: Candidate) -> str:
 
 
 def _stands_alone(candidate: Candidate) -> bool:
-    return candidate.whole and not candidate.dangles
+    return candidate.row or (candidate.whole and not candidate.dangles)
 
 
 def _alike(one: Candidate, other: Candidate) -> bool:

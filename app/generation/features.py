@@ -19,7 +19,7 @@ from app.core.text import tokenise, word_count
 from app.core.types import Evidence
 from app.generation.alignment import WeightedTokens, term_weights
 from app.generation.candidates import Candidate
-from app.generation.kinds import CAUSE, FIGURE, TIME, brings, question_kinds
+from app.generation.kinds import CAUSE, brings_of, question_kinds
 from app.generation.reading import character_grams, content_tokens, specifics
 
 Floats = npt.NDArray[np.float64]
@@ -127,6 +127,12 @@ def feature_rows(
     grams = _gram_shares(question, found)
     similar = _similarities(found, by_key, vectors)
     lookup = {candidate.key: candidate for candidate in found}
+    texts = [candidate.text for candidate in found]
+    brought = {kind: brings_of(question, texts, kind) for kind in kinds - {"reason"}}
+    if "name" in brought and not any(brought["name"]):
+        asked_names = set(tokenise(question))
+        brought["name"] = [bool(specifics(text).names - asked_names) for text in texts]
+    nothing = [False] * len(found)
     rows = []
     for row, candidate in enumerate(found):
         before = by_key.get((candidate.item.n, candidate.ordinal - 1))
@@ -143,12 +149,7 @@ def feature_rows(
                 len(pairs & set(pairwise(ordered))) / len(pairs) if pairs else 0.0,
                 *similar[row],
                 candidate.item.hit.score / best_score,
-                float("time" in kinds and brings(TIME, candidate.text, question)),
-                float("number" in kinds and brings(FIGURE, candidate.text, question)),
-                float(
-                    "name" in kinds
-                    and bool(specifics(candidate.text).names - set(tokenise(question)))
-                ),
+                *(float(brought.get(kind, nothing)[row]) for kind in ("time", "number", "name")),
                 float("reason" in kinds and CAUSE.search(candidate.text) is not None),
                 float(candidate.whole),
                 own[before] if before is not None and candidate.points_back else 0.0,

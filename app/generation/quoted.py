@@ -73,6 +73,18 @@ class Quoting:
         return QuotedText(self._text, tuple(self._sentences), evidence)
 
 
+def behind(
+    words: str, text: str, sentences: Sequence[Sentence]
+) -> tuple[str, tuple[Sentence, ...]]:
+    """Return a text behind words that claim nothing themselves, its sentences moved with it."""
+    by = len(words)
+    moved = tuple(
+        replace(one, answer_start=one.answer_start + by, answer_end=one.answer_end + by)
+        for one in sentences
+    )
+    return words + text, moved
+
+
 def _chunk(item: Evidence) -> tuple[str, int]:
     return item.hit.passage.chunk.library.value, item.hit.passage.chunk.chunk_id
 

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-COLLECTIONS = ("squad", "cranfield", "pubmedqa")
-
-
+COLLECTIONS = ("squad", "cranfield", "pubmedqa", "clapnq")
 LEVEL = 0.05
 _MEAN = ("mean ratio to the better leg", "its 95 % interval, low", "its 95 % interval, high")
 
@@ -87,6 +85,13 @@ def _fusion(report: Read) -> Iterator[Row]:
             ratio >= 0.995,
             "fusion",
         )
+    gain = sum(
+        mean_of(found[name], "default") - mean_of(found[name], "rrf") for name in COLLECTIONS
+    )
+    gain /= len(COLLECTIONS)
+    yield Row(
+        "default above RRF of the same legs, mean", f"{gain:+.4f}", "over 0", gain > 0, "fusion"
+    )
     mean, low, high = (float(figures[key]) for key in _MEAN)
     yield Row(
         "mean ratio to the better leg", f"{mean:.4f}", "at least 1.03", mean >= 1.03, "fusion"
@@ -170,8 +175,26 @@ def _closeness(report: Read) -> Iterator[Row]:
             )
 
 
+def _late(report: Read) -> Iterator[Row]:
+    """The default against search without its five steps, on each development set."""
+    gains = []
+    for name, experiment in by_collection(report).items():
+        difference = comparison_of(experiment, "default")["difference"]
+        gains.append(float(difference["mean"]))
+        yield Row(
+            f"{name}, {experiment['questions']} questions: default against before",
+            f"{difference['mean']:+.4f} [{difference['low']:+.4f}, {difference['high']:+.4f}]",
+            "harms no set by more than 0.005",
+            gains[-1] >= -0.005,
+            "late",
+        )
+    mean = sum(gains) / len(gains)
+    yield Row("its mean over the sets", f"{mean:+.4f}", "helps", mean > 0, "late")
+
+
 LIMITS = {
     "fusion": _fusion,
+    "late": _late,
     "closeness": _closeness,
     "poison": _poison,
     "ann": _ann,

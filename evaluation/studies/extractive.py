@@ -1,4 +1,4 @@
-"""Measure what the quoting answerer quotes, on odd lines of seven sets.
+"""Measure what the quoting answerer quotes, on odd lines of eight sets.
 
     python -m evaluation.studies.extractive [--data DIR] [--questions N] [--write]
 

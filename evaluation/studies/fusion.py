@@ -19,10 +19,11 @@ from app.evaluation.collections import Collection, from_folder
 from app.evaluation.dashboard import to_html
 from app.evaluation.report import Report, settings_hash
 from app.evaluation.runner import Experiment, run
+from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.options import RetrievalOptions
 from evaluation.lib.workbench import SEED, Bench, arguments, indexed, say, write
 
-COLLECTIONS = ("squad", "cranfield", "pubmedqa")
+SETS = ("squad", "cranfield", "pubmedqa", "foreign/clapnq")
 TOP_K = 20
 """Passages asked for, so that both legs are asked for 96 (public, general); quality is measured
 at 10."""
@@ -50,9 +51,10 @@ def main() -> None:
     reported: list[Experiment] = []
     chosen: list[Experiment] = []
     fingerprint = None
-    for name in COLLECTIONS:
+    encoder = MiniLmEmbedder(given.cache / "graph").late_encoder()
+    for name in SETS:
         judged = from_folder(given.data / name).judged()
-        with indexed({Library.PUBLIC: [judged]}, given.cache) as bench:
+        with indexed({Library.PUBLIC: [judged]}, given.cache, encoder=encoder) as bench:
             fingerprint = bench.provenance()
             chosen.append(_tuning(bench, judged.half("even").sample(given.tuning_questions, SEED)))
             odd = judged.half("odd").sample(given.questions, SEED)
@@ -112,6 +114,8 @@ def _tuning(bench: Bench, collection: Collection) -> Experiment:
 
 def _reporting(bench: Bench, collection: Collection) -> Experiment:
     arms = [arm for arm in standard_arms() if arm.name != "sentences"]
+    plainer = replace(RetrievalOptions(), rerank="none")
+    arms.append(Arm("without late", plainer, note="default without late interaction"))
     return run(
         collection,
         arms,

@@ -75,12 +75,13 @@ class Codes:
             float32 `[n]`, and a distance.
         """
         codes, scale, error = _coded(query[np.newaxis])
-        products = np.empty((1, self.n), np.float32)
+        if not self.n:
+            return np.empty(0, np.float32), self._error
         # summed as int32, which holds 130,000 products; as float32 a sum keeps 24 bits, which is
-        # rounding
-        if self.n:
-            simsimd.cdist(codes, self._codes[: self.n], "dot", out=products, out_dtype="float32")
-        found = products[0]
+        # rounding. Without `out`: with it simsimd 6.5 gives None away once too often at each call,
+        # and after some 80,000 questions the interpreter ends the process.
+        products = simsimd.cdist(codes, self._codes[: self.n], "dot", out_dtype="float32")
+        found = np.asarray(products)[0]
         found *= self._scales[: self.n]
         found *= -scale[0]
         found += 1.0

@@ -34,6 +34,7 @@ from evaluation.lib.extractive.material import (
     covidqa,
     judged,
     squad,
+    tables,
 )
 from evaluation.lib.workbench import Bench, indexed, say
 
@@ -165,6 +166,7 @@ def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Grou
         (clapnq(data),),
         (chunking(data),),
         (covidqa(data, 2 * most),),
+        (tables(data),),
         (conversations(data)[0],),
     ]
     groups: Groups = {}

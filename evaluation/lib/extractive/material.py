@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 from app.answer.intent import past_questions
 from app.core.text import words
 from app.core.types import Message
 from app.evaluation.collections import Collection, TestPassage, TestQuestion, from_folder
+from app.ingest.parsers.tables import table_lines
 from evaluation.lib.workbench import SEED
 
 _QUOTED = 0.8
@@ -135,6 +137,23 @@ def covidqa(data: Path, most: int) -> Asked:
         for n, row in enumerate(rows(folder / "questions.jsonl")[::2])
     ]
     return Asked(Collection("covidqa", texts, (), {}), tuple(asked[:most]))
+
+
+def tables(data: Path) -> Asked:
+    """Return questions about tables; a span is what one row says of them."""
+    passages, asked = [], []
+    for line, row in enumerate(rows(data / "foreign" / "fetaqa" / "tables.jsonl"), start=1):
+        cells = cast("list[list[str]]", row["table_array"])
+        text = "\n".join([str(row["table_section_title"]), "", *table_lines(cells)])
+        passages.append(TestPassage(str(row["feta_id"]), str(row["table_page_title"]), text))
+        wanted: dict[int, list[str]] = {}
+        for at, column in cast("list[tuple[int, int]]", row["highlighted_cell_ids"]):
+            wanted.setdefault(at, []).append(cells[at][column])
+        spans = tuple(" ".join(held) for at, held in wanted.items() if at > 0)
+        if spans:
+            question = TestQuestion(str(row["feta_id"]), str(row["question"]), line)
+            asked.append(Asking(question, spans))
+    return Asked(Collection("fetaqa", tuple(passages), (), {}), tuple(asked))
 
 
 def conversations(data: Path) -> tuple[Asked, list[tuple[str, ...]]]:

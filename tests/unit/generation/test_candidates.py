@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from app.generation.candidates import candidates
+from app.generation.choice import quoted_text
+from app.generation.extractive import ExtractiveGenerator
 from tests.unit.generation.passages import evidence
 
 
@@ -23,3 +25,27 @@ def test_the_head_of_a_page_is_no_candidate() -> None:
         "The lattices of these crystals stop walking when they are cold."
     ]
     assert len(candidates(evidence(text, title="Another paper"))) == 2
+
+
+TABLE = """Cities of the north
+
+City | Country | Population
+City: Oslo | Country: Norway | Population: 709,000
+City: Bergen | Country: Norway | Population: 289,000
+City: Stockholm | Country: Sweden | Population: 984,000"""
+
+
+def test_a_row_of_a_table_is_quoted_alone_with_its_labels() -> None:
+    chosen = (
+        ExtractiveGenerator().select("What is the population of Bergen?", evidence(TABLE)).chosen
+    )
+    assert quoted_text(chosen) == "City: Bergen | Country: Norway | Population: 289,000 [1]."
+
+
+def test_several_rows_that_answer_stand_in_a_list() -> None:
+    rows = [one for one in candidates(evidence(TABLE)) if one.row]
+    assert len(rows) == 3
+    assert quoted_text(rows[:2]).splitlines() == [
+        "- City: Oslo | Country: Norway | Population: 709,000 [1].",
+        "- City: Bergen | Country: Norway | Population: 289,000 [1].",
+    ]

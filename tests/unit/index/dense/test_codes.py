@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -76,3 +78,14 @@ def test_rows_added_in_pieces_are_coded_as_in_one() -> None:
 def test_an_index_without_rows_has_nothing_near() -> None:
     about, _ = Codes.empty(8).distances(np.eye(8, dtype=np.float32)[0])
     assert len(about) == 0
+
+
+def test_a_scan_leaves_the_interpreters_counts_alone() -> None:
+    """A library that gives None away once too often ends the process after a hundred thousand questions."""
+    rows = np.eye(64, dtype=np.float32)
+    codes = Codes.of(rows)
+    codes.distances(rows[0])
+    before = sys.getrefcount(None)
+    for _ in range(1000):
+        codes.distances(rows[0])
+    assert abs(sys.getrefcount(None) - before) < 100

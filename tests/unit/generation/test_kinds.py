@@ -1,0 +1,43 @@
+"""A sentence brings a number with its noun, a date, or a place, where one is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.generation.kinds import brings_of
+
+
+@pytest.mark.parametrize(
+    ("kind", "question", "brings", "brings_not"),
+    [
+        (
+            "number",
+            "How many people live in Arbon?",
+            "It has 14,000 people.",
+            "It lies 399 metres up.",
+        ),
+        (
+            "number",
+            "How many European countries are members?",
+            "It unites 27 countries.",
+            "It has 3 courts.",
+        ),
+        ("number", "How tall is the tower?", "It rises 31 metres.", "It has 199 steps."),
+        ("number", "How old is the bridge?", "It is 600 years old.", "It is 40 metres long."),
+        ("time", "When was it finished?", "It opened in March 1854.", "The work took 12 years."),
+        ("time", "How long did the work take?", "It took 12 years.", "It ended in 1854."),
+        ("name", "Where was she born?", "She was born in Leiden.", "Her teacher was Kramers."),
+        ("name", "Which city has the harbour?", "Ships sail from Bergen.", "Haakon built ships."),
+    ],
+)
+def test_the_exact_kind_counts(kind: str, question: str, brings: str, brings_not: str) -> None:
+    assert brings_of(question, [brings_not, brings], kind) == [False, True]
+
+
+def test_any_number_counts_where_none_has_its_noun() -> None:
+    sentences = ["Arbon counted 14,000 in 2020.", "Arbon lies on a lake."]
+    assert brings_of("How many souls live in Arbon?", sentences, "number") == [True, False]
+
+
+def test_who_is_not_asked_for_a_place() -> None:
+    assert brings_of("Who built it?", ["It was built in Leiden."], "name") == [False]
