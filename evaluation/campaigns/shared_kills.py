@@ -114,8 +114,7 @@ class Campaign:
 
 
 def _finds(server: Served, name: str) -> bool:
-    hits = server.client.search(quote(name), "papers", limit=5)["hits"]
-    return any(name in str(hit) for hit in hits)
+    return name in str(server.client.search(quote(name), "papers", limit=5)["hits"])
 
 
 def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import requests
@@ -51,8 +51,8 @@ def upload(server: Served, name: str, content: bytes) -> None:
 
 
 def found(server: Served, words: str) -> list[Mapping[str, Any]]:
-    hits: list[Mapping[str, Any]] = server.client.search(words, "papers", limit=9)["hits"]
-    return hits
+    hits = server.client.search(words, "papers", limit=9)["hits"]
+    return cast("list[Mapping[str, Any]]", hits)
 
 
 @pytest.mark.timeout(300)
