@@ -1,4 +1,4 @@
-"""`documind plan`: what a number of chunks needs, computed from figures that name their source."""
+"""`documind plan`: what a number of chunks needs, with the source of each figure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def plan(
     ] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="print the plan as JSON")] = False,
 ) -> None:
-    """Plan nodes, memory, disk and hours, embedded and shared, by arithmetic; runs nothing.
+    """Plan nodes, memory, disk and hours by arithmetic; runs nothing.
 
     Example: documind plan --chunks 1e9 --replicas 2 --machines 64
     """

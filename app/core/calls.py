@@ -1,4 +1,4 @@
-"""Count what an engine of the shared mode was asked: how often, how long, with what failures."""
+"""Count calls to an engine of the shared mode, their time and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures that a capacity plan is computed from: measured, vendors' or assumed.
+"""The figures of a capacity plan: measured, vendors' or assumed.
 
 A measured figure names the report of evaluation/reports that it is from; a test holds them equal.
 """

@@ -1,4 +1,4 @@
-"""Kill servers that share a library while uploads go through both; nothing acknowledged is lost.
+"""Kill servers of one library during uploads; nothing acknowledged is lost.
 
 Run: `.venv-shared/bin/python -m evaluation.campaigns.shared_kills --kills 50`
 

@@ -1,4 +1,4 @@
-"""Move libraries between the embedded and the shared mode, and ask both the same questions.
+"""Move libraries between both modes, and ask both the same questions.
 
     python -m evaluation.studies.shared_mode [--data DIR] [--passages N] [--questions N]
         [--database-url URL --search-url URL]
@@ -174,7 +174,7 @@ def _checked(server: Served) -> str:
 
 
 def exactness(url: str, questions: Sequence[str], folder: Path) -> float:
-    """Return how many of ten neighbours the engine's search shares with its exact search."""
+    """Return how many of ten neighbours are those of the exact search."""
     embedder, engine = MiniLmEmbedder(folder / "embedded" / "models"), SearchEngine(url)
     (name,) = (name for name in engine.collections() if name.startswith(f"{ROOM}public"))
     overlaps = []

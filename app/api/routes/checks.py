@@ -64,7 +64,7 @@ def check(asked: CheckRequest, services: Composition, edge: AtEdge) -> CheckResp
 def checked(
     services: ServicePort, edge: Edge, asked: CheckRequest, cancel: CancelToken
 ) -> CheckResponse:
-    """Return the checked text, for every way to ask; `cancel` ends the calls of the judge."""
+    """Return the checked text; `cancel` ends the calls of the judge."""
     checker = services.checker
     if asked.against is not None:
         report = checker.against(asked.text, asked.against)
@@ -89,7 +89,7 @@ def checked(
 async def read_text(  # async: the body is read as it arrives
     request: Request, services: Composition, edge: AtEdge
 ) -> FileText:
-    """Return the text of a file (DOCX, PDF, Markdown, text), to check it; nothing is stored."""
+    """Return the text of a file to check (DOCX, PDF, Markdown, text); store nothing."""
     async with received(request, edge.settings) as (receiver, rest):
         return await to_thread.run_sync(_read, receiver, rest, services)
 

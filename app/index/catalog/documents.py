@@ -81,9 +81,8 @@ class SqliteCatalog:
                 self._database.dialect.PASSAGES, (id_list(chunk_ids), library.value)
             ).fetchall()
             # After the read: a swap that it saw has begun settling before.
-            settling = self._settling.shown(
-                (row[_SIDE], row[1]) for row in rows if row[1] != row[_SIDE + 1]
-            )
+            replaced = [(row[_SIDE], row[1]) for row in rows if row[1] != row[_SIDE + 1]]
+            settling = self._settling.shown(replaced)
             rows = [
                 row for row in rows if row[1] == row[_SIDE + 1] or (row[_SIDE], row[1]) in settling
             ]

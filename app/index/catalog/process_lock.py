@@ -19,7 +19,7 @@ _GIVE = text("SELECT pg_advisory_unlock(hashtext(:name), hashtext(current_schema
 
 
 class ProcessLock:
-    """A re-entrant lock of all threads of all servers of one schema; a context manager.
+    """A re-entrant lock of all servers of one schema; a context manager.
 
     It lives in a connection of its own. When that is lost the lock is free, and what is written
     through `connection` fails: nothing is committed under a lock that another process holds.
@@ -31,7 +31,10 @@ class ProcessLock:
         engine: Engine,
         translated: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """Prepare the lock `name`; connections come from `engine`, errors go to `translated`."""
+        """Prepare the lock `name`.
+
+        Connections come from `engine`, errors go to `translated`.
+        """
         self._name = {"name": f"documind {name}"}
         self._engine = engine
         self._translated = translated
@@ -44,7 +47,7 @@ class ProcessLock:
 
     @property
     def connection(self) -> Connection | None:
-        """Return the connection of the lock to the thread that holds it; None to any other."""
+        """Return the lock's connection to the thread that holds it, else None."""
         return self._connection if self._owner == threading.get_ident() else None
 
     def __enter__(self) -> None:

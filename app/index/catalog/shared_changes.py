@@ -1,4 +1,4 @@
-"""Keep watermarks of projections that several processes write to: in the catalog alone."""
+"""Keep the watermarks of several processes in the catalog alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Share a catalog in PostgreSQL between several servers (DATABASE_URL with SEARCH_URL)."""
+"""Share a catalog in PostgreSQL (DATABASE_URL, SEARCH_URL) between several servers."""
 
 from __future__ import annotations
 

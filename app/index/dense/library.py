@@ -11,7 +11,7 @@ from app.core.types import Filters, FloatArray, Library, Scored
 from app.index.catalog.build_rows import Build
 from app.index.catalog.changes import STAGED, ChangeLog
 from app.index.catalog.loading import CatalogLoader
-from app.index.dense.feed import CacheFeed
+from app.index.dense.feed import FILLED_AT_ONCE, CacheFeed
 from app.index.dense.reader import DenseReader
 from app.index.dense.replica import Replica
 from app.index.dense.staged import Serving, Staged
@@ -19,10 +19,6 @@ from app.index.options import IndexOptions
 from app.index.status import BuildState
 
 log = logging.getLogger(__name__)
-
-FILLED_AT_ONCE = 20_000
-"""A cache up to this size is filled before the store opens (0.4 s); a larger one while it
-serves."""
 
 
 class DenseLibrary:
@@ -116,13 +112,9 @@ class DenseLibrary:
 
     def _reader(self, serving: Serving) -> DenseReader:
         held = serving if isinstance(serving, Staged) else self.replica
-        applied, whole = held.applied, held.whole
-        return DenseReader(
-            *(serving.build, serving.feed.cache, self._loader, self.replica),
-            whole and (applied > 0 or not self.replica.shared),  # else another process fills it
-            applied,
-            self._store_failed,
-        )
+        whole = held.whole and (held.applied > 0 or not self.replica.shared)  # else being filled
+        place = (serving.build, serving.feed.cache, self._loader, self.replica)
+        return DenseReader(*place, whole, held.applied, self._store_failed)
 
     def _store_failed(self) -> None:
         self.replica.whole = False

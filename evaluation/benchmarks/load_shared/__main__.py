@@ -1,4 +1,4 @@
-"""Load the embedded server and the shared mode with the same library, and ask both.
+"""Fill the embedded server and the shared mode alike, and ask both.
 
     python -m evaluation.benchmarks.load_shared [--chunks N] [--real N] [--servers N] [--data DIR]
 
@@ -69,7 +69,7 @@ class Side:
     def ask(
         self, inputs: Path, questions: Sequence[str], models: Path
     ) -> tuple[Figures, list[asking.Ranking]]:
-        """Start the servers, ask, send files; return the figures and one client's rankings."""
+        """Start, ask, send files; return the figures and one client's rankings."""
         texts = json.loads((inputs / "sentences.json").read_text("utf-8"))
         with ExitStack() as stack:
             servers = []

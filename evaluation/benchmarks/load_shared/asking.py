@@ -31,7 +31,7 @@ def asked(urls: Sequence[str], questions: Sequence[str]) -> tuple[Figures, list[
 
 
 def uploaded(urls: Sequence[str], folder: Path, texts: Sequence[str]) -> Figures:
-    """Send a file a text, each until it is found by words and vectors; return files a second."""
+    """Send files, each until it is found; return files a second."""
     folder.mkdir()
     paths = []
     for number, text in enumerate(texts[:UPLOADS]):
@@ -66,7 +66,7 @@ def _spread(
     clients: int,
     work: Callable[[DocuMindClient, Item], Ranking],
 ) -> tuple[list[float], list[Ranking], float]:
-    """Do the items with several clients, each at one server; return seconds, replies and wall."""
+    """Do the items with several clients; return seconds, replies and wall."""
     with ExitStack() as stack:
         opened = [DocuMindClient(urls[number % len(urls)]) for number in range(clients)]
         for client in opened:

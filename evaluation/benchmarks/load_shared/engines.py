@@ -44,7 +44,7 @@ class Engines:
         return {"DATABASE_URL": self._postgres.url(), "SEARCH_URL": self._double.url}
 
     def optimise(self) -> float:
-        """Build the graphs of all collections, as a real server does by itself; return seconds."""
+        """Build the graphs of all collections; return seconds."""
         self._double.kill()
         begun = time.perf_counter()
         command = [sys.executable, "-c", _OPTIMISE, str(self._folder)]
