@@ -55,7 +55,7 @@ def test_a_second_server_is_refused_while_the_first_lives(
         store.writer.write([make_draft("a.txt", "Walruses whistle.")])
         with pytest.raises(Locked) as refused:
             IndexStore(replace(options, data_dir=other, chroma_dir=other / "chroma"))
-        assert "one server at a time" in said(refused)
+        assert "several servers share one with SEARCH_URL" in said(refused)
         store.writer.write([make_draft("b.txt", "Penguins parade.")])
     with IndexStore(options, vector_store="off") as store:
         assert store.catalog.counts(PAPERS).documents == 2

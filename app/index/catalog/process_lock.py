@@ -90,7 +90,7 @@ class ProcessLock:
                 connection.execute(_TAKE, self._name)
                 connection.commit()
             except BaseException:
-                _drop(connection)
+                _hang_up(connection)
                 raise
         return connection
 
@@ -104,13 +104,13 @@ class ProcessLock:
             connection.commit()
             connection.close()
         except DBAPIError:
-            _drop(connection)
+            _hang_up(connection)
         except BaseException:
-            _drop(connection)
+            _hang_up(connection)
             raise
 
 
-def _drop(connection: Connection) -> None:
+def _hang_up(connection: Connection) -> None:
     """End a connection, and with it every lock that it holds."""
     with suppress(DBAPIError):
         connection.invalidate()

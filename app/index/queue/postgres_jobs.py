@@ -136,7 +136,7 @@ class PostgresJobs:
             job = rows.free(sql, str(found.args["job"]))
             held = job and sql.execute(rows.TICKET, {"of": job.id}).first()
             if job is None or not held or held.ticket != found.id or job.state in FINISHED:
-                queue.forget(sql, found.id)
+                queue.delete_ticket(sql, found.id)
                 return None
             if held.stop:  # asked of a worker that did not live to hear it
                 rows.rest(sql, replace(job, state=rows.AFTER[held.stop]))

@@ -47,10 +47,10 @@ def withdraw(sql: Connection, job_id: str) -> None:
     """Take a job's ticket away, if it has one."""
     held = delete(tickets).where(tickets.c.job == job_id).returning(tickets.c.ticket)
     for (ticket,) in sql.execute(held):
-        forget(sql, ticket)
+        delete_ticket(sql, ticket)
 
 
-def forget(sql: Connection, ticket: int) -> None:
+def delete_ticket(sql: Connection, ticket: int) -> None:
     """Remove a ticket, also one that a worker holds."""
     sql.execute(_FORGET, {"ticket": ticket})
 

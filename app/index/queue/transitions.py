@@ -105,7 +105,7 @@ def taken_over(sql: Connection, stalled: Found) -> bool:
     except NotFound:
         job, ticket = None, None
     if job is None or ticket is None or ticket.ticket != stalled.id or job.state in FINISHED:
-        queue.forget(sql, stalled.id)
+        queue.delete_ticket(sql, stalled.id)
         return False
     if ticket.stop:
         rest(sql, replace(job, state=AFTER[ticket.stop]))
