@@ -122,7 +122,7 @@ screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/imag
 
 check: lint types imports test shared-test web-check crash-short browser ## everything CI runs
 
-CRASH_SHORT := forks crash_points random_kills disk_full vector_store second_process fsck_chroma chroma_process bulk_resume sandbox_orphans
+CRASH_SHORT := forks crash_points random_kills disk_full vector_store second_process fsck_vectors chroma_process bulk_resume sandbox_orphans
 
 crash-short: dev ## random kills, write steps, full disks, second processes, killed bulk runs, differences in the vector store: what every check runs
 	$(PYTEST) $(CRASH_SHORT:%=tests/crash/test_%.py)
@@ -225,6 +225,9 @@ study-yes-no: dev | $(DATA) ## how often yes or no is said before a quote, and r
 study-sentences: dev | $(DATA) ## what sentence vectors would cost, into evaluation/reports/sentences.md
 	$(BIN)/python -m evaluation.studies.sentences --data $(DATA)
 
+study-shared-mode: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## a library moved between the modes and back, into evaluation/reports/shared_mode.md
+	$(SHARED)/bin/python -m evaluation.studies.shared_mode --data $(DATA)
+
 study-answers: dev ## the samples' question file without a model, into evaluation/reports/answers.md
 	$(BIN)/python -m evaluation.studies.answers
 
@@ -284,6 +287,10 @@ bench-bulk: dev | $(DATA) ## bulk indexing beside bare tantivy, up to a million 
 
 bench-vectors: study-windows ## a million vectors on the faiss store: recall, time, memory, filters, kills, into evaluation/reports/ann.md
 	$(BIN)/python -m evaluation.benchmarks.vectors --data $(DATA)
+
+.PHONY: bench-load-shared
+bench-load-shared: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## the embedded server and the shared mode under the same load, into evaluation/reports/load_shared.md (LOAD='--chunks 50000' for less)
+	$(SHARED)/bin/python -m evaluation.benchmarks.load_shared --data $(DATA) $(LOAD)
 
 bench-bulk-kill: dev ## 20 kills of a bulk run, compared with an uninterrupted one, into evaluation/reports/bulk_resume.md
 	$(BIN)/python -m evaluation.campaigns.bulk_kill

@@ -2,19 +2,23 @@
 
 With `--check` only compare.
 
-That is `.env.example`, `docs/configuration.md` and the settings that docker-compose.yml hands to
-the server.
+That is `.env.example`, `docs/configuration.md`, the settings that the compose files hand to the
+servers, and the names that the Helm chart takes.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from app.jobs.context import Lane
 from app.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +37,22 @@ IN_CONTAINER = {
 }
 """Settings whose default differs in the container; the address of the service of a profile comes
 before that of the host."""
+IN_SHARED_CONTAINER = IN_CONTAINER | {
+    "DATABASE_URL": "postgresql://documind:${POSTGRES_PASSWORD:?set it in .env}@postgresql/documind",
+    "SEARCH_URL": "http://qdrant:6333",
+    "ORIGINALS_URL": "s3://documind/originals?endpoint=http://seaweedfs:8333",
+    "TRUSTED_HOSTS": "localhost,api-1,api-2,${TRUSTED_HOSTS:-}",
+}
+"""The same on several machines; the addresses are services of docker-compose.shared.yml."""
+COMPOSE_FILES: Mapping[str, Mapping[str, str]] = {
+    "docker-compose.yml": IN_CONTAINER,
+    "docker-compose.shared.yml": IN_SHARED_CONTAINER,
+}
+CHART_SCHEMA = Path("deploy/helm/documind/values.schema.json")
+OF_THE_CHART = frozenset(
+    {"DATABASE_URL", "SEARCH_URL", "SEARCH_REPLICAS", "ORIGINALS_URL", "TRUSTED_HOSTS"}
+)
+"""Settings that the Helm chart makes of values of its own."""
 OF_THE_IMAGE = frozenset(
     {"API_HOST", "API_PORT", "DATA_DIR", "ALLOW_INSECURE_BIND", "DOCUMIND_GIT_SHA"}
 )
@@ -93,11 +113,11 @@ def configuration_page() -> str:
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 
-def compose(text: str) -> str:
-    """Return docker-compose.yml with the settings of the server.
+def compose(text: str, given: Mapping[str, str] = IN_CONTAINER) -> str:
+    """Return a compose file with the settings of the server.
 
     A name without a value is passed on from the environment or `.env`, and not set where neither
-    has it.
+    has it; `given` holds the others.
 
     Raises:
         ValueError: The file has no place for them.
@@ -105,13 +125,42 @@ def compose(text: str) -> str:
     before, found, rest = text.partition(BEGIN)
     _, closed, after = rest.partition(END)
     if not found or not closed:
-        raise ValueError(f"docker-compose.yml has no lines {BEGIN.strip()!r} and {END.strip()!r}")
+        raise ValueError(f"a compose file has no lines {BEGIN.strip()!r} and {END.strip()!r}")
     names = [name.upper() for name in Settings.model_fields if name.upper() not in OF_THE_IMAGE]
     lines = [
-        f"      {name}: {IN_CONTAINER[name]}" if name in IN_CONTAINER else f"      {name}:"
-        for name in names
+        f"      {name}: {given[name]}" if name in given else f"      {name}:" for name in names
     ]
     return before + BEGIN + "\n".join(lines) + "\n" + END + after
+
+
+def chart_schema(text: str) -> str:
+    """Return the schema of the Helm chart's values with the names of settings and lanes.
+
+    A setting that is a secret is taken from the Secret only, never from a value.
+    """
+    schema = json.loads(text)
+    taken = OF_THE_IMAGE | OF_THE_CHART
+    names = {name.upper(): field.repr for name, field in Settings.model_fields.items()}
+    plain = [name for name, shown in names.items() if shown and name not in taken]
+    secret = [name for name, shown in names.items() if not shown and name not in taken]
+    own = {"API_KEY", "SEARCH_API_KEY"}  # the chart asks the Secret for these by itself
+    values = schema["properties"]
+    values["settings"]["propertyNames"]["enum"] = plain
+    values["secretSettings"]["items"]["enum"] = [name for name in secret if name not in own]
+    values["workers"]["items"]["properties"]["lanes"]["items"]["enum"] = list(get_args(Lane))
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def derived() -> dict[Path, str]:
+    """Return the text of each file that the settings decide, by its path in the checkout."""
+    files = {
+        Path(".env.example"): env_example(),
+        Path("docs/configuration.md"): configuration_page(),
+    }
+    for name, given in COMPOSE_FILES.items():
+        files[Path(name)] = compose((ROOT / name).read_text(encoding="utf-8"), given)
+    files[CHART_SCHEMA] = chart_schema((ROOT / CHART_SCHEMA).read_text(encoding="utf-8"))
+    return files
 
 
 def main() -> int:
@@ -122,18 +171,14 @@ def main() -> int:
     )
     check = parser.parse_args().check
     stale = False
-    composed = compose((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
-    for path, text in (
-        (ROOT / ".env.example", env_example()),
-        (ROOT / "docs" / "configuration.md", configuration_page()),
-        (ROOT / "docker-compose.yml", composed),
-    ):
+    for name, text in derived().items():
+        path = ROOT / name
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale = True
         if not check:
             path.write_text(text, encoding="utf-8")
-        print(f"{'out of date' if check else 'wrote'}: {path.relative_to(ROOT)}")
+        print(f"{'out of date' if check else 'wrote'}: {name}")
     return int(check and stale)
 
 

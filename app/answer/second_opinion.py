@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from app.answer.models import ModelSelector
 from app.core.cancel import CancelToken
-from app.core.errors import InvalidInput
+from app.core.errors import InvalidInput, ModelNotInstalled, ProviderError
 from app.core.ports import Generator
 from app.core.types import CheckedSentence, CheckReport, Prompt, SecondVerdict
 from app.generation.claims import plain_claim
@@ -31,7 +31,8 @@ class SecondOpinion:
         """Return a report in which each sentence with a place has the model's verdict.
 
         A sentence without a place is `not_supported` unasked: there is nothing to judge it by. The
-        verdict is None where the model's reply names none.
+        verdict is None where the model's reply names none. A model that fails is asked no further:
+        what it said before stays, and the report has the reason.
 
         Args:
             report: What the check found.
@@ -41,7 +42,6 @@ class SecondOpinion:
         Raises:
             InvalidInput: No model answers here, or more than MOST_JUDGED sentences would be asked.
             ModelNotInstalled: The host does not have the model.
-            ProviderError: The host failed.
         """
         choice = self.models.select(model)
         if choice.model is None:
@@ -52,8 +52,17 @@ class SecondOpinion:
                 f"a model judges at most {MOST_JUDGED} sentences at a time, not {len(asked)};"
                 " check the text in parts"
             )
-        judged = tuple(self._sentence(one, choice.model, cancel) for one in report.sentences)
-        return replace(report, sentences=judged, judge=choice.model.name)
+        judged, failed = list(report.sentences), None
+        try:
+            for at, one in enumerate(judged):
+                judged[at] = self._sentence(one, choice.model, cancel)
+        except ModelNotInstalled:
+            raise
+        except ProviderError as error:
+            failed = error.message
+        return replace(
+            report, sentences=tuple(judged), judge=choice.model.name, judge_failed=failed
+        )
 
     def _sentence(
         self, one: CheckedSentence, model: Generator, cancel: CancelToken

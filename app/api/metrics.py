@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter as Tally
 from collections.abc import Iterator
+from typing import get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -19,17 +20,20 @@ from prometheus_client import (
     ProcessCollector,
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from app.api.services import Answering, ServicePort
 from app.core.cancel import CancelToken
 from app.core.types import Answer, AnswerEvent, FinalEvent, Library, Question, TokenEvent
+from app.jobs.context import Lane
 
 CONTENT_TYPE: str = CONTENT_TYPE_LATEST
 _REQUEST_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _STAGE_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
 """Upper bounds of the histograms' buckets, seconds: a search takes milliseconds, a model on a
 CPU minutes."""
+LANES = get_args(Lane)
+_UNDER_WAY = ("queued", "running")
 _JOBS_SEEN = 1000
 """The newest jobs counted by state; the store keeps about as many finished ones."""
 
@@ -136,10 +140,11 @@ class _State:
         self._services = services
 
     def collect(self) -> Iterator[Metric]:
-        """Yield gauges of the libraries, the jobs and the projections."""
+        """Yield gauges of the libraries, the jobs, the projections and the engines."""
         yield from self._libraries()
-        yield self._jobs()
+        yield from self._jobs()
         yield from self._projections()
+        yield from self._engines()
 
     def _libraries(self) -> Iterator[Metric]:
         documents = GaugeMetricFamily("documind_documents", "Live documents", labels=("library",))
@@ -157,15 +162,27 @@ class _State:
                 family.add_metric((library.value,), value)
         yield from (documents, chunks, embedded, size)
 
-    def _jobs(self) -> Metric:
+    def _jobs(self) -> Iterator[Metric]:
+        jobs = self._services.jobs
         family = GaugeMetricFamily(
             "documind_jobs", f"Jobs by state, of the newest {_JOBS_SEEN}", labels=("kind", "state")
         )
-        for (kind, state), count in sorted(
-            Tally((job.kind, job.state) for job in self._services.jobs.list(_JOBS_SEEN)).items()
-        ):
+        lanes = GaugeMetricFamily(
+            "documind_lane_jobs",
+            f"Jobs that wait or run, by lane, of the newest {_JOBS_SEEN}",
+            labels=("lane", "state"),
+        )
+        seen = Tally((job.kind, job.state) for job in jobs.list(_JOBS_SEEN))
+        of_lane: Tally[tuple[str, str]] = Tally(
+            {(lane, state): 0 for lane in LANES for state in _UNDER_WAY}
+        )
+        for (kind, state), count in sorted(seen.items()):
             family.add_metric((kind, state), count)
-        return family
+            if state in _UNDER_WAY and (lane := jobs.lane_of(kind)) is not None:
+                of_lane[lane, state] += count
+        for labels, count in of_lane.items():
+            lanes.add_metric(labels, count)
+        yield from (family, lanes)
 
     def _projections(self) -> Iterator[Metric]:
         marks, lags = (
@@ -191,6 +208,21 @@ class _State:
             applied.add_metric((library, projection), mark)
             lag.add_metric((library, projection), lags.get(name, 0))
         yield from (applied, lag)
+
+    def _engines(self) -> Iterator[Metric]:
+        count, seconds, failures = (
+            CounterMetricFamily(f"documind_engine_{name}", text, labels=("engine",))
+            for name, text in (
+                ("calls", "Calls of a database, search engine or object store"),
+                ("seconds", "Seconds that these calls took, transactions included"),
+                ("failures", "Calls, or tries of a node, that the engine failed"),
+            )
+        )
+        for calls in self._services.engine_calls:
+            count.add_metric((calls.engine,), calls.count)
+            seconds.add_metric((calls.engine,), calls.seconds)
+            failures.add_metric((calls.engine,), calls.failures)
+        yield from (count, seconds, failures)
 
 
 class Measured:

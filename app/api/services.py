@@ -6,7 +6,7 @@ thread-safe.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from app.answer.checking import CheckService
 from app.answer.completion import Completions
 from app.answer.second_opinion import SecondOpinion
 from app.answer.suggestions import Suggester
+from app.core.calls import Calls
 from app.core.cancel import CancelToken
 from app.core.ports import (
     AnswerStore,
@@ -272,6 +273,11 @@ class ServicePort(Protocol):
 
     def model_report(self) -> ModelReport:
         """Installed, loaded and used models; may ask the model host, never runs a model."""
+        ...
+
+    @property
+    def engine_calls(self) -> Sequence[Calls]:
+        """Return counts of each engine that another process serves."""
         ...
 
     def missing(self) -> tuple[str, ...]:

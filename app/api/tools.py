@@ -21,11 +21,13 @@ from app.answer.records import AnswerRecord
 from app.api.answers import finals
 from app.api.deps import Edge
 from app.api.pump import Pump, last_item
-from app.api.routes import documents, papers, query
+from app.api.routes import checks, documents, papers, query
 from app.api.schemas.base import Tolerant
-from app.api.schemas.checks import CheckResponse
+from app.api.schemas.checks import MOST_CHARACTERS, CheckRequest
 from app.api.schemas.documents import DocumentReply
 from app.api.schemas.query import QueryRequest, SearchQuery
+from app.client.check_report import as_text
+from app.core.cancel import CancelToken
 from app.core.errors import Busy
 from app.core.types import Library, LibraryName, Mode, Scope
 
@@ -78,7 +80,17 @@ class CheckArguments(Tolerant):
             description="sentences to check against documents",
         ),
     ]
-    library: Scope = Field("all", description="where to look")
+    library: Scope | None = Field(
+        None,
+        description="where to look, null: all; with `against`: where to look for a better source of"
+        " sentences that it does not hold, null: nowhere",
+    )
+    against: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)] | None = Field(
+        None, description="check the sentences against this text instead of a library"
+    )
+    judge: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="ask this model too; its verdict is shown next to the check's own"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,22 +191,19 @@ async def _get_document(edge: Edge, asked: GetDocumentArguments) -> ToolResult:
 
 
 async def _check(edge: Edge, asked: CheckArguments) -> ToolResult:
-    checker = edge.startup.services().checker
-    report = CheckResponse.of(
-        await to_thread.run_sync(checker.in_libraries, asked.text, asked.library)
+    library = asked.library or (None if asked.against else "all")
+    wanted = CheckRequest(
+        text=asked.text, library=library, against=asked.against, judge=asked.judge
     )
-    lines = []
-    for sentence in report.sentences:
-        best = sentence.citations[0] if sentence.citations else None
-        place = (
-            f'\n  "{best.quote}" ({best.title}, library {best.library}, document {best.doc_id})'
-            if best
-            else ""
+    services, cancel = edge.startup.services(), CancelToken()
+    try:
+        report = await to_thread.run_sync(
+            checks.checked, services, edge, wanted, cancel, abandon_on_cancel=True
         )
-        lines.append(f"{sentence.verdict}: {sentence.text}{place}")
-    return ToolResult(
-        "\n".join(lines) or "There is no sentence in it.", report.model_dump(mode="json")
-    )
+    finally:  # a client that leaves ends the calls of the judge
+        cancel.cancel()
+    data = report.model_dump(mode="json")
+    return ToolResult(as_text(data) or "There is no sentence in it.", data)
 
 
 TOOLS: Mapping[str, _Tool[Any]] = {
@@ -219,8 +228,8 @@ TOOLS: Mapping[str, _Tool[Any]] = {
         _Tool(
             "check",
             "Check a text",
-            "Hold every sentence of a text against the libraries: supported, contradicted or"
-            " not_found, with the place.",
+            "Check every sentence of a text against the libraries, or against another text:"
+            " supported, contradicted or not found, with the place. A model can judge too.",
             CheckArguments,
             _check,
         ),

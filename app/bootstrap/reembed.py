@@ -11,9 +11,9 @@ from app.core.types import Hit, Library
 from app.evaluation.comparison import DEPTH, Search
 from app.index.store import IndexStore
 from app.jobs.kinds import request_backfill
-from app.jobs.queue import per_library
 from app.jobs.reembed import ReembedJob, Target
 from app.jobs.reembed_request import REEMBED
+from app.jobs.registry import per_library
 from app.jobs.runner import JobRunner
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever

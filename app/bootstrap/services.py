@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -20,6 +20,7 @@ from app.bootstrap.foundation import open_foundation
 from app.bootstrap.libraries import Libraries
 from app.bootstrap.models import Models
 from app.bootstrap.work import compose_work, start_work
+from app.core.calls import Calls
 from app.core.ports import Embedder, Generator, PageLocator
 from app.core.spans import Spans
 from app.core.types import Library, ModelReport, ServiceStatus
@@ -132,8 +133,13 @@ class Services:
         """Return installed, loaded and used models; asks the host, runs nothing."""
         return self.models.report(self.embedder)
 
+    @property
+    def engine_calls(self) -> Sequence[Calls]:
+        """Return counts of each engine that another process serves."""
+        return self.store.calls
+
     def missing(self) -> tuple[str, ...]:
-        """Return which files are gone under the server."""
+        """Return which files or engines are gone under the server."""
         return self.store.missing()
 
     def status(self) -> ServiceStatus:
@@ -172,7 +178,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             stack.enter_context(DirectoryLock([settings.data_dir, settings.chroma_dir]))
         base = open_foundation(settings, stack)
         answering = compose_answering(base)
-        work = compose_work(base, answering)
+        work = compose_work(base, answering, stack)
         start_work(base, work, stack)
         yield Services(
             settings=settings,

@@ -15,6 +15,7 @@ from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.foundation import Foundation
 from app.bootstrap.maintenance import StoreMaintenance
 from app.bootstrap.reembed import register_reembed
+from app.bootstrap.runner import open_runner
 from app.jobs.bulk import BulkService
 from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationService
@@ -22,12 +23,15 @@ from app.jobs.housekeeping import Housekeeper
 from app.jobs.kinds import CALIBRATE, PULL, REPLAY, SAMPLES, resume_backfills
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import ModelTestService, PullJob, register_model_tests
-from app.jobs.queue import per_library
+from app.jobs.registry import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
 from app.jobs.seeding import SeedPolicy, seed
 from app.retrieval.calibration import Calibrations
 from app.settings import Settings
+
+START_APART_S = 10.0
+"""Of processes that start together, one asks for what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +45,14 @@ class Work:
     maintenance: StoreMaintenance
 
 
-def compose_work(base: Foundation, answering: AnswerParts) -> Work:
-    """Register every kind of job over an open store; nothing runs yet."""
+def compose_work(base: Foundation, answering: AnswerParts, stack: ExitStack) -> Work:
+    """Register every kind of job over an open store; nothing runs yet.
+
+    `stack` closes the connections of a queue that several processes share.
+    """
     settings, store = base.settings, base.store
-    jobs = JobRunner(store.jobs, settings.jobs(), spans=base.spans)
-    register_collecting(jobs, store, base.libraries, settings.providers())
+    jobs = open_runner(base, stack)
+    register_collecting(jobs, store, base.libraries, settings)
     jobs.register(PULL, PullJob(base.models.pull), lane="network")
     jobs.register(REPLAY, ReplayJob(_replayer(base)))
     register_reembed(
@@ -128,6 +135,8 @@ def start_work(base: Foundation, work: Work, stack: ExitStack) -> None:
     adopter = Adopter(base.embedders, store, jobs)
     adopter.start()
     stack.callback(adopter.close)
+    if not jobs.turn("start", START_APART_S):  # another process has just asked for the same
+        return
     resume_backfills(jobs, store.catalog, base.libraries.lacks_codes)
     seed(
         seed_policy(base.settings),

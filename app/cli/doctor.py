@@ -30,9 +30,10 @@ def doctor(
 ) -> None:
     """Check everything that may stop a user, and say how to fix it.
 
-    Exit code 1 if there is a problem. Python, packages, clock, settings, keys, disk, file system,
-    locks, ports, Ollama and its models, memory, every store, vectors that are missing, indexes that
-    lag behind. A server is asked when one runs; otherwise one is opened for as long as this takes,
+    Exit code 1 if there is a problem. Python, packages, clock, settings, keys, engines (PostgreSQL,
+    Qdrant, object store), disk, file system, locks, ports, Ollama and its models, memory, every
+    store, vectors that are missing, indexes that lag behind. A server is asked when one runs;
+    otherwise one is opened for as long as this takes,
     which probes the stores.
 
     Example: documind doctor
@@ -44,7 +45,7 @@ def doctor(
         machine_checks.packages(),
         machine_checks.configuration(settings),
         machine_checks.directory(settings),
-        machine_checks.database(settings),
+        machine_checks.engines(settings),
         server_checks.ollama(settings),
     ):
         findings += check

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,14 @@ def make_app(settings: Settings, lock: DirectoryLock, **told: Callable[..., None
 def make_server(app: Any, settings: Settings) -> Any:  # noqa: ANN401  # an ASGI app, and the server around it
     """Return the server of an application; `run` blocks until it is told to stop."""
     return importlib.import_module("app.api.serving").make_server(app, settings)
+
+
+def make_services(settings: Settings, lock: DirectoryLock) -> AbstractContextManager[object]:
+    """Return everything but the HTTP application; the directory's lock is held."""
+    services: AbstractContextManager[object] = importlib.import_module(
+        "app.bootstrap"
+    ).build_services(settings, lock)
+    return services
 
 
 def configure_logs(settings: Settings) -> None:

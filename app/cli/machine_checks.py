@@ -46,7 +46,11 @@ EXTRAS = (
     ),
     ("large", ("faiss",), "VECTOR_STORE=faiss, for millions of vectors"),
     ("otel", (TRACES,), "traces by OpenTelemetry"),
-    ("shared", ("psycopg",), "catalog in PostgreSQL"),
+    (
+        "shared",
+        ("psycopg", "qdrant_client", "obstore"),
+        "catalog in PostgreSQL, search in Qdrant, originals in an object store",
+    ),
 )
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
@@ -149,15 +153,33 @@ def configuration(settings: Settings) -> Iterator[Diagnosis]:
         )
 
 
-def database(settings: Settings) -> Iterator[Diagnosis]:
-    """Ask the database that DATABASE_URL names, if any."""
-    if settings.database_url:
-        from app.index.catalog.opening import ask_database  # noqa: PLC0415  # SQL for this check only
+CURES = {
+    "DATABASE_URL": "start PostgreSQL, or correct DATABASE_URL",
+    "SEARCH_URL": "start Qdrant, or correct SEARCH_URL and SEARCH_API_KEY",
+    "ORIGINALS_URL": "start the object store, make its bucket, or correct ORIGINALS_URL,"
+    " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+}
+"""What to do about an engine that does not answer, by the setting that names it."""
 
-        try:
-            yield ok("database", ask_database(settings.database_url))
-        except DocuMindError as exc:
-            yield problem("database", exc.message, "docs/operations.md, A catalog in PostgreSQL")
+
+def engines(settings: Settings) -> Iterator[Diagnosis]:
+    """Ask the engines that settings name, if any: address, version, state."""
+    from app.index.engines import engine_states  # noqa: PLC0415  # SQL for this check only
+
+    try:
+        options = settings.index()
+    except DocuMindError as error:
+        yield problem("SEARCH_URL", error.message, "set DATABASE_URL too, or neither")
+        return
+    for engine in engine_states(options):
+        if engine.answers:
+            yield ok(engine.name, engine.detail)
+        else:
+            yield problem(
+                engine.name,
+                engine.detail,
+                f"{CURES[engine.setting]}: docs/operations.md, Several machines",
+            )
 
 
 def directory(settings: Settings) -> Iterator[Diagnosis]:

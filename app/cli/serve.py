@@ -35,14 +35,17 @@ def serve(
     open_it: Annotated[
         bool, typer.Option("--open", help="open the page in a browser when it is ready")
     ] = False,
+    no_work: Annotated[
+        bool,
+        typer.Option("--no-work", help="leave jobs to `documind work` (needs SEARCH_URL)"),
+    ] = False,
 ) -> None:
     """Start the server and stay in the foreground; Ctrl-C ends it cleanly.
 
     Example: documind serve --port 9000
     """
-    given = {
-        name: value for name, value in (("api_host", host), ("api_port", port)) if value is not None
-    }
+    options = (("api_host", host), ("api_port", port), ("job_lanes", () if no_work else None))
+    given = {name: value for name, value in options if value is not None}
     settings = Settings().model_copy(update=given)
     check_start(settings)
     for name in unknown_names():

@@ -23,6 +23,19 @@ def written(report: Fields, form: ReportForm) -> str:
     return as_html(report) if form == "html" else as_markdown(report)
 
 
+def as_text(report: Fields) -> str:
+    """Return the sentences with verdicts and places, for a model to read; empty without any."""
+    lines = []
+    for sentence in _sentences(report):
+        lines.append(f"{_verdict(sentence, report)}: {_line(sentence['text'])}")
+        lines += [
+            f'  {word}"{_line(place["quote"])}" ({_where(place)})'
+            for place, word in _places(sentence)
+        ]
+    failed = _failed(report)
+    return "\n".join([*lines, failed] if failed else lines)
+
+
 def as_markdown(report: Fields) -> str:
     """Return a report as Markdown, a list entry for each sentence."""
     lines = ["# Check", "", _counts(report), ""]
@@ -79,7 +92,15 @@ def _places(sentence: Fields) -> list[tuple[Fields, str]]:
 
 def _counts(report: Fields) -> str:
     counts = cast("dict[str, int]", report["counts"])
-    return ", ".join(f"{counts[verdict]} {said}" for verdict, said in SAID.items())
+    said = ", ".join(f"{counts[verdict]} {said}" for verdict, said in SAID.items())
+    failed = _failed(report)
+    return f"{said}; {failed}" if failed else said
+
+
+def _failed(report: Fields) -> str:
+    """Return why the model was asked no further; empty where it did not fail."""
+    reason = report.get("judge_failed")
+    return f"{report['judge']} failed: {reason}" if reason else ""
 
 
 def _where(place: Fields) -> str:

@@ -16,6 +16,10 @@ _TITLE_SHARE = 0.8
 head of a page."""
 MIN_WORDS, MAX_WORDS = 4, 90
 """Shorter is a heading or a stray line; longer takes the answer's whole room."""
+_MIN_WORDS_ROW = 2
+"""Words of a table's row: a label and a cell."""
+_CELLS = " | "
+"""Stands between the cells of a row."""
 _MIN_WORDS_OPEN = 8
 """Words of a line that no stop closes: shorter is a title."""
 _NATIVE_MARK = re.compile(r"[ \t]*\[\s*\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*\s*\]")
@@ -104,7 +108,7 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
             whole = _is_whole(line) and not (end == len(text) and _is_cut_off(line))
             entry, announces = bool(_ITEM.match(sentences[index])), line.endswith(":")
             row = _ROW.fullmatch(line) is not None
-            fewest = 1 if entry else MIN_WORDS if whole or announces or row else _MIN_WORDS_OPEN
+            fewest = 1 if entry else _fewest_words(line, closed=whole or announces)
             if not fewest <= word_count(line) <= MAX_WORDS or line.endswith("?"):
                 continue
             tokens = frozenset(tokenise(line))
@@ -133,15 +137,24 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
     return found
 
 
-def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return quotable spans: the rows of a table, and what is too long in pieces.
+def _fewest_words(line: str, *, closed: bool) -> int:
+    if _CELLS in line:
+        return _MIN_WORDS_ROW
+    return MIN_WORDS if closed else _MIN_WORDS_OPEN
 
-    Other text is cut at every stop: without capitals it shows no sentences otherwise.
+
+def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return quotable spans: the rows of a labelled table, and what is too long in pieces.
+
+    Rows without labels say more together, as far as they fit. Other text is cut at every stop:
+    without capitals it shows no sentences otherwise.
     """
     lines = list(_LINE.finditer(text, start, end))
-    if len(lines) > 1 and all(" | " in line.group() for line in lines):
+    short = word_count(text[start:end]) <= MAX_WORDS
+    table = len(lines) > 1 and all(_CELLS in line.group() for line in lines)
+    if table and (not short or any(_ROW.fullmatch(line.group()) for line in lines)):
         return [line.span() for line in lines]
-    if word_count(text[start:end]) <= MAX_WORDS:
+    if short:
         return [(start, end)]
     return [match.span() for match in _PIECE.finditer(text, start, end)]
 
@@ -161,7 +174,7 @@ def _is_cut_off(line: str) -> bool:
 
 def _is_label(line: str) -> bool:
     """Return whether a line is a table's head or an axis: no word of it is in lower case."""
-    return " | " not in line and not any(word[0].islower() for word in line.split())
+    return _CELLS not in line and not any(word[0].islower() for word in line.split())
 
 
 def _is_whole(line: str) -> bool:

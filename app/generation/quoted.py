@@ -76,7 +76,7 @@ class Quoting:
 def behind(
     words: str, text: str, sentences: Sequence[Sentence]
 ) -> tuple[str, tuple[Sentence, ...]]:
-    """Return a text behind words that claim nothing themselves, its sentences moved with it."""
+    """Return a text behind words that claim nothing, its sentences moved along."""
     by = len(words)
     moved = tuple(
         replace(one, answer_start=one.answer_start + by, answer_end=one.answer_end + by)

@@ -72,6 +72,11 @@ class IndexOptions:
     """Originals of the object store that stay on this machine, the last used."""
 
     @property
+    def shared(self) -> bool:
+        """Return whether other processes may work on the same catalog and engine."""
+        return bool(self.database_url and self.search_url)
+
+    @property
     def faiss_dir(self) -> Path:
         """Return the directory of the lists of codes."""
         return self.data_dir / "faiss"

@@ -6,14 +6,15 @@ In order, after a crash, after damage.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from functools import partial
 
 from app.core.errors import StorageError
 from app.core.types import Library
 from app.index.catalog.changes import ChangeLog
+from app.index.catalog.database import Database
 from app.index.catalog.facts import LexicalDocument
 from app.index.catalog.loading import CatalogLoader
 from app.index.dense.library import DenseLibrary
@@ -29,7 +30,7 @@ for one batch at most."""
 
 
 class Projector:
-    """Orders all writes; `writing` is the one write lock of the process.
+    """Orders all writes; `writing` is the one write lock of the process, or of all processes.
 
     Methods that change anything take it.
     """
@@ -40,10 +41,15 @@ class Projector:
         loader: CatalogLoader,
         lexical: dict[Library, WordIndex],
         dense: dict[Library, DenseLibrary],
+        database: Database,
     ) -> None:
-        """Apply `change_log` to the projections, reading from `loader`."""
+        """Apply `change_log` to the projections, reading from `loader`.
+
+        Where `database` is shared, no words wait in a queue when another process may write.
+        """
         self.log = change_log
-        self.writing = threading.RLock()
+        self.writing = database.order_writers(self._settle)
+        self._database = database
         self._loader = loader
         self._lexical = lexical
         self._dense = dense
@@ -120,6 +126,10 @@ class Projector:
         """
         self._writers[library].settle()
 
+    def _settle(self) -> None:
+        for writer in self._writers.values():
+            writer.settle()
+
     def catch_up_lexical(self, library: Library) -> None:
         """Replay changes that tantivy lacks: after a crash, a full disk, no new text."""
         with self.writing:
@@ -140,6 +150,10 @@ class Projector:
             except BaseException:
                 index.rollback()
                 raise
+
+    def rebuilding(self, library: Library) -> AbstractContextManager[object]:
+        """Return the lock of whoever rebuilds a library's words, in any process."""
+        return self._database.lock_of(f"words of {library.value}")
 
     def rebuild_lexical(self, library: Library, total_docs: int) -> None:
         """Rebuild the library's index from the catalog in batches while it serves."""

@@ -9,24 +9,25 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
+from app.core.calls import counted
 from app.core.errors import IndexDamaged, InvalidInput
 from app.core.types import Fingerprint, Library
 from app.index.catalog.answers import SqliteAnswerStore
 from app.index.catalog.builds import Builds
 from app.index.catalog.calibrations import SqliteCalibrations
-from app.index.catalog.changes import ChangeLog
 from app.index.catalog.conversations import SqliteConversationStore
 from app.index.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.catalog.jobs import SqliteJobStore
 from app.index.catalog.ledger import SqliteLedger
 from app.index.catalog.loading import CatalogLoader
 from app.index.catalog.models import CatalogModelStore
+from app.index.catalog.opening import open_log
 from app.index.catalog.passage_codes import PassageCodeStore
-from app.index.catalog.settling import Settling
 from app.index.catalog.sqlite_database import SqliteDatabase
 from app.index.catalog.sync_claims import SyncClaims
 from app.index.catalog.texts import TextCache
@@ -114,11 +115,11 @@ class IndexStore:
             delete_retired(options.data_dir, self.steps)
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = open_catalog(options, self.steps, heal=heal)
-        settling, texts = Settling(), TextCache(TEXT_CACHE_BYTES)
+        self._log, settling = open_log(self.database, shared=options.shared)
+        self.loader, texts = CatalogLoader(self.database), TextCache(TEXT_CACHE_BYTES)
         self.originals = open_originals(options, self.steps)
-        self.unlinks = Unlinks(self.database, self.originals)
+        self.unlinks = Unlinks(self.database, self.originals, shared=options.shared)
         self.originals.before_keeping = self.unlinks.expect
-        self._log, self.loader = ChangeLog(self.database), CatalogLoader(self.database)
         unusable = VectorCheck(self.database)
         if heal:
             self.loader.on_unusable = unusable.delete
@@ -131,22 +132,15 @@ class IndexStore:
             library: self._open_dense(library, wanted, _FOLLOWS[vector_store])
             for library in Library
         }
-        self.projector = Projector(self._log, self.loader, indexes, self.dense)
+        self.projector = Projector(self._log, self.loader, indexes, self.dense, self.database)
         self.status = ProjectionStatus(self._log, self.projector.state)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
         remover = self.remover = Remover(
             self.database, self.catalog, self.projector, self.originals, texts
         )
         self.builds = Builds(self.database)
-        self.writer = CatalogIndexWriter(
-            self.database,
-            self.catalog,
-            self.projector,
-            remover,
-            self.originals,
-            settling,
-            self.builds,
-        )
+        parts = self.database, self.catalog, self.projector, remover, self.originals
+        self.writer = CatalogIndexWriter(*parts, settling, self.builds)
         self.lexical = LibraryWords(indexes)
         self.vectors = DenseVectorIndex(self.dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
@@ -156,6 +150,8 @@ class IndexStore:
             self.dense,
             wanted,
             lambda: delete_unused(options, self.vector_stores, self.steps),
+            self.projector.catch_up_lexical,
+            shared=options.shared,
         )
         self.fsck = Fsck(
             CatalogCheck(self.database, self.originals, self.unlinks, unusable, self._log),
@@ -195,7 +191,8 @@ class IndexStore:
             self.steps,
             options.max_file_bytes,
         )
-        self._presence = Presence(self.database, indexes)
+        self._presence = Presence(self.database, indexes, self._engine, self.originals)
+        self.calls = counted(self.database, self._engine, self.originals)
         self._heals = heal
         if heal:
             self._start()
@@ -219,18 +216,22 @@ class IndexStore:
         self, library: Library, wanted: threading.Event, follows: bool | None
     ) -> DenseLibrary:
         replica = Replica(
-            library, self.options, self._log, self.loader, self.vector_stores[library]
+            library,
+            self.options,
+            self._log,
+            self.loader,
+            self.vector_stores[library],
+            self.database,
         )
-        return DenseLibrary(
-            library, self.options, self._log, self.loader, replica, wanted, follows=follows
-        )
+        parts = self._log, self.loader, replica, wanted
+        return DenseLibrary(library, self.options, *parts, follows=follows)
 
     def _start(self) -> None:
         self.codes.delete_others()
         self.remover.purge_due()
         self.unlinks.settle_at_start()
         for library in Library:
-            self._lexical.start(library, self.projector, self.catalog.counts(library))
+            self._lexical.start(library, self.projector, partial(self.catalog.counts, library))
 
     def made_with(self, library: Library) -> Fingerprint | None:
         """Return a library's fingerprint; None while it has no vectors."""
@@ -251,9 +252,8 @@ class IndexStore:
         self.supervisor.refill("asked to rebuild")
 
     def missing(self) -> tuple[str, ...]:
-        """Return what is missing under the store: catalog, a lexical index, the engine."""
-        away = () if self._engine is None else self._engine.away()
-        return (*self._presence.missing(), *away)
+        """Return what is missing under the store: catalog, a lexical index, an engine."""
+        return self._presence.missing()
 
     def backup(
         self, target: Path, progress: Callable[[int, int], None] | None = None

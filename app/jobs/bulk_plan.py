@@ -21,6 +21,7 @@ from app.ingest.bulk_work import BulkTask, Prepared, prepare
 from app.ingest.options import IngestOptions
 from app.ingest.sources.articles import open_articles, source_name
 from app.jobs.bulk import workers_for
+from app.jobs.capacity import catalog_vector_bytes
 from app.jobs.context import JobContext
 
 BULK_PLAN = "bulk_plan"
@@ -28,8 +29,6 @@ SAMPLE_S = 15.0
 """Longest the sample is read and written, seconds."""
 SAMPLE_ARTICLES = 5_000
 _EMBEDDED_SAMPLE = 64
-_VECTOR_ROW_BYTES = 24
-"""Key and row header of a vector in the catalog, besides two bytes per dimension."""
 
 
 class Scratch(Protocol):
@@ -143,7 +142,7 @@ class BulkPlanJob:
         cap = index.most_vectors(library)
         in_store = min(chunks, cap) * stored_bytes(kind, dimension)
         cached = min(chunks, cap) if min(chunks, cap) <= index.vector_cache_vectors else 0
-        vectors_disk = chunks * (2 * dimension + _VECTOR_ROW_BYTES) + in_store
+        vectors_disk = chunks * catalog_vector_bytes(dimension) + in_store
         text_disk = round(scale * disk)
         free = shutil.disk_usage(self._data_dir).free
         plan = BulkPlan(

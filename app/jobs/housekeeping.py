@@ -62,10 +62,15 @@ class Housekeeper:
             wait_s = PURGE_APART_S if self.look() else self._look_every_s
 
     def look(self) -> bool:
-        """End what is due; return whether a purge was asked for."""
+        """End what is due; return whether a purge was asked for.
+
+        Of several processes one looks in each period.
+        """
         try:
+            if not self._runner.turn("housekeeping", self._look_every_s):
+                return False
             self._deletions.end_grace()
-            due = self._deletions.purge_is_due()
+            due = self._deletions.purge_is_due() and self._runner.turn("purge", PURGE_APART_S)
             if due:
                 request_purge(self._runner)
         except StorageError:

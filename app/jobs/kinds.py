@@ -13,7 +13,7 @@ from app.jobs.board import is_finished
 from app.jobs.bulk import AUTOMATIC_BACKFILL_CHUNKS, BULK, BulkIndexJob, BulkService, bulk_under_way
 from app.jobs.bulk_plan import BULK_PLAN, BulkPlanJob
 from app.jobs.ingest import IngestJob, OriginalFiles
-from app.jobs.queue import per_library
+from app.jobs.registry import per_library
 from app.jobs.runner import JobRunner
 
 INGEST = "ingest"

@@ -13,7 +13,7 @@ from typing import Protocol
 from app.core.types import Library
 from app.jobs.context import JobContext
 from app.jobs.kinds import BACKUP, EXPORT, FSCK, IMPORT, PURGE
-from app.jobs.queue import per_library
+from app.jobs.registry import per_library
 from app.jobs.runner import JobRunner
 
 Progress = Callable[[int, int], None]

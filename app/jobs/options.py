@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import get_args
+
+from app.jobs.context import Lane
+
+LANES: tuple[Lane, ...] = get_args(Lane)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +22,8 @@ class JobOptions:
     between steps."""
     network_workers: int = 1
     """Threads for downloads (arXiv, model pull), which wait far more than they work."""
+    lanes: tuple[Lane, ...] = LANES
+    """Lanes that this process works in; jobs of others wait for another process."""
     keep_finished: int = 1000
     """Finished jobs kept for the list, newest first."""
     save_interval_s: float = 2.0
@@ -25,3 +33,21 @@ class JobOptions:
     retry_s: float = 5.0
     """First wait before an accepted job is tried again after a retryable error; doubles up to a
     minute."""
+    poll_s: float = 1.0
+    """Several processes: jobs, requests to stop and unsaved progress are looked at this often, for
+    what no message told."""
+    beat_s: float = 5.0
+    """Several processes: a worker says this often that it lives, and looks for jobs of lost
+    ones."""
+    lost_after_s: float = 20.0
+    """Several processes: a worker that was silent this long is lost, and its jobs run again."""
+
+    @property
+    def threads(self) -> Mapping[Lane, int]:
+        """Return how many threads work in each lane."""
+        counts: dict[Lane, int] = {
+            "interactive": self.workers,
+            "background": self.background_workers,
+            "network": self.network_workers,
+        }
+        return {lane: counts[lane] for lane in self.lanes}

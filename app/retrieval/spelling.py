@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Set
 
+from app.core.edits import edit_distance
 from app.core.function_words import function_words
 from app.core.languages.detection import language_of
 from app.core.ports import Catalog, LexicalIndex
@@ -109,25 +110,3 @@ def _nearest(word: str, edits: int, passages: Mapping[int, Passage], language: s
         key=lambda other: (far[other], other[0] != word[0], -counts[other], other),
         default=None,
     )
-
-
-def edit_distance(left: str, right: str) -> int:
-    """Return the fewest inserts, deletes, changes and swaps between two words.
-
-    Each letter is edited at most once.
-
-    References:
-        Damerau: A technique for computer detection and correction of spelling errors, CACM 1964
-            (optimal string alignment).
-    """
-    before: list[int] = []
-    last = list(range(len(right) + 1))
-    for i, one in enumerate(left, 1):
-        row = [i]
-        for j, other in enumerate(right, 1):
-            best = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (one != other))
-            if i > 1 and j > 1 and one == right[j - 2] and left[i - 2] == other:
-                best = min(best, before[j - 2] + 1)
-            row.append(best)
-        before, last = last, row
-    return last[-1]

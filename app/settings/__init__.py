@@ -17,7 +17,7 @@ from app.core.types import EmbeddedModel, Library
 from app.generation.options import GenerationOptions
 from app.index.options import IndexOptions
 from app.ingest.options import IngestOptions
-from app.jobs.options import JobOptions
+from app.jobs.options import LANES, JobOptions
 from app.providers.options import HostedOptions, ProviderOptions
 from app.retrieval.options import RetrievalOptions
 from app.settings.variables import HOSTED, Variables
@@ -30,6 +30,11 @@ class Settings(Variables):
     def library(self) -> Library:
         """The default library."""
         return Library(self.default_library)
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether other processes may use the same data."""
+        return bool(self.database_url and self.search_url)
 
     @property
     def chroma_dir(self) -> Path:
@@ -157,8 +162,17 @@ class Settings(Variables):
         )
 
     def jobs(self) -> JobOptions:
-        """Return the options of the job runner."""
-        return JobOptions()
+        """Return the options of the job runner.
+
+        Raises:
+            InvalidInput: A server that is alone would leave jobs undone.
+        """
+        if not self.is_shared and set(self.job_lanes) != set(LANES):
+            raise InvalidInput(
+                "JOB_LANES leaves jobs undone: only with DATABASE_URL and SEARCH_URL can another"
+                " process do them"
+            )
+        return JobOptions(lanes=self.job_lanes)
 
 
 def _memory_bytes() -> int:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from app.core.errors import ExtraMissing, InvalidInput
 from app.core.hosts import is_loopback
+from app.jobs.context import Lane
+from app.jobs.options import LANES
 from app.providers.multilingual import CURE, is_installed
 from app.settings import Settings
 
@@ -16,7 +18,7 @@ _PREFIXES = tuple(
     " ANSWER_ ARXIV_ SEED_SAMPLE SAMPLE TRUSTED_"
     " CORS_ EMBEDDED_ PAPERS_EMBEDDED DOCUMIND_ DOCMIND_ MAX_DENSE MAX_FILE MAX_STREAMS MAX_MODEL"
     " CROSS_ENCODER RATE_LIMIT"
-    " THREAD_POOL VECTOR_ PAPERS_VECTOR SEARCH_".split()
+    " THREAD_POOL VECTOR_ PAPERS_VECTOR SEARCH_ JOB_".split()
 )
 _FOREIGN = frozenset(
     {
@@ -53,6 +55,35 @@ def check_start(settings: Settings) -> None:
             " set API_KEY, or ALLOW_INSECURE_BIND=true if something in front of the server asks"
             " for one"
         )
+
+
+def lanes_of(text: str) -> tuple[Lane, ...]:
+    """Return the lanes that a text names, with commas between them.
+
+    Raises:
+        InvalidInput: It names none, or one that does not exist.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    lanes = tuple(lane for lane in LANES if lane in names)
+    if not lanes or set(names) - set(lanes):
+        raise InvalidInput(f"lanes {text!r} must be some of {', '.join(LANES)}")
+    return lanes
+
+
+def check_work(settings: Settings) -> None:
+    """Refuse a worker that has no server to work for, or nothing to do.
+
+    Raises:
+        InvalidInput: DATABASE_URL, SEARCH_URL or JOB_LANES is missing.
+    """
+    named = (("DATABASE_URL", settings.database_url), ("SEARCH_URL", settings.search_url))
+    if missing := [name for name, value in named if not value]:
+        raise InvalidInput(
+            f"documind work needs {' and '.join(missing)}: it runs jobs of servers that share a"
+            " database and a search engine"
+        )
+    if not settings.job_lanes:
+        raise InvalidInput("JOB_LANES=none leaves nothing to do: name lanes, or use --lanes")
 
 
 def unknown_names(environment: Mapping[str, str] | None = None) -> list[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.core.data_folder import default_data_dir
 from app.core.types import LibraryName
+from app.jobs.context import Lane
+from app.jobs.options import LANES
 
 
 class PlaceVariables(BaseSettings):
@@ -56,6 +58,11 @@ class PlaceVariables(BaseSettings):
     search_api_key: str = Field("", repr=False, description="key that the search engine asks for")
     search_replicas: int = Field(
         1, ge=1, description="copies of every point in the search engine, made with a collection"
+    )
+    job_lanes: Annotated[tuple[Lane, ...], NoDecode] = Field(
+        LANES,
+        description="lanes of jobs that this process works in, comma-separated; none: other"
+        " processes do (documind work; needs SEARCH_URL)",
     )
     default_library: LibraryName = Field("public", description="library when a request names none")
     app_env: Literal["development", "staging", "production"] = Field(

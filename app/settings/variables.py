@@ -262,7 +262,9 @@ class Variables(PlaceVariables):
     @classmethod
     def _split_lists(cls, values: object) -> object:
         if isinstance(values, dict):
-            for name in ("trusted_hosts", "cors_origins"):
+            if values.get("job_lanes") == "none":
+                values["job_lanes"] = ()
+            for name in ("trusted_hosts", "cors_origins", "job_lanes"):
                 if isinstance(values.get(name), str):
                     values[name] = tuple(
                         part.strip() for part in values[name].split(",") if part.strip()

@@ -9,12 +9,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from app.index.options import stored_bytes
+
 MONTH_H = 30 * 24.0
 AVAILABLE = 0.995
 """Share of the hours of a month that the service level promises."""
 WRITE_MB_S = 200.0
 """Assumed speed of a cloud disk or of a network to the place of backups, MB/s."""
-VECTOR_BYTES = 4 * 384 + 300
+VECTOR_BYTES = stored_bytes("chroma", 384)
 """A vector that is searched: see `scale_page.GRAPH_BYTES`."""
 
 Row = tuple[str, str, str]

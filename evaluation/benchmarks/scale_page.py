@@ -12,6 +12,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app.index.options import stored_bytes
+from app.jobs.capacity import catalog_vector_bytes, plan, shown
 from evaluation.benchmarks.bulk.fitting import WIKIPEDIA_CHUNKS
 from evaluation.benchmarks.playbook import rows
 from evaluation.lib.paths import REPORTS, ROOT
@@ -22,11 +24,13 @@ BEGIN, END = (
     "<!-- end of figures -->",
 )
 PLAYBOOK = "<!-- figures of the playbook: python -m evaluation.benchmarks.scale_page -->"
+PLAN = "<!-- figures of the plan: python -m evaluation.benchmarks.scale_page -->"
+PLANNED = (1_000_000, 25_000_000, 100_000_000, 1_000_000_000)
 DIMENSION = 384
 """Of the built-in model."""
-CATALOG_BYTES = 2 * DIMENSION + 24
+CATALOG_BYTES = catalog_vector_bytes(DIMENSION)
 """A vector in the catalog: float16, key and row header."""
-GRAPH_BYTES = 4 * DIMENSION + 300
+GRAPH_BYTES = stored_bytes("chroma", DIMENSION)
 """A vector in Chroma's graph: float32, links and labels of M = 16 (Malkov 2016, 4.2.3); as
 `documind bulk plan` counts it."""
 _HOUR = 3600.0
@@ -47,7 +51,7 @@ def page(text: str) -> str:
     Raises:
         SystemExit: It has no place for them.
     """
-    for begin, made in ((BEGIN, tables()), (PLAYBOOK, playbook())):
+    for begin, made in ((BEGIN, tables()), (PLAYBOOK, playbook()), (PLAN, plans())):
         before, mark, rest = text.partition(begin)
         _, closing, after = rest.partition(END)
         if not mark or not closing:
@@ -59,6 +63,17 @@ def page(text: str) -> str:
 def playbook() -> str:
     """Return the table of the operator's playbook."""
     return _table(("what", "figure", "from"), rows(REPORTS))
+
+
+def plans() -> str:
+    """Return what `documind plan` prints for several sizes."""
+    sizes = [plan(chunks) for chunks in PLANNED]
+    rows = [
+        (one[0].mode, one[0].what, *(shown(row) for row in one), one[0].source)
+        for one in zip(*sizes, strict=True)
+    ]
+    heads = [f"{chunks:,} chunks" for chunks in PLANNED]
+    return _table(("mode", "what", *heads, "computed from"), rows)
 
 
 def tables() -> str:

@@ -54,10 +54,11 @@ class Served:
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         self.log = self.log_of(data_dir)
-        self._environment = {
-            **os.environ, "DATA_DIR": str(data_dir), "API_PORT": str(port), "SAMPLES": "0", "OLLAMA_BASE_URL": "http://127.0.0.1:9",
+        self.settings = {
+            "DATA_DIR": str(data_dir), "API_PORT": str(port), "SAMPLES": "0", "OLLAMA_BASE_URL": "http://127.0.0.1:9",
             "LOG_LEVEL": "WARNING", "PYTHONFAULTHANDLER": "1", **settings,
         }  # fmt: skip
+        """What its environment says; a command on the same data gets it too."""
         self.start_s = 0.0
         """Seconds from the start of the process until it was ready."""
 
@@ -78,7 +79,7 @@ class Served:
         self._begun = time.perf_counter()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command, cwd=ROOT, env=self._environment, stdout=log, stderr=log
+                self.command, cwd=ROOT, env={**os.environ, **self.settings}, stdout=log, stderr=log
             )
         self.client = DocuMindClient(self.url)
 
@@ -127,16 +128,19 @@ class Served:
 
     def pss_bytes(self) -> int:
         """Return the proportional memory of the server and all its children."""
-        root = psutil.Process(self.process.pid)
-        return sum(
-            process.memory_full_info().pss for process in [root, *root.children(recursive=True)]
-        )
+        return pss_bytes(self.process.pid)
 
     def cpu_s(self) -> float:
         """Return the processor seconds of the server and its children so far."""
         root = psutil.Process(self.process.pid)
         times = [process.cpu_times() for process in [root, *root.children(recursive=True)]]
         return sum(t.user + t.system for t in times)
+
+
+def pss_bytes(pid: int) -> int:
+    """Return the proportional memory of a process and all its children."""
+    root = psutil.Process(pid)
+    return sum(process.memory_full_info().pss for process in [root, *root.children(recursive=True)])
 
 
 def instructions() -> str:

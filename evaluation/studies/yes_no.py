@@ -1,4 +1,4 @@
-"""Measure how often yes or no is said in front of a quote, and how often it is right.
+"""Measure how often yes or no is said before a quote, and rightly.
 
     python -m evaluation.studies.yes_no [--data DIR] [--questions N]
 
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _denied(case: Case) -> Case | None:
-    """Return the case with one verb of each sentence denied; None where one has no such verb."""
+    """Return the case with a verb of each sentence denied, None if one has none."""
     text = case.passage.chunk.text
     sentences = [text[start:end] for start, end in sentence_spans(text)]
     denied = [_VERB.sub(lambda verb: f"{verb.group()} not", one, count=1) for one in sentences]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.core.errors import ProviderTimeout
 from tests.api.conftest import Site, site
 from tests.fakes.files import make_docx, make_pdf
 from tests.fakes.generators import FixedModels, ScriptedGenerator
@@ -72,6 +73,18 @@ def test_a_model_judges_next_to_the_check(tmp_path: Path) -> None:
     (sentence,) = body["sentences"]
     assert (sentence["verdict"], sentence["judged"]) == ("supported", "not_supported")
     assert body["judge"]
+
+
+def test_a_judge_that_fails_is_told_in_the_reply_and_in_reports(tmp_path: Path) -> None:
+    model = ScriptedGenerator(ProviderTimeout("the model said nothing for 60 s"))
+    with site(tmp_path, FixedModels(model)) as opened:
+        assert opened.upload(("copper.txt", COPPER.encode()))[0] == 201
+        body = _checked(opened, text="Copper is a soft red metal.", library="papers", judge="tiny")
+        report = opened.client.post("/api/v1/check/report", json=body).text
+    (sentence,) = body["sentences"]
+    assert (sentence["verdict"], sentence["judged"]) == ("supported", None)
+    assert str(body["judge_failed"]) == "the model said nothing for 60 s"
+    assert f"{model.name} failed: the model said nothing for 60 s" in report
 
 
 def test_without_a_model_a_judge_is_refused_with_the_reason(shop: Site) -> None:

@@ -26,7 +26,7 @@ from app.index.files.lock import DirectoryLock
 from app.settings import Settings
 from tests.api.conftest import BASE, LIBRARY, listening, settings_for, site
 from tests.api.test_streaming import SlowModel
-from tests.fakes.generators import FixedModels
+from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.fakes.services import LocalServices, local_services
 
 KEY = "k3y"
@@ -141,6 +141,46 @@ def test_search_ask_and_read_over_http(served: Served, mode: str) -> None:
 
     with unwrapped():
         anyio.run(visit)
+
+
+def test_a_text_is_checked_against_another_and_a_model_judges(served: Served) -> None:
+    served.models.model = ScriptedGenerator("no")
+
+    async def visit() -> None:
+        async with (
+            httpx2.AsyncClient(headers={"X-API-Key": KEY}, timeout=WAIT_S, trust_env=False) as http,
+            Client(streamable_http_client(f"{served.url}/mcp", http_client=http)) as client,
+        ):
+            text, source = "Lions sleep twenty hours.", "Zinc is a blue metal."
+            alone = await client.call_tool("check", {"text": text, "against": source})
+            (sentence,) = alone.structured_content["sentences"]
+            assert (sentence["verdict"], sentence["better"]) == ("not_found", None)
+
+            better = await client.call_tool(
+                "check", {"text": text, "against": source, "library": "papers"}
+            )
+            (sentence,) = better.structured_content["sentences"]
+            assert sentence["verdict"] == "not_found"
+            assert 'better: "Lions live in prides and sleep twenty hours."' in text_of(better)
+
+            judged = await client.call_tool("check", {"text": text, "judge": "tiny"})
+            (sentence,) = judged.structured_content["sentences"]
+            assert (sentence["verdict"], sentence["judged"]) == ("supported", "not_supported")
+            assert text_of(judged).startswith(
+                "supported (fake:scripted: not supported): Lions sleep twenty hours."
+            )
+
+            served.models.model = None
+            served.models.reason = "no model host answers"
+            refused = await client.call_tool("check", {"text": text, "judge": "tiny"})
+            assert refused.is_error
+            assert "no model can judge: no model host answers" in text_of(refused)
+
+    try:
+        with unwrapped():
+            anyio.run(visit)
+    finally:
+        served.models.model, served.models.reason = None, ""
 
 
 def test_what_a_model_can_mend_is_told_in_words(served: Served) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.api.conftest import LIBRARY, Site, site
@@ -112,13 +113,31 @@ def test_requests_answers_stages_models_jobs_and_projections(tmp_path: Path) -> 
         assert {lag for labels, lag in lags.items() if dict(labels)["projection"] != "chroma"} == {
             0
         }
-        for target in dashboard_names():
-            assert any(name == target for name, _ in found), target
+        assert value(found, "documind_lane_jobs", lane="interactive", state="queued") == 0
+        for board in BOARDS:
+            for target in dashboard_names(board) - OF_ENGINES:
+                assert any(name == target for name, _ in found), target
 
 
-def dashboard_names() -> set[str]:
-    """The metrics that the Grafana dashboard asks for."""
-    board = json.loads((ROOT / "deploy/grafana/dashboards/documind.json").read_text("utf-8"))
+BOARDS = ("documind", "shared")
+OF_ENGINES = {f"documind_engine_{name}_total" for name in ("calls", "seconds", "failures")}
+"""Without engines there are none; tests/shared/test_engines.py reads them from a server that has all three."""
+
+
+def test_boards_have_names_of_their_own_and_jobs_that_prometheus_knows() -> None:
+    files = list((ROOT / "deploy/grafana/dashboards").glob("*.json"))
+    boards = [json.loads(file.read_text("utf-8")) for file in files]
+    assert len({board["uid"] for board in boards}) == len(boards) == len(BOARDS)
+    assert dashboard_names("shared") >= OF_ENGINES
+    scrapes = yaml.safe_load((ROOT / "deploy/prometheus/shared.yml").read_text("utf-8"))
+    (job,) = scrapes["scrape_configs"]
+    asked = (ROOT / "deploy/grafana/dashboards/shared.json").read_text("utf-8")
+    assert set(re.findall(r'job=\\"(\w+)\\"', asked)) == {job["job_name"]}
+
+
+def dashboard_names(name: str) -> set[str]:
+    """The metrics that a Grafana dashboard asks for."""
+    board = json.loads((ROOT / f"deploy/grafana/dashboards/{name}.json").read_text("utf-8"))
     asked = [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
     assert len(asked) >= 12
     return {

@@ -124,6 +124,8 @@ def test_document_frequencies_count_chunks(index: LexicalIndex) -> None:
         ("wniter", 1, {1, 3}),
         ("penguis", 1, {2}),
         ("penguin", 0, {2}),
+        ("pennguis", 2, {2}),
+        ("pegnun", 2, {2}),
         ("winsr", 1, set()),
         ("xxxx", 2, set()),
     ],

@@ -71,7 +71,7 @@ def test_a_wrong_row_costs_no_score(base: Path, tmp_path: Path, kind: str) -> No
 def test_what_only_a_check_finds_is_mended_by_it(base: Path, tmp_path: Path) -> None:
     data = damaged_copy(base, tmp_path / "data", KINDS["chroma.sqlite3: a listed id lost"])
     found, whole = check_and_repair(data)
-    assert (found, whole) == (["chroma_missing"], True)
+    assert (found, whole) == (["vectors_missing"], True)
 
 
 def test_a_sound_store_is_left_alone(base: Path) -> None:

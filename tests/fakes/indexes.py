@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from app.core.edits import edit_distance
 from app.core.errors import NotFound
 from app.core.function_words import content_or_all
 from app.core.languages.detection import language_of
@@ -24,7 +25,6 @@ from app.core.types import (
     TextSpan,
 )
 from app.core.vectors import cosine_distances, top_k_smallest
-from app.retrieval.spelling import edit_distance
 
 
 def matches(passage: Passage, filters: Filters | None) -> bool:

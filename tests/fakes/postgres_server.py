@@ -63,6 +63,13 @@ class PostgresServer:
         if made.returncode:
             raise RuntimeError(f"initdb failed: {made.stderr.decode()}")
 
+    @property
+    def pid(self) -> int:
+        """Its first process; it runs."""
+        if self._process is None:
+            raise RuntimeError("postgres is not started")
+        return self._process.pid
+
     def url(self, schema: str = "public", password: str = PASSWORD) -> str:
         """Return the address of a schema of the database."""
         path = f"127.0.0.1:{self.port}/postgres?options=-csearch_path%3D{schema}"

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 from urllib.parse import unquote, urlsplit
 
 import qdrant_edge as edge
@@ -159,6 +159,10 @@ class _Collections:
         found = [{"id": point.id, "payload": point.payload} for point in points]
         return {"points": found, "next_page_offset": after}
 
+    def facet(self, name: str, body: Body) -> Body:
+        found = self.shard(name).facet(edge.FacetRequest(body["key"], limit=body["limit"]))
+        return {"hits": [{"value": hit.value, "count": hit.count} for hit in found.hits]}
+
     def retrieve(self, name: str, body: Body) -> list[Body]:
         fields = body["with_payload"]
         found = self.shard(name).retrieve(body["ids"], with_payload=fields, with_vector=False)
@@ -202,6 +206,8 @@ class _Handler(BaseHTTPRequestHandler):
                 ),
             )
             body = {"result": reply, "status": "ok", "time": 0.0}
+            if urlsplit(self.path).path == "/":  # the root alone is answered bare
+                body = cast("Body", reply)
         except _Refused as exc:
             status, body = exc.status, {"status": {"error": str(exc)}, "time": 0.0}
         sent = json.dumps(body).encode()
@@ -256,6 +262,7 @@ class QdrantDouble(ThreadingHTTPServer):
                 "points/scroll": held.scroll,
                 "points/query": held.query,
                 "index": held.index,
+                "facet": held.facet,
             }
             return operations[operation](name, body)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -22,6 +22,7 @@ from app.answer.writing import AnswerWriter
 from app.bootstrap.bulk import scratch_index
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.maintenance import StoreMaintenance
+from app.core.calls import Calls
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderUnreachable
 from app.core.ports import Generator
@@ -71,11 +72,11 @@ from app.jobs.kinds import (
     register_ingest,
     request_backfill,
 )
+from app.jobs.local_runner import LocalRunner
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import ModelTestService, PullJob, register_model_tests
-from app.jobs.queue import per_library
+from app.jobs.registry import per_library
 from app.jobs.replay import ReplayJob
-from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
 from app.providers.arxiv import ArxivClient
 from app.providers.ollama_listing import PullProgress
@@ -95,7 +96,7 @@ class LocalServices:
 
     settings: Settings
     store: IndexStore
-    jobs: JobRunner
+    jobs: LocalRunner
     bulk: BulkService
     embedder: HashEmbedder
     models: FixedModels
@@ -154,6 +155,10 @@ class LocalServices:
     @property
     def completions(self) -> Completions:
         return Completions(self.models, PROMPTS)
+
+    @property
+    def engine_calls(self) -> Sequence[Calls]:
+        return self.store.calls
 
     def missing(self) -> tuple[str, ...]:
         return self.store.missing()
@@ -262,7 +267,7 @@ class LocalServices:
 
 
 def _register_collecting(
-    jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings
+    jobs: LocalRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings
 ) -> None:
     """Samples as bundled, and an arXiv that nobody runs."""
     ingest = settings.ingest()
@@ -330,7 +335,7 @@ def local_services(
                     identity.model, identity.digest, identity.dimension, "", "", "test", "en_stem"
                 ),
             )
-        jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
+        jobs = LocalRunner(store.jobs, settings.jobs(), spans=spans)
         register_ingest(
             jobs,
             pipeline_of=lambda _: IngestPipeline(
@@ -375,7 +380,7 @@ def local_services(
 
 
 def _register_bulk(
-    jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings
+    jobs: LocalRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings
 ) -> BulkService:
     ingest = settings.ingest()
     return register_bulk(

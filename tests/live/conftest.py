@@ -7,6 +7,7 @@ that it has.
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -96,6 +97,14 @@ def double(*options: str, port: int = 0) -> Iterator[tuple[Live, subprocess.Pope
     )
     with running(*command, *options, url=url) as process:
         yield Live(url, CHAT, "smollm2-vectors:latest", double=True), process
+
+
+def fail(live: Live, **fault: object) -> None:
+    """Tell the double to fail the next answer."""
+    content = json.dumps({"path": "/api/chat", "fault": fault}).encode()
+    urllib.request.urlopen(
+        urllib.request.Request(f"{live.url}/double/fail", content), timeout=5
+    ).close()
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-import urllib.request
 
 import pytest
 
@@ -16,7 +14,7 @@ from app.providers.ollama import OllamaHost
 from app.providers.ollama_generator import OllamaGenerator
 from app.providers.retries import RunnerStopped
 from app.providers.slots import CallSlots
-from tests.live.conftest import Live, double, free_port
+from tests.live.conftest import Live, double, fail, free_port
 
 pytestmark = pytest.mark.live
 
@@ -29,14 +27,6 @@ def generator(live: Live) -> OllamaGenerator:
     return OllamaGenerator(
         OllamaHost(live.url), live.chat, slots=CallSlots(2, 60, "Ollama"), num_ctx=1024
     )
-
-
-def fail(live: Live, **fault: object) -> None:
-    """Tell the double to fail the next answer."""
-    content = json.dumps({"path": "/api/chat", "fault": fault}).encode()
-    urllib.request.urlopen(
-        urllib.request.Request(f"{live.url}/double/fail", content), timeout=5
-    ).close()
 
 
 def answer(model: OllamaGenerator) -> tuple[str, Token]:

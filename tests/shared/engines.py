@@ -57,6 +57,12 @@ class DoubleProcess:
             assert time.monotonic() < deadline, "the double does not answer"
             time.sleep(0.05)
 
+    @property
+    def pid(self) -> int:
+        """Its process; it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """End it with SIGKILL."""
         if self._process is not None:

@@ -55,7 +55,7 @@ def test_a_second_server_is_refused_while_the_first_lives(
         store.writer.write([make_draft("a.txt", "Walruses whistle.")])
         with pytest.raises(Locked) as refused:
             IndexStore(replace(options, data_dir=other, chroma_dir=other / "chroma"))
-        assert "one server at a time" in said(refused)
+        assert "several servers share one with SEARCH_URL" in said(refused)
         store.writer.write([make_draft("b.txt", "Penguins parade.")])
     with IndexStore(options, vector_store="off") as store:
         assert store.catalog.counts(PAPERS).documents == 2
@@ -115,11 +115,11 @@ def test_doctor_asks_the_database_and_shows_no_password(
         ("postgresql://a:b-word@[::1]:9/c", "problem"),
     ):
         settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url)
-        (found,) = machine_checks.database(settings)
-        assert found.state == state
+        (found,) = machine_checks.engines(settings)
+        assert (found.what, found.state) == ("PostgreSQL", state)
         assert PASSWORD not in f"{found}{settings}"
         assert "b-word" not in f"{found}{settings}"
-    assert list(machine_checks.database(Settings(_env_file=None, data_dir=tmp_path))) == []
+    assert list(machine_checks.engines(Settings(_env_file=None, data_dir=tmp_path))) == []
 
 
 def test_work_goes_on_when_the_database_is_back(tmp_path: Path, own_server: PostgresServer) -> None:

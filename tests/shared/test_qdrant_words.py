@@ -1,4 +1,4 @@
-"""What every LexicalIndex does, run on sparse vectors in Qdrant; near words are one edit away."""
+"""What every LexicalIndex does, run on sparse vectors in Qdrant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from app.core.types import Library
 from app.index.engine.qdrant import SearchEngine
 from app.index.files.steps import Steps
 from app.index.lexical.qdrant import QdrantWords
-from app.index.lexical.qdrant_points import one_edit_away
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from tests.contract.test_lexical_index_contract import (  # noqa: F401  # the suite of the port
@@ -27,6 +26,7 @@ from tests.contract.test_lexical_index_contract import (  # noqa: F401  # the su
     test_scores_of_given_chunks_are_those_of_the_search,
 )
 from tests.fakes.indexes import MemoryCatalog, TextbookBM25
+from tests.fakes.qdrant_double import QdrantDouble
 from tests.shared.engines import ENGINES, url_of
 
 PAPERS = Library.PAPERS
@@ -68,10 +68,20 @@ def test_words_are_in_the_engine_alone(store: IndexStore) -> None:
     assert "words_papers" in SearchEngine(store.options.search_url).collections()
 
 
-def test_one_edit_away_is_what_the_distance_says() -> None:
-    near = one_edit_away("abc")
-    assert {"ab", "abcd", "xabc", "bac", "abx", "ab1"} <= near
-    assert not near & {"", "a", "abcde", "cba", "axy"}
+def test_a_check_asks_the_engine_once_a_chunk(tmp_path: Path) -> None:
+    with (
+        QdrantDouble(tmp_path / "engine") as double,
+        IndexStore(in_engine(tmp_path / "data", double.url), vector_store="off") as opened,
+    ):
+        opened.writer.write(DRAFTS)
+        words = QdrantWords(PAPERS, SearchEngine(double.url), opened.options, Steps())
+        assert words.languages
+        double.asked.clear()
+        for chunk in opened.catalog.chunks_by_id(PAPERS, range(1, 6)):
+            assert words.finds(chunk.chunk_id, chunk.text)
+        assert not words.finds(1, "penguins parade")
+        assert len(double.asked) == 6
+        words.close()
 
 
 def test_a_group_that_writes_a_document_twice_keeps_the_second(store: IndexStore) -> None:

@@ -14,7 +14,7 @@ import yaml
 
 from app.settings import Settings
 from scripts.dockerfile import ignored, patterns_of, stages
-from scripts.write_env_example import compose
+from scripts.write_env_example import COMPOSE_FILES, compose
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -55,6 +55,86 @@ def test_ports_are_published_on_loopback_only(name: str) -> None:
 def test_images_are_pinned(name: str) -> None:
     image = SERVICES[name]["image"]
     assert image == "documind:latest" or re.search(r":v?\d+\.\d+", image)
+
+
+SHARED: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.shared.yml").read_text("utf-8"))
+THREE_NODES = ROOT / "deploy/compose/qdrant-three-nodes.yml"
+OURS = ("api-1", "api-2", "worker-1", "worker-2", "migrate")
+SECRETS = ("POSTGRES_PASSWORD", "SEARCH_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+
+
+def read_by_compose(folder: Path, *files: Path, profile: str = "") -> dict[str, Any] | None:
+    """Return what compose makes of files, with an .env that has the secrets; None without compose."""
+    if shutil.which("docker-compose") is None:
+        return None
+    (folder / "env").write_text("".join(f"{name}=word-of-{name}\n" for name in SECRETS))
+    names = {name.upper() for name in Settings.model_fields} | set(SECRETS)
+    read = subprocess.run(
+        ["docker-compose", "--env-file", str(folder / "env"), *(part for file in files for part in ("-f", str(file))),
+         *(["--profile", profile] if profile else []), "config"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
+        env={name: value for name, value in os.environ.items() if name not in names},
+    )  # fmt: skip
+    assert read.returncode == 0, read.stderr
+    found: dict[str, Any] = yaml.safe_load(read.stdout)
+    return found
+
+
+def test_the_shared_mode_has_two_servers_two_workers_and_three_engines() -> None:
+    services = SHARED["services"]
+    started = {name for name, service in services.items() if "profiles" not in service}
+    assert started == {*OURS, "postgresql", "qdrant", "seaweedfs"}
+    known = {one.upper() for one in Settings.model_fields}
+    for name in OURS:
+        service = services[name]
+        assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+        assert service["build"]["args"]["EXTRAS"].startswith("shared")
+        assert set(service["environment"]) <= known | {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+    published = [port for service in services.values() for port in service.get("ports", ())]
+    assert all(str(port).startswith("127.0.0.1:") for port in published)
+    assert len(published) == len(set(published)) == 4
+    for engine in ("postgresql", "qdrant", "seaweedfs"):
+        assert "ports" not in services[engine]
+        assert services[engine]["healthcheck"]["test"]
+        assert re.search(r":v?\d+\.\d+", services[engine]["image"])
+    mounts = [str(one) for service in services.values() for one in service.get("volumes", ())]
+    named = [one.split(":")[0] for one in mounts if not one.startswith("./")]
+    assert sorted(named) == sorted(SHARED["volumes"])  # none is shared
+    assert all((ROOT / one.split(":")[0]).exists() for one in mounts if one.startswith("./"))
+
+
+def test_a_secret_of_the_shared_mode_is_asked_for_and_never_published() -> None:
+    for file in (ROOT / "docker-compose.shared.yml", THREE_NODES):
+        for line in file.read_text("utf-8").splitlines():
+            name, _, value = line.strip().partition(": ")
+            if re.search(r"(PASSWORD|SECRET_ACCESS_KEY|ACCESS_KEY_ID|__API_KEY)$", name):
+                assert re.fullmatch(r"\$\{\w+:\?set it in \.env\}", value), line
+
+
+def test_compose_reads_the_shared_files(tmp_path: Path) -> None:
+    shared = ROOT / "docker-compose.shared.yml"
+    found = read_by_compose(tmp_path, shared, profile="monitoring")
+    if found is None:  # the rules above hold without compose
+        return
+    assert {"prometheus", "grafana"} < set(found["services"])
+    given = found["services"]["worker-2"]["environment"]
+    password = "word-of-POSTGRES_PASSWORD"
+    assert given["DATABASE_URL"] == f"postgresql://documind:{password}@postgresql/documind"
+    waits = found["services"]["api-2"]["depends_on"]
+    assert waits["migrate"] == {"condition": "service_completed_successfully"}
+    three = read_by_compose(tmp_path, shared, THREE_NODES)
+    assert three is not None
+    for name in ("api-1", "api-2", "worker-1", "worker-2"):
+        service = three["services"][name]
+        assert service["environment"]["SEARCH_URL"].count("http://") == 3
+        assert str(service["environment"]["SEARCH_REPLICAS"]) == "2"
+        assert {"qdrant", "qdrant-2", "qdrant-3", "migrate"} <= set(service["depends_on"])
+        assert service["environment"]["DATABASE_URL"] == given["DATABASE_URL"]
+    nodes = [three["services"][name] for name in ("qdrant", "qdrant-2", "qdrant-3")]
+    assert len({node["image"] for node in nodes}) == 1
+    assert all("--uri" in node["command"] for node in nodes)
+    keys = {node["environment"]["QDRANT__SERVICE__API_KEY"] for node in nodes}
+    assert keys == {"word-of-SEARCH_API_KEY"}
 
 
 def test_the_server_cannot_write_outside_its_volume() -> None:
@@ -121,8 +201,9 @@ def handed_on(profile: str, folder: Path, **environment: str) -> dict[str, Any]:
 
 
 def test_what_compose_hands_on_is_what_the_settings_say() -> None:
-    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
-    assert compose(text) == text, "run: python -m scripts.write_env_example"
+    for name, given in COMPOSE_FILES.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert compose(text, given) == text, "run: python -m scripts.write_env_example"
 
 
 PROFILES = {

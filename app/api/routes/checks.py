@@ -8,7 +8,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api.deps import AtEdge, Composition
+from app.api.deps import AtEdge, Composition, Edge
 from app.api.errors import declared
 from app.api.receiving import received
 from app.api.schemas.checks import MOST_CHARACTERS, CheckRequest, CheckResponse, FileText
@@ -58,6 +58,13 @@ def check(asked: CheckRequest, services: Composition, edge: AtEdge) -> CheckResp
 
     Nothing is stored.
     """
+    return checked(services, edge, asked, CancelToken())
+
+
+def checked(
+    services: ServicePort, edge: Edge, asked: CheckRequest, cancel: CancelToken
+) -> CheckResponse:
+    """Return the checked text; `cancel` ends the calls of the judge."""
     checker = services.checker
     if asked.against is not None:
         report = checker.against(asked.text, asked.against)
@@ -66,7 +73,7 @@ def check(asked: CheckRequest, services: Composition, edge: AtEdge) -> CheckResp
     else:
         report = checker.in_libraries(asked.text, asked.library or edge.settings.default_library)
     if asked.judge is not None:
-        report = services.second_opinion.on(report, asked.judge, CancelToken())
+        report = services.second_opinion.on(report, asked.judge, cancel)
     return CheckResponse.of(report)
 
 
@@ -82,7 +89,7 @@ def check(asked: CheckRequest, services: Composition, edge: AtEdge) -> CheckResp
 async def read_text(  # async: the body is read as it arrives
     request: Request, services: Composition, edge: AtEdge
 ) -> FileText:
-    """Return the text of a file (DOCX, PDF, Markdown, text), to check it; nothing is stored."""
+    """Return the text of a file to check (DOCX, PDF, Markdown, text); store nothing."""
     async with received(request, edge.settings) as (receiver, rest):
         return await to_thread.run_sync(_read, receiver, rest, services)
 

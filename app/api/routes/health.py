@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections import Counter
+from collections.abc import Sequence
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
@@ -19,6 +20,9 @@ from app.core.types import Library
 from app.index.files.disk import bytes_by_store
 
 router = APIRouter(tags=["health"])
+
+_ENGINES = ("database ", "search engine ", "object store ")
+"""How the names of parts begin that another process serves."""
 
 _LOOKS = CapacityLimiter(2)
 """Threads that look at the disk for readiness probes."""
@@ -51,14 +55,27 @@ async def ready(edge: AtEdge, response: Response) -> Ready:
     # Not by the pool of the routes: a probe does not wait behind questions.
     if missing := await to_thread.run_sync(startup.services().missing, limiter=_LOOKS):
         response.status_code = 503
-        detail = (
-            f"{' and '.join(missing)} gone or damaged under the server; stop it, see what"
+        return Ready(status="failed", missing=list(missing), detail=_explained(missing))
+    return Ready(status="ready", missing=[])
+
+
+def _explained(missing: Sequence[str]) -> str:
+    """Return what became of missing parts, and what to do."""
+    away = [name for name in missing if name.startswith(_ENGINES)]
+    gone = [name for name in missing if name not in away]
+    said = []
+    if away:
+        one = len(away) == 1
+        said.append(
+            f"{' and '.join(away)} {'does' if one else 'do'} not answer; the server goes on when"
+            f" {'it is' if one else 'they are'} back"
+        )
+    if gone:
+        said.append(
+            f"{' and '.join(gone)} gone or damaged under the server; stop it, see what"
             " became of DATA_DIR, and start it again"
         )
-        if all(name.startswith("database ") for name in missing):
-            detail = f"{missing[0]} does not answer; the server goes on when it is back"
-        return Ready(status="failed", missing=list(missing), detail=detail)
-    return Ready(status="ready", missing=[])
+    return ". ".join(said)
 
 
 @router.get("/health", operation_id="health", response_model=Health)

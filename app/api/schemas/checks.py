@@ -115,6 +115,9 @@ class CheckResponse(Reply):
     sentences: list[CheckSentence]
     counts: CheckCounts
     judge: str | None = Field(description="provider:model that was asked too")
+    judge_failed: str | None = Field(
+        description="why it was asked no further; sentences after that have no `judged`"
+    )
 
     @staticmethod
     def of(report: CheckReport) -> CheckResponse:
@@ -124,4 +127,5 @@ class CheckResponse(Reply):
             sentences=sentences,
             counts=CheckCounts.model_validate(report.counts),
             judge=report.judge,
+            judge_failed=report.judge_failed,
         )

@@ -22,7 +22,7 @@ class Ready(Reply):
 
     status: Literal["ready", "starting", "failed"]
     missing: list[str] = Field(description="missing parts; empty when ready")
-    detail: str = Field("", description="why the start failed, or which files are gone")
+    detail: str = Field("", description="why the start failed, or which engine or files are gone")
 
 
 class ModelHost(Reply):

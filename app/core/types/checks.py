@@ -50,6 +50,8 @@ class CheckReport:
     sentences: tuple[CheckedSentence, ...]
     judge: str | None = None
     """The model that was asked too."""
+    judge_failed: str | None = None
+    """Why it was asked no further; the sentences after that have no verdict of it."""
 
     @property
     def counts(self) -> Mapping[CheckVerdict, int]:

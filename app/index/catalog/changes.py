@@ -37,7 +37,7 @@ _PENDING = {
     .limit(bindparam("most"))
     for dense, relevant in ((True, _DENSE), (False, _LEXICAL))
 }
-_APPLIED = delete(changes).where(
+APPLIED = delete(changes).where(
     changes.c.library == bindparam("of"),
     changes.c.seq <= bindparam("lexical"),
     or_(
@@ -90,6 +90,13 @@ class ChangeLog:
                     if other != projection and (library.value, other) in self._marks:
                         self._marks[library.value, other] = 0
 
+    def set_mark_in(
+        self, sql: Connection, library: Library, projection: Projection, seq: int
+    ) -> None:
+        """Set a mark, and write it with the others in the caller's transaction."""
+        self.set_mark(library, projection, seq)
+        self.save_into(sql)
+
     def marks(self) -> dict[str, int]:
         """Return every watermark by `library/projection`."""
         with self._lock:
@@ -126,7 +133,7 @@ class ChangeLog:
                 with self._lock:
                     applied = self._dense_mark(library.value)
                 dense = min(applied, self._kept_after(library))
-                sql.execute(_APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
+                sql.execute(APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
 
     def hold(self, library: Library, holder: str, seq: int | None) -> None:
         """Keep changes after `seq` for a holder that is not on disk, until None."""
@@ -146,6 +153,10 @@ class ChangeLog:
                 (seq for (whose, _), seq in self._held.items() if whose is library),
                 default=sys.maxsize,
             )
+
+    def is_behind(self, library: Library, store: StoreKind) -> bool:  # noqa: ARG002  # SharedChangeLog asks
+        """Return False: whoever writes here brings its changes to the projections."""
+        return False
 
     def pending(
         self, library: Library, after: int, *, dense: bool, limit: int = 1000

@@ -1,14 +1,15 @@
 """Read and write the catalog's database, whichever it is: connections and transactions.
 
 One writer at a time (`write` holds a process-wide lock), any number of readers, each on a
-consistent snapshot. `sqlite_database` and `postgres_database` are the two databases.
+consistent snapshot. `sqlite_database` and `postgres_database` are the two databases, and
+`shared_database` is PostgreSQL that several processes write to.
 """
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -42,9 +43,9 @@ class Database(ABC):
         self.dialect = dialect
         self.steps = steps
         self.lock = threading.RLock()
-        self.version = 0
-        """Another number once something may have been committed: what was read under the same
-        number still holds."""
+        self._commits = 0
+        self.schema_before: str | None = None
+        """Which schema this opening found; None for a new catalog."""
         self._writer = writer
         self._readers = readers
         try:
@@ -53,6 +54,29 @@ class Database(ABC):
         except BaseException:
             self.close()
             raise
+
+    @property
+    def version(self) -> int:
+        """Return another number once something may have been committed.
+
+        What was read under the same number still holds.
+        """
+        return self._commits
+
+    def order_writers(
+        self,
+        before_release: Callable[[], None],  # noqa: ARG002  # there is no other process
+    ) -> AbstractContextManager[object]:
+        """Return the re-entrant lock that orders writes and what follows them.
+
+        Args:
+            before_release: Called by its holder before another process may have it.
+        """
+        return threading.RLock()
+
+    def lock_of(self, name: str) -> AbstractContextManager[object]:  # noqa: ARG002  # the same
+        """Return a re-entrant lock that all processes of this catalog know by `name`."""
+        return threading.RLock()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -84,19 +108,27 @@ class Database(ABC):
             IndexDamaged: The database found damaged pages.
             DatabaseAway: The database does not answer.
         """
-        with self.lock, self.translated(), self._writer.connect() as connection:
+        with self.lock, self.translated(), self._writing_connection() as connection:
             transaction = connection.begin()
             try:
+                self._order(connection)
                 yield connection
-                self.version += 1  # from now on a reader may see either state ...
+                self._commits += 1  # from now on a reader may see either state ...
                 try:
                     with self.steps.at(f"catalog.{name}"):
                         transaction.commit()
                 finally:
-                    self.version += 1  # ... and from now on the new one only
+                    self._commits += 1  # ... and from now on the new one only
             finally:
                 if transaction.is_active:
                     transaction.rollback()
+
+    def _writing_connection(self) -> AbstractContextManager[Connection]:
+        """Return the connection that writes."""
+        return self._writer.connect()
+
+    def _order(self, connection: Connection) -> None:  # noqa: B027  # SharedDatabase waits
+        """Wait for transactions of other processes; there are none."""
 
     @abstractmethod
     def translated(self) -> AbstractContextManager[None]:
@@ -104,15 +136,14 @@ class Database(ABC):
 
     def _upgrade(self) -> None:
         with self.read() as connection:
-            version = None
-            if inspect(connection).has_table("alembic_version"):
-                version = connection.execute(
-                    text("SELECT version_num FROM alembic_version")
-                ).scalar()
+            version = _schema_version(connection)
+        self.schema_before = version
         if version != SCHEMA_VERSION:
             refuse_newer(self.name, version)
             with self.write("migrate") as connection:
-                upgrade(connection, version)
+                version = _schema_version(connection)  # another process may have done it
+                if version != SCHEMA_VERSION:
+                    upgrade(connection, version)
 
     @abstractmethod
     def check(self) -> list[str]:
@@ -142,3 +173,10 @@ class Database(ABC):
         """Close every connection."""
         self._readers.dispose()
         self._writer.dispose()
+
+
+def _schema_version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return found

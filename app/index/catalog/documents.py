@@ -80,9 +80,9 @@ class SqliteCatalog:
             rows = cursor.execute(
                 self._database.dialect.PASSAGES, (id_list(chunk_ids), library.value)
             ).fetchall()
-            settling = (
-                self._settling.shown()
-            )  # after the read: a swap that it saw has begun settling before
+            # After the read: a swap that it saw has begun settling before.
+            replaced = [(row[_SIDE], row[1]) for row in rows if row[1] != row[_SIDE + 1]]
+            settling = self._settling.shown(replaced)
             rows = [
                 row for row in rows if row[1] == row[_SIDE + 1] or (row[_SIDE], row[1]) in settling
             ]

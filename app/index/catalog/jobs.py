@@ -19,9 +19,9 @@ from app.index.files.durable import utc_now
 FINISHED = ("done", "failed", "cancelled")
 """States that a job does not leave."""
 
-_JOBS = select(*(column for column in jobs.c if column is not jobs.c.n))
+JOBS = select(*(column for column in jobs.c if column is not jobs.c.n))
 _MINE = jobs.c.id == bindparam("of")
-_JOB = _JOBS.where(_MINE)
+_JOB = JOBS.where(_MINE)
 _SAVE = update(jobs).where(_MINE)
 _UNFINISHED = jobs.c.state.not_in(FINISHED)
 _PAYLOADS = select(jobs.c.payload).where(_UNFINISHED)
@@ -43,12 +43,9 @@ class SqliteJobStore:
         unit: str = "items",
     ) -> Job:
         """Store a queued job durably and return it."""
-        now = utc_now()
-        job = Job(
-            new_id(), kind, "queued", 0, total, unit, None, (), (), dict(payload), None, now, now
-        )
+        job = new_job(kind, payload, total=total, unit=unit)
         with self._database.write("job") as sql:
-            sql.execute(insert(jobs), _values(job))
+            sql.execute(insert(jobs), job_values(job))
         return job
 
     def get(self, job_id: str) -> Job:
@@ -60,20 +57,18 @@ class SqliteJobStore:
         found = self._database.rows(_JOB, {"of": job_id})
         if not found:
             raise NotFound(f"no job {job_id!r}; finished jobs are forgotten after a while")
-        return _job_from(found[0])
+        return job_of(found[0])
 
     def list(self, limit: int = 100) -> Sequence[Job]:
         """Return jobs, newest first."""
         return [
-            _job_from(row)
-            for row in self._database.rows(_JOBS.order_by(jobs.c.n.desc()).limit(limit))
+            job_of(row) for row in self._database.rows(JOBS.order_by(jobs.c.n.desc()).limit(limit))
         ]
 
     def unfinished(self) -> Sequence[Job]:
         """Return every queued, running or paused job, oldest first."""
         return [
-            _job_from(row)
-            for row in self._database.rows(_JOBS.where(_UNFINISHED).order_by(jobs.c.n))
+            job_of(row) for row in self._database.rows(JOBS.where(_UNFINISHED).order_by(jobs.c.n))
         ]
 
     def delete_finished(self, keep_finished: int) -> int:
@@ -93,10 +88,27 @@ class SqliteJobStore:
         """
         with self._database.write("job") as sql:
             changed = sql.execute(
-                _SAVE, _values(job) | {"of": job.id, "updated_at": utc_now()}
+                _SAVE, job_values(job) | {"of": job.id, "updated_at": utc_now()}
             ).rowcount
         if not changed:
             raise NotFound(f"no job {job.id!r} to save")
+
+
+def new_job(
+    kind: str,
+    payload: Mapping[str, object],
+    *,
+    files: Sequence[JobFile] = (),
+    total: int | None = None,
+    unit: str = "items",
+) -> Job:
+    """Return a queued job with an id of its own; nothing is stored."""
+    now = utc_now()
+    errors: tuple[str, ...] = ()
+    return Job(
+        new_id(), kind, "queued", 0, total, unit, None, errors, tuple(files), dict(payload), None,
+        now, now,
+    )  # fmt: skip
 
 
 def awaited_originals(database: Database) -> set[str]:
@@ -111,7 +123,8 @@ def originals_in(payload: str) -> set[str]:
     return {name for name in names if name}
 
 
-def _values(job: Job) -> dict[str, object]:
+def job_values(job: Job) -> dict[str, object]:
+    """Return a job as its row's columns."""
     return {
         "id": job.id,
         "kind": job.kind,
@@ -129,7 +142,8 @@ def _values(job: Job) -> dict[str, object]:
     }
 
 
-def _job_from(row: Row[*tuple[Any, ...]]) -> Job:
+def job_of(row: Row[*tuple[Any, ...]]) -> Job:
+    """Return the job of a row that has exactly its columns."""
     packed = dict(row._mapping)
     return Job(
         **packed

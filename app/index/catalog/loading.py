@@ -31,9 +31,9 @@ from app.index.catalog.schema import (
     revisions,
     vectors,
 )
-from app.index.catalog.statements import IS_LIVE, pieces
+from app.index.catalog.statements import IS_LIVE, meta_value, pieces
 from app.index.catalog.texts import TextCodec
-from app.index.catalog.vectors import fingerprint_from
+from app.index.catalog.vectors import fingerprint_from, staged_key
 
 _BUILDS = select(builds)
 _FACTS = select(
@@ -96,6 +96,13 @@ class CatalogLoader:
     def build(self, number: int) -> Build | None:
         """Return a build by its number; None when it was removed."""
         return self._build(_BUILDS.where(builds.c.build == number))
+
+    def staged_builds(self, library: Library) -> list[Build]:
+        """Return the build that a re-embedding fills, if any."""
+        with self._database.read() as sql:
+            number = meta_value(sql, staged_key(library))
+        build = self.build(int(number)) if number else None
+        return [build] if build else []
 
     def _build(self, query: Select[Any]) -> Build | None:
         for row in self._database.rows(query):

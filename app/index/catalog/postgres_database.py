@@ -1,7 +1,8 @@
 """Keep the catalog in PostgreSQL (DATABASE_URL); needs the extra `shared`.
 
-One server writes: its one writing connection holds an advisory lock of the catalog's schema for as
-long as it lives, so a second server, or one that lost its connection, cannot write.
+A server that is alone writes on one connection, which holds an advisory lock of the catalog's
+schema for as long as it lives: a second server, or one that lost its connection, cannot write.
+Several servers share a catalog by `shared_database`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
+from app.core.calls import Calls
 from app.core.errors import (
     DatabaseAway,
     DiskFull,
@@ -33,7 +35,7 @@ from app.index.files.steps import Steps
 RETRY_AFTER_S = 5.0
 """When to come back while the database is away."""
 
-_CONNECTING = {
+CONNECTING = {
     "connect_timeout": 10,
     "application_name": "documind",
     "keepalives_idle": 10,
@@ -44,7 +46,6 @@ _CONNECTING = {
 
 _OWNER_WAIT = "5s"
 """How long a start waits for the lock of a server that was killed a moment ago."""
-_OWN = "SELECT pg_advisory_lock(hashtext('documind'), hashtext(current_schema()))"
 
 _READERS, _MORE_READERS = 8, 24
 """Connections kept and added; with the writer a third of PostgreSQL's default of 100."""
@@ -52,6 +53,8 @@ _READERS, _MORE_READERS = 8, 24
 
 class PostgresDatabase(Database):
     """A catalog in a database of a server, open."""
+
+    _OWN = "SELECT pg_advisory_lock(hashtext('documind'), hashtext(current_schema()))"
 
     def __init__(self, url: str, steps: Steps) -> None:
         """Connect, and bring the schema to this release's.
@@ -65,10 +68,13 @@ class PostgresDatabase(Database):
             Locked: Another server writes to it.
             StorageError: The schema is of a newer release.
         """
-        address = _parsed(url)
-        self._name = _shown(address)
-        readers = _engine(address, size=_READERS, more=_MORE_READERS, isolation="REPEATABLE READ")
-        writer = _engine(address, size=1, more=0, isolation="READ COMMITTED")
+        address = parsed(url)
+        self._name = shown(address)
+        self.calls = Calls("database")
+        readers = open_engine(
+            address, size=_READERS, more=_MORE_READERS, isolation="REPEATABLE READ"
+        )
+        writer = open_engine(address, size=1, more=0, isolation="READ COMMITTED")
         event.listen(writer, "connect", self._own)
         try:
             super().__init__(self._name, postgres, steps, writer, readers)
@@ -89,18 +95,23 @@ class PostgresDatabase(Database):
         """Take the catalog's lock for the life of a writing connection."""
         try:
             connection.execute(f"SET lock_timeout = '{_OWNER_WAIT}'")
-            connection.execute(_OWN)
+            connection.execute(self._OWN)
             connection.execute("SET lock_timeout = 0")
             connection.commit()
         except psycopg.errors.LockNotAvailable as exc:
             connection.close()
             raise Locked(
-                f"another DocuMind server writes to {self._name}: one server at a time; stop that"
-                " one, or name another database in DATABASE_URL"
+                f"another DocuMind server writes to {self._name}: stop that one, or name another"
+                " database in DATABASE_URL; several servers share one with SEARCH_URL, set for each"
             ) from exc
         except BaseException:
             connection.close()
             raise
+
+    @staticmethod
+    def _engine_of(url: str, *, size: int, more: int) -> Engine:
+        """Return connections besides those that read and write."""
+        return open_engine(parsed(url), size=size, more=more, isolation="READ COMMITTED")
 
     @contextmanager
     def read_raw(self) -> Iterator[Cursor]:
@@ -114,13 +125,14 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Turn PostgreSQL's errors into ours."""
-        try:
-            yield
-        except DBAPIError as exc:
-            raise _error(self._name, exc.orig) from exc
-        except (psycopg.Error, PoolTimeout) as exc:
-            raise _error(self._name, exc) from exc
+        """Turn PostgreSQL's errors into ours, and count them."""
+        with self.calls.timed():
+            try:
+                yield
+            except DBAPIError as exc:
+                raise self.calls.failed(error_of(self._name, exc.orig)) from exc
+            except (psycopg.Error, PoolTimeout) as exc:
+                raise self.calls.failed(error_of(self._name, exc)) from exc
 
     def check(self) -> list[str]:
         """Return no fault: PostgreSQL holds references itself and reads pages by checksum."""
@@ -164,7 +176,12 @@ class PostgresDatabase(Database):
                 driver.autocommit = False
 
 
-def _parsed(url: str) -> URL:
+def parsed(url: str) -> URL:
+    """Return the address that DATABASE_URL names, for our driver.
+
+    Raises:
+        InvalidInput: It is none.
+    """
     try:
         address = make_url(url)
     except (ArgumentError, ValueError) as exc:
@@ -177,7 +194,8 @@ def _parsed(url: str) -> URL:
     return address.set(drivername="postgresql+psycopg")
 
 
-def _engine(address: URL, *, size: int, more: int, isolation: str) -> Engine:
+def open_engine(address: URL, *, size: int, more: int, isolation: str) -> Engine:
+    """Return a pool of `size` connections, and `more` while those are busy."""
     engine = create_engine(
         address,
         poolclass=QueuePool,
@@ -185,7 +203,7 @@ def _engine(address: URL, *, size: int, more: int, isolation: str) -> Engine:
         max_overflow=more,
         pool_pre_ping=True,
         isolation_level=isolation,
-        connect_args=_CONNECTING,
+        connect_args=CONNECTING,
     )
 
     @event.listens_for(engine, "connect")
@@ -197,7 +215,7 @@ def _engine(address: URL, *, size: int, more: int, isolation: str) -> Engine:
     return engine
 
 
-def _shown(address: URL) -> str:
+def shown(address: URL) -> str:
     """Return an address without its password."""
     return address.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
 
@@ -208,19 +226,25 @@ def ask(url: str) -> str:
     Raises:
         InvalidInput: The address is wrong, or it does not answer.
     """
-    address = _parsed(url)
-    engine = _engine(address, size=1, more=0, isolation="READ COMMITTED")
+    address = parsed(url)
+    engine = open_engine(address, size=1, more=0, isolation="READ COMMITTED")
     try:
         with engine.connect() as connection:
             version = connection.execute(text("SHOW server_version")).scalar_one()
     except DBAPIError as exc:
-        raise InvalidInput(f"DATABASE_URL: {_error(_shown(address), exc.orig)}") from exc
+        raise InvalidInput(f"DATABASE_URL: {error_of(shown(address), exc.orig)}") from exc
     finally:
         engine.dispose()
-    return f"{_shown(address)}, PostgreSQL {version}"
+    return f"{shown(address)}, PostgreSQL {version}"
 
 
-def _error(name: str, cause: BaseException | None) -> DocuMindError:
+def error_of(name: str, cause: BaseException | None) -> DocuMindError:
+    """Return what an error of the driver means to us.
+
+    Args:
+        name: Of the database, for the message.
+        cause: What the driver raised.
+    """
     detail = " ".join(str(cause).split())
     match cause:
         case psycopg.errors.DiskFull():

@@ -40,8 +40,11 @@ class Settling:
         with self._lock:
             self._until.update(dict.fromkeys(revisions, until))
 
-    def shown(self) -> frozenset[tuple[int, int]]:
-        """Return superseded `(doc, revision)` pairs that may be shown now.
+    def shown(
+        self,
+        found: Iterable[tuple[int, int]],  # noqa: ARG002  # SharedSettling asks for them
+    ) -> frozenset[tuple[int, int]]:
+        """Return superseded `(doc, revision)` pairs that may be shown now, `found` among them.
 
         Call it after reading the catalog.
         """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, bindparam, delete, literal_column, select
 
@@ -16,10 +17,13 @@ from app.index.catalog.jobs import awaited_originals
 from app.index.catalog.schema import revisions
 from app.index.catalog.statements import put, put_meta
 from app.index.catalog.work_schema import unlinks
-from app.index.files.durable import utc_now
+from app.index.files.durable import utc_now, utc_text
 from app.index.files.originals import Originals
 
 log = logging.getLogger(__name__)
+
+AT_REST_S = 3600.0
+"""How old a record is that is settled where other servers store uploads, in seconds."""
 
 UNLINKED_KEY = "originals_unlinked_at"
 """Key of `meta`: when originals were last unlinked. It stays when the records are settled and
@@ -49,6 +53,9 @@ class Unlinks:
 
     database: Database
     originals: Originals
+    shared: bool = False
+    """Whether other servers store originals as well: a young record may be of an upload that is
+    under way."""
 
     def expect(self, sha256: str) -> None:
         """Record bytes before they are stored, so that unaccepted ones can be unlinked.
@@ -68,9 +75,15 @@ class Unlinks:
         """Return every original with a record."""
         return {row.sha256 for row in self.database.rows(select(unlinks.c.sha256))}
 
+    def _at_rest(self) -> set[str]:
+        """Return the recorded originals that no other server is just storing."""
+        latest = utc_text(datetime.now(UTC) - timedelta(seconds=AT_REST_S if self.shared else 0))
+        asked = select(unlinks.c.sha256).where(unlinks.c.recorded_at <= latest)
+        return {row.sha256 for row in self.database.rows(asked)}
+
     def due(self) -> set[str]:
         """Return the originals on disk that are recorded and that nothing refers to."""
-        return (self.recorded() & self.originals.names()) - self.named()
+        return (self._at_rest() & self.originals.names()) - self.named()
 
     def unknown(self) -> list[str]:
         """Return originals on disk that the catalog does not know, sorted."""
@@ -81,7 +94,8 @@ class Unlinks:
 
         The catalog recorded them as deleted or never accepted.
         """
-        self.originals.delete_parts()
+        if not self.shared:
+            self.originals.delete_parts()
         self.settle()
         if unknown := len(self.unknown()):
             log.warning(
@@ -95,7 +109,7 @@ class Unlinks:
 
         Records of uploads that an unfinished job still waits for stay: the job may fail.
         """
-        recorded = self.recorded()
+        recorded = self._at_rest()
         removed = sum(self.originals.delete(sha256) for sha256 in sorted(self.due()))
         answered = recorded - awaited_originals(self.database)
         if answered:

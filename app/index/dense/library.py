@@ -11,7 +11,7 @@ from app.core.types import Filters, FloatArray, Library, Scored
 from app.index.catalog.build_rows import Build
 from app.index.catalog.changes import STAGED, ChangeLog
 from app.index.catalog.loading import CatalogLoader
-from app.index.dense.feed import CacheFeed
+from app.index.dense.feed import FILLED_AT_ONCE, CacheFeed
 from app.index.dense.reader import DenseReader
 from app.index.dense.replica import Replica
 from app.index.dense.staged import Serving, Staged
@@ -19,10 +19,6 @@ from app.index.options import IndexOptions
 from app.index.status import BuildState
 
 log = logging.getLogger(__name__)
-
-FILLED_AT_ONCE = 20_000
-"""A cache up to this size is filled before the store opens (0.4 s); a larger one while it
-serves."""
 
 
 class DenseLibrary:
@@ -65,7 +61,7 @@ class DenseLibrary:
     @property
     def count(self) -> int:
         """Return how many vectors can be searched now."""
-        serving = self._serving
+        serving = self._current()
         return 0 if serving is None else self._reader(serving).count
 
     def search(
@@ -83,7 +79,7 @@ class DenseLibrary:
             FingerprintMismatch: That build does not serve any more.
             IndexDamaged: There are vectors, but they cannot be searched now.
         """
-        serving = self._serving
+        serving = self._current()
         if build is not None and (serving is None or serving.build.number != build):
             serving = self._staged
             if serving is None or serving.build.number != build:
@@ -96,24 +92,29 @@ class DenseLibrary:
                 )
         if serving is None:
             return []
-        if len(query) != serving.build.dimension:
+        if len(query) != (dimension := serving.build.dimension):
             raise FingerprintMismatch(
                 f"the query has {len(query)} dimensions, the vectors of library"
-                f" {self._library.value!r} {serving.build.dimension}"
+                f" {self._library.value!r} {dimension}"
             )
         return self._reader(serving).search(query, k, filters)
 
+    def _current(self) -> Serving | None:
+        """Return what serves; another process may have made another build live."""
+        if not self.replica.shared:
+            return self._serving
+        build, serving = self._loader.live_build(self._library), self._serving
+        if build is None:
+            return None
+        if serving is None or serving.build.number != build.number:
+            serving = self._serving = Serving(build, self._feed(build))
+        return serving
+
     def _reader(self, serving: Serving) -> DenseReader:
-        staged = serving if isinstance(serving, Staged) else None
-        return DenseReader(
-            serving.build,
-            serving.feed.cache,
-            self._loader,
-            self.replica,
-            staged.whole if staged else self.replica.whole,
-            staged.applied if staged else self.replica.applied,
-            self._store_failed,
-        )
+        held = serving if isinstance(serving, Staged) else self.replica
+        whole = held.whole and (held.applied > 0 or not self.replica.shared)  # else being filled
+        place = (serving.build, serving.feed.cache, self._loader, self.replica)
+        return DenseReader(*place, whole, held.applied, self._store_failed)
 
     def _store_failed(self) -> None:
         self.replica.whole = False
@@ -124,7 +125,7 @@ class DenseLibrary:
 
         Build None: the live one.
         """
-        serving = self._serving
+        serving = self._current()
         if build is not None and (serving is None or serving.build.number != build):
             stored_in, cache = self._loader.build(build), None
         else:
@@ -153,7 +154,8 @@ class DenseLibrary:
         with self._lock:
             build = self._loader.live_build(self._library)
             if build is None:
-                self._log.set_mark(self._library, self.replica.kind, self._log.last())
+                if not self.replica.shared:  # there another may write the first vectors just now
+                    self._log.set_mark(self._library, self.replica.kind, self._log.last())
                 return
             serving = self._serving
             if serving is None or serving.build.number != build.number:
@@ -239,13 +241,14 @@ class DenseLibrary:
             staged.feed.release()
         self._log.hold(self._library, STAGED, None)
 
-    def take_over(self, commit: Callable[[], None]) -> None:
+    def take_over(self, commit: Callable[[int], None]) -> None:
         """Make the staged build live; the caller holds the write lock.
 
         So nothing is written during the swap.
 
         Args:
-            commit: Makes the build the live one in the catalog and saves the watermarks with it.
+            commit: Makes the build the live one in the catalog and sets the collection's mark to
+                this change in the same transaction.
         """
         staged = self._staged
         if staged is None:
@@ -253,11 +256,8 @@ class DenseLibrary:
         with self._lock, self.replica.lock:
             staged.follow(self._library, self._log)
             before = self.replica.applied
-            self._log.set_mark(
-                self._library, self.replica.kind, self._log.last() if staged.whole else 0
-            )
             try:
-                commit()
+                commit(self._log.last() if staged.whole else 0)
             except BaseException:
                 self._log.set_mark(self._library, self.replica.kind, before)
                 raise
@@ -280,7 +280,9 @@ class DenseLibrary:
     def delete_others(self) -> None:
         """Remove the store's collections of builds that do not serve."""
         with self._lock:
-            builds = [one.build for one in (self._serving, self._staged) if one is not None]
+            builds = [one.build for one in (self._current(), self._staged) if one is not None]
+        if self.replica.shared:
+            builds += self._loader.staged_builds(self._library)  # another process may fill one
         if builds and self.replica.whole:
             self.replica.delete_others(builds)
 
@@ -289,12 +291,8 @@ class DenseLibrary:
 
         None when everything can be searched.
         """
-        serving = self._serving
-        if (
-            self.replica.rebuilding is None
-            and serving is not None
-            and self._reader(serving).count == 0
-        ):
-            waiting = self._loader.embedded(serving.build)
-            return BuildState("rebuilding", 0, waiting) if waiting else None
-        return self.replica.rebuilding
+        serving = self._current()
+        if self.replica.rebuilding or serving is None or self._reader(serving).count:
+            return self.replica.rebuilding
+        waiting = self._loader.embedded(serving.build)
+        return BuildState("rebuilding", 0, waiting) if waiting else None

@@ -12,6 +12,7 @@ from app.core.types import FloatArray, Library
 from app.core.vectors import cosine_distances
 from app.index.catalog.build_rows import Build, VectorRows
 from app.index.catalog.changes import Change, ChangeLog
+from app.index.catalog.database import Database
 from app.index.catalog.loading import CatalogLoader
 from app.index.dense.port import VectorStore
 from app.index.options import IndexOptions
@@ -48,8 +49,12 @@ class Replica:
         change_log: ChangeLog,
         loader: CatalogLoader,
         store: VectorStore,
+        database: Database,
     ) -> None:
-        """Serve `library` from `store`; nothing is asked of it yet."""
+        """Serve `library` from `store`; nothing is asked of it yet.
+
+        `database` has the locks of whoever writes to the collection.
+        """
         self._library = library
         self._options = options
         self.kind = options.store_of(library)
@@ -57,8 +62,11 @@ class Replica:
         self._log = change_log
         self._loader = loader
         self.store = store
-        self.lock = threading.RLock()
-        """Held while the collection is written."""
+        self.shared = options.shared
+        """Whether other processes write to the collection as well."""
+        self.lock = database.lock_of(f"vectors of {library.value}")
+        """Held while changes are written to the collection."""
+        self._filling = database.lock_of(f"filling {library.value}")
         self.whole = False
         """Whether the collection was checked or filled since the store was opened, so that
         searches may use it."""
@@ -98,6 +106,8 @@ class Replica:
             IndexDamaged: The store failed; `whole` is False until the next check.
             DiskFull: No space; the next call goes on.
         """
+        if self.shared and self.whole and not self.applied:  # a new build, or another process's
+            self._complete(stop or threading.Event())
         while self.whole and not (stop is not None and stop.is_set()) and self._step():
             pass
 
@@ -106,7 +116,10 @@ class Replica:
             build = self._loader.live_build(self._library)
             if build is None or not self.whole:
                 return False
-            changes = self._log.pending(self._library, self.applied, dense=True, limit=STEP_CHANGES)
+            applied = self.applied
+            if self.shared and not applied:
+                return False  # what the log has is not all that the collection lacks
+            changes = self._log.pending(self._library, applied, dense=True, limit=STEP_CHANGES)
             if changes:
                 try:
                     self.apply(build, changes)
@@ -185,15 +198,20 @@ class Replica:
             IndexDamaged: The store failed.
             DiskFull: No space.
         """
-        build = self._loader.live_build(self._library)
-        if build is not None and not self.applied:
-            applied = self.fill(build, stop)
-            if applied is None:
-                return
-            with self.lock:
-                self._log.set_mark(self._library, self.kind, applied)
-        self.whole = not stop.is_set()
+        self.whole = self._complete(stop) and not stop.is_set()
         self.follow(stop)
+
+    def _complete(self, stop: threading.Event) -> bool:
+        """Fill the live collection where that was never done; return whether it is complete."""
+        with self._filling:
+            build = self._loader.live_build(self._library)
+            if build is None or self.applied:
+                return True
+            applied = self.fill(build, stop)
+            if applied is not None:
+                with self.lock:
+                    self._log.set_mark(self._library, self.kind, applied)
+            return applied is not None
 
     def mark_missing(self) -> None:
         """Note that the collection is gone, so that `bring_up` fills it."""

@@ -20,6 +20,9 @@ RETRY_S = 30.0
 """How long to wait before trying again when the disk was full, or the store failed twice in a
 row."""
 
+LOOK_EVERY_S = 1.0
+"""How often a server looks for what another one left behind, seconds."""
+
 REST_S = 10.0
 """How long a check waits for a store that is being brought up: a small one is ready by then, and
 uploads wait for the check."""
@@ -34,11 +37,23 @@ class StoreSupervisor:
         dense: Mapping[Library, DenseLibrary],
         wanted: threading.Event,
         delete_unused: Callable[[], None],
+        replay_words: Callable[[Library], None],
+        *,
+        shared: bool = False,
     ) -> None:
         """Supervise the stores of the libraries in `dense`, whose writes set `wanted`.
 
-        `delete_unused` is called when every store is whole.
+        Args:
+            change_log: Says what is not applied.
+            dense: The libraries.
+            wanted: Set when there is something to do.
+            delete_unused: Called when every store is whole.
+            replay_words: Brings a library's words up to the catalog.
+            shared: Whether to look for changes that another process committed and did not live to
+                apply.
         """
+        self._replay_words = replay_words
+        self._look_every_s = LOOK_EVERY_S if shared else None
         self._log = change_log
         self._remove_unused = delete_unused
         self._dense = dense
@@ -78,12 +93,13 @@ class StoreSupervisor:
     def _run(self) -> None:
         failed = 0
         while True:
-            self._wanted.wait()
+            woken = self._wanted.wait(self._look_every_s)
             self._wanted.clear()
             if self._stop.is_set():
                 return
             try:
-                self._work()
+                if woken or self._left_behind():
+                    self._work()
                 failed = 0
             except (StorageError, OSError) as exc:
                 failed += 1
@@ -92,6 +108,17 @@ class StoreSupervisor:
                     return
                 self._stop.wait(_rest(exc, failed))
                 self._wanted.set()
+
+    def _left_behind(self) -> bool:
+        """Apply words that another process left; return whether vectors may be left too."""
+        left = [
+            library
+            for library, dense in self._dense.items()
+            if self._log.is_behind(library, dense.replica.kind)
+        ]
+        for library in left:
+            self._replay_words(library)
+        return bool(left) or not self.ready
 
     def _work(self) -> None:
         for dense in self._dense.values():
@@ -131,7 +158,9 @@ class StoreSupervisor:
     def _problem(self, store: VectorStore) -> str:
         try:
             for replica in self._replicas(store):
-                if problem := replica.problem():
+                with replica.lock:
+                    problem = replica.problem()
+                if problem:
                     return problem
         except IndexDamaged as exc:
             return exc.message

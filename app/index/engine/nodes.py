@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from qdrant_client import QdrantClient
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
+from app.core.calls import Calls
 from app.core.errors import DiskFull, IndexDamaged, InvalidInput, SearchAway
 
 SEARCH_S = 5
@@ -74,6 +75,7 @@ class Nodes:
         self._first = 0
         """Which node is asked first: the one that answered last."""
         self._lock = threading.Lock()
+        self.calls = Calls("search")
 
     def call(
         self,
@@ -90,12 +92,20 @@ class Nodes:
             DiskFull: A node has no space.
             IndexDamaged: The engine refuses the request.
         """
+        with self.calls.timed():
+            return self._first_answer(ask, timeout_s, rounds)
+
+    def _first_answer(
+        self, ask: Callable[[QdrantClient], Answer], timeout_s: int, rounds: int
+    ) -> Answer:
+        """Return the answer of the first node that has one; each failure is counted."""
         problem = ""
         for at in range(rounds * len(self.urls)):
             node = (self._first + at) % len(self.urls)
             try:
                 answer = ask(self._client(self.urls[node], timeout_s))
             except ResponseHandlingException as exc:
+                self.calls.failed(exc)
                 problem = f"{self.urls[node]} does not answer ({exc.source or exc})"
             except UnexpectedResponse as exc:
                 problem = self._refused(self.urls[node], exc)
@@ -110,6 +120,7 @@ class Nodes:
         status = response.status_code or 500
         if status == 404:
             raise NoCollection(said)
+        self.calls.failed(response)
         if "No space left" in said or "disk is full" in said.lower():
             raise DiskFull(f"the search engine {url} has no space: {said}")
         if status >= 500 or status in {401, 403, 429}:

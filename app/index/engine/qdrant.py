@@ -33,6 +33,18 @@ class SearchEngine(Nodes):
         except (SearchAway, IndexDamaged) as exc:
             raise InvalidInput(f"SEARCH_URL: {exc.message}; start the engine first") from exc
 
+    def version(self) -> str:
+        """Return the release that answers, with the key accepted.
+
+        Raises:
+            InvalidInput: No node answers, or it refuses the key; the message names the address.
+        """
+        try:
+            self.call(lambda client: client.get_collections(), PROBE_S, rounds=1)
+            return str(self.call(lambda client: client.info(), PROBE_S, rounds=1).version)
+        except (SearchAway, IndexDamaged) as exc:
+            raise InvalidInput(f"SEARCH_URL: {exc.message}") from exc
+
     def away(self) -> tuple[str, ...]:
         """Return what is missing: nothing, or the engine with its address."""
         try:
@@ -158,6 +170,14 @@ class SearchEngine(Nodes):
             )
         except NoCollection:
             return 0
+
+    def values(self, name: str, field: str, n: int) -> list[str]:
+        """Return up to n values of a field with an index, those of most points first."""
+        try:
+            found = self.call(lambda client: client.facet(PREFIX + name, field, limit=n), SEARCH_S)
+        except NoCollection:
+            return []
+        return [str(hit.value) for hit in found.hits]
 
     def payload(self, name: str, ids: Sequence[int], field: str) -> dict[int, list[str]]:
         """Return a field of several values of points; those that are gone are absent."""

@@ -21,7 +21,12 @@ _FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
 
 def utc_now() -> str:
     """Return the time as UTC ISO 8601 in milliseconds: `2026-01-02T03:04:05.678Z`."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return utc_text(datetime.now(UTC))
+
+
+def utc_text(time: datetime) -> str:
+    """Return a time of UTC as `utc_now` writes it."""
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from obstore.exceptions import (
 )
 from obstore.store import S3Store
 
+from app.core.calls import Calls
 from app.core.errors import InvalidInput, OriginalsAway, StorageError
 from app.index.files.durable import delete_file
 from app.index.files.originals import SHA256, SUFFIX, Originals
@@ -27,6 +28,8 @@ from app.index.files.steps import Steps
 
 IN_USE_S = 600
 """A cached file used within this time stays: a job may be about to open it."""
+PROBE_S = 2
+"""How long a look at the store's health waits, in seconds."""
 
 
 class ObjectOriginals(Originals):
@@ -50,11 +53,21 @@ class ObjectOriginals(Originals):
         """
         super().__init__(path, steps)
         self._cache_bytes = cache_bytes
+        self.calls = Calls("originals")
+        self._url = url
         self._store, self._address = _open(url)
         try:
             self.names(limit=1)
         except StorageError as exc:
             raise InvalidInput(f"ORIGINALS_URL: {exc.message}") from exc
+
+    def away(self) -> tuple[str, ...]:
+        """Return what is missing: nothing, or the store with its address."""
+        try:
+            ask(self._url)
+        except InvalidInput:
+            return (f"object store {self._address}",)
+        return ()
 
     def path(self, sha256: str) -> Path:
         """Return a file with the bytes, fetched if it is not cached; see `Originals.path`.
@@ -163,26 +176,45 @@ class ObjectOriginals(Originals):
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn errors of the store into ours."""
-        try:
-            yield
-        except (PermissionDeniedError, UnauthenticatedError) as exc:
-            raise StorageError(
-                f"the object store {self._address} refuses: check AWS_ACCESS_KEY_ID,"
-                " AWS_SECRET_ACCESS_KEY and what they may do in the bucket"
-            ) from exc
-        except BaseError as exc:
-            raise OriginalsAway(
-                f"the object store {self._address} does not answer as it should; originals cannot"
-                f" be read or kept until it does ({exc!s:.200})"
-            ) from exc
+        """Turn errors of the store into ours, and count them."""
+        with self.calls.timed():
+            try:
+                yield
+            except BaseError as exc:
+                raise self.calls.failed(_error(self._address, exc)) from exc
 
 
 def _key(sha256: str) -> str:
     return f"{sha256}{SUFFIX}"
 
 
-def _open(url: str) -> tuple[S3Store, str]:
+def ask(url: str) -> str:
+    """Return a store's address; nothing is created, and S3 names no version.
+
+    Raises:
+        InvalidInput: The address is wrong, does not answer, or refuses the keys.
+    """
+    store, address = _open(url, timeout_s=PROBE_S, retries=0)
+    try:
+        next(iter(obstore.list(store, chunk_size=1)), None)
+    except BaseError as exc:
+        raise InvalidInput(f"ORIGINALS_URL: {_error(address, exc).message}") from exc
+    return f"{address} (S3 names no version)"
+
+
+def _error(address: str, cause: BaseError) -> StorageError:
+    if isinstance(cause, (PermissionDeniedError, UnauthenticatedError)):
+        return StorageError(
+            f"the object store {address} refuses: check AWS_ACCESS_KEY_ID,"
+            " AWS_SECRET_ACCESS_KEY and what they may do in the bucket"
+        )
+    return OriginalsAway(
+        f"the object store {address} does not answer as it should; originals cannot"
+        f" be read or kept until it does ({cause!s:.200})"
+    )
+
+
+def _open(url: str, timeout_s: int = 60, retries: int = 3) -> tuple[S3Store, str]:
     """Return the store of an address, and the address without its question."""
     parts = urlsplit(url)
     endpoint = parse_qs(parts.query).get("endpoint", [""])[0]
@@ -193,8 +225,9 @@ def _open(url: str) -> tuple[S3Store, str]:
         address,
         config={"endpoint": endpoint} if endpoint else {},
         client_options={
-            "timeout": "60s", "connect_timeout": "5s", "allow_http": endpoint.startswith("http://"),
+            "timeout": f"{timeout_s}s", "connect_timeout": f"{min(timeout_s, 5)}s",
+            "allow_http": endpoint.startswith("http://"),
         },
-        retry_config={"max_retries": 3},
+        retry_config={"max_retries": retries},
     )  # fmt: skip
     return store, f"{address} at {endpoint}" if endpoint else address

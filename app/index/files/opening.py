@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from pathlib import Path
+from types import ModuleType
 
 from app.core.errors import InvalidInput
 from app.index.files.originals import Originals, names_in
@@ -27,13 +29,7 @@ def open_originals(options: IndexOptions, steps: Steps) -> Originals:
     directory = options.data_dir / "originals"
     if not options.originals_url:
         return Originals(directory, steps)
-    try:
-        from app.index.files.object_originals import ObjectOriginals  # noqa: PLC0415  # obstore is an extra
-    except ModuleNotFoundError as exc:
-        raise InvalidInput(
-            "ORIGINALS_URL needs the extra 'shared': pip install 'documind-server[shared]'"
-        ) from exc
-    kept = ObjectOriginals(
+    kept: Originals = _object_store().ObjectOriginals(
         options.data_dir / "originals-cache",
         steps,
         options.originals_url,
@@ -41,6 +37,25 @@ def open_originals(options: IndexOptions, steps: Steps) -> Originals:
     )
     _put_there(directory, kept)
     return kept
+
+
+def ask_object_store(url: str) -> str:
+    """Return an object store's address; nothing is created.
+
+    Raises:
+        InvalidInput: The address is wrong or does not answer, or the extra `shared` is missing.
+    """
+    return str(_object_store().ask(url))
+
+
+def _object_store() -> ModuleType:
+    """Return the module of object stores, whose client is an extra."""
+    try:
+        return importlib.import_module("app.index.files.object_originals")
+    except ModuleNotFoundError as exc:
+        raise InvalidInput(
+            "ORIGINALS_URL needs the extra 'shared': pip install 'documind-server[shared]'"
+        ) from exc
 
 
 def _put_there(directory: Path, kept: Originals) -> None:

@@ -47,6 +47,10 @@ class Originals:
         file that no record names."""
         path.mkdir(parents=True, exist_ok=True)
 
+    def away(self) -> tuple[str, ...]:
+        """Return what is missing now: nothing of a directory."""
+        return ()
+
     def path(self, sha256: str) -> Path:
         """Return where the bytes are or would be.
 

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from qdrant_client import models
 
+from app.core.edits import one_edit_away
 from app.core.function_words import content_or_all
 from app.core.languages import DEFAULT, LANGUAGES
 from app.core.languages.detection import language_of
@@ -20,6 +21,7 @@ from app.index.catalog.rows import author_key
 from app.index.engine.nodes import NoCollection
 from app.index.engine.qdrant import SearchEngine
 from app.index.files.steps import Steps
+from app.index.lexical.known_terms import KnownTerms
 from app.index.lexical.qdrant_points import (
     FIELDS,
     LANGUAGE,
@@ -29,7 +31,8 @@ from app.index.lexical.qdrant_points import (
     held_in,
     holds,
     of_documents,
-    one_edit_away,
+    of_ids,
+    sparse,
 )
 from app.index.lexical.weights import BODY, SECTION, TITLE, question_vector
 from app.index.options import IndexOptions
@@ -80,6 +83,7 @@ class QdrantWords:
         self._counters = ThreadPoolExecutor(COUNTERS, thread_name_prefix=f"{self._name}-counts")
         self._known: dict[tuple[str, str], tuple[float, int]] = {}
         """When each value of a field was counted, and how many chunks had it."""
+        self._terms = KnownTerms(self._listed)
         self._lock = threading.Lock()
         self._queued: list[models.PointStruct] = []
         self._written: dict[int, list[int]] = {}
@@ -132,21 +136,24 @@ class QdrantWords:
         scores = dict.fromkeys(chunk_ids, 0.0)
         query = self._query(text)
         if query is not None and scores:
-            chosen = models.Filter(must=[models.HasIdCondition(has_id=list(scores))])
+            chosen = of_ids(scores)
             scores.update(self._engine.search(self._name, WORDS, query, len(scores), chosen=chosen))
         return scores
 
-    def _query(self, text: str) -> models.SparseVector | None:
+    def _tokens(self, text: str) -> dict[str, int]:
+        """Return how often a text holds each of its content words, most frequent first."""
         found: Counter[str] = Counter()
         for language in self.languages:
             tokens = tokenise(text, language)
             found |= Counter(content_or_all(tokens, language, language_of(text)))
-        counts = dict(found.most_common(MOST_TERMS))
+        return dict(found.most_common(MOST_TERMS))
+
+    def _query(self, text: str) -> models.SparseVector | None:
+        counts = self._tokens(text)
         if not counts:
             return None
         total, frequencies = self.document_frequencies(list(counts))
-        weights = question_vector(counts, total, frequencies, self._boosts)
-        return models.SparseVector(indices=list(weights), values=list(weights.values()))
+        return sparse(question_vector(counts, total, frequencies, self._boosts))
 
     def document_frequencies(self, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return the number of chunks and how many bodies hold each stemmed token.
@@ -186,20 +193,32 @@ class QdrantWords:
     def near(self, token: str, edits: int, k: int) -> list[int]:
         """Return up to k chunks with a token within `edits` of this one, by id.
 
-        In body or title. The engine compares whole tokens, so the tokens one edit away are listed;
-        those two edits away are too many, and are not found.
+        In body or title. The engine compares whole tokens: those one edit away are listed, those
+        further away are chosen from the library's most frequent terms.
         """
-        tokens = [token] if edits == 0 else sorted(one_edit_away(token) | {token})
-        chosen = models.Filter(should=[*held_in(BODY, tokens), *held_in(TITLE, tokens)])
-        return self._engine.first_ids(self._name, chosen, k)
+        near = {token} | (one_edit_away(token) if edits else set())
+        if edits > 1:
+            near.update(self._terms.near(token, edits))
+        held = [condition for field in (BODY, TITLE) for condition in held_in(field, sorted(near))]
+        return self._engine.first_ids(self._name, models.Filter(should=held), k)
+
+    def _listed(self, most: int) -> list[str]:
+        """Return the terms of titles and bodies, at most so many of each."""
+        found = [self._engine.values(self._name, field, most) for field in (TITLE, BODY)]
+        return list(dict.fromkeys(term for terms in found for term in terms))
 
     def ids(self) -> list[int]:
         """Return all committed chunk ids."""
         return sorted(self._engine.ids(self._name))
 
     def finds(self, chunk_id: int, text: str) -> bool:
-        """Return whether a chunk's own words find it; True without words."""
-        return not tokenise(text) or self.score(text, [chunk_id])[chunk_id] > 0
+        """Return whether a chunk's own words find it; True without words.
+
+        They weigh alike: to count each in the library is a request a word.
+        """
+        counts = self._tokens(text)
+        chosen, query = of_ids([chunk_id]), sparse(question_vector(counts, 1, {}, self._boosts))
+        return not counts or bool(self._engine.search(self._name, WORDS, query, 1, chosen=chosen))
 
     # --- write
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from qdrant_client import models
 
@@ -54,19 +53,12 @@ def chunk_points(document: LexicalDocument) -> Iterator[models.PointStruct]:
             BODY: sorted(set(tokens[BODY])),
             TITLE: sorted(set(title)),
         }
-        words = models.SparseVector(indices=list(vector), values=list(vector.values()))
-        yield models.PointStruct(id=chunk_id, vector={WORDS: words}, payload=payload)
+        yield models.PointStruct(id=chunk_id, vector={WORDS: sparse(vector)}, payload=payload)
 
 
-def one_edit_away(token: str) -> set[str]:
-    """Return what one insert, delete, change or swap of letters or digits makes of a token."""
-    letters = string.ascii_lowercase + string.digits
-    cuts = [(token[:at], token[at:]) for at in range(len(token) + 1)]
-    deletes = {left + right[1:] for left, right in cuts if right}
-    swaps = {left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1}
-    changes = {left + letter + right[1:] for left, right in cuts if right for letter in letters}
-    inserts = {left + letter + right for left, right in cuts for letter in letters}
-    return (deletes | swaps | changes | inserts) - {""}
+def sparse(weights: Mapping[int, float]) -> models.SparseVector:
+    """Return weights by dimension as the engine takes them."""
+    return models.SparseVector(indices=list(weights), values=list(weights.values()))
 
 
 def holds(field: str, values: Sequence[str]) -> models.Filter:
@@ -77,6 +69,11 @@ def holds(field: str, values: Sequence[str]) -> models.Filter:
 def held_in(field: str, values: Sequence[str]) -> list[models.Condition]:
     """Return the condition that a field has one of these values, as a list."""
     return [models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))]
+
+
+def of_ids(chunk_ids: Iterable[int]) -> models.Filter:
+    """Return a filter for these points."""
+    return models.Filter(must=[models.HasIdCondition(has_id=list(chunk_ids))])
 
 
 def of_documents(docs: set[int], kept: Sequence[int]) -> models.Filter:

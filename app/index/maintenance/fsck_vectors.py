@@ -61,7 +61,7 @@ class VectorStoreCheck:
                 for fault in self._of(library, self.dense[library].replica, repair=repair)
             ]
         except IndexDamaged as exc:
-            return [Fault("chroma_store", "", 1, exc.message, repair)]
+            return [Fault("vectors_store", "", 1, exc.message, repair)]
 
     def _of(self, library: Library, replica: Replica, *, repair: bool) -> Iterator[Fault]:
         build = self.loader.live_build(library)
@@ -76,11 +76,11 @@ class VectorStoreCheck:
         missing, phantom = wanted - held, held - wanted - uncertain
         if missing and len(held) < min(len(wanted), replica.limit):
             yield Fault(
-                "chroma_missing", library.value, len(missing), f"chunk {min(missing)}", repair
+                "vectors_missing", library.value, len(missing), f"chunk {min(missing)}", repair
             )
         elif phantom:
             yield Fault(
-                "chroma_phantom", library.value, len(phantom), f"chunk {min(phantom)}", repair
+                "vectors_phantom", library.value, len(phantom), f"chunk {min(phantom)}", repair
             )
         elif problem := replica.problem():
-            yield Fault("chroma_store", library.value, 1, problem, repair)
+            yield Fault("vectors_store", library.value, 1, problem, repair)

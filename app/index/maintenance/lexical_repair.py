@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,14 +89,16 @@ class LexicalRepair:
         self._log.set_mark(library, "lexical", 0)
         return TantivyIndex(self._path(library), self._options, self._steps)
 
-    def start(self, library: Library, projector: Projector, counts: LibraryCounts) -> None:
+    def start(
+        self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
+    ) -> None:
         """Bring an index up to the catalog; make it again where their counts differ.
 
         Args:
             library: Whose index.
             projector: Applies changes to it.
-            counts: What the catalog holds. Above 20,000 chunks the index is made again while the
-                server serves.
+            counts: Returns what the catalog holds. Above 20,000 chunks the index is made again
+                while the server serves.
         """
         try:
             projector.start(library)
@@ -105,24 +108,31 @@ class LexicalRepair:
             self.indexes[library].close()
             self.indexes[library] = self._exchange(library, exc.message)
             projector.start(library)
-        held = self.indexes[library].count
-        if held == counts.chunks:
-            return
-        log.error(
-            "the lexical index of %s holds %d chunks, the catalog %d: making it again",
-            library.value, held, counts.chunks,
-        )  # fmt: skip
-        if counts.chunks <= REBUILD_IN_FOREGROUND_CHUNKS:
-            projector.rebuild_lexical(library, counts.documents)
+        if counts().chunks <= REBUILD_IN_FOREGROUND_CHUNKS:
+            self._compare(library, projector, counts)
             return
         thread = threading.Thread(
-            target=projector.rebuild_lexical,
-            args=(library, counts.documents),
+            target=self._compare,
+            args=(library, projector, counts),
             name=f"rebuild-lexical-{library.value}",
             daemon=True,
         )
         self._threads.append(thread)
         thread.start()
+
+    def _compare(
+        self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
+    ) -> None:
+        """Make an index again that holds another number of chunks than the catalog."""
+        with projector.rebuilding(library):
+            with projector.writing:  # no other process writes between the two counts
+                held, wanted = self.indexes[library].count, counts()
+            if held != wanted.chunks:
+                log.error(
+                    "the lexical index of %s holds %d chunks, the catalog %d: making it again",
+                    library.value, held, wanted.chunks,
+                )  # fmt: skip
+                projector.rebuild_lexical(library, wanted.documents)
 
     def wait(self) -> None:
         """Wait until no index is being made again."""

@@ -154,12 +154,12 @@ class Reembedding:
         """
         dense = self.dense[library]
         with self.projector.writing:
-            dense.take_over(lambda: self._commit(library, number))
+            dense.take_over(lambda seq: self._commit(library, number, seq))
 
-    def _commit(self, library: Library, number: int) -> None:
+    def _commit(self, library: Library, number: int, seq: int) -> None:
         with self.database.write("swap_build") as sql:
             make_live(sql, library, number)
-            self.projector.log.save_into(sql)
+            self.projector.log.set_mark_in(sql, library, self.dense[library].replica.kind, seq)
 
     def complete(self, library: Library, stop: threading.Event) -> None:
         """Fill the collection of the build that serves now, if it could not be before."""

@@ -123,7 +123,9 @@ def open_catalog(options: IndexOptions, steps: Steps, *, heal: bool) -> Database
         InvalidInput: DATABASE_URL is wrong, or its database does not answer.
         Locked: Another server writes to the database.
     """
-    database = open_database(catalog_path(options.data_dir), options.database_url, steps)
+    database = open_database(
+        catalog_path(options.data_dir), options.database_url, steps, shared=options.shared
+    )
     if heal and options.database_url:
         refuse_foreign_database(options.data_dir, database)
     if heal and is_small(database):

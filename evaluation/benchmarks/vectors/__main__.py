@@ -17,21 +17,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
-from app.core.types import FloatArray
-from app.evaluation.collections import from_folder
 from app.providers.minilm import MiniLmEmbedder
 from evaluation.benchmarks.bulk.growth import Figures
-from evaluation.benchmarks.vectors.corpus import save_rows
+from evaluation.benchmarks.vectors.inputs import make_inputs
 from evaluation.benchmarks.vectors.kills import kills
 from evaluation.benchmarks.vectors.report import Ann, write
-from evaluation.lib.windows import collected, vectors
-from evaluation.lib.workbench import SEED, arguments, say
+from evaluation.lib.workbench import arguments, say
 
 SIZES = (100_000, 300_000, 1_000_000)
-REAL = 100_000
-QUESTIONS = 500
 PARTS = ("index", "fill", "memory", "ask")
 
 
@@ -44,7 +37,7 @@ def main() -> None:
     embedder = MiniLmEmbedder(given.cache / "graph")
     with tempfile.TemporaryDirectory(prefix="documind-millions-", dir=given.cache) as folder:
         inputs = Path(folder)
-        real = _inputs(given.data, given.cache, embedder, max(given.sizes), inputs)
+        real = make_inputs(given.data, given.cache, embedder, max(given.sizes), inputs)
         killed = kills(given.kills)
         say(f"kills: {killed}")
         steps: list[Figures] = []
@@ -54,23 +47,6 @@ def main() -> None:
             identity = embedder.identity
             cores = os.cpu_count() or 1
             write(Ann(cores, real, steps, killed, identity.model, identity.digest))
-
-
-def _inputs(data: Path, cache: Path, embedder: MiniLmEmbedder, most: int, inputs: Path) -> int:
-    """Write vectors, sentences and questions; return how many vectors are real."""
-    windows = collected(data, REAL)
-    real: FloatArray = np.concatenate(
-        vectors([window.text for window in windows], embedder, cache / "windows")
-    )
-    save_rows(real, most, inputs / "rows.npy")
-    sentences = [window.text for window in windows if window.text.count(". ") == 0]
-    (inputs / "sentences.json").write_text(json.dumps(sentences), "utf-8")
-    questions = [q.text for q in from_folder(data / "squad").sample(QUESTIONS, SEED).questions]
-    questions = list(dict.fromkeys(questions))
-    (inputs / "questions.json").write_text(json.dumps(questions), "utf-8")
-    np.save(inputs / "queries.npy", np.stack([embedder.embed_query(text) for text in questions]))
-    say(f"{len(real)} real vectors, {len(sentences)} sentences, {len(questions)} questions")
-    return len(real)
 
 
 def _measured(path: Path, inputs: Path, size: int) -> Figures:

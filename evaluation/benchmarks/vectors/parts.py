@@ -20,20 +20,16 @@ import numpy.typing as npt
 
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Filters, Fingerprint, FloatArray, Library
-from app.core.vectors import l2_normalise
 from app.index.dense.faiss.store import FaissStore
 from app.index.files.steps import Steps
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
-from app.ingest.bulk import BulkIndexer, BulkOptions
-from app.ingest.bulk_work import BulkTask
-from app.ingest.options import IngestOptions
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import SearchRequest
 from app.retrieval.search import pool_size
 from evaluation.benchmarks.bulk.growth import Figures, pss_bytes
-from evaluation.benchmarks.vectors.corpus import RealText
+from evaluation.benchmarks.vectors.filling import fill_library
 from evaluation.benchmarks.vectors.truth import FILTERED_YEARS, YEARS, exact, rows_of
 
 LIBRARY = Library.PUBLIC
@@ -60,31 +56,13 @@ def options(path: Path) -> IndexOptions:
 
 def index(path: Path, inputs: Path, chunks: int) -> Figures:
     """Index about `chunks` chunks and give each a vector; set years that filters ask."""
-    sentences = json.loads((inputs / "sentences.json").read_text("utf-8"))
-    rows = np.load(inputs / "rows.npy", mmap_mode="r")
+    identity = EmbedderIdentity("bench", "all-MiniLM-L6-v2", "copies", DIMENSION, 256)
+    made_by = Fingerprint(identity.model, identity.digest, DIMENSION, "", "", "bench", "en_stem")
     with IndexStore(options(path), vector_store="off") as store:
-        started = time.perf_counter()
-        task = BulkTask(LIBRARY, "bench", IngestOptions())
-        BulkIndexer(store.writer, store.ledger).run(
-            task, RealText(sentences).chunks(chunks), BulkOptions()
-        )
-        figures = {"index_s": time.perf_counter() - started}
-        identity = EmbedderIdentity("bench", "all-MiniLM-L6-v2", "copies", DIMENSION, 256)
-        store.writer.claim(
-            LIBRARY,
-            Fingerprint(identity.model, identity.digest, DIMENSION, "", "", "bench", "en_stem"),
-        )
-        done = 0
-        while done < len(rows) and (
-            page := store.writer.pending_vectors(LIBRARY, min(_PAGE, len(rows) - done))
-        ):
-            some = l2_normalise(rows[done : done + len(page)].astype(np.float32))
-            store.writer.write_vectors(LIBRARY, [chunk.chunk_id for chunk in page], some)
-            done += len(page)
-        store.writer.apply(LIBRARY)
+        figures = fill_library(store, inputs, chunks, made_by)
     with closing(sqlite3.connect(path / "catalog.sqlite3")) as catalog, catalog:
         catalog.execute(f"UPDATE documents SET year = {YEARS}")
-    return {**figures, "vectors": done}
+    return {name: figures[name] for name in ("index_s", "vectors")}
 
 
 def fill(path: Path, _: Path, __: int) -> Figures:

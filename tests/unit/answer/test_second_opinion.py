@@ -8,7 +8,7 @@ from app.answer.checking import CheckService
 from app.answer.search import LibrarySearcher
 from app.answer.second_opinion import MOST_JUDGED, SecondOpinion, read_verdict
 from app.core.cancel import CancelToken
-from app.core.errors import InvalidInput
+from app.core.errors import InvalidInput, ModelNotInstalled, ProviderTimeout
 from app.core.types import CheckReport, SecondVerdict
 from app.generation.options import GenerationOptions
 from app.generation.support import SupportJudge
@@ -71,3 +71,19 @@ def test_a_long_text_is_refused_before_the_first_call() -> None:
     with pytest.raises(InvalidInput, match="at most 100 sentences"):
         SecondOpinion(FixedModels(model), PROMPTS).on(long, "tiny", CancelToken())
     assert model.prompts == []
+
+
+def test_a_model_that_fails_is_asked_no_further_and_changes_nothing() -> None:
+    model = ScriptedGenerator("yes", ProviderTimeout("the model said nothing for 60 s"), "yes")
+    ours = _report()
+    judged = SecondOpinion(FixedModels(model), PROMPTS).on(ours, "tiny", CancelToken())
+    assert [one.judged for one in judged.sentences] == [None, "supported", None, None]
+    assert [replace(one, judged=None) for one in judged.sentences] == list(ours.sentences)
+    assert judged.judge_failed == "the model said nothing for 60 s"
+    assert model.left == 1
+
+
+def test_a_model_that_is_missing_is_an_error() -> None:
+    model = ScriptedGenerator(ModelNotInstalled("run: ollama pull tiny"))
+    with pytest.raises(ModelNotInstalled, match="ollama pull"):
+        SecondOpinion(FixedModels(model), PROMPTS).on(_report(), "tiny", CancelToken())

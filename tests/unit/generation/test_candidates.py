@@ -49,3 +49,11 @@ def test_several_rows_that_answer_stand_in_a_list() -> None:
         "- City: Oslo | Country: Norway | Population: 709,000 [1].",
         "- City: Bergen | Country: Norway | Population: 289,000 [1].",
     ]
+
+
+def test_a_short_table_without_labels_stays_whole_and_a_row_of_two_words_is_read() -> None:
+    table = "in euro | 2019 | 2018\nopening balance | 36 | 42\nclosing balance | 40 | 36"
+    assert [one.text for one in candidates(evidence(table))] == [" ".join(table.split("\n"))]
+    labelled = "Item: Rent | 2019: 130\nItem: Power | 2019: 45"
+    assert [one.text for one in candidates(evidence(labelled))] == labelled.split("\n")
+    assert [one.text for one in candidates(evidence("Rent | 130"))] == ["Rent | 130"]

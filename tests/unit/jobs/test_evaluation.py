@@ -12,8 +12,8 @@ from app.evaluation.request import EvaluationRequest
 from app.evaluation.runner import RankedPassages
 from app.evaluation.session import Watch
 from app.jobs.evaluation import register_evaluation
+from app.jobs.local_runner import LocalRunner
 from app.jobs.options import JobOptions
-from app.jobs.runner import JobRunner
 from tests.fakes.job_store import MemoryJobStore
 
 
@@ -37,7 +37,7 @@ class FlakySession:
 
 def test_a_host_that_is_away_for_a_while_costs_a_wait_not_the_run(tmp_path: Path) -> None:
     session = FlakySession()
-    runner = JobRunner(MemoryJobStore(), JobOptions(retry_s=0.01))
+    runner = LocalRunner(MemoryJobStore(), JobOptions(retry_s=0.01))
     service = register_evaluation(runner, lambda: session, ReportArchive(tmp_path))  # type: ignore[arg-type,return-value]  # a fake
     runner.start()
     try:

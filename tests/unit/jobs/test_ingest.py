@@ -20,9 +20,9 @@ from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
 from app.jobs.kinds import register_ingest, resume_backfills
+from app.jobs.local_runner import LocalRunner
 from app.jobs.options import JobOptions
 from app.jobs.payloads import IngestPayload, IngestReport, UploadedFile, has_text
-from app.jobs.runner import JobRunner
 from tests.fakes.embedders import HashEmbedder
 
 PAPERS = Library.PAPERS
@@ -66,8 +66,8 @@ class Shop:
         )
         self.runner = self._runner()
 
-    def _runner(self) -> JobRunner:
-        runner = JobRunner(self.store.jobs, JobOptions(retry_s=0.01))
+    def _runner(self) -> LocalRunner:
+        runner = LocalRunner(self.store.jobs, JobOptions(retry_s=0.01))
         ingest = IngestOptions(embed_batch=4)
         embedder: Embedder = self.embedder
         register_ingest(
@@ -114,7 +114,7 @@ def report(job: Job) -> IngestReport:
     return found
 
 
-def eventually(runner: JobRunner, kind: str, until: Callable[[Job], bool]) -> Job:
+def eventually(runner: LocalRunner, kind: str, until: Callable[[Job], bool]) -> Job:
     """Wait for the only job of a kind."""
     [job] = [job for job in runner.list() if job.kind == kind]
     return runner.wait(job.id, WAIT_S, until)

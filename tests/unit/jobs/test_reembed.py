@@ -21,9 +21,9 @@ from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.ingest.embedding import VectorBackfill
 from app.jobs.kinds import BACKFILL
+from app.jobs.local_runner import LocalRunner
 from app.jobs.options import JobOptions
 from app.jobs.reembed_request import ReembedPayload, request_reembed
-from app.jobs.runner import JobRunner
 from app.settings import Settings
 from tests.fakes.embedders import HashEmbedder
 from tests.unit.index.drafts import make_draft
@@ -55,7 +55,7 @@ class Shop:
     """A store with jobs over it; `new` is what a re-embedding takes, `live` what answers questions."""
 
     store: IndexStore
-    jobs: JobRunner
+    jobs: LocalRunner
     settings: Settings
     new: Embedder
     embedders: dict[str, Embedder] = field(default_factory=dict)
@@ -110,7 +110,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     options = IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
     settings = Settings(_env_file=None, data_dir=data)
     with IndexStore(options, vector_store="off") as store:
-        jobs = JobRunner(store.jobs, JobOptions(retry_s=0.01))
+        jobs = LocalRunner(store.jobs, JobOptions(retry_s=0.01))
         shop = Shop(store, jobs, settings, HashEmbedder(48, model="new"))
 
         def backfill(context: object) -> None:

@@ -13,9 +13,9 @@ from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, Conflict, DiskFull, InvalidInput, NotFound, Unreadable
 from app.core.types import Job, JobFile
 from app.jobs.context import Handler, JobContext, RateEstimate
+from app.jobs.local_runner import LocalRunner
 from app.jobs.options import JobOptions
-from app.jobs.queue import per_library
-from app.jobs.runner import JobRunner
+from app.jobs.registry import per_library
 from tests.fakes.job_store import MemoryJobStore
 
 WAIT_S = 10.0
@@ -43,8 +43,8 @@ class Gate:
 @contextmanager
 def running(
     store: MemoryJobStore, kinds: Mapping[str, Handler], **options: float
-) -> Iterator[JobRunner]:
-    runner = JobRunner(store, JobOptions(**options))  # type: ignore[arg-type]
+) -> Iterator[LocalRunner]:
+    runner = LocalRunner(store, JobOptions(**options))  # type: ignore[arg-type]
     for name, handler in kinds.items():
         runner.register(name, handler)
     runner.start()
@@ -77,7 +77,7 @@ def test_a_job_runs_to_its_result_and_its_row_says_so() -> None:
 
 def test_a_job_sent_before_the_start_runs_once() -> None:
     ran: list[str] = []
-    runner = JobRunner(MemoryJobStore(), JobOptions())
+    runner = LocalRunner(MemoryJobStore(), JobOptions())
     runner.register("count", lambda context: ran.append(context.job_id))
     job = runner.submit("count", {})
     runner.start()
@@ -215,7 +215,7 @@ def test_cancel_ends_waiting_and_running_jobs_and_a_second_cancel_changes_nothin
 def test_long_work_does_not_hold_up_an_upload() -> None:
     store = MemoryJobStore()
     gate = Gate()
-    runner = JobRunner(store, JobOptions(background_workers=1))
+    runner = LocalRunner(store, JobOptions(background_workers=1))
     runner.register("backfill", gate, lane="background")
     runner.register("ingest", lambda _: {"in": True})
     runner.start()
@@ -237,7 +237,7 @@ def test_a_background_step_waits_for_interactive_work_but_not_for_ever() -> None
         order.append("gave up waiting")
         upload.opened.set()
 
-    runner = JobRunner(MemoryJobStore(), JobOptions(give_way_s=0.05))
+    runner = LocalRunner(MemoryJobStore(), JobOptions(give_way_s=0.05))
     runner.register("backfill", backfill, lane="background")
     runner.register("ingest", upload)
     runner.start()
@@ -252,7 +252,7 @@ def test_a_background_step_waits_for_interactive_work_but_not_for_ever() -> None
 
 def test_one_library_is_never_worked_on_twice_at_once_and_waiting_requests_are_merged() -> None:
     gate = Gate()
-    runner = JobRunner(MemoryJobStore(), JobOptions(background_workers=3))
+    runner = LocalRunner(MemoryJobStore(), JobOptions(background_workers=3))
     runner.register("backfill", gate, lane="background", exclusive=per_library)
     runner.start()
     try:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from app.core.types import Library
-from app.retrieval.spelling import edit_distance, matched_text
+from app.retrieval.spelling import matched_text
 from tests.fakes.indexes import MemoryCatalog, TextbookBM25
 from tests.fakes.retrievers import passage
-
-_WORD = st.text(alphabet="abc", max_size=6)
 
 
 @pytest.fixture
@@ -61,19 +57,3 @@ def test_a_word_that_the_model_knows_whole_stays(catalog: MemoryCatalog) -> None
     lexical = TextbookBM25(catalog)
     assert matched_text("a galley", library, lexical, catalog) == "a valley"
     assert matched_text("a galley", library, lexical, catalog, frozenset({"galley"})) == "a galley"
-
-
-def test_distances_by_hand() -> None:
-    assert edit_distance("normandi", "normandy") == 1
-    assert edit_distance("nromans", "normans") == 1
-    assert edit_distance("watter", "water") == 1
-    assert edit_distance("kitten", "sitting") == 3
-    assert edit_distance("", "ab") == 2
-
-
-@given(_WORD, _WORD)
-def test_a_distance_is_symmetric_and_bounded(left: str, right: str) -> None:
-    far = edit_distance(left, right)
-    assert far == edit_distance(right, left)
-    assert (far == 0) == (left == right)
-    assert abs(len(left) - len(right)) <= far <= max(len(left), len(right))

@@ -48,6 +48,11 @@ export function CheckedText({ report }: { report: CheckReport }) {
           ))}
         </p>
       </div>
+      {report.judge !== null && report.judge_failed !== null && (
+        <Banner tone="warn">
+          {modelName(report.judge)} failed: {report.judge_failed}
+        </Banner>
+      )}
       {download.isError && <Failure error={download.error} what="The report was not made." />}
       <ol className="rounded-lg border border-line bg-surface">
         {report.sentences.map((sentence) => (

@@ -38,12 +38,12 @@ def add_one(store: VectorStore) -> None:
 @pytest.mark.parametrize(
     ("spoil", "code"),
     [
-        (lose_one, "chroma_missing"),
-        (add_one, "chroma_phantom"),
-        (lambda store: store.set_aside(), "chroma_missing"),
+        (lose_one, "vectors_missing"),
+        (add_one, "vectors_phantom"),
+        (lambda store: store.set_aside(), "vectors_missing"),
     ],
 )
-def test_differences_of_chroma_are_found_and_mended(
+def test_differences_of_the_store_are_found_and_mended(
     sound_with_chroma: Path, tmp_path: Path, spoil: Callable[[VectorStore], object], code: str
 ) -> None:
     options = options_at(Path(shutil.copytree(sound_with_chroma, tmp_path / "data")))
@@ -61,5 +61,5 @@ def test_a_running_store_is_checked_too(sound_with_chroma: Path, tmp_path: Path)
         assert store.supervisor.wait(100)
         assert store.fsck.run().faults == ()
         lose_one(store.vector_stores[PAPERS])
-        assert [fault.code for fault in store.fsck.run(repair=True).faults] == ["chroma_missing"]
+        assert [fault.code for fault in store.fsck.run(repair=True).faults] == ["vectors_missing"]
         assert differences(store, PAPERS) == []

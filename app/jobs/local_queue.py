@@ -1,55 +1,34 @@
-"""Accept, pause, resume and cancel jobs; track which wait and which run."""
+"""Accept, pause, resume and cancel jobs of one process."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Literal
 
 from app.core.cancel import CancelToken
-from app.core.errors import Conflict, InvalidInput, StorageError
+from app.core.errors import Conflict, StorageError
 from app.core.ports import JobStore
 from app.core.types import Job, JobFile
-from app.jobs.board import JobBoard, LiveJob, is_finished
-from app.jobs.context import Handler, Lane
+from app.jobs.board import is_finished
+from app.jobs.live import LiveJob
+from app.jobs.runner import JobRunner
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """Rules for running jobs of one name."""
-
-    handler: Handler
-    lane: Lane
-    exclusive: Callable[[Mapping[str, object]], str]
-
-    def mark(self, job: Job) -> str:
-        """Return the key that jobs must not share to run together; empty for none."""
-        key = self.exclusive(job.payload)
-        return f"{job.kind}:{key}" if key else ""
-
-
-def share_nothing(payload: Mapping[str, object]) -> str:
-    """Return the exclusive key of kinds whose jobs may all run at once: none."""
-    del payload
-    return ""
-
-
-def per_library(payload: Mapping[str, object]) -> str:
-    """Return the exclusive key of a whole library: one such job at a time."""
-    return str(payload.get("library", "all"))
-
-
-class JobQueue(JobBoard):
-    """A board that accepts work; thread-safe. The runner takes jobs from it."""
+class LocalQueue(JobRunner):
+    """Keeps unfinished jobs in memory; the store has the others."""
 
     def __init__(self, store: JobStore) -> None:
         """Bind a store; the queue starts out empty."""
-        super().__init__(store)
-        self._kinds: dict[str, Kind] = {}
+        super().__init__()
+        self._store = store
+        self._live: dict[str, LiveJob] = {}
+        self._changed = threading.Condition()
         self._queue: list[str] = []
         self._running: dict[str, str] = {}
         """Job id -> exclusive mark of its kind."""
@@ -57,24 +36,37 @@ class JobQueue(JobBoard):
         """Serialises submit, pause, resume and cancel, so that their rows are written in order.
         Taken before `_changed`."""
 
-    def register(
-        self,
-        kind: str,
-        handler: Handler,
-        *,
-        lane: Lane = "interactive",
-        exclusive: Callable[[Mapping[str, object]], str] = share_nothing,
-    ) -> None:
-        """Register a kind's handler; jobs with an equal non-empty key never overlap.
+    def get(self, job_id: str) -> Job:
+        """Return a job as it is now.
 
-        The key is the result of `exclusive`.
+        Raises:
+            NotFound: No such job, or it was pruned.
         """
-        self._kinds[kind] = Kind(handler, lane, exclusive)
+        with self._changed:
+            live = self._live.get(job_id)
+            if live is not None:
+                return live.job
+        return self._store.get(job_id)
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """Names of the registered kinds."""
-        return tuple(self._kinds)
+    def list(self, limit: int = 100) -> Sequence[Job]:
+        """Return jobs, newest first, with the progress of this moment."""
+        stored = self._store.list(limit)
+        with self._changed:
+            return [self._live[job.id].job if job.id in self._live else job for job in stored]
+
+    @contextmanager
+    def subscribe(self, job_id: str, changed: Callable[[], None]) -> Iterator[None]:
+        """Call `changed` after every change of the job while the block runs."""
+        with self._changed:
+            live = self._live.get(job_id)
+            if live is not None:
+                live.listeners.append(changed)
+        try:
+            yield
+        finally:
+            with self._changed:
+                if live is not None and changed in live.listeners:
+                    live.listeners.remove(changed)
 
     def submit(
         self,
@@ -86,27 +78,8 @@ class JobQueue(JobBoard):
         unit: str = "items",
         coalesce: bool = False,
     ) -> Job:
-        """Accept work: on return its row is durable.
-
-        A payload with `retry: true` is tried again after a retryable error instead of failing.
-
-        Args:
-            kind: A registered name.
-            payload: JSON object, all the handler needs, also after a restart.
-            files: Per-file states to begin with.
-            total: Units of work when known.
-            unit: What is counted.
-            coalesce: Return a queued or paused job of the same kind and exclusive key instead of
-                adding one.
-
-        Raises:
-            InvalidInput: The kind is not registered.
-            DiskFull: The row could not be written; nothing was accepted.
-        """
-        if kind not in self._kinds:
-            raise InvalidInput(
-                f"no job of kind {kind!r}; there are {', '.join(sorted(self._kinds))}"
-            )
+        """Accept work: on return its row is durable."""
+        self._kind(kind)
         with self._admin:
             if coalesce and (waiting := self._waiting(kind, payload)) is not None:
                 return waiting
@@ -117,29 +90,15 @@ class JobQueue(JobBoard):
         return job
 
     def pause(self, job_id: str) -> Job:
-        """Stop a job at its next checkpoint; `resume` continues it, also after a restart.
-
-        Raises:
-            NotFound: No such job.
-            Conflict: It has already ended.
-        """
+        """Stop a job at its next checkpoint."""
         return self._stop(job_id, "pause")
 
     def cancel(self, job_id: str) -> Job:
-        """End a job for good and keep its results; an ended job stays as it is.
-
-        Raises:
-            NotFound: No such job.
-        """
+        """End a job for good and keep its results."""
         return self._stop(job_id, "cancel")
 
     def resume(self, job_id: str) -> Job:
-        """Queue a paused job again; a queued or running one is left alone.
-
-        Raises:
-            NotFound: No such job.
-            Conflict: It has already ended, or is still stopping.
-        """
+        """Queue a paused job again."""
         with self._admin:
             with self._changed:
                 live = self._live.get(job_id)
@@ -204,6 +163,13 @@ class JobQueue(JobBoard):
                 )
         self._tell(live)
         return live.job
+
+    def _tell(self, live: LiveJob) -> None:
+        """Call the listeners of a job, outside the lock."""
+        with self._changed:
+            listeners = tuple(live.listeners)
+        for listener in listeners:
+            listener()
 
     def _rest(self, live: LiveJob, job: Job) -> None:
         """Store that a job is at rest, then show it; if storing fails, keep it in memory."""

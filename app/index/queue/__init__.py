@@ -1,0 +1,1 @@
+"""Jobs of several processes, in PostgreSQL by Procrastinate (extra `shared`)."""

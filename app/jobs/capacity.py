@@ -1,0 +1,130 @@
+"""Plan machines, memory, disk and hours for a number of chunks, by arithmetic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from app.index.options import stored_bytes
+from app.jobs.capacity_figures import (
+    CATALOG_TEXT_BYTES,
+    DIMENSION,
+    FAISS_BYTES,
+    FILLED,
+    LINK_BYTES,
+    MEASURED_CHUNKS,
+    NODE_DISK_GB,
+    NODE_MEMORY_GB,
+    PASSAGES_PER_S,
+    SERVER_MB,
+    SLOWEST_SEARCH_MS,
+    TEXT_DISK_MB,
+    VECTOR_MEMORY_FACTOR,
+    WORD_BYTES,
+    WORDS_P95_MS,
+    Figure,
+)
+
+VECTOR_ROW_BYTES = 24
+"""Key and row header of a vector in the catalog, besides two bytes a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure of a plan."""
+
+    mode: str
+    """`embedded`, `shared`, or `both`."""
+    what: str
+    value: float | None
+    """None: not possible or not known at this size."""
+    unit: str
+    source: str
+    """The figures that it is computed from, each with its mark."""
+
+
+def catalog_vector_bytes(dimension: int) -> int:
+    """Return the bytes of a vector in the catalog: float16, key and row header."""
+    return 2 * dimension + VECTOR_ROW_BYTES
+
+
+def plan(
+    chunks: int, dimension: int = DIMENSION, replicas: int = 2, machines: int = 1
+) -> list[Row]:
+    """Return what a library of so many chunks needs, embedded and shared.
+
+    Args:
+        chunks: In the library, 1 or more.
+        dimension: Numbers of a vector.
+        replicas: Copies of each point in the search engine.
+        machines: Machines that embed, each like that of the report.
+    """
+    return [
+        _hours(chunks, dimension, machines),
+        *_embedded(chunks, dimension),
+        *_shared(chunks, dimension, replicas),
+    ]
+
+
+def _hours(chunks: int, dimension: int, machines: int) -> Row:
+    hours = chunks / PASSAGES_PER_S.value / machines / 3600
+    known = hours if dimension == DIMENSION else None  # another model has a speed of its own
+    return Row("both", f"embedding, {2 * machines} cores", known, "h", str(PASSAGES_PER_S))
+
+
+def _embedded(chunks: int, dimension: int) -> list[Row]:
+    share = chunks / MEASURED_CHUNKS
+    slow_ms = WORDS_P95_MS.value * share
+    fits = slow_ms <= SLOWEST_SEARCH_MS.value
+    each = FAISS_BYTES.value * stored_bytes("faiss", dimension) / stored_bytes("faiss", DIMENSION)
+    memory = SERVER_MB.value * 1e6 + chunks * each
+    disk = TEXT_DISK_MB.value * 1e6 * share + chunks * (catalog_vector_bytes(dimension) + each)
+    rows = [
+        ("nodes", 1.0, "", _of(SLOWEST_SEARCH_MS)),
+        ("memory", memory / 1e9, "GB", _of(FAISS_BYTES, SERVER_MB)),
+        ("disk", disk / 1e9, "GB", _of(TEXT_DISK_MB, FAISS_BYTES)),
+    ]
+    return [
+        Row("embedded", "search by words, p95", slow_ms, "ms", _of(WORDS_P95_MS)),
+        *(Row("embedded", what, value if fits else None, *rest) for what, value, *rest in rows),
+    ]
+
+
+def _shared(chunks: int, dimension: int, replicas: int) -> list[Row]:
+    copies = chunks * replicas
+    memory_gb = copies * 4 * dimension * VECTOR_MEMORY_FACTOR.value / 1e9
+    codes_gb = copies * (dimension + LINK_BYTES.value) / 1e9
+    disk_gb = copies * (4 * dimension + LINK_BYTES.value + WORD_BYTES.value) / 1e9
+    least = 3 if replicas > 1 else 1  # a majority must survive the loss of one
+    nodes = max(
+        least,
+        replicas,
+        math.ceil(memory_gb / NODE_MEMORY_GB.value / FILLED.value),
+        math.ceil(disk_gb / NODE_DISK_GB.value / FILLED.value),
+    )
+    catalog_gb = chunks * (CATALOG_TEXT_BYTES.value + catalog_vector_bytes(dimension)) / 1e9
+    node = _of(VECTOR_MEMORY_FACTOR, NODE_MEMORY_GB, NODE_DISK_GB, FILLED)
+    return [
+        Row("shared", "search nodes of 128 GB, 1 TB", float(nodes), "", node),
+        Row("shared", "memory of all nodes", memory_gb, "GB", _of(VECTOR_MEMORY_FACTOR)),
+        Row(
+            "shared", "memory with codes of a byte (DocuMind sets none)", codes_gb, "GB",
+            _of(LINK_BYTES),
+        ),
+        Row("shared", "disk of all nodes", disk_gb, "GB", _of(LINK_BYTES, WORD_BYTES)),
+        Row("shared", "PostgreSQL, each server", catalog_gb, "GB", _of(CATALOG_TEXT_BYTES)),
+    ]  # fmt: skip
+
+
+def _of(*figures: Figure) -> str:
+    return "; ".join(str(figure) for figure in figures)
+
+
+def shown(row: Row) -> str:
+    """Return a row's value as people read it."""
+    if row.value is None:
+        return "not possible" if row.mode == "embedded" else "not measured"
+    if row.unit == "GB" and row.value >= 1000:
+        return f"{row.value / 1000:.1f} TB"
+    number = f"{row.value:,.0f}" if row.value >= 10 or not row.unit else f"{row.value:.1f}"
+    return f"{number} {row.unit}".strip()

@@ -1,0 +1,1 @@
+"""Questions and uploads to the embedded server and to the shared mode, in one run."""

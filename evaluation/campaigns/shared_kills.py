@@ -1,0 +1,181 @@
+"""Kill servers of one library during uploads; nothing acknowledged is lost.
+
+Run: `.venv-shared/bin/python -m evaluation.campaigns.shared_kills --kills 50`
+
+The two servers are processes of their own on one real PostgreSQL and one double of Qdrant, which is
+the engine of the server on one node. Each kill waits until the round has acknowledged uploads, so
+no round is void. A kill is SIGKILL of one server, in turn with the end of every database connection
+of a server. It is no power cut: the page cache survives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import requests
+
+from evaluation.lib.served import Line, Served, write
+from tests.fakes.postgres_server import PostgresServer, running_server
+from tests.shared.engines import DoubleProcess
+
+EACH_ROUND = 3
+"""Uploads that a round has acknowledged before it kills."""
+TIMEOUT_S = 60
+WAIT_S = 0.02
+_CUT = (
+    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+    " WHERE application_name = 'documind'"
+)
+
+
+@dataclass(slots=True)
+class Campaign:
+    """What was acknowledged, refused and killed so far; thread-safe."""
+
+    servers: Sequence[Served]
+    database: PostgresServer
+    acknowledged: list[str] = field(default_factory=list)
+    refused: int = 0
+    server_kills: int = 0
+    cuts: int = 0
+    cut_connections: int = 0
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def upload(self, at: int) -> None:
+        """Upload through one server until the end; a refused file is not sent again."""
+        number = 0
+        with requests.Session() as session:
+            session.trust_env = False
+            while not self.stop.is_set():
+                number += 1
+                name = f"w{at}x{number}"
+                text = f"{name} is a walrus that whistles.".encode()
+                try:
+                    reply = session.post(
+                        f"{self.servers[at].url}/api/v1/ingest?library=papers&wait=true",
+                        files={"file": (f"{name}.txt", text)},
+                        timeout=TIMEOUT_S,
+                    )
+                except requests.RequestException:
+                    self.refused += 1
+                    self.stop.wait(WAIT_S)
+                    continue
+                if reply.status_code == 201:
+                    self.acknowledged.append(name)
+                else:
+                    self.refused += 1
+                    self.stop.wait(WAIT_S)
+
+    def round(self, number: int) -> None:
+        """Wait for progress, then kill one server or end its connections."""
+        wanted = len(self.acknowledged) + EACH_ROUND
+        while len(self.acknowledged) < wanted:
+            self.stop.wait(WAIT_S)
+        victim = self.servers[number // 2 % len(self.servers)]
+        if number % 2 == 0:
+            victim.kill()
+            self.server_kills += 1
+            victim.start()
+            victim.wait_ready()
+        else:
+            self.cut_connections += int(self.database.run(_CUT))
+            self.cuts += 1
+
+    def run(self, kills: int) -> None:
+        """Kill so many times under an upload through each server."""
+        writers = [
+            threading.Thread(target=self.upload, args=(at,), daemon=True)
+            for at in range(len(self.servers))
+        ]
+        for writer in writers:
+            writer.start()
+        try:
+            for number in range(kills):
+                self.round(number)
+        finally:
+            self.stop.set()
+            for writer in writers:
+                writer.join()
+
+    def lost(self) -> list[str]:
+        """Return acknowledged uploads that a server does not find by its words."""
+        return [
+            name
+            for server in self.servers
+            for name in self.acknowledged
+            if not _finds(server, name)
+        ]
+
+
+def _finds(server: Served, name: str) -> bool:
+    return name in str(server.client.search(quote(name), "papers", limit=5)["hits"])
+
+
+def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str]]:
+    """Start two servers, kill, and return what was done and what was lost."""
+    engine = DoubleProcess(folder / "engine")
+    with running_server() as database:
+        engine.start()
+        settings = {
+            "DATABASE_URL": database.url(), "SEARCH_URL": engine.url,
+            "EMBEDDING_PROVIDER": "minilm", "RATE_LIMIT_PER_MINUTE": "0",
+        }  # fmt: skip
+        originals = folder / "originals"
+        originals.mkdir()
+        for name in ("a", "b"):
+            (folder / name).mkdir()
+            (folder / name / "originals").symlink_to(originals)
+        servers = [Served(folder / name, **settings) for name in ("a", "b")]
+        try:
+            for server in servers:
+                server.start()
+                server.wait_ready()
+            done = Campaign(servers, database)
+            done.run(kills)
+            return done, done.lost()
+        finally:
+            for server in servers:
+                server.close()
+            engine.kill()
+
+
+def main() -> int:
+    """Run the campaign and write the report; return 1 if an upload was lost."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    kills = parser.parse_args().kills
+    with tempfile.TemporaryDirectory(prefix="documind-kills-") as folder:
+        done, lost = campaign(Path(folder), kills)
+    for name in lost:
+        print("lost:", name)
+    return write(
+        "shared_kills",
+        "Kills of servers that share one library",
+        [
+            "Two servers, one PostgreSQL, one double of Qdrant (the engine on one node, no"
+            " replication). Uploads go",
+            f"through both; each kill came after {EACH_ROUND} more were acknowledged.",
+        ],
+        [
+            Line("acknowledged uploads that a server does not find", len(lost), 0, ""),
+            Line("kills", done.server_kills + done.cuts, kills, "", at_most=False),
+        ],
+        {
+            "acknowledged uploads": len(done.acknowledged),
+            "refused or broken uploads": done.refused,
+            "kills of a server": done.server_kills,
+            "times that every connection to PostgreSQL was ended": done.cuts,
+            "connections ended": done.cut_connections,
+        },
+        f"python -m evaluation.campaigns.shared_kills --kills {kills}",
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,117 @@
+"""Runners on one PostgreSQL, in this process or in one that a test kills.
+
+    python -m tests.shared.job_processes URL FOLDER
+
+The kinds are those of `register`: what a handler does is seen in FOLDER.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from app.core.errors import DiskFull
+from app.index.catalog.jobs import SqliteJobStore
+from app.index.catalog.postgres_database import PostgresDatabase
+from app.index.files.steps import Steps
+from app.index.queue.postgres_jobs import PostgresJobs
+from app.jobs.context import JobContext
+from app.jobs.options import JobOptions
+from app.jobs.registry import per_library
+from app.jobs.runner import JobRunner
+from app.jobs.shared_runner import SharedRunner
+
+ROOT = Path(__file__).resolve().parents[2]
+WAIT_S = 30.0
+QUICK = {"beat_s": 0.2, "lost_after_s": 1.5, "poll_s": 0.2, "save_interval_s": 0.05}
+
+
+class FreeDatabase(PostgresDatabase):
+    """A catalog that other processes write to as well."""
+
+    def _own(self, connection: psycopg.Connection, _: ConnectionPoolEntry) -> None:
+        """Take no lock."""
+
+
+@contextmanager
+def shared_runner(url: str, folder: Path, **options: object) -> Iterator[SharedRunner]:
+    """Yield a started runner with connections of its own."""
+    database, shared = FreeDatabase(url, Steps()), PostgresJobs(url)
+    runner = SharedRunner(
+        shared,
+        SqliteJobStore(database),
+        JobOptions(**{**QUICK, **options}),  # type: ignore[arg-type]
+    )
+    register(runner, folder)
+    runner.start()
+    try:
+        yield runner
+    finally:
+        runner.close(WAIT_S)
+        shared.close()
+        database.close()
+
+
+def register(runner: JobRunner, folder: Path) -> None:
+    """Register the kinds of these tests; `folder` has a log of what happened."""
+
+    def hold(context: JobContext) -> Mapping[str, object]:
+        """Say in a file that it runs, and run until `open` is there or it is stopped."""
+        name = str(context.payload.get("name", context.job_id))
+        with (folder / "log").open("a") as log:
+            log.write(f"begin {name}\n")
+        number = 0
+        while not (folder / "open").exists():
+            context.progress(number := number + 1, 1000)
+            context.checkpoint()
+            time.sleep(0.01)
+        with (folder / "log").open("a") as log:
+            log.write(f"end {name}\n")
+        return {"name": name, "previous": context.previous}
+
+    def fail_twice(context: JobContext) -> Mapping[str, object]:
+        tried = folder / context.job_id
+        tries = len(tried.read_text()) if tried.exists() else 0
+        tried.write_text("." * (tries + 1))
+        if tries < 2:
+            raise DiskFull("no space")
+        return {"tries": tries + 1}
+
+    def publish(context: JobContext) -> Mapping[str, object]:
+        context.publish({"text": True})
+        return hold(context)
+
+    runner.register("hold", hold)
+    runner.register("alone", hold, lane="background", exclusive=per_library)
+    runner.register("flaky", fail_twice)
+    runner.register("publish", publish, lane="network")
+
+
+def lines(folder: Path) -> list[str]:
+    """Return what happened so far, in order."""
+    log = folder / "log"
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def worker_process(url: str, folder: Path) -> subprocess.Popen[bytes]:
+    """Start a process that works in every lane."""
+    command = [sys.executable, "-m", "tests.shared.job_processes", url, str(folder)]
+    return subprocess.Popen(command, cwd=ROOT)
+
+
+def main() -> None:
+    """Work until killed."""
+    with shared_runner(sys.argv[1], Path(sys.argv[2])):
+        while True:
+            time.sleep(60)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Two servers on one library, as people use them: uploads, conversations, deletions, kills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import requests
+
+from evaluation.campaigns.shared_kills import EACH_ROUND, campaign
+from evaluation.lib.served import Served
+from tests.fakes.postgres_server import PostgresServer
+from tests.fakes.qdrant_double import QdrantDouble
+
+TEXT = b"Walruses\n\nWalruses whistle to their calves in the first week of winter."
+QUESTION = "When do walruses whistle to their calves?"
+
+
+@pytest.fixture
+def servers(
+    tmp_path: Path, postgres_server: PostgresServer, model_cache_dir: Path
+) -> Iterator[tuple[Served, Served]]:
+    postgres_server.run("CREATE SCHEMA two_servers")
+    (tmp_path / "originals").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "originals").symlink_to(tmp_path / "originals")
+        (tmp_path / name / "models").symlink_to(model_cache_dir)
+    with QdrantDouble(tmp_path / "engine") as double:
+        settings = {
+            "DATABASE_URL": postgres_server.url("two_servers"), "SEARCH_URL": double.url,
+            "EMBEDDING_PROVIDER": "minilm",
+        }  # fmt: skip
+        with Served(tmp_path / "a", **settings) as a, Served(tmp_path / "b", **settings) as b:
+            yield a, b
+
+
+def post(server: Served, path: str, **sent: Any) -> Mapping[str, Any]:  # noqa: ANN401  # of requests
+    with requests.Session() as session:
+        session.trust_env = False
+        reply = session.post(f"{server.url}{path}", timeout=60, **sent)
+    assert reply.ok, reply.text
+    body: Mapping[str, Any] = reply.json()
+    return body
+
+
+def upload(server: Served, name: str, content: bytes) -> None:
+    post(server, "/api/v1/ingest?library=papers&wait=true", files={"file": (name, content)})
+
+
+def found(server: Served, words: str) -> list[Mapping[str, Any]]:
+    hits = server.client.search(words, "papers", limit=9)["hits"]
+    return cast("list[Mapping[str, Any]]", hits)
+
+
+@pytest.mark.timeout(300)
+def test_what_goes_through_one_server_is_seen_through_the_other(
+    servers: tuple[Served, Served],
+) -> None:
+    a, b = servers
+    upload(a, "walrus.txt", TEXT)
+    assert "Walruses whistle" in str(found(b, "walruses"))
+    said = post(b, "/api/v1/query", json={"question": QUESTION, "library": "papers"})
+    assert "first week of winter" in str(said["answer"])
+    assert b.client.stats("papers")["documents"] == a.client.stats("papers")["documents"] == 1
+    conversation = post(a, "/api/v1/conversations", json={"title": "shared"})["id"]
+    assert b.client.get(f"/api/v1/conversations/{conversation}")["title"] == "shared"
+    (row,) = b.client.documents("papers")
+    b.client.delete("papers", str(row["doc_id"]))
+    assert found(a, "walruses") == []
+    assert list(a.client.documents("papers")) == []
+
+
+@pytest.mark.timeout(400)
+def test_kills_lose_no_acknowledged_upload(tmp_path: Path) -> None:
+    done, lost = campaign(tmp_path, 2)
+    assert (done.server_kills, done.cuts) == (1, 1)
+    assert done.cut_connections > 0
+    assert len(done.acknowledged) >= 2 * EACH_ROUND
+    assert lost == []

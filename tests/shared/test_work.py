@@ -1,0 +1,85 @@
+"""`documind work` as a process: it runs what a server accepted, and ends cleanly."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.core.ports.shared_jobs import Route
+from app.core.types import Library
+from app.index.options import IndexOptions
+from app.index.queue.opening import open_shared_jobs
+from app.index.store import IndexStore
+from app.jobs.payloads import IngestPayload, UploadedFile
+from evaluation.lib.served import Served
+from tests.shared.engines import ROOT, DoubleProcess
+
+WORDS = b"Walruses whistle to their calves in the first week of winter."
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[DoubleProcess]:
+    process = DoubleProcess(tmp_path / "engine")
+    process.start()
+    yield process
+    process.kill()
+
+
+class Working(Served):
+    """`python -m app work`."""
+
+    command = (sys.executable, "-m", "app", "work")
+
+    def wait_said(self, words: str) -> None:
+        """Wait until its log has the words."""
+        deadline_s = time.monotonic() + 60
+        while words not in self.log.read_text():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline_s, self.log.read_text()
+            time.sleep(0.05)
+
+
+@pytest.mark.timeout(300)
+def test_a_worker_does_what_another_process_accepted(
+    tmp_path: Path, database_url: str, engine: DoubleProcess, model_cache_dir: Path
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "models").symlink_to(model_cache_dir)
+    options = IndexOptions(
+        data, data / "chroma", database_url, search_url=engine.url, vector_cache_vectors=0
+    )
+    with IndexStore(options, vector_store="off") as store, open_shared_jobs(database_url) as queue:
+        file = UploadedFile("walrus.txt", "walrus.txt", store.writer.store_original(WORDS))
+        payload = IngestPayload(Library.PAPERS, (file,)).to_json()
+        job_id = queue.create("ingest", payload, Route("interactive", "")).id
+    worker = Working(
+        data, DATABASE_URL=database_url, SEARCH_URL=engine.url, EMBEDDING_PROVIDER="minilm",
+        LOG_LEVEL="INFO", JOB_LANES="interactive,background",
+    )  # fmt: skip
+    worker.start()
+    worker.wait_said("DocuMind works: interactive, background")
+    worker.wait_said(f"job {job_id} (ingest): done")
+    worker.process.send_signal(signal.SIGTERM)
+    assert worker.process.wait(60) == 0
+    worker.client.close()
+    with IndexStore(options, vector_store="off") as store:
+        assert store.jobs.get(job_id).state == "done"
+        counts = store.catalog.counts(Library.PAPERS)
+        assert (counts.documents, counts.embedded) == (1, counts.chunks)
+
+
+def test_a_worker_without_a_database_ends_with_2(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "app", "work"],
+        cwd=ROOT, env={"DATA_DIR": str(tmp_path), "PATH": ""},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "DATABASE_URL and SEARCH_URL" in done.stderr
