@@ -77,7 +77,8 @@ run: setup page ## start the server on 127.0.0.1:8001 with the sample documents
 
 # One worker per core, four at most; a file's tests stay together, so that they share its fixtures. SERIAL=1 runs one after the other.
 # The browser has all cores for itself: Chromium uses them, and the length of its tasks is looked at.
-PYTEST := $(BIN)/python -m pytest $(if $(SERIAL),,--numprocesses auto --maxprocesses 4 --dist loadfile)
+SIDE_BY_SIDE := $(if $(SERIAL),,--numprocesses auto --maxprocesses 4 --dist loadfile)
+PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 test: dev ## unit, contract and API tests
 	$(PYTEST)
@@ -142,7 +143,7 @@ $(SHARED)/.ready: requirements-shared.lock requirements-shared-test.lock $(VENV)
 
 .PHONY: shared-test
 shared-test: dev $(SHARED)/.ready $(POSTGRES) ## the catalog on a real PostgreSQL that the tests start (needs postgresql-15), search on a double of Qdrant
-	$(SHARED)/bin/python -m pytest --catalog postgresql -m "not sqlite_file" tests/shared tests/unit/index $(SHARED_CONTRACTS:%=tests/contract/test_%_contract.py)
+	$(SHARED)/bin/python -m pytest $(SIDE_BY_SIDE) --catalog postgresql -m "not sqlite_file" tests/shared tests/unit/index $(SHARED_CONTRACTS:%=tests/contract/test_%_contract.py)
 
 # A real model: llama.cpp is compiled once (four minutes on two cores) and kept in .venv-live.
 LIVE := .venv-live
