@@ -24,7 +24,7 @@ _CONTINUATION = 0.5
 a row read as a text."""
 _ROWS_APART = 2.0
 """Score (log-odds) that another row of the table may be worse and still be quoted: from 2.6 on a
-question for one cell gets its neighbours too (evaluation/reports/extractive.md: fetaqa)."""
+question for one cell gets its neighbours too (docs/decisions/0229)."""
 _FULL_STOPS = (".", "\u3002", "\uff01")
 _CLOSED = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\Z")
 _PREFERENCE = 0.5
