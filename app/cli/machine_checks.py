@@ -164,7 +164,7 @@ CURES = {
 
 def engines(settings: Settings) -> Iterator[Diagnosis]:
     """Ask the engines that settings name, if any: address, version, state."""
-    from app.index.engines import engine_states  # noqa: PLC0415  # SQL for this check only
+    from app.index.maintenance.engine_states import engine_states  # noqa: PLC0415  # SQL for this check only
 
     try:
         options = settings.index()

@@ -19,8 +19,8 @@ from app.core.text import tokenise, word_count
 from app.core.types import Evidence
 from app.generation.alignment import WeightedTokens, term_weights
 from app.generation.candidates import Candidate
-from app.generation.kinds import CAUSE, brings_of, question_kinds
-from app.generation.reading import character_grams, content_tokens, specifics
+from app.generation.kinds import KINDS, brings_of, question_kinds
+from app.generation.reading import character_grams, content_tokens
 
 Floats = npt.NDArray[np.float64]
 
@@ -128,10 +128,7 @@ def feature_rows(
     similar = _similarities(found, by_key, vectors)
     lookup = {candidate.key: candidate for candidate in found}
     texts = [candidate.text for candidate in found]
-    brought = {kind: brings_of(question, texts, kind) for kind in kinds - {"reason"}}
-    if "name" in brought and not any(brought["name"]):
-        asked_names = set(tokenise(question))
-        brought["name"] = [bool(specifics(text).names - asked_names) for text in texts]
+    brought = {kind: brings_of(question, texts, kind) for kind in kinds}
     nothing = [False] * len(found)
     rows = []
     for row, candidate in enumerate(found):
@@ -149,8 +146,7 @@ def feature_rows(
                 len(pairs & set(pairwise(ordered))) / len(pairs) if pairs else 0.0,
                 *similar[row],
                 candidate.item.hit.score / best_score,
-                *(float(brought.get(kind, nothing)[row]) for kind in ("time", "number", "name")),
-                float("reason" in kinds and CAUSE.search(candidate.text) is not None),
+                *(float(brought.get(kind, nothing)[row]) for kind in KINDS),
                 float(candidate.whole),
                 own[before] if before is not None and candidate.points_back else 0.0,
                 math.log(1 + word_count(candidate.text)),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from app.core.text import tokenise
+from app.generation.reading import specifics
 
 _KINDS = {
     "time": re.compile(
@@ -29,6 +30,8 @@ _KINDS = {
         r"\bwhy\b|\bwhat (?:causes?|caused|led|made)\b|\breasons?\b", re.IGNORECASE
     ),
 }
+KINDS = ("time", "number", "name", "reason")
+"""In the order of their columns among the features of a sentence."""
 TIME = re.compile(
     r"\b(?:(?:in|by|until|since|from|around|circa) \d{3,4}|1\d{3}s?|20\d{2}s?|\d+ ?(?:bc|ad|bce"
     r"|ce)|\d{1,2}(?:st|nd|rd|th)"
@@ -90,17 +93,23 @@ _BEHIND = 40
 def brings_of(question: str, sentences: Sequence[str], kind: str) -> list[bool]:
     """Return of each sentence whether it brings what a kind of question asks for.
 
-    A number counts with its noun or unit, a time as a date where a date is asked, a name as a place
-    where one is asked; where no sentence has it so, any number, time or name does.
+    A number counts with its noun or unit, a time as a date or a span, a name as a place where one
+    is asked. Where no sentence has it so, any number, time or name that the question does not
+    have counts.
 
     Args:
         question: It asks for this kind.
         sentences: The candidates.
-        kind: `time` or `number`, or `name` for a place.
+        kind: `time`, `number`, `name` or `reason`.
     """
+    if kind == "reason":
+        return [CAUSE.search(sentence) is not None for sentence in sentences]
     exact = [_EXACT[kind](question, sentence) for sentence in sentences]
-    if any(exact) or kind == "name":
+    if any(exact):
         return exact
+    if kind == "name":
+        known = set(tokenise(question))
+        return [bool(specifics(sentence).names - known) for sentence in sentences]
     pattern = TIME if kind == "time" else FIGURE
     return [brings(pattern, sentence, question) for sentence in sentences]
 
@@ -146,7 +155,9 @@ def _noun(question: str) -> str | None:
         return None
     behind = match[1].split()
     at = next((at for at, word in enumerate(behind) if _VERB.match(word)), None)
-    stems = tokenise(behind[at - 1] if at else behind[0])
+    if at == 0:  # "how much does it cost"
+        return None
+    stems = tokenise(behind[0] if at is None else behind[at - 1])
     return stems[0] if stems else None
 
 

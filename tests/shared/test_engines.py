@@ -19,7 +19,9 @@ from moto.server import ThreadedMotoServer
 
 from app.cli import machine_checks
 from app.cli.findings import Diagnosis
+from app.index.catalog.opening import open_database
 from app.index.catalog.schema import SCHEMA_VERSION
+from app.index.files.steps import Steps
 from app.settings import Settings
 from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PASSWORD, PostgresServer, running_server
@@ -189,12 +191,12 @@ def counts(server: Served, what: str = "calls") -> dict[str, float]:
     return found
 
 
-def migrated(data: Path, url: str) -> subprocess.CompletedProcess[str]:
+def migrated(data: Path, url: str, **more: str) -> subprocess.CompletedProcess[str]:
     """Run `documind migrate`."""
     return subprocess.run(
         [sys.executable, "-m", "app", "migrate"],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=110,
-        env={**os.environ, "DATA_DIR": str(data), "DATABASE_URL": url},
+        env={**os.environ, "DATA_DIR": str(data), "DATABASE_URL": url, **more},
     )  # fmt: skip
 
 
@@ -207,6 +209,22 @@ def test_migrate_makes_a_catalog_and_leaves_one_of_this_release(
     assert f"schema {SCHEMA_VERSION}, nothing to do" in " ".join(second.stdout.split())
     assert own_server.run("SELECT version_num FROM alembic_version") == SCHEMA_VERSION
     assert PASSWORD not in first.stdout + first.stderr
+
+
+def test_migrate_runs_beside_servers_that_share_the_catalog(
+    tmp_path: Path, own_server: PostgresServer
+) -> None:
+    """An upgrade of a cluster migrates while the servers of the release before still answer."""
+    engine = "http://127.0.0.1:9"  # a migration asks the database alone
+    assert migrated(tmp_path / "one", own_server.url(), SEARCH_URL=engine).returncode == 0
+    assert own_server.run("SELECT count(*) FROM procrastinate_jobs") == "0"
+    running = open_database(tmp_path / "none", own_server.url(), Steps(), shared=True)
+    try:
+        ended = migrated(tmp_path / "two", own_server.url(), SEARCH_URL=engine)
+    finally:
+        running.close()
+    assert ended.returncode == 0, ended.stderr
+    assert "nothing to do" in " ".join(ended.stdout.split())
 
 
 def test_migrate_names_a_database_that_does_not_answer(tmp_path: Path) -> None:

@@ -39,5 +39,6 @@ def test_any_number_counts_where_none_has_its_noun() -> None:
     assert brings_of("How many souls live in Arbon?", sentences, "number") == [True, False]
 
 
-def test_who_is_not_asked_for_a_place() -> None:
-    assert brings_of("Who built it?", ["It was built in Leiden."], "name") == [False]
+def test_who_asks_for_any_name_that_the_question_has_not() -> None:
+    sentences = ["It was built in Leiden.", "It was built in stone.", "Anna Holm built it."]
+    assert brings_of("Who is Anna Holm?", sentences, "name") == [True, False, False]
