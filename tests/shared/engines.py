@@ -1,4 +1,4 @@
-"""The search engines that the suites run on: the double, and a real one that SEARCH_TEST_URL names."""
+"""The processes that the suites run on: search engines, the double or one that SEARCH_TEST_URL names, and workers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app.index.engine.qdrant import SearchEngine
+from evaluation.lib.served import Served
 from tests.fakes.qdrant_double import QdrantDouble
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,3 +70,17 @@ class DoubleProcess:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+class Working(Served):
+    """`python -m app work`."""
+
+    command = (sys.executable, "-m", "app", "work")
+
+    def wait_said(self, words: str) -> None:
+        """Wait until its log has the words."""
+        deadline_s = time.monotonic() + 60
+        while words not in self.log.read_text():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline_s, self.log.read_text()
+            time.sleep(0.05)

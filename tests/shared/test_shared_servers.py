@@ -1,4 +1,4 @@
-"""Two servers on one library, as people use them: uploads, conversations, deletions, kills."""
+"""Two servers and a worker on one library, as people use them: uploads, conversations, deletions, kills."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from evaluation.campaigns.shared_kills import EACH_ROUND, campaign
 from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble
+from tests.shared.engines import Working
 
 TEXT = b"Walruses\n\nWalruses whistle to their calves in the first week of winter."
 QUESTION = "When do walruses whistle to their calves?"
@@ -24,7 +25,7 @@ def servers(
 ) -> Iterator[tuple[Served, Served]]:
     postgres_server.run("CREATE SCHEMA two_servers")
     (tmp_path / "originals").mkdir()
-    for name in ("a", "b"):
+    for name in ("a", "b", "worker"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "originals").symlink_to(tmp_path / "originals")
         (tmp_path / name / "models").symlink_to(model_cache_dir)
@@ -33,8 +34,13 @@ def servers(
             "DATABASE_URL": postgres_server.url("two_servers"), "SEARCH_URL": double.url,
             "EMBEDDING_PROVIDER": "minilm",
         }  # fmt: skip
-        with Served(tmp_path / "a", **settings) as a, Served(tmp_path / "b", **settings) as b:
+        idle = settings | {"JOB_LANES": "none"}
+        worker = Working(tmp_path / "worker", **settings | {"LOG_LEVEL": "INFO"})
+        worker.start()
+        with Served(tmp_path / "a", **idle) as a, Served(tmp_path / "b", **idle) as b:
+            worker.wait_said("DocuMind works")
             yield a, b
+        worker.close()
 
 
 def post(server: Served, path: str, **sent: Any) -> Mapping[str, Any]:  # noqa: ANN401  # of requests
@@ -59,6 +65,7 @@ def found(server: Served, words: str) -> list[Mapping[str, Any]]:
 def test_what_goes_through_one_server_is_seen_through_the_other(
     servers: tuple[Served, Served],
 ) -> None:
+    """The servers run no jobs: what they accept is done by the worker, and waited for here."""
     a, b = servers
     upload(a, "walrus.txt", TEXT)
     assert "Walruses whistle" in str(found(b, "walruses"))
@@ -66,7 +73,13 @@ def test_what_goes_through_one_server_is_seen_through_the_other(
     assert "first week of winter" in str(said["answer"])
     assert b.client.stats("papers")["documents"] == a.client.stats("papers")["documents"] == 1
     conversation = post(a, "/api/v1/conversations", json={"title": "shared"})["id"]
-    assert b.client.get(f"/api/v1/conversations/{conversation}")["title"] == "shared"
+    for server, question in ((a, QUESTION), (b, "To whom do they whistle?")):
+        asked = {"question": question, "library": "papers", "conversation_id": conversation}
+        post(server, "/api/v1/query", json=asked)
+    messages = cast(
+        "list[object]", a.client.get(f"/api/v1/conversations/{conversation}")["messages"]
+    )
+    assert len(messages) == 4
     (row,) = b.client.documents("papers")
     b.client.delete("papers", str(row["doc_id"]))
     assert found(a, "walruses") == []

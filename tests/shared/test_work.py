@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +16,7 @@ from app.index.options import IndexOptions
 from app.index.queue.opening import open_shared_jobs
 from app.index.store import IndexStore
 from app.jobs.payloads import IngestPayload, UploadedFile
-from evaluation.lib.served import Served
-from tests.shared.engines import ROOT, DoubleProcess
+from tests.shared.engines import ROOT, DoubleProcess, Working
 
 WORDS = b"Walruses whistle to their calves in the first week of winter."
 
@@ -29,20 +27,6 @@ def engine(tmp_path: Path) -> Iterator[DoubleProcess]:
     process.start()
     yield process
     process.kill()
-
-
-class Working(Served):
-    """`python -m app work`."""
-
-    command = (sys.executable, "-m", "app", "work")
-
-    def wait_said(self, words: str) -> None:
-        """Wait until its log has the words."""
-        deadline_s = time.monotonic() + 60
-        while words not in self.log.read_text():
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < deadline_s, self.log.read_text()
-            time.sleep(0.05)
 
 
 @pytest.mark.timeout(300)
