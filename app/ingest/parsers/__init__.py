@@ -11,7 +11,7 @@ from app.ingest.options import IngestOptions
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import identify
 
-READER_VERSION = "2"
+READER_VERSION = "3"
 """Of parsers, metadata and sections: another one makes something else of the same bytes, and a
 file sent again is read again."""
 

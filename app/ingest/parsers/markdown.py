@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from app.core.normalisation import normalise
 from app.core.types import Heading, ParsedDocument
 from app.ingest.parsers.encoding import decode
 from app.ingest.parsers.formats import FORMATS
+from app.ingest.parsers.tables import table_lines
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_MATTER_FIELD = re.compile(
@@ -22,14 +24,17 @@ _SETEXT = re.compile(r"[ ]{0,3}(=+|-+)[ \t]*\Z")
 _IMAGE = re.compile(r"!\[([^\]\n]{0,500})\]\([^)\n]{0,2000}\)")
 _LINK = re.compile(r"\[([^\]\n]{1,500})\]\([^)\n]{0,2000}\)|<(https?://[^>\s]{1,2000})>")
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1")
+_TABLE_RULE = re.compile(r"[ ]{0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
+"""The line under a table's head (GitHub Flavored Markdown, section 4.10)."""
+_CELL_END = re.compile(r"(?<!\\)\|")
 _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)\b")
 
 
 def parse_markdown(content: bytes, *_: object) -> ParsedDocument:
     """Return Markdown as readable text, without marks, comments and front matter.
 
-    Heading, link and bold marks. Lists, quotes, tables and code stay as written. Comments are
-    invisible to readers and count as stripped characters.
+    Heading, link and bold marks. Lists, quotes and code stay as written; the cells of a table get
+    the labels of their columns. Comments are invisible to readers and count as stripped characters.
 
     Raises:
         UnsupportedType: The bytes are not text.
@@ -40,7 +45,7 @@ def parse_markdown(content: bytes, *_: object) -> ParsedDocument:
     fields = _read_front_matter(front[1]) if front else {}
     body = text[front.end() :] if front else text
     body, hidden = _drop_comments(body)
-    lines, headings = _read_lines(body.split("\n"))
+    lines, headings = _read_lines(list(_with_labels(body.split("\n"))))
     year = _YEAR.search(fields.get("date", "") or fields.get("year", ""))
     return ParsedDocument(
         text="\n".join(lines),
@@ -83,21 +88,63 @@ def _drop_comments(text: str) -> tuple[str, int]:
     return (_COMMENT.sub("", text), hidden) if hidden else (text, 0)
 
 
+def _with_labels(source: list[str]) -> Iterator[str]:
+    """Yield lines; of a table outside of code one line a row, its cells labelled."""
+    fence, at = "", 0
+    while at < len(source):
+        line = source[at]
+        fence = _fence_after(line, fence)
+        if fence or not _begins_table(source, at):
+            yield line
+            at += 1
+            continue
+        rows = [_cells(line)]
+        at += 2
+        while at < len(source) and "|" in source[at]:
+            rows.append(_cells(source[at]))
+            at += 1
+        yield from table_lines(rows, header=True)
+
+
+def _begins_table(source: list[str], at: int) -> bool:
+    """Return whether a line is the head of a table: as many cells as the rule below it."""
+    if "|" not in source[at] or at + 1 == len(source):
+        return False
+    rule = source[at + 1]
+    return (
+        "|" in rule
+        and _TABLE_RULE.match(rule) is not None
+        and len(_cells(rule)) == len(_cells(source[at]))
+    )
+
+
+def _cells(line: str) -> list[str]:
+    """Return the cells of a table's row, escaped bars as they are read."""
+    inner = line.strip().removeprefix("|")
+    cells = _CELL_END.split(inner)
+    if len(cells) > 1 and not cells[-1].strip():
+        cells.pop()
+    return [cell.replace("\\|", "|").strip() for cell in cells]
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """Return the mark of the code block that is open behind a line; empty outside of code."""
+    mark = _FENCE.match(line)
+    if not fence:
+        return mark[1] if mark else ""
+    ends = mark is not None and mark[1].startswith(fence) and not line.strip(" `~")
+    return "" if ends else fence
+
+
 def _read_lines(source: list[str]) -> tuple[list[str], list[Heading]]:
     lines: list[str] = []
     headings: list[Heading] = []
     position = 0
     fence = ""
     for line in source:
-        mark = _FENCE.match(line)
-        level = 0
-        shown = line
-        if fence:
-            if mark and mark[1].startswith(fence) and not line.strip(" `~"):
-                fence = ""
-        elif mark:
-            fence = mark[1]
-        else:
+        level, shown = 0, line
+        inside, fence = bool(fence), _fence_after(line, fence)
+        if not (inside or fence):
             atx = _ATX.match(line)
             underline = _SETEXT.match(line)
             if atx:

@@ -262,14 +262,26 @@ def test_markdown_is_readable_and_headings_are_found_outside_code() -> None:
 
 
 def test_markdown_keeps_code_lists_and_rules() -> None:
-    text = (
-        "* a __b__ `x**2**`\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![fig](a.png)"
-        " <https://example.org>\n"
-    )
+    text = "* a __b__ `x**2**`\n\n---\n\n![fig](a.png) <https://example.org>\n"
     assert (
-        PARSER.parse(text.encode(), "x.md").text
-        == "* a b `x2`\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nfig https://example.org\n"
+        PARSER.parse(text.encode(), "x.md").text == "* a b `x2`\n\n---\n\nfig https://example.org\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("table", "lines"),
+    [
+        ("| City | Founded |\n|---|---:|\n| **Oslo** | 1040 |", ["City | Founded", "City: Oslo | Founded: 1040"]),
+        ("City | Founded\n:-- | ---\nOslo | 1040\nBergen |", ["City | Founded", "City: Oslo | Founded: 1040", "City: Bergen"]),
+        ("| a \\| b | c |\n| --- | --- |\n| 1 | 2 | 3 |", ["a | b | c", "a | b: 1 | c: 2 | 3"]),
+        ("| a | b |\n|---|\n| 1 | 2 |", ["| a | b |", "|---|", "| 1 | 2 |"]),
+        ("```\n| a | b |\n|---|---|\n| 1 | 2 |\n```", ["```", "| a | b |", "|---|---|", "| 1 | 2 |", "```"]),
+        ("yes | no, said in prose", ["yes | no, said in prose"]),
+    ],
+)  # fmt: skip
+def test_cells_of_a_markdown_table_get_their_labels(table: str, lines: list[str]) -> None:
+    text = PARSER.parse(f"# Cities\n\n{table}\n\nText behind.\n".encode(), "x.md").text
+    assert text.split("\n") == ["Cities", "", *lines, "", "Text behind.", ""]
 
 
 def test_plain_text_is_kept_as_written_with_its_headings() -> None:
