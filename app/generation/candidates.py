@@ -107,7 +107,9 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
             line = one_line(sentences[index])
             whole = _is_whole(line) and not (end == len(text) and _is_cut_off(line))
             entry, announces = bool(_ITEM.match(sentences[index])), line.endswith(":")
-            row = _ROW.fullmatch(line) is not None
+            row = _is_row(line)
+            if _CELLS in line and not row and any(map(_is_row, sentences[index + 1 : index + 2])):
+                continue  # the head of a table, whose labels are in its rows
             fewest = 1 if entry else _fewest_words(line, closed=whole or announces)
             if not fewest <= word_count(line) <= MAX_WORDS or line.endswith("?"):
                 continue
@@ -135,6 +137,10 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
                 )
             )
     return found
+
+
+def _is_row(line: str) -> bool:
+    return _ROW.fullmatch(line) is not None
 
 
 def _fewest_words(line: str, *, closed: bool) -> int:

@@ -40,7 +40,7 @@ def choose(
     Sentences that read like instructions are never chosen. One that is cut off or begins with a
     pronoun that means nothing alone opens the answer only when nothing comes near it, and then
     behind the sentence before it, where that can be quoted. One that announces a list gives way to
-    the list.
+    the list. Rows of a table are quoted among themselves.
     """
     order = [int(row) for row in np.argsort(-scores, kind="stable") if _answers(found[int(row)])]
     if not order:
@@ -66,7 +66,7 @@ def choose(
     ):
         candidate = found[row]
         length = word_count(candidate.text)
-        if length > left or any(_alike(candidate, other) for other in chosen):
+        if candidate.row or length > left or any(_alike(candidate, other) for other in chosen):
             continue
         chosen.append(candidate)
         left -= length

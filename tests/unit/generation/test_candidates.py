@@ -57,3 +57,11 @@ def test_a_short_table_without_labels_stays_whole_and_a_row_of_two_words_is_read
     labelled = "Item: Rent | 2019: 130\nItem: Power | 2019: 45"
     assert [one.text for one in candidates(evidence(labelled))] == labelled.split("\n")
     assert [one.text for one in candidates(evidence("Rent | 130"))] == ["Rent | 130"]
+
+
+def test_rows_and_heads_of_tables_do_not_fill_an_answer_in_prose() -> None:
+    text = f"{TABLE}\n\nThe lighthouse of Skerry was built in 1854 by Thomas Stevenson."
+    chosen = ExtractiveGenerator().select("Who built the lighthouse?", evidence(text)).chosen
+    assert (
+        quoted_text(chosen) == "The lighthouse of Skerry was built in 1854 by Thomas Stevenson [1]."
+    )
