@@ -74,12 +74,10 @@ def test_what_goes_through_one_server_is_seen_through_the_other(
     assert b.client.stats("papers")["documents"] == a.client.stats("papers")["documents"] == 1
     conversation = post(a, "/api/v1/conversations", json={"title": "shared"})["id"]
     for server, question in ((a, QUESTION), (b, "To whom do they whistle?")):
-        asked = {"question": question, "library": "papers", "conversation_id": conversation}
-        post(server, "/api/v1/query", json=asked)
-    messages = cast(
-        "list[object]", a.client.get(f"/api/v1/conversations/{conversation}")["messages"]
-    )
-    assert len(messages) == 4
+        asked = {"message": question, "library": "papers", "conversation_id": conversation}
+        post(server, "/api/v1/chat", json=asked)
+    kept = a.client.get(f"/api/v1/conversations/{conversation}")
+    assert len(cast("list[object]", kept["turns"])) == 4
     (row,) = b.client.documents("papers")
     b.client.delete("papers", str(row["doc_id"]))
     assert found(a, "walruses") == []
