@@ -1,11 +1,11 @@
-"""Kill servers of one library during uploads; nothing acknowledged is lost.
+"""Kill servers and workers of one library during uploads; nothing acknowledged is lost.
 
 Run: `.venv-shared/bin/python -m evaluation.campaigns.shared_kills --kills 50`
 
-The two servers are processes of their own on one real PostgreSQL and one double of Qdrant, which is
-the engine of the server on one node. Each kill waits until the round has acknowledged uploads, so
-no round is void. A kill is SIGKILL of one server, in turn with the end of every database connection
-of a server. It is no power cut: the page cache survives.
+Two servers that run no jobs and two workers are processes of their own on one real PostgreSQL and
+one double of Qdrant, which is the engine on one node. Each kill waits until the round has
+acknowledged uploads, so no round is void. Kills come in turn: SIGKILL of a server, SIGKILL of a
+worker, the end of every database connection. It is no power cut: the page cache survives.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import requests
 
 from evaluation.lib.served import Line, Served, write
 from tests.fakes.postgres_server import PostgresServer, running_server
-from tests.shared.engines import DoubleProcess
+from tests.shared.engines import DoubleProcess, Working
 
 EACH_ROUND = 3
 """Uploads that a round has acknowledged before it kills."""
@@ -39,10 +39,12 @@ class Campaign:
     """What was acknowledged, refused and killed so far; thread-safe."""
 
     servers: Sequence[Served]
+    workers: Sequence[Working]
     database: PostgresServer
     acknowledged: list[str] = field(default_factory=list)
     refused: int = 0
     server_kills: int = 0
+    worker_kills: int = 0
     cuts: int = 0
     cut_connections: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
@@ -73,16 +75,22 @@ class Campaign:
                     self.stop.wait(WAIT_S)
 
     def round(self, number: int) -> None:
-        """Wait for progress, then kill one server or end its connections."""
+        """Wait for progress, then kill a server or a worker, or end all connections."""
         wanted = len(self.acknowledged) + EACH_ROUND
         while len(self.acknowledged) < wanted:
             self.stop.wait(WAIT_S)
-        victim = self.servers[number // 2 % len(self.servers)]
-        if number % 2 == 0:
-            victim.kill()
+        turn, kind = divmod(number, 3)
+        if kind == 0:
+            server = self.servers[turn % len(self.servers)]
+            server.kill()
             self.server_kills += 1
-            victim.start()
-            victim.wait_ready()
+            server.start()
+            server.wait_ready()
+        elif kind == 1:
+            worker = self.workers[turn % len(self.workers)]
+            worker.kill()
+            self.worker_kills += 1
+            worker.start()
         else:
             self.cut_connections += int(self.database.run(_CUT))
             self.cuts += 1
@@ -118,7 +126,7 @@ def _finds(server: Served, name: str) -> bool:
 
 
 def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str]]:
-    """Start two servers, kill, and return what was done and what was lost."""
+    """Start all, kill, and return what was done and what was lost."""
     engine = DoubleProcess(folder / "engine")
     with running_server() as database:
         engine.start()
@@ -128,20 +136,25 @@ def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str]]:
         }  # fmt: skip
         originals = folder / "originals"
         originals.mkdir()
-        for name in ("a", "b"):
+        names = ("server-1", "server-2", "worker-1", "worker-2")
+        for name in names:
             (folder / name).mkdir()
             (folder / name / "originals").symlink_to(originals)
-        servers = [Served(folder / name, **settings) for name in ("a", "b")]
+        servers = [Served(folder / name, **settings, JOB_LANES="none") for name in names[:2]]
+        workers = [Working(folder / name, **settings, LOG_LEVEL="INFO") for name in names[2:]]
         try:
+            for process in (*workers, *servers):
+                process.start()
             for server in servers:
-                server.start()
                 server.wait_ready()
-            done = Campaign(servers, database)
+            for worker in workers:
+                worker.wait_said("DocuMind works")
+            done = Campaign(servers, workers, database)
             done.run(kills)
             return done, done.lost()
         finally:
-            for server in servers:
-                server.close()
+            for process in (*servers, *workers):
+                process.close()
             engine.kill()
 
 
@@ -158,18 +171,22 @@ def main() -> int:
         "shared_kills",
         "Kills of servers that share one library",
         [
-            "Two servers, one PostgreSQL, one double of Qdrant (the engine on one node, no"
-            " replication). Uploads go",
-            f"through both; each kill came after {EACH_ROUND} more were acknowledged.",
+            "Two servers that run no jobs, two workers, one PostgreSQL, one double of Qdrant (the"
+            " engine on one node, no replication). Uploads",
+            "go through both servers, each waits until a worker has done it; each kill came after"
+            f" {EACH_ROUND} more were acknowledged. A file that is refused is not sent again.",
         ],
         [
             Line("acknowledged uploads that a server does not find", len(lost), 0, ""),
-            Line("kills", done.server_kills + done.cuts, kills, "", at_most=False),
+            Line(
+                "kills", done.server_kills + done.worker_kills + done.cuts, kills, "", at_most=False
+            ),
         ],
         {
             "acknowledged uploads": len(done.acknowledged),
             "refused or broken uploads": done.refused,
             "kills of a server": done.server_kills,
+            "kills of a worker": done.worker_kills,
             "times that every connection to PostgreSQL was ended": done.cuts,
             "connections ended": done.cut_connections,
         },

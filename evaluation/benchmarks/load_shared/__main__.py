@@ -1,6 +1,7 @@
 """Fill the embedded server and the shared mode alike, and ask both.
 
-    python -m evaluation.benchmarks.load_shared [--chunks N] [--real N] [--servers N] [--data DIR]
+    python -m evaluation.benchmarks.load_shared [--chunks N] [--real N] [--servers N]
+        [--workers N] [--data DIR]
 
 The shared mode has a real PostgreSQL and the double of Qdrant (tests/fakes/qdrant_double.py), so
 the extra `shared` is needed: `make bench-load-shared`. Writes
@@ -29,6 +30,7 @@ from evaluation.benchmarks.vectors.filling import fill_library
 from evaluation.benchmarks.vectors.inputs import QUESTIONS, WINDOWS, make_inputs
 from evaluation.lib.served import Served, write
 from evaluation.lib.workbench import arguments, say
+from tests.shared.engines import Working
 
 EMBEDDED = {"PUBLIC_VECTOR_STORE": "faiss", "VECTOR_CACHE_VECTORS": "0"}
 """So that the embedded server searches a graph's substitute too, at every size."""
@@ -38,13 +40,17 @@ WARM_UP = 20
 class Side:
     """One way to keep the library: a folder and the settings of its servers."""
 
-    def __init__(self, name: str, folder: Path, settings: dict[str, str], servers: int) -> None:
-        """Name it; nothing is started."""
-        self.name, self.folder, self.settings, self.servers = name, folder, settings, servers
+    def __init__(
+        self, folder: Path, models: Path, settings: dict[str, str], servers: int = 1,
+        workers: int = 0,
+    ) -> None:  # fmt: skip
+        """Take a folder, named as the side; nothing is started. With workers servers run no jobs."""
+        self.name, self.folder, self.models, self.settings = folder.name, folder, models, settings
+        self.servers, self.workers = servers, workers
 
     def options(self) -> IndexOptions:
         """Return what the index is opened with, as a server would."""
-        path = self.folder / "1"
+        path = self._data("1")
         return IndexOptions(
             path,
             path / "chroma",
@@ -66,18 +72,21 @@ class Side:
                 "vectors, chunks/s": found["vectors"] / found["vectors_s"],
             }
 
-    def ask(
-        self, inputs: Path, questions: Sequence[str], models: Path
-    ) -> tuple[Figures, list[asking.Ranking]]:
+    def ask(self, inputs: Path, questions: Sequence[str]) -> tuple[Figures, list[asking.Ranking]]:
         """Start, ask, send files; return the figures and one client's rankings."""
         texts = json.loads((inputs / "sentences.json").read_text("utf-8"))
         with ExitStack() as stack:
-            servers = []
-            for number in range(1, self.servers + 1):
-                data = self.folder / str(number)
-                data.mkdir(parents=True, exist_ok=True)
-                (data / "models").symlink_to(models)
-                servers.append(stack.enter_context(Served(data, **self.settings)))
+            idle = {"JOB_LANES": "none"} if self.workers else {}
+            servers = [
+                stack.enter_context(Served(self._data(f"{number}"), **self.settings, **idle))
+                for number in range(1, self.servers + 1)
+            ]
+            for number in range(1, self.workers + 1):
+                data = self._data(f"worker-{number}")
+                worker = Working(data, **self.settings, LOG_LEVEL="INFO")
+                worker.start()
+                stack.callback(worker.close)
+                worker.wait_said("DocuMind works")
             urls = [server.url for server in servers]
             for url in urls:
                 asking.asked([url], questions[:WARM_UP])
@@ -86,13 +95,25 @@ class Side:
             figures |= asking.uploaded(urls, self.folder / "uploads", texts)
         return figures, rankings
 
+    def _data(self, name: str) -> Path:
+        """Return a process's folder; all have the same originals."""
+        data = self.folder / name
+        originals = self.folder / "originals"
+        for path in (data, originals):
+            path.mkdir(parents=True, exist_ok=True)
+        for link, target in (("models", self.models), ("originals", originals)):
+            if not (data / link).exists():
+                (data / link).symlink_to(target)
+        return data
+
 
 def main() -> int:
     """Measure both and write the report."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--chunks", type=int, default=1_000_000)
     parser.add_argument("--real", type=int, default=WINDOWS, help="vectors that are no copies")
-    parser.add_argument("--servers", type=int, default=1, help="API servers of the shared mode")
+    parser.add_argument("--servers", type=int, default=2, help="API servers of the shared mode")
+    parser.add_argument("--workers", type=int, default=2, help="0: the servers run the jobs")
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="at most")
     given = parser.parse_args()
     loads = [os.getloadavg()[0]]
@@ -111,7 +132,7 @@ def main() -> int:
         models = given.cache / "graph"
 
         def measured(side: Side, figures: Figures) -> list[asking.Ranking]:
-            found, rankings = side.ask(inputs, questions, models)
+            found, rankings = side.ask(inputs, questions)
             loads.append(os.getloadavg()[0])
             figures |= {f"{side.name}: {key}": value for key, value in found.items()}
             say(f"{side.name}: {found}")
@@ -119,8 +140,8 @@ def main() -> int:
 
         with engines.running(folder / "engine") as running:
             sides = [
-                Side("embedded", folder / "embedded", EMBEDDED, 1),
-                Side("shared", folder / "shared", running.settings, given.servers),
+                Side(folder / "embedded", models, EMBEDDED),
+                Side(folder / "shared", models, running.settings, given.servers, given.workers),
             ]
             for side in sides:
                 filled = side.fill(inputs, given.chunks, embedder.identity)
@@ -131,10 +152,10 @@ def main() -> int:
             figures |= running.bytes_each(given.chunks)
     figures["overlap@10 of both"] = asking.overlap(rankings[0], rankings[1])
     figures |= {"load average, least": min(loads), "load average, most": max(loads)}
-    return _report(figures, given.servers)
+    return _report(figures, given.servers, given.workers)
 
 
-def _report(figures: Figures, servers: int) -> int:
+def _report(figures: Figures, servers: int, workers: int) -> int:
     chunks, real = int(figures["chunks"]), int(figures["real vectors"])
     remarks = [
         f"{chunks:,} chunks of real sentences; {real:,} vectors are real, the others noisy copies"
@@ -142,8 +163,8 @@ def _report(figures: Figures, servers: int) -> int:
         "bulk path and asked the same questions of squad over HTTP (ranked passages, no answer)."
         " Uploads are text files that are cut, embedded",
         "and stored. The embedded server keeps vectors in faiss. The shared mode has"
-        f" {servers} API server{'s' if servers > 1 else ''}, PostgreSQL without fsync, and a"
-        " **double** of Qdrant: its engine, one",
+        f" {servers} API server{'s' if servers > 1 else ''}, {workers or 'no'} workers,"
+        " PostgreSQL without fsync, and a **double** of Qdrant: its engine, one",
         "shard on one node behind HTTP of our own that does one call at a time. Replication,"
         " majorities and a network were not run. Everything shares",
         "the machine, so the shared mode pays here for processes that others would give machines"
@@ -151,7 +172,7 @@ def _report(figures: Figures, servers: int) -> int:
     ]
     command = (
         f"make bench-load-shared LOAD='--chunks {chunks} --real {real} --servers {servers}"
-        f" --questions {int(figures['questions'])}'"
+        f" --workers {workers} --questions {int(figures['questions'])}'"
     )
     return write("load_shared", "The shared mode under load", remarks, [], figures, command)
 
