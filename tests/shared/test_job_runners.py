@@ -376,7 +376,8 @@ def _are_heard_of(server: PostgresServer) -> bool:
             "SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat"
             " < pg_postmaster_start_time() + interval '1 second'"
         ).fetchone()
-    return late == (0,)
+    assert late is not None
+    return int(late[0]) == 0
 
 
 def _restart(server: PostgresServer, away_s: float = 0.5) -> None:
