@@ -29,6 +29,8 @@ class LiveJob:
     """Whether it shows more than its row."""
     saving: threading.Lock = field(default_factory=threading.Lock)
     """Held while its row is written where two threads write it."""
+    ticket: int = 0
+    """Of the queue that several processes share."""
     not_before_s: float = 0.0
     attempts: int = 0
     listeners: list[Callable[[], None]] = field(default_factory=list)

@@ -57,7 +57,8 @@ class Workers:
         self._clock = clock
         self._changed = threading.Condition()
         self._performer = Performer(options, clock, spans, self._changed, self._save, self._is_busy)
-        self._running: dict[str, tuple[JobClaim, LiveJob]] = {}
+        self._running: dict[int, tuple[JobClaim, LiveJob]] = {}
+        """By ticket: a job that was taken over may run here again before its first run stops."""
         self._wakes = 0
         """Counts calls of `wake`, so that none is missed between a look and a wait."""
         self._closing = False
@@ -128,20 +129,20 @@ class Workers:
         """Run a job that was taken, and write down how it ended."""
         kind = self._kinds.get(claim.job.kind)
         logger.info("job %s (%s) begins", claim.job.id, claim.job.kind)
-        live = LiveJob(claim.job, attempts=claim.attempts)
+        live = LiveJob(claim.job, ticket=claim.ticket, attempts=claim.attempts)
         if kind is None:  # of another release: it waits for a process that knows it
             logger.warning("job %s of unknown kind %r waits", claim.job.id, claim.job.kind)
             queued = replace(claim.job, state="queued")
             self._settle(claim, queued, self._options.lost_after_s)
             return
         with self._changed:
-            self._running[claim.job.id] = (claim, live)
+            self._running[claim.ticket] = (claim, live)
             closing = self._closing
         if closing:  # taken while the process closed
             self._stop(live, "shutdown")
         ending = self._performer.perform(live, kind, lambda _: None)
         with self._changed:
-            del self._running[claim.job.id]
+            del self._running[claim.ticket]
             self._changed.notify_all()
         logger.info("job %s (%s): %s", claim.job.id, claim.job.kind, ending.job.state)
         with live.saving:  # the keeper may be writing progress
@@ -166,7 +167,7 @@ class Workers:
     def _save(self, live: LiveJob) -> None:
         """Write progress down; a job that another process took over stops."""
         with live.saving:
-            held = self._running.get(live.job.id)
+            held = self._running.get(live.ticket)
             if held is not None and not self._shared.save(held[0], live.job):
                 self._stop(live, "lost")
 
@@ -191,10 +192,12 @@ class Workers:
             seen = self._wakes
             try:
                 self._pass_on()
-                if time.monotonic() - beaten_s >= self._options.beat_s:
-                    beaten_s = time.monotonic()
+                silent_s = time.monotonic() - beaten_s
+                if silent_s >= self._options.beat_s:
                     self._worker = self._shared.beat(self._worker)
-                    self._rescue()
+                    beaten_s = time.monotonic()
+                    if silent_s < self._options.lost_after_s:  # else the others were not heard too
+                        self._rescue()
                 if time.monotonic() - told_s >= REPORT_EVERY_S:
                     told_s = time.monotonic()
                     self._report()
@@ -208,8 +211,8 @@ class Workers:
             held = dict(self._running)
         if not held:
             return
-        for job_id, wish in self._shared.requests([claim for claim, _ in held.values()]).items():
-            live = held[job_id][1]
+        for ticket, wish in self._shared.requests([claim for claim, _ in held.values()]).items():
+            live = held[ticket][1]
             if live.stop != wish:
                 self._stop(live, wish)
         for _, live in held.values():

@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from app.core.cancel import CancelToken
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.index.catalog.jobs import SqliteJobStore
 from app.index.files.steps import Steps
+from app.index.queue.postgres_jobs import PostgresJobs
+from app.jobs.context import JobContext
 from app.jobs.housekeeping import Housekeeper
 from app.jobs.local_runner import LocalRunner
 from app.jobs.options import JobOptions
@@ -263,6 +266,39 @@ def test_a_worker_that_was_given_up_cannot_write_over_the_next_run(
     assert lines(tmp_path) == ["begin a", "begin a", "end a"]
 
 
+def test_a_job_that_comes_back_to_the_worker_that_was_given_up_hears_of_a_cancel(
+    joined: Callable[..., JobRunner], database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    runner, first_ends, begun = joined(), threading.Event(), list[str]()
+
+    def deaf_at_first(context: JobContext) -> None:
+        begun.append(context.job_id)
+        if len(begun) == 1:
+            first_ends.wait(WAIT_S)
+            return
+        while True:
+            context.checkpoint()
+            time.sleep(0.01)
+
+    runner.register("deaf", deaf_at_first)
+    job = runner.submit("deaf", {})
+    until(lambda: begun)
+    shared = PostgresJobs(database_url)
+
+    def given_up() -> int:
+        with psycopg.connect(database_url) as connection:
+            connection.execute("UPDATE procrastinate_workers SET last_heartbeat = 'epoch'")
+        return shared.rescue(QUICK["lost_after_s"], lambda _: None)
+
+    until(given_up)
+    until(lambda: len(begun) == 2)
+    first_ends.set()
+    until(lambda: "taken over by another process" in caplog.text)
+    runner.cancel(job.id)
+    assert runner.wait(job.id, WAIT_S).state == "cancelled"
+    shared.close()
+
+
 def test_rows_without_a_place_in_a_queue_get_one(
     joined: Callable[..., JobRunner], tmp_path: Path, database_url: str
 ) -> None:
@@ -316,9 +352,37 @@ def test_work_goes_on_after_postgresql_was_killed(tmp_path: Path) -> None:
         assert edge.wait(after.id, WAIT_S).state == "done"
 
 
-def _restart(server: PostgresServer) -> None:
+@pytest.mark.timeout(120)
+def test_no_job_is_taken_over_because_postgresql_was_away(tmp_path: Path) -> None:
+    with running_server() as server, ExitStack() as stack:
+        url = server.url()
+        for beat_s in (0.4, 1.0):
+            stack.enter_context(shared_runner(url, tmp_path, workers=1, beat_s=beat_s))
+        edge = stack.enter_context(shared_runner(url, tmp_path, lanes=()))
+        jobs = [edge.submit("hold", {"name": name}) for name in "ab"]
+        until(lambda: len(lines(tmp_path)) == 2)
+        _restart(server, QUICK["lost_after_s"] + 0.5)
+        until(lambda: _are_heard_of(server))
+        (tmp_path / "open").touch()
+        for job in jobs:
+            until(lambda job=job: _state(edge, job.id) == "done")  # type: ignore[misc]
+        assert sorted(lines(tmp_path)) == ["begin a", "begin b", "end a", "end b"]
+
+
+def _are_heard_of(server: PostgresServer) -> bool:
+    """Return whether both workers have beaten for a while since the restart."""
+    with psycopg.connect(server.url()) as connection:
+        late = connection.execute(
+            "SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat"
+            " < pg_postmaster_start_time() + interval '1 second'"
+        ).fetchone()
+    assert late is not None
+    return int(late[0]) == 0
+
+
+def _restart(server: PostgresServer, away_s: float = 0.5) -> None:
     server.stop(kill=True)
-    time.sleep(0.5)
+    time.sleep(away_s)
     server.start()
 
 

@@ -95,8 +95,8 @@ class SharedJobs(Protocol):
         """
         ...
 
-    def requests(self, claims: Sequence[JobClaim]) -> Mapping[str, StopRequest | Literal["lost"]]:
-        """Return by job id which claims should stop, and why."""
+    def requests(self, claims: Sequence[JobClaim]) -> Mapping[int, StopRequest | Literal["lost"]]:
+        """Return by ticket which claims should stop, and why."""
         ...
 
     def enrol(self) -> int:

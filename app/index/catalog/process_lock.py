@@ -10,6 +10,8 @@ from types import TracebackType
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
+from app.core.errors import DatabaseAway
+
 WAIT_S = 60
 """How long another process is waited for, seconds; a check of everything may take longer."""
 
@@ -47,8 +49,19 @@ class ProcessLock:
 
     @property
     def connection(self) -> Connection | None:
-        """Return the lock's connection to the thread that holds it, else None."""
-        return self._connection if self._owner == threading.get_ident() else None
+        """Return the lock's connection to the thread that holds it, else None.
+
+        Raises:
+            DatabaseAway: It was lost, and the lock with it; SQLAlchemy would make another.
+        """
+        if self._connection is None or self._owner != threading.get_ident():
+            return None
+        if self._connection.invalidated:
+            raise DatabaseAway(
+                "the connection that held the lock of all writers was lost: try again",
+                retry_after_s=1.0,
+            )
+        return self._connection
 
     def __enter__(self) -> None:
         """Wait for the lock.

@@ -166,18 +166,18 @@ class PostgresJobs:
                 return rows.ended(sql, job, ticket, again_in_s)
         return None
 
-    def requests(self, claims: Sequence[JobClaim]) -> Mapping[str, StopRequest | Literal["lost"]]:
-        """Return by job id which claims should stop, and why."""
+    def requests(self, claims: Sequence[JobClaim]) -> Mapping[int, StopRequest | Literal["lost"]]:
+        """Return by ticket which claims should stop, and why."""
         asked = select(tickets).where(tickets.c.job.in_([claim.job.id for claim in claims]))
         with self._writing() as sql:
             found = {row.job: row for row in sql.execute(asked)}
-        wishes: dict[str, StopRequest | Literal["lost"]] = {}
+        wishes: dict[int, StopRequest | Literal["lost"]] = {}
         for claim in claims:
             row = found.get(claim.job.id)
             if row is None or row.ticket != claim.ticket:
-                wishes[claim.job.id] = "lost"
+                wishes[claim.ticket] = "lost"
             elif row.stop:
-                wishes[claim.job.id] = row.stop
+                wishes[claim.ticket] = row.stop
         return wishes
 
     def enrol(self) -> int:
