@@ -2,16 +2,16 @@
 
 A linear model over `features.FEATURES` ranks the sentences, a logistic one over
 `sufficiency.SUFFICIENCY` says how probably the quote answers the question: the confidence of
-the answer. Their weights lie in `extractive.json` with the command that made them. An answer leads
-with the best sentence; others follow in reading order, as many as the kind of question has room
-for.
+the answer. A quote that a table's row leads has weights of its own there (decision 0253). All
+weights lie in `extractive.json` with the commands that made them. An answer leads with the best
+sentence; others follow in reading order, as many as the kind of question has room for.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,18 +31,46 @@ from app.generation.features import (
     sentence_vectors,
 )
 from app.generation.prompts import REFUSAL
-from app.generation.sufficiency import SUFFICIENCY, sufficiency_row
+from app.generation.sufficiency import SUFFICIENCY, lead_of, sufficiency_row
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighing:
+    """Weights of one way of reading: with vectors, or by words alone."""
+
+    ranking: Floats
+    """Of `FEATURES`."""
+    sufficiency: Floats
+    """Of `SUFFICIENCY` for a quote that a sentence leads; the last entry is the bias."""
+    sufficiency_row: Floats
+    """The same for one that a table's row leads."""
+
+    @staticmethod
+    def of(data: Mapping[str, Sequence[float]], way: str) -> Weighing:
+        """Return the weights of a way, by the ends of their names in `extractive.json`."""
+        names = ("ranking", "sufficiency", "sufficiency_row")
+        return Weighing(*(np.asarray(data[f"{name}{way}"], dtype=np.float64) for name in names))
+
+    def probability(
+        self,
+        question: str,
+        found: Sequence[Candidate],
+        rows: Floats,
+        scores: Floats,
+        chosen: Sequence[Candidate],
+    ) -> float:
+        """Return how probably the chosen sentences answer; arguments of `sufficiency_row`."""
+        lead = found[lead_of(found, scores, chosen)]
+        weights = self.sufficiency_row if lead.row else self.sufficiency
+        return probability(sufficiency_row(question, found, rows, scores, chosen), weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExtractiveModel:
-    """Weights for sentences with and without vectors, and for sufficiency."""
+    """Weights with and without vectors, and from where on there is a quote."""
 
-    ranking: Floats
-    ranking_words_only: Floats
-    sufficiency: Floats
-    """The last entry is the bias."""
-    sufficiency_words_only: Floats
+    with_vectors: Weighing
+    words_only: Weighing
     answer_from: float
     """Least probability that the quote is right for anything to be quoted."""
 
@@ -61,11 +89,7 @@ class ExtractiveModel:
         ):
             raise ValueError(f"{source.name} was made for other features; run: {data['command']}")
         return ExtractiveModel(
-            np.asarray(data["ranking"], dtype=np.float64),
-            np.asarray(data["ranking_words_only"], dtype=np.float64),
-            np.asarray(data["sufficiency"], dtype=np.float64),
-            np.asarray(data["sufficiency_words_only"], dtype=np.float64),
-            float(data["answer_from"]),
+            Weighing.of(data, ""), Weighing.of(data, "_words_only"), float(data["answer_from"])
         )
 
 
@@ -130,16 +154,12 @@ class ExtractiveGenerator:
         weights = candidate_weights(found)
         vectors = sentence_vectors(question, found, weights, self._embedder)
         rows = feature_rows(question, found, weights, vectors)
-        ranking, weighing = (
-            (model.ranking, model.sufficiency)
-            if vectors
-            else (model.ranking_words_only, model.sufficiency_words_only)
-        )
-        scores: Floats = rows @ ranking
+        weighing = model.with_vectors if vectors else model.words_only
+        scores: Floats = rows @ weighing.ranking
         chosen = choose(found, scores, room or room_for(question))
         if not chosen:
             return Selection((), 0.0)
-        sufficiency = probability(sufficiency_row(question, found, rows, scores, chosen), weighing)
+        sufficiency = weighing.probability(question, found, rows, scores, chosen)
         if sufficiency < model.answer_from:
             return Selection((), sufficiency)
         order = np.argsort(-scores, kind="stable")

@@ -60,11 +60,7 @@ def sufficiency_row(
         scores: Their ranks' log-odds, float64 `[n]`.
         chosen: What would be quoted, at least one of them.
     """
-    quoted = {candidate.key for candidate in chosen}
-    lead = max(
-        (row for row, candidate in enumerate(found) if candidate.key in quoted),
-        key=lambda row: scores[row],
-    )
+    lead = lead_of(found, scores, chosen)
     best, asked = found[lead], content_tokens(question)
     items: list[Evidence] = list({one.item.n: one.item for one in found}.values())
     absent = min(len(set(asked) - tokens_with_title(item)) for item in items)
@@ -87,6 +83,13 @@ def sufficiency_row(
             float("time" in question_kinds(question)),
         ]
     )
+
+
+def lead_of(found: Sequence[Candidate], scores: Floats, chosen: Sequence[Candidate]) -> int:
+    """Return where in `found` the best of the chosen sentences is, by score."""
+    quoted = {candidate.key for candidate in chosen}
+    rows = (row for row, candidate in enumerate(found) if candidate.key in quoted)
+    return max(rows, key=lambda row: scores[row])
 
 
 def _says_the_opposite(asked: AbstractSet[str], best: Candidate, said: ReadPassage) -> bool:

@@ -271,8 +271,8 @@ class IndexStore:
         """Write the watermarks and let everything go."""
         self.supervisor.stop()
         self._lexical.wait()
-        self.projector.close()
         try:
+            self.projector.close()
             self._log.save()
             if self._heals:
                 with suppress(IndexDamaged):  # the next start finds it and says what to do

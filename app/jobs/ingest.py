@@ -77,7 +77,8 @@ class IngestJob:
             return self._run(context, payload)
         except Exception as error:
             again = isinstance(error, Cancelled) or payload.retry
-            if not again:  # the sender is told that it failed, so nothing of it stays
+            # Stopped, it may run elsewhere by now, on the same bytes.
+            if not again and not context.cancel.cancelled:  # the sender is told; nothing stays
                 self._discard(context, {file.sha256 for file in payload.files})
             raise
 

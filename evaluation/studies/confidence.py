@@ -2,8 +2,9 @@
 
     python -m evaluation.studies.confidence [--data DIR] [--write]
 
-Questions of five sets, each put to its own library; conversations (mtragun) are asked as they
-stand and take no part in the fit. Figures are of weights that did not see the question: out of
+Questions of six sets, each put to its own library; conversations (mtragun) are asked as they
+stand and take no part in the fit. Quotes that a table's row leads have a fit of their own, on
+fetaqa: as asked, and without what a question's own table gave. Figures are of weights that did not see the question: out of
 five folds, and of weights fitted without a whole collection. `--write` puts the weights fitted on
 all questions into app/generation/extractive.json. Writes evaluation/reports/confidence.{md,json}.
 """
@@ -20,7 +21,14 @@ from app.evaluation.report import Provenance
 from app.ingest.options import IngestOptions
 from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.options import RetrievalOptions
-from evaluation.lib.extractive.asked import TOP_K, Groups, ReadQuestion, gather
+from evaluation.lib.extractive.asked import (
+    ABSENT_TABLES,
+    TABLES,
+    TOP_K,
+    Groups,
+    ReadQuestion,
+    gather,
+)
 from evaluation.lib.extractive.calibration import (
     Outcome,
     Outcomes,
@@ -29,6 +37,7 @@ from evaluation.lib.extractive.calibration import (
     reliability_table,
 )
 from evaluation.lib.extractive.fitting import (
+    ROW_SHARES,
     SHARES,
     Weights,
     fit_sufficiency,
@@ -39,9 +48,9 @@ from evaluation.lib.extractive.fitting import (
 from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, write_figures
 
 COMMAND = "python -m evaluation.studies.confidence --write"
-SETS = ("squad", "clapnq", "chunking", "covidqa", "mtragun")
+SETS = ("squad", "clapnq", "chunking", "covidqa", "mtragun", TABLES)
 FOLDS = 5
-_CURVES = ("clapnq", "chunking")
+_CURVES = ("clapnq", "chunking", TABLES)
 _COLLECTIONS: Mapping[str, tuple[str, ...]] = {
     "squad": ("squad", "squad unanswerable"),
     "clapnq": ("clapnq",),
@@ -78,7 +87,7 @@ def main() -> None:
     model = MiniLmEmbedder(given.cache / "graph").identity
     made = Provenance(
         checkout_sha(),
-        hash_of(RetrievalOptions(), given.answer_from, SHARES),
+        hash_of(RetrievalOptions(), given.answer_from, SHARES, ROW_SHARES),
         fingerprint8(fingerprint_of(model, IngestOptions())),
         {model.model: model.digest},
         SEED,
@@ -92,8 +101,11 @@ def main() -> None:
 
 def fitted(groups: Groups, way: Weights) -> Weights:
     """Return weights for confidence, fitted on questions."""
-    used = {name: questions for name, questions in groups.items() if name in SHARES}
-    return replace(way, sufficiency=fit_sufficiency(used, way.ranking, words_only=way.words_only))
+    prose, rows = (
+        fit_sufficiency(groups, way.ranking, words_only=way.words_only, led_by_row=by_row)
+        for by_row in (False, True)
+    )
+    return replace(way, sufficiency=prose, sufficiency_row=rows)
 
 
 def _section(
@@ -121,7 +133,9 @@ def _section(
 def _errors(found: Outcomes, how: str) -> dict[str, float]:
     """Return the calibration error of each collection; squad's unanswerable half is apart."""
     return {
-        f"calibration error on {name}{how}": calibration_error(found[name]) for name in _COLLECTIONS
+        f"calibration error on {name}{how}": calibration_error(found[name])
+        for name in (*_COLLECTIONS, TABLES, ABSENT_TABLES)
+        if name in found
     }
 
 
@@ -146,7 +160,7 @@ def _outcomes(groups: Groups, weights: Weights) -> Outcomes:
 
 
 def _outcome(weights: Weights, one: ReadQuestion) -> Outcome:
-    return Outcome(one.asking.question.answerable, weights.probability(one), weights.right(one))
+    return Outcome(one.asking.question.answerable, weights.confidence(one), weights.right(one))
 
 
 if __name__ == "__main__":

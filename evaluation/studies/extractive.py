@@ -47,7 +47,7 @@ def quoted(weights: Weights, one: ReadQuestion) -> Quoted:
     chosen = one.chosen(weights.ranking, words_only=weights.words_only)
     text = " ".join(candidate.text for candidate in chosen)
     return Quoted(
-        one.right(chosen), one.asking.covered(text), len(text.split()), weights.probability(one)
+        one.right(chosen), one.asking.covered(text), len(text.split()), weights.confidence(one)
     )
 
 

@@ -122,7 +122,7 @@ def clean_cost(
                 weights,
                 sentence_vectors(question.text, found, weights, embedder),
             )
-            @ model.ranking
+            @ model.with_vectors.ranking
         )
         trusting = [replace(candidate, suspicious=False) for candidate in found]
         with_check = any(

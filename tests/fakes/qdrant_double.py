@@ -226,6 +226,8 @@ class QdrantDouble(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     allow_reuse_address = True
+    request_queue_size = 128
+    """Connections that wait to be taken; more are reset."""
 
     def __init__(self, folder: Path, port: int = 0, api_key: str = "") -> None:
         """Serve the collections in `folder`; port 0 takes a free one."""

@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -104,10 +104,11 @@ class ObjectOriginals(Originals):
 
     def _trim(self) -> None:
         """Delete the files that were used longest ago, down to the bound."""
-        files = sorted(
-            ((file.stat(), file) for file in self._path.glob(f"*{SUFFIX}")),
-            key=lambda found: found[0].st_mtime,
-        )
+        files = []
+        for file in self._path.glob(f"*{SUFFIX}"):
+            with suppress(FileNotFoundError):  # another thread was first
+                files.append((file.stat(), file))
+        files.sort(key=lambda found: found[0].st_mtime)
         over = sum(stat.st_size for stat, _ in files) - self._cache_bytes
         for stat, file in files:
             if over <= 0 or time.time() - stat.st_mtime < IN_USE_S:

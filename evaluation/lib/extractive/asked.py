@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from app.generation.features import (
     feature_rows,
     sentence_vectors,
 )
-from app.generation.sufficiency import sufficiency_row
+from app.generation.sufficiency import lead_of, sufficiency_row
 from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.request import SearchRequest
@@ -39,6 +39,8 @@ from evaluation.lib.extractive.material import (
 from evaluation.lib.workbench import Bench, indexed, say
 
 TOP_K = 5
+TABLES, ABSENT_TABLES = "fetaqa", "fetaqa absent"
+"""Questions about tables; the same where their own table gives nothing."""
 Flags = npt.NDArray[np.bool_]
 
 
@@ -67,12 +69,14 @@ class ReadQuestion:
         """Return whether a sentence can be quoted."""
         return any(quotable(candidate) for candidate in self.found)
 
-    def judged(self, ranking: Floats, *, words_only: bool) -> Floats:
-        """Return what speaks for the quote, by `sufficiency.SUFFICIENCY`."""
+    def judged(self, ranking: Floats, *, words_only: bool) -> tuple[Floats, bool]:
+        """Return what speaks for the quote, by `SUFFICIENCY`; True if a table's row leads it."""
         rows = self.rows_words_only if words_only else self.rows
         scores = rows @ ranking
         chosen = self.chosen(ranking, words_only=words_only)
-        return sufficiency_row(self.asking.question.text, self.found, rows, scores, chosen)
+        lead = self.found[lead_of(self.found, scores, chosen)]
+        text = self.asking.question.text
+        return sufficiency_row(text, self.found, rows, scores, chosen), lead.row
 
     def chosen(self, ranking: Floats, *, words_only: bool) -> tuple[Candidate, ...]:
         """Return the sentences that would be quoted if any are."""
@@ -177,5 +181,16 @@ def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Grou
         with indexed({Library.PUBLIC: [own]}, cache, encoder=encoder) as bench:
             for one in sets:
                 groups[one.collection.name] = ask(bench, Library.PUBLIC, one.questions)
+            if own.name == TABLES:
+                embedder = RememberingEmbedder(bench.embedder)
+                left = (_without_own(one, embedder) for one in groups[TABLES])
+                groups[ABSENT_TABLES] = [one for one in left if one.evidence]
         say(own.name)
     return groups
+
+
+def _without_own(one: ReadQuestion, embedder: Embedder) -> ReadQuestion:
+    """Return a question about a table without what that table gave: now it has no answer."""
+    question = replace(one.asking.question, answerable=False)
+    others = tuple(item for item in one.evidence if one.sources[item.n - 1] != question.id)
+    return _read(replace(one.asking, question=question), others, one.sources, embedder)

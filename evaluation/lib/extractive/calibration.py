@@ -12,7 +12,12 @@ from app.evaluation.statistics import bootstrap_interval
 from evaluation.lib.workbench import SEED
 
 BINS = 10
-PAIRS = {"clapnq": "clapnq", "squad": "squad unanswerable", "mtragun": "mtragun"}
+PAIRS = {
+    "clapnq": "clapnq",
+    "squad": "squad unanswerable",
+    "mtragun": "mtragun",
+    "fetaqa": "fetaqa absent",
+}
 """Where the answerable questions of a comparison are, and the others."""
 
 
@@ -73,7 +78,7 @@ def refusals_table(found: Outcomes, answer_from: float) -> list[str]:
         " | refused of the others | precision |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for name, other in PAIRS.items():
+    for name, other in ((name, other) for name, other in PAIRS.items() if name in found):
         own = [one for one in found[name] if one.answerable]
         foreign = [one for one in found[other] if not one.answerable]
         wrongly = [one.confidence < answer_from for one in own]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
-from app.generation.extractive import probability
+from app.generation.extractive import ExtractiveModel, Weighing, probability
 from app.generation.features import FEATURES, Floats
 from app.generation.sufficiency import SUFFICIENCY
-from evaluation.lib.extractive.asked import Groups, ReadQuestion
+from evaluation.lib.extractive.asked import ABSENT_TABLES, TABLES, Groups, ReadQuestion
 from evaluation.lib.paths import ROOT
 
 WEIGHTS = ROOT / "app" / "generation" / "extractive.json"
@@ -25,6 +26,8 @@ SHARES: Mapping[str, float] = {
 }
 """Weight of a set for confidence, independent of its size. People ask about things in their
 documents more often than squad's authors, who wrote every other question to have no answer."""
+ROW_SHARES: Mapping[str, float] = {TABLES: 1.0, ABSENT_TABLES: 0.2}
+"""The same for quotes that a table's row leads."""
 _SCALE = 400.0
 
 
@@ -62,17 +65,31 @@ def fit_ranking(questions: Sequence[ReadQuestion], *, words_only: bool) -> Float
     return _minimum(loss, rows.shape[1])
 
 
-def fit_sufficiency(groups: Groups, ranking: Floats, *, words_only: bool) -> Floats:
+def fit_sufficiency(
+    groups: Groups, ranking: Floats, *, words_only: bool, led_by_row: bool
+) -> Floats:
     """Return logistic weights, bias last, for the probability that a quote is right.
 
     Columns are scaled to deviation 1 while fitting, so that the ridge treats them alike.
+
+    Args:
+        groups: Questions by set.
+        ranking: Weights of FEATURES.
+        words_only: Fit the way without vectors.
+        led_by_row: Fit the quotes that a table's row leads, by ROW_SHARES; else those that a
+            sentence leads, by SHARES.
     """
+    shares = ROW_SHARES if led_by_row else SHARES
     rows, right, share = [], [], []
-    for name, questions in groups.items():
-        usable = [one for one in questions if one.usable]
-        rows += [one.judged(ranking, words_only=words_only) for one in usable]
-        right += [one.right(one.chosen(ranking, words_only=words_only)) for one in usable]
-        share += [_SCALE * SHARES.get(name, 0.0) / max(1, len(questions))] * len(usable)
+    for name in (name for name in groups if name in shares):
+        usable = [one for one in groups[name] if one.usable]
+        judged = [one.judged(ranking, words_only=words_only) for one in usable]
+        fits = [by_row == led_by_row for _, by_row in judged]
+        rows += list(compress((row for row, _ in judged), fits))
+        right += [
+            one.right(one.chosen(ranking, words_only=words_only)) for one in compress(usable, fits)
+        ]
+        share += [_SCALE * shares[name] / max(1, len(groups[name]))] * sum(fits)
     matrix, target, weight = np.vstack(rows), np.asarray(right, dtype=np.float64), np.asarray(share)
     middle, deviation = matrix.mean(axis=0), matrix.std(axis=0) + 1e-9
     scaled = np.c_[(matrix - middle) / deviation, np.ones(len(matrix))]
@@ -91,18 +108,17 @@ def fit_sufficiency(groups: Groups, ranking: Floats, *, words_only: bool) -> Flo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weights:
-    """The fit of one way of reading: with vectors, or words only."""
+class Weights(Weighing):
+    """The fit of one way of reading."""
 
-    ranking: Floats
-    sufficiency: Floats
     words_only: bool
 
-    def probability(self, one: ReadQuestion) -> float:
+    def confidence(self, one: ReadQuestion) -> float:
         """Return the probability that a question's quote is right; 0 without a quote."""
         if not one.usable:
             return 0.0
-        return probability(one.judged(self.ranking, words_only=self.words_only), self.sufficiency)
+        row, led_by_row = one.judged(self.ranking, words_only=self.words_only)
+        return probability(row, self.sufficiency_row if led_by_row else self.sufficiency)
 
     def right(self, one: ReadQuestion) -> bool:
         """Return whether the quote, were it made, answers the question."""
@@ -111,11 +127,9 @@ class Weights:
 
 def shipped(*, words_only: bool) -> Weights:
     """Return the weights in use."""
-    kept = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    kind = "_words_only" if words_only else ""
-    return Weights(
-        np.array(kept[f"ranking{kind}"]), np.array(kept[f"sufficiency{kind}"]), words_only
-    )
+    model = ExtractiveModel.load()
+    used = model.words_only if words_only else model.with_vectors
+    return Weights(used.ranking, used.sufficiency, used.sufficiency_row, words_only)
 
 
 def _plain(values: Floats) -> list[float]:
@@ -141,6 +155,8 @@ def packaged_confidence(
         "sufficiency_features": list(SUFFICIENCY),
         "sufficiency": _plain(with_vectors.sufficiency),
         "sufficiency_words_only": _plain(words_only.sufficiency),
+        "sufficiency_row": _plain(with_vectors.sufficiency_row),
+        "sufficiency_row_words_only": _plain(words_only.sufficiency_row),
         "answer_from": answer_from,
     }
 

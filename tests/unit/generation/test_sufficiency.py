@@ -23,7 +23,7 @@ ROLLO = (
 def judged(question: str, *texts: str) -> dict[str, float]:
     found = candidates(evidence(*texts))
     rows = feature_rows(question, found, candidate_weights(found), None)
-    scores = rows @ ExtractiveModel.load().ranking_words_only
+    scores = rows @ ExtractiveModel.load().words_only.ranking
     chosen = choose(found, scores, room_for(question))
     return dict(
         zip(SUFFICIENCY, sufficiency_row(question, found, rows, scores, chosen), strict=True)
@@ -91,6 +91,27 @@ def test_the_question_that_denies_is_refused_and_the_other_answered() -> None:
     assert sure.chosen
     assert not unsure.chosen
     assert unsure.sufficiency < sure.sufficiency
+
+
+FILMS = """Filmography
+
+Year: 2003 | Film: The Lost Key | Role: Anna | Director: Paul Weber
+Year: 2005 | Film: Winter Harbour | Role: Clara | Director: Ines Roth
+Year: 2009 | Film: A Quiet Street | Role: Judge Marlow | Director: Paul Weber"""
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("What role did she play in Winter Harbour?", "Role: Clara"),
+        ("Who directed A Quiet Street in 2009?", "Film: A Quiet Street"),
+        ("Who directed A Quiet Street in 1999?", None),
+        ("What role did she play in The Blue Door?", None),
+    ],
+)
+def test_a_row_answers_what_it_names_and_nothing_else(question: str, row: str | None) -> None:
+    chosen = ExtractiveGenerator().select(question, evidence(FILMS)).chosen
+    assert [str(row) in one.text for one in chosen] == ([True] if row else [])
 
 
 def test_one_set_of_weights_serves_every_embedder() -> None:
