@@ -66,11 +66,10 @@ class Workers:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Take over what no living process runs, and start the threads of the lanes."""
+        """Start the threads of the lanes, and the keeper, who takes over jobs of lost processes."""
         if not self._options.lanes:
             return
         self._worker = self._shared.enrol()
-        self._rescue()
         for lane, count in self._options.threads.items():
             for number in range(count):
                 self._begin(f"job-{lane}-{number}", self._work, lane)
