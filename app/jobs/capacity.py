@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.index.options import stored_bytes
 from app.jobs.capacity_figures import (
-    CATALOG_TEXT_BYTES,
+    CATALOG_CHUNK_BYTES,
     DIMENSION,
     FAISS_BYTES,
     FILLED,
@@ -102,7 +102,7 @@ def _shared(chunks: int, dimension: int, replicas: int) -> list[Row]:
         math.ceil(memory_gb / NODE_MEMORY_GB.value / FILLED.value),
         math.ceil(disk_gb / NODE_DISK_GB.value / FILLED.value),
     )
-    catalog_gb = chunks * (CATALOG_TEXT_BYTES.value + catalog_vector_bytes(dimension)) / 1e9
+    catalog_gb = chunks * (CATALOG_CHUNK_BYTES.value + 2 * (dimension - DIMENSION)) / 1e9
     node = _of(VECTOR_MEMORY_FACTOR, NODE_MEMORY_GB, NODE_DISK_GB, FILLED)
     return [
         Row("shared", "search nodes of 128 GB, 1 TB", float(nodes), "", node),
@@ -112,7 +112,7 @@ def _shared(chunks: int, dimension: int, replicas: int) -> list[Row]:
             _of(LINK_BYTES),
         ),
         Row("shared", "disk of all nodes", disk_gb, "GB", _of(LINK_BYTES, WORD_BYTES)),
-        Row("shared", "PostgreSQL, each server", catalog_gb, "GB", _of(CATALOG_TEXT_BYTES)),
+        Row("shared", "PostgreSQL, each server", catalog_gb, "GB", _of(CATALOG_CHUNK_BYTES)),
     ]  # fmt: skip
 
 
