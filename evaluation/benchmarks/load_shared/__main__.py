@@ -34,6 +34,8 @@ from tests.shared.engines import Working
 
 EMBEDDED = {"PUBLIC_VECTOR_STORE": "faiss", "VECTOR_CACHE_VECTORS": "0"}
 """So that the embedded server searches a graph's substitute too, at every size."""
+WITHOUT_CODES = {"LATE_INTERACTION_MAX_CHUNKS": "0"}
+"""As in a library of a million chunks; else servers would make codes while they are asked."""
 WARM_UP = 20
 
 
@@ -45,7 +47,8 @@ class Side:
         workers: int = 0,
     ) -> None:  # fmt: skip
         """Take a folder, named as the side; nothing is started. With workers servers run no jobs."""
-        self.name, self.folder, self.models, self.settings = folder.name, folder, models, settings
+        self.name, self.folder, self.models = folder.name, folder, models
+        self.settings = settings | WITHOUT_CODES
         self.servers, self.workers = servers, workers
 
     def options(self) -> IndexOptions:
