@@ -134,7 +134,9 @@ def test_control_c_stops_the_answer_and_only_the_answer(room: Room) -> None:
             threading.Event().wait(0.005)
         terminal.expect("stopped")
         terminal.expect("> ")
-        terminal.type("half a line" + CTRL_C)
+        terminal.type("half a line")
+        terminal.expect("half a line")  # before that, nothing reads keys yet
+        terminal.type(CTRL_C)
         terminal.expect("/quit leaves")
         room.models.model = ScriptedGenerator("Copper melts at 1085 degrees Celsius [1].")
         terminal.line("When does copper melt?")
