@@ -9,7 +9,7 @@ from itertools import compress
 
 import numpy as np
 
-from app.generation.extractive import ExtractiveModel, Weighing, probability
+from app.generation.extractive import ExtractiveModel, Weighing
 from app.generation.features import FEATURES, Floats
 from app.generation.sufficiency import SUFFICIENCY
 from evaluation.lib.extractive.asked import ABSENT_TABLES, TABLES, Groups, ReadQuestion
@@ -117,8 +117,10 @@ class Weights(Weighing):
         """Return the probability that a question's quote is right; 0 without a quote."""
         if not one.usable:
             return 0.0
-        row, led_by_row = one.judged(self.ranking, words_only=self.words_only)
-        return probability(row, self.sufficiency_row if led_by_row else self.sufficiency)
+        rows = one.rows_words_only if self.words_only else one.rows
+        chosen = one.chosen(self.ranking, words_only=self.words_only)
+        text = one.asking.question.text
+        return self.probability(text, one.found, rows, rows @ self.ranking, chosen)
 
     def right(self, one: ReadQuestion) -> bool:
         """Return whether the quote, were it made, answers the question."""
