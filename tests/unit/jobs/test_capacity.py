@@ -55,7 +55,9 @@ def test_a_billion_by_hand() -> None:
     assert value("shared", "memory of all nodes", 10**9) == pytest.approx(4608)
     assert value("shared", "search nodes of 128 GB, 1 TB", 10**9) == 45
     assert value("shared", "disk of all nodes", 10**9) == pytest.approx(4652)
-    assert value("shared", "PostgreSQL, each server", 10**9) == pytest.approx(1587.0)
+    each = report("load_shared")["figures"]["PostgreSQL, bytes a chunk"]
+    assert value("shared", "PostgreSQL, each server", 10**9) == pytest.approx(each)
+    assert value("shared", "PostgreSQL, each server", 10**9, 768) == pytest.approx(each + 768)
     assert value("embedded", "memory", 10**9) is None
 
 
