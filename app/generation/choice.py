@@ -57,6 +57,7 @@ def choose(
         return items
     if found[lead].row:
         return _rows_of(found, order, scores, lead)
+    order = [row for row in order if not found[row].row]
     opening = _opening(found, order, lead, room)
     chosen = list(opening)
     left = room.words - sum(word_count(candidate.text) for candidate in chosen)
@@ -66,7 +67,7 @@ def choose(
     ):
         candidate = found[row]
         length = word_count(candidate.text)
-        if candidate.row or length > left or any(_alike(candidate, other) for other in chosen):
+        if length > left or any(_alike(candidate, other) for other in chosen):
             continue
         chosen.append(candidate)
         left -= length

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from app.generation.candidates import candidates
 from app.generation.choice import quoted_text
 from app.generation.extractive import ExtractiveGenerator
@@ -59,9 +61,13 @@ def test_a_short_table_without_labels_stays_whole_and_a_row_of_two_words_is_read
     assert [one.text for one in candidates(evidence("Rent | 130"))] == ["Rent | 130"]
 
 
-def test_rows_and_heads_of_tables_do_not_fill_an_answer_in_prose() -> None:
-    text = f"{TABLE}\n\nThe lighthouse of Skerry was built in 1854 by Thomas Stevenson."
-    chosen = ExtractiveGenerator().select("Who built the lighthouse?", evidence(text)).chosen
-    assert (
-        quoted_text(chosen) == "The lighthouse of Skerry was built in 1854 by Thomas Stevenson [1]."
-    )
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("The lighthouse of Skerry was built in 1854 by Thomas Stevenson.", "Who built the lighthouse?"),
+        ("It was built at Skerry in 1854 by Thomas Stevenson.", "When was it built at Skerry?"),
+    ],
+)  # fmt: skip
+def test_rows_and_heads_of_tables_do_not_fill_an_answer_in_prose(said: str, question: str) -> None:
+    chosen = ExtractiveGenerator().select(question, evidence(f"{TABLE}\n\n{said}")).chosen
+    assert quoted_text(chosen) == f"{said[:-1]} [1]."
