@@ -66,7 +66,7 @@ class Workers:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Start the threads of the lanes, and the keeper, who takes over jobs of lost processes."""
+        """Start the threads of the lanes, and the keeper of lost jobs."""
         if not self._options.lanes:
             return
         self._worker = self._shared.enrol()

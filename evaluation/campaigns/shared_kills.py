@@ -22,7 +22,7 @@ import requests
 
 from evaluation.lib.served import Line, Served, write
 from tests.fakes.postgres_server import PostgresServer, running_server
-from tests.shared.engines import DoubleProcess, Working
+from tests.shared.engines import DoubleProcess, Working, data_of
 
 EACH_ROUND = 3
 """Uploads that a round has acknowledged before it kills."""
@@ -134,14 +134,14 @@ def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str]]:
             "DATABASE_URL": database.url(), "SEARCH_URL": engine.url,
             "EMBEDDING_PROVIDER": "minilm", "RATE_LIMIT_PER_MINUTE": "0",
         }  # fmt: skip
-        originals = folder / "originals"
-        originals.mkdir()
-        names = ("server-1", "server-2", "worker-1", "worker-2")
-        for name in names:
-            (folder / name).mkdir()
-            (folder / name / "originals").symlink_to(originals)
-        servers = [Served(folder / name, **settings, JOB_LANES="none") for name in names[:2]]
-        workers = [Working(folder / name, **settings, LOG_LEVEL="INFO") for name in names[2:]]
+        servers = [
+            Served(data_of(folder, f"server-{number}"), **settings, JOB_LANES="none")
+            for number in (1, 2)
+        ]
+        workers = [
+            Working(data_of(folder, f"worker-{number}"), **settings, LOG_LEVEL="INFO")
+            for number in (1, 2)
+        ]
         try:
             for process in (*workers, *servers):
                 process.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -169,11 +170,18 @@ def test_a_library_lives_with_its_originals_in_the_store(url: str, tmp_path: Pat
         assert store.originals.names() == set()
 
 
+@pytest.mark.parametrize("shared", [False, True])
 def test_a_start_takes_what_another_machine_deleted_out_of_the_cache(
-    url: str, tmp_path: Path
+    url: str, tmp_path: Path, shared: bool
 ) -> None:
-    one = ObjectOriginals(tmp_path / "one", Steps(), url, 1 << 20)
-    cached = one.path(one.store(BODY))
-    ObjectOriginals(tmp_path / "two", Steps(), url, 1 << 20).delete(cached.stem)
-    assert one.delete_parts() == 1
-    assert not cached.exists()
+    options = IndexOptions(tmp_path / "data", tmp_path / "data" / "chroma", originals_url=url)
+    with IndexStore(options, vector_store="off") as store:
+        one, names = (
+            store.originals,
+            [store.writer.store_original(text) for text in (BODY, b"Kept.")],
+        )
+        gone, kept = (one.path(name) for name in names)
+        ObjectOriginals(tmp_path / "two", Steps(), url, 1 << 20).delete(names[0])
+        replace(store.unlinks, shared=shared).settle_at_start()
+        assert not gone.exists()
+        assert kept.exists() is shared  # no document has it, and it is old enough for one server

@@ -13,7 +13,7 @@ from evaluation.campaigns.shared_kills import EACH_ROUND, campaign
 from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble
-from tests.shared.engines import Working
+from tests.shared.engines import Working, data_of
 
 TEXT = b"Walruses\n\nWalruses whistle to their calves in the first week of winter."
 QUESTION = "When do walruses whistle to their calves?"
@@ -24,20 +24,18 @@ def servers(
     tmp_path: Path, postgres_server: PostgresServer, model_cache_dir: Path
 ) -> Iterator[tuple[Served, Served]]:
     postgres_server.run("CREATE SCHEMA two_servers")
-    (tmp_path / "originals").mkdir()
-    for name in ("a", "b", "worker"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "originals").symlink_to(tmp_path / "originals")
-        (tmp_path / name / "models").symlink_to(model_cache_dir)
+    at_a, at_b, at_work = (
+        data_of(tmp_path, name, model_cache_dir) for name in ("a", "b", "worker")
+    )
     with QdrantDouble(tmp_path / "engine") as double:
         settings = {
             "DATABASE_URL": postgres_server.url("two_servers"), "SEARCH_URL": double.url,
             "EMBEDDING_PROVIDER": "minilm",
         }  # fmt: skip
         idle = settings | {"JOB_LANES": "none"}
-        worker = Working(tmp_path / "worker", **settings | {"LOG_LEVEL": "INFO"})
+        worker = Working(at_work, **settings | {"LOG_LEVEL": "INFO"})
         worker.start()
-        with Served(tmp_path / "a", **idle) as a, Served(tmp_path / "b", **idle) as b:
+        with Served(at_a, **idle) as a, Served(at_b, **idle) as b:
             worker.wait_said("DocuMind works")
             yield a, b
         worker.close()

@@ -96,6 +96,7 @@ class Unlinks:
         """
         if not self.shared:
             self.originals.delete_parts()
+        self.originals.delete_stale_copies()
         self.settle()
         if unknown := len(self.unknown()):
             log.warning(

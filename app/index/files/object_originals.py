@@ -132,13 +132,15 @@ class ObjectOriginals(Originals):
             except AlreadyExistsError:
                 return  # another server was first, with the same bytes
 
-    def delete_parts(self) -> int:
-        """Remove unfinished parts, and cached files that the store no longer has."""
+    def delete_stale_copies(self) -> int:
+        """Remove cached files that the store no longer has; return how many.
+
+        The cache is listed first: what is fetched meanwhile stays.
+        """
+        cached = list(self._path.glob(f"*{SUFFIX}"))
         kept = self.names()
-        gone = [file for file in self._path.glob(f"*{SUFFIX}") if file.stem not in kept]
-        for file in gone:
-            delete_file(file, self._steps, "originals.discard")
-        return super().delete_parts() + len(gone)
+        gone = [file for file in cached if file.stem not in kept]
+        return sum(delete_file(file, self._steps, "originals.discard") for file in gone)
 
     def exists(self, sha256: str) -> bool:
         """Return whether the bytes are in the store."""

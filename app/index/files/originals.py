@@ -134,6 +134,13 @@ class Originals:
             delete_file(path, self._steps, "originals.discard") for path in self._path.glob(_PART)
         )
 
+    def delete_stale_copies(self) -> int:
+        """Remove cached files that were deleted elsewhere; return how many.
+
+        None: a directory is no cache.
+        """
+        return 0
+
     def exists(self, sha256: str) -> bool:
         """Return whether the bytes exist; False unless the name is 64 hex digits."""
         return bool(SHA256.fullmatch(sha256)) and self.path(sha256).exists()

@@ -30,7 +30,7 @@ from evaluation.benchmarks.vectors.filling import fill_library
 from evaluation.benchmarks.vectors.inputs import QUESTIONS, WINDOWS, make_inputs
 from evaluation.lib.served import Served, write
 from evaluation.lib.workbench import arguments, say
-from tests.shared.engines import Working
+from tests.shared.engines import Working, data_of
 
 EMBEDDED = {"PUBLIC_VECTOR_STORE": "faiss", "VECTOR_CACHE_VECTORS": "0"}
 """So that the embedded server searches a graph's substitute too, at every size."""
@@ -53,7 +53,7 @@ class Side:
 
     def options(self) -> IndexOptions:
         """Return what the index is opened with, as a server would."""
-        path = self._data("1")
+        path = data_of(self.folder, "1", self.models)
         return IndexOptions(
             path,
             path / "chroma",
@@ -81,11 +81,13 @@ class Side:
         with ExitStack() as stack:
             idle = {"JOB_LANES": "none"} if self.workers else {}
             servers = [
-                stack.enter_context(Served(self._data(f"{number}"), **self.settings, **idle))
+                stack.enter_context(
+                    Served(data_of(self.folder, f"{number}", self.models), **self.settings, **idle)
+                )
                 for number in range(1, self.servers + 1)
             ]
             for number in range(1, self.workers + 1):
-                data = self._data(f"worker-{number}")
+                data = data_of(self.folder, f"worker-{number}", self.models)
                 worker = Working(data, **self.settings, LOG_LEVEL="INFO")
                 worker.start()
                 stack.callback(worker.close)
@@ -97,17 +99,6 @@ class Side:
             figures["memory of a server MB"] = max(server.pss_bytes() for server in servers) / 1e6
             figures |= asking.uploaded(urls, self.folder / "uploads", texts)
         return figures, rankings
-
-    def _data(self, name: str) -> Path:
-        """Return a process's folder; all have the same originals."""
-        data = self.folder / name
-        originals = self.folder / "originals"
-        for path in (data, originals):
-            path.mkdir(parents=True, exist_ok=True)
-        for link, target in (("models", self.models), ("originals", originals)):
-            if not (data / link).exists():
-                (data / link).symlink_to(target)
-        return data
 
 
 def main() -> int:
