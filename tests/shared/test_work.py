@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.core.errors import InvalidInput
 from app.core.ports.shared_jobs import Route
 from app.core.types import Library
 from app.index.options import IndexOptions
@@ -67,3 +68,8 @@ def test_a_worker_without_a_database_ends_with_2(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert "DATABASE_URL and SEARCH_URL" in done.stderr
+
+
+def test_a_queue_without_an_answer_names_the_setting() -> None:
+    with pytest.raises(InvalidInput, match=r"does not answer.*DATABASE_URL"):
+        open_shared_jobs("postgresql://nobody@127.0.0.1:9/nothing")

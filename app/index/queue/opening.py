@@ -6,7 +6,7 @@ import importlib
 from contextlib import AbstractContextManager, closing
 from typing import cast
 
-from app.core.errors import InvalidInput
+from app.core.errors import DatabaseAway, InvalidInput
 from app.core.ports.shared_jobs import SharedJobs
 
 
@@ -23,4 +23,7 @@ def open_shared_jobs(url: str) -> AbstractContextManager[SharedJobs]:
             "jobs of several servers (SEARCH_URL) need the extra 'shared': pip install"
             " 'documind-server[shared]'"
         ) from exc
-    return cast("AbstractContextManager[SharedJobs]", closing(module.PostgresJobs(url)))
+    try:
+        return cast("AbstractContextManager[SharedJobs]", closing(module.PostgresJobs(url)))
+    except DatabaseAway as exc:
+        raise InvalidInput(exc.message) from exc

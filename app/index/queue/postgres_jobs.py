@@ -72,8 +72,12 @@ class PostgresJobs:
         self._engine = open_engine(
             address, size=_CONNECTIONS, more=_MORE_CONNECTIONS, isolation="READ COMMITTED"
         )
-        with self._writing() as sql:
-            prepare(sql)
+        try:
+            with self._writing() as sql:
+                prepare(sql)
+        except BaseException:
+            self.close()
+            raise
 
     def create(
         self,
