@@ -27,9 +27,6 @@ WORDS_LIMIT = 3.0
 """Most unwanted words per 10,000 words of all texts."""
 OPENERS_LIMIT = 1.0
 """Most docstrings, in percent, that begin with a question word instead of a verb."""
-LONG_LIMIT = 2.0
-"""Most docstrings, in percent, whose first line is over `FIRST_LINE` characters."""
-FIRST_LINE = 80
 
 _STEP = r"\s+(?:[\w'\u2019-]+\s+){1,3}of\b"
 UNWANTED = re.compile(
@@ -156,8 +153,6 @@ def count(root: Path) -> Tally:
             tally.docstrings += 1
             if _OPENER.match(first):
                 tally.places.append(Place("openers", path, line, first))
-            if len(first) > FIRST_LINE:
-                tally.places.append(Place("long", path, line, first))
     return tally
 
 
@@ -173,14 +168,12 @@ def report(tally: Tally) -> tuple[list[str], bool]:
         f"{'all':<11}{tally.words.total():>8} words  {rate:5.1f} unwanted per 10,000 (at most"
         f" {WORDS_LIMIT:g})"
     )
-    for kind, title, limit in (
-        ("openers", "begin with a question word", OPENERS_LIMIT),
-        ("long", f"first line over {FIRST_LINE} characters", LONG_LIMIT),
-    ):
-        share = tally.percent(kind)
-        passed &= share <= limit
-        lines.append(f"{tally.docstrings} docstrings: {share:.1f} % {title} (at most {limit:g} %)")
-    return lines, passed
+    share = tally.percent("openers")
+    lines.append(
+        f"{tally.docstrings} docstrings: {share:.1f} % begin with a question word (at most"
+        f" {OPENERS_LIMIT:g} %)"
+    )
+    return lines, passed and share <= OPENERS_LIMIT
 
 
 def main() -> int:
