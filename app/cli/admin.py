@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, cast
+from typing import cast
 
 import typer
 
 from app.cli.connection import connect
+from app.cli.options import JsonOption
 from app.cli.output import emit, out, say, size, table
 from app.client import Json
 from app.settings import Settings
-
-JsonOption = Annotated[bool, typer.Option("--json", help="print the reply as JSON")]
 
 
 def register(app: typer.Typer) -> None:

@@ -9,11 +9,10 @@ import typer
 
 from app.cli.connection import connect
 from app.cli.jobs import run_job
+from app.cli.options import JsonOption
 from app.cli.output import emit, out, say, table
 from app.client import Json
 from app.settings import Settings
-
-JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON")]
 
 
 def register(app: typer.Typer) -> None:

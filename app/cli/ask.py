@@ -10,6 +10,7 @@ from rich.markdown import Markdown
 from rich.markup import escape
 
 from app.cli.connection import connect
+from app.cli.options import JsonOption
 from app.cli.output import emit, err, out, table
 from app.cli.waiting import Provisional
 from app.client import DocuMindClient, Json
@@ -22,7 +23,6 @@ LibraryOption = Annotated[
     str | None,
     typer.Option("--library", "-l", help=f"{either(get_args(Scope))} [default: DEFAULT_LIBRARY]"),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="print the reply as JSON")]
 _PREVIEW_CHARACTERS = 100
 _SUMMARISE = "Summarise this."
 

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 from dotenv import dotenv_values
 
+from app.cli.options import JsonOption
 from app.cli.output import emit, table
 from app.client import Json
 from app.providers.addresses import without_credentials
 from app.settings import Settings
 
 HIDDEN = "(hidden)"
-JsonOption = Annotated[bool, typer.Option("--json", help="print the settings as JSON")]
 
 
 def register(app: typer.Typer) -> None:

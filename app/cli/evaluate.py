@@ -11,6 +11,7 @@ import typer
 
 from app.cli.connection import connect
 from app.cli.jobs import run_job
+from app.cli.options import JsonOption
 from app.cli.output import emit, out, say, table
 from app.client import DocuMindClient, Json
 from app.core.errors import InvalidInput
@@ -66,7 +67,6 @@ OutOption = Annotated[
         "--out", "-o", help="folder for report.md, .csv, .json and .html [default: none is written]"
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="print the report as JSON")]
 
 app = typer.Typer(
     help="Compare searches and answers on judged questions.",

@@ -10,6 +10,7 @@ from typing import Annotated, cast, get_args
 import typer
 
 from app.cli.connection import connect
+from app.cli.options import JsonOption
 from app.cli.output import emit, err, job_progress, say, table
 from app.client import DocuMindClient, FileToSend, Json, Wait
 from app.core.errors import InputError, InvalidInput
@@ -23,7 +24,6 @@ SOME_FAILED = 3
 BATCH_FILES = 16
 
 LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or papers")]
-JsonOption = Annotated[bool, typer.Option("--json", help="print the reply as JSON")]
 
 
 def register(app: typer.Typer) -> None:

@@ -9,14 +9,12 @@ import typer
 
 from app.cli.connection import connect
 from app.cli.jobs import run_job
-from app.cli.options import check_library
+from app.cli.options import JsonOption, check_library
 from app.cli.output import emit, err, out, say, size, table
 from app.client import Json
 from app.core.errors import InvalidInput
 from app.core.types import EmbeddedModel
 from app.settings import Settings
-
-JsonOption = Annotated[bool, typer.Option("--json", help="print the reply as JSON")]
 
 app = typer.Typer(
     help="Models: list them, choose what embeds a library, fetch or test one of Ollama.",

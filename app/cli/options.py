@@ -9,7 +9,7 @@ import typer
 from app.core.errors import InvalidInput
 from app.core.types import Library
 
-JsonOption = Annotated[bool, typer.Option("--json", help="print the report as JSON")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON")]
 
 
 def check_library(name: str) -> None:

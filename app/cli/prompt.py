@@ -8,12 +8,11 @@ from typing import Annotated
 
 import typer
 
+from app.cli.options import JsonOption
 from app.cli.output import complain, emit, say
 from app.generation.prompt_listing import described
 from app.generation.prompts import PromptLibrary
 from app.settings import Settings
-
-JsonOption = Annotated[bool, typer.Option("--json", help="print the findings as JSON")]
 
 app = typer.Typer(
     help="Prompts: show them, check an overlay.", no_args_is_help=True, rich_markup_mode=None

@@ -18,6 +18,7 @@ import typer
 
 from app.cli.connection import START_TIMEOUT_S, base_url
 from app.cli.ollama_start import OllamaFound, find_or_start, missing, pull
+from app.cli.options import JsonOption
 from app.cli.output import complain, emit, err, say
 from app.cli.page import open_page
 from app.cli.processes import Background, last_lines, start
@@ -34,8 +35,6 @@ STOP_GRACE_S = 30.0
 RELEASE_S = 5.0
 MODEL_FAILED = 6
 _POLL_S = 0.05
-
-JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON")]
 
 
 def register(app: typer.Typer) -> None:
