@@ -83,6 +83,10 @@ PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 test: dev ## unit, contract and API tests
 	$(PYTEST)
 
+.PHONY: fence
+fence: dev ## the outside of the product, as tests/fence/golden holds it; python -m tests.fence writes it
+	$(BIN)/python -m pytest tests/fence
+
 format: dev ## format the code
 	$(BIN)/ruff format .
 
