@@ -1,6 +1,6 @@
 """Answers as JSON: the one place that knows the field names of a reply.
 
-The API sends these models, the answer store keeps them, and replay reads them back. Parts that have
+The API sends these models, and the answer store keeps them. Parts that have
 no other name in JSON (sentences, citations, notices, traces) are the value objects themselves.
 """
 

@@ -109,7 +109,7 @@ class StoredRecord(AnswerRecord):
 
     @classmethod
     def kept_whole(cls, answer: Answer, settings: Mapping[str, str], at: str) -> Self:
-        """Return everything that replay and a later reader need.
+        """Return everything that a later reader needs.
 
         Args:
             answer: The final answer.

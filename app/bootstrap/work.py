@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from app.answer.model_test import ModelTester
-from app.answer.replay import Replayer
 from app.bootstrap.adoption import Adopter
 from app.bootstrap.answering import AnswerParts
 from app.bootstrap.bulk import compose_bulk
@@ -20,11 +19,10 @@ from app.jobs.bulk import BulkService
 from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationService
 from app.jobs.housekeeping import Housekeeper
-from app.jobs.kinds import CALIBRATE, PULL, REPLAY, SAMPLES, resume_backfills
+from app.jobs.kinds import CALIBRATE, PULL, SAMPLES, resume_backfills
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import ModelTestService, PullJob, register_model_tests
 from app.jobs.registry import per_library
-from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
 from app.jobs.seeding import SeedPolicy, seed
 from app.retrieval.calibration import Calibrations
@@ -54,7 +52,6 @@ def compose_work(base: Foundation, answering: AnswerParts, stack: ExitStack) -> 
     jobs = open_runner(base, stack)
     register_collecting(jobs, store, base.libraries, settings)
     jobs.register(PULL, PullJob(base.models.pull), lane="network")
-    jobs.register(REPLAY, ReplayJob(_replayer(base)))
     register_reembed(
         jobs,
         settings,
@@ -81,19 +78,6 @@ def _model_tester(base: Foundation, answering: AnswerParts) -> ModelTester:
     manner = base.settings.answer().manner
     parts = (answering.answer_writer, answering.grounder, answering.speeds)
     return ModelTester(base.models, *parts, base.store.models, manner)
-
-
-def _replayer(base: Foundation) -> Replayer:
-    return Replayer(
-        store=base.store.answers,
-        catalog=base.store.catalog,
-        searcher_for=base.libraries.searcher,
-        models=base.models,
-        prompts=base.prompts,
-        options=base.settings.answer(),
-        settings=base.influences,
-        top_k=base.settings.top_k_results,
-    )
 
 
 def _calibrate(base: Foundation) -> CalibrateJob:

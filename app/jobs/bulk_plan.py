@@ -21,14 +21,20 @@ from app.ingest.bulk_work import BulkTask, Prepared, prepare
 from app.ingest.options import IngestOptions
 from app.ingest.sources.articles import open_articles, source_name
 from app.jobs.bulk import workers_for
-from app.jobs.capacity import catalog_vector_bytes
 from app.jobs.context import JobContext
 
+VECTOR_ROW_BYTES = 24
+"""Key and row header of a vector in the catalog, besides two bytes a number."""
 BULK_PLAN = "bulk_plan"
 SAMPLE_S = 15.0
 """Longest the sample is read and written, seconds."""
 SAMPLE_ARTICLES = 5_000
 _EMBEDDED_SAMPLE = 64
+
+
+def catalog_vector_bytes(dimension: int) -> int:
+    """Return the bytes of a vector in the catalog: float16, key and row header."""
+    return 2 * dimension + VECTOR_ROW_BYTES
 
 
 class Scratch(Protocol):

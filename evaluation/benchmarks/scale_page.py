@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.index.options import stored_bytes
-from app.jobs.capacity import catalog_vector_bytes, plan, shown
+from app.jobs.bulk_plan import catalog_vector_bytes
 from evaluation.benchmarks.bulk.fitting import WIKIPEDIA_CHUNKS
+from evaluation.benchmarks.capacity import plan, shown
 from evaluation.benchmarks.playbook import rows
 from evaluation.lib.paths import REPORTS, ROOT
 
@@ -66,7 +67,7 @@ def playbook() -> str:
 
 
 def plans() -> str:
-    """Return what `documind plan` prints for several sizes."""
+    """Return what libraries of several sizes need."""
     sizes = [plan(chunks) for chunks in PLANNED]
     rows = [
         (one[0].mode, one[0].what, *(shown(row) for row in one), one[0].source)

@@ -151,28 +151,6 @@ def test_a_model_is_tested_and_status_and_doctor_say_so(
         )
 
 
-def test_a_replay_says_what_would_change(shell: Shell) -> None:
-    asked = shell.site.client.post(
-        "/api/v1/query", json={"question": "Where do lions live?", "library": "papers"}
-    ).json()
-    code, printed, _ = shell.run("replay", asked["answer_id"])
-    assert code == 0
-    assert "the same passages in the same order" in printed
-    shell.site.client.delete(
-        "/api/v1/papers/lions.html", params={"library": "papers", "grace_s": 600}
-    )
-    code, printed, _ = shell.run("replay", asked["answer_id"])
-    found = shell.json("replay", asked["answer_id"])
-    shell.site.client.post(
-        f"/api/v1/papers/{asked['sources'][0]['doc_id']}/restore", params={"library": "papers"}
-    )
-    assert code == 0
-    assert "the document was deleted" in printed
-    assert isinstance(found, dict)
-    assert (found["same"], found["answer_id"]) == (False, asked["answer_id"])
-    assert shell.run("replay", "nope")[0] == 4
-
-
 def test_feedback_becomes_an_answer_set_and_answers_can_be_forgotten(
     shell: Shell, tmp_path: Path
 ) -> None:

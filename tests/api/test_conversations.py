@@ -1,4 +1,4 @@
-"""Conversations, stored answers, feedback, suggestions, models, replays."""
+"""Conversations, stored answers, feedback, suggestions, models."""
 
 from __future__ import annotations
 
@@ -107,25 +107,6 @@ def test_an_answer_is_kept_with_its_trace_and_takes_feedback(shop: Site) -> None
         shop.client.post("/api/v1/answers/nope/feedback", json={"thumbs": "up"}).status_code == 404
     )
     assert shop.client.get("/api/v1/answers/nope").status_code == 404
-
-
-def test_a_replay_says_what_changed(shop: Site) -> None:
-    filled_with(shop)
-    answer = shop.client.post(
-        "/api/v1/query",
-        json={"question": "What is the melting point of copper?", "library": "papers"},
-    ).json()
-    shop.client.delete(
-        f"/api/v1/papers/{answer['sources'][0]['doc_id']}",
-        params={"library": "papers", "grace_s": 600},
-    )
-    accepted = shop.client.post(f"/api/v1/replay/{answer['answer_id']}")
-    assert accepted.status_code == 202
-    job = shop.services.jobs.wait(accepted.json()["id"], 20)
-    assert job.state == "done"
-    assert job.result is not None
-    assert job.result["same"] is False
-    assert shop.client.post("/api/v1/replay/nope").status_code == 404
 
 
 def test_suggestions_have_answers(shop: Site) -> None:

@@ -11,7 +11,6 @@ from app.answer.completion import Completions
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.model_test import ModelTester
-from app.answer.replay import Replayer
 from app.answer.research import Research
 from app.answer.search import LibrarySearcher
 from app.answer.second_opinion import SecondOpinion
@@ -66,7 +65,6 @@ from app.jobs.kinds import (
     ARXIV,
     CALIBRATE,
     PULL,
-    REPLAY,
     SAMPLES,
     register_bulk,
     register_ingest,
@@ -76,7 +74,6 @@ from app.jobs.local_runner import LocalRunner
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import ModelTestService, PullJob, register_model_tests
 from app.jobs.registry import per_library
-from app.jobs.replay import ReplayJob
 from app.jobs.samples import SamplesJob
 from app.providers.arxiv import ArxivClient
 from app.providers.ollama_listing import PullProgress
@@ -172,18 +169,6 @@ class LocalServices:
             self.embedder,
             self.settings.retrieval(),
             writer=store.writer,
-        )
-
-    def replayer(self) -> Replayer:
-        return Replayer(
-            store=self.store.answers,
-            catalog=self.store.catalog,
-            searcher_for=lambda _: LibrarySearcher(self._retriever(), self.embedder),
-            models=self.models,
-            prompts=PROMPTS,
-            options=self.settings.answer(),
-            settings=dict,
-            top_k=self.settings.top_k_results,
         )
 
     def workshop(self) -> EvaluationWorkshop:
@@ -369,7 +354,6 @@ def local_services(
             reference=lambda: embedder,
         )
         jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
-        jobs.register(REPLAY, ReplayJob(local.replayer()))
         local.model_tests = register_model_tests(jobs, local.tester(), store.models)
         local.evaluations = compose_evaluation(local.workshop(), PROMPTS, jobs, "0123456789abcdef")
         jobs.start()

@@ -1,10 +1,8 @@
-"""Serve models, the bulk ledger and replays to the status page and the CLI."""
+"""Serve models and the bulk ledger to the status page and the CLI."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Path
+from fastapi import APIRouter
 from starlette.responses import JSONResponse, Response
 
 from app.api.deps import Composition
@@ -18,7 +16,7 @@ from app.api.schemas.models import (
     PullRequest,
     TestRequest,
 )
-from app.jobs.kinds import PULL, REPLAY
+from app.jobs.kinds import PULL
 
 router = APIRouter(prefix="/api/v1", tags=["models"])
 
@@ -78,24 +76,3 @@ def test_model(services: Composition, wanted: TestRequest) -> Response:
 def list_model_tests(services: Composition) -> ModelTests:
     """List results of model tests, newest first, with a summary line."""
     return ModelTests.of(services.model_tests.results())
-
-
-@router.post(
-    "/replay/{answer_id}",
-    operation_id="replay_answer",
-    status_code=202,
-    response_model=JobReply,
-    responses=declared("not_found", "disk_full"),
-)
-def replay_answer(
-    services: Composition, answer_id: Annotated[str, Path(min_length=1, max_length=64)]
-) -> Response:
-    """Search again for a stored answer's question, as a job.
-
-    The result says what would change now, and why.
-    """
-    services.answers.get(answer_id)  # an unknown answer is a 404, not a failed job
-    return JSONResponse(
-        JobReply.of(services.jobs.submit(REPLAY, {"answer_id": answer_id})).model_dump(),
-        status_code=202,
-    )

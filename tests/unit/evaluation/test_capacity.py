@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.jobs import capacity_figures
-from app.jobs.capacity import plan, shown
-from app.jobs.capacity_figures import Figure
+from evaluation.benchmarks import capacity as capacity_figures
+from evaluation.benchmarks.capacity import Figure, plan, shown
 from evaluation.lib.paths import REPORTS
 
 
