@@ -227,9 +227,6 @@ study-extractive: dev | $(DATA) ## answers without a model, into evaluation/repo
 study-yes-no: dev | $(DATA) ## how often yes or no is said before a quote, and rightly, into evaluation/reports/yes_no.md
 	$(BIN)/python -m evaluation.studies.yes_no --data $(DATA)
 
-study-sentences: dev | $(DATA) ## what sentence vectors would cost, into evaluation/reports/sentences.md
-	$(BIN)/python -m evaluation.studies.sentences --data $(DATA)
-
 study-shared-mode: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## a library moved between the modes and back, into evaluation/reports/shared_mode.md
 	$(SHARED)/bin/python -m evaluation.studies.shared_mode --data $(DATA)
 

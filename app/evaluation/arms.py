@@ -91,19 +91,9 @@ def standard_arms(default: RetrievalOptions | None = None) -> tuple[Arm, ...]:
             note="default without keyword overlap",
         ),
         Arm(
-            "adaptive",
-            replace(default, adaptive_weight=True),
-            note="default, legs weighed by their score distributions",
-        ),
-        Arm(
             "mmr",
             replace(default, rerank="mmr"),
             note="default, selected by maximal marginal relevance",
-        ),
-        Arm(
-            "sentences",
-            replace(default, rerank="sentences"),
-            note="default with best-sentence reranking",
         ),
     )
 

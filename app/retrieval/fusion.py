@@ -94,27 +94,6 @@ def guarded_dense_weight(
     return 1 - (1 - dense_weight) * min(1.0, float(known.max()) / most)
 
 
-def adaptive_dense_weight(candidates: Candidates) -> float:
-    """Return the dense leg's share by how each leg's best hit stands out.
-
-    In [0, 1]; each best hit is compared with the next ten. A leg that is sure of its first hit says
-    more than one whose scores are flat; 0.5 when neither or both are.
-
-    References:
-        The idea of query performance prediction from score dispersion: Shtok et al., Predicting
-            query performance by query-drift
-        estimation, TOIS 2012; this form is ours.
-    """
-    dense, lexical = _peak(min_max(-candidates.distance)), _peak(min_max(candidates.bm25))
-    return dense / (dense + lexical) if dense + lexical > 0 else 0.5
-
-
-def _peak(scaled: Floats) -> float:
-    """1 minus the mean of places 2 to 11 of a leg scaled to [0, 1]."""
-    known = np.sort(scaled[~np.isnan(scaled)])[::-1]
-    return float(1.0 - known[1:11].mean()) if len(known) > 1 else 0.0
-
-
 def reciprocal_rank_fusion(candidates: Candidates, *, k: int = 60) -> Floats:
     """Return the sum of reciprocal ranks over the two lists, in (0, 2 / (k + 1)].
 

@@ -22,9 +22,6 @@ class RetrievalOptions:
     word_guard: float = 0.3  # evaluation/reports/late.md
     """Share of the most that BM25 could give from which the lexical leg counts in full in
     `relative_score`, [0, 1]; 0: always."""
-    adaptive_weight: bool = False
-    """Weigh the legs by how far each one's best hit stands out, question by question, instead of
-    by `dense_weight`."""
     relevance_threshold: float = 0.65
     """Cosine distance under which a hit of papers passes the cutoff of the arm `dense`."""
     public_relevance_threshold: float = 0.65
@@ -61,20 +58,16 @@ class RetrievalOptions:
     embed_on_query_budget_ms: float = 25.0
     rrf_k: int = 60  # Cormack 2009
     rerank_head: int = 20  # evaluation/reports/fusion.md: 30 gains nothing and costs its reading
-    """Candidates that keyword overlap and best-sentence reranking look at, best fused first."""
+    """Candidates that keyword overlap looks at, best fused first."""
     rerank: Rerank = "auto"
     """What orders the head once more: `auto` is the cross-encoder where one is configured, else
     `late` in `relative_score`, else `none`. `late` adds the codes' signals where the library
-    keeps codes. `sentences` adds `sentence_weight` times the similarity of the best sentence,
-    embedded while the question waits (a gain at many times the price of the search,
-    evaluation/reports/fusion.md). `mmr` selects by maximal marginal relevance instead of the
+    keeps codes. `mmr` selects by maximal marginal relevance instead of the
     best chunk of each document first."""
     late_sentence_weight: float = 0.4  # evaluation/reports/late.md
     """a of `late`: weight of the best sentence's similarity on the scale of the fused score."""
     late_token_weight: float = 1.0  # evaluation/reports/late.md
     """b of `late`: weight of MaxSim on the same scale."""
-    sentence_weight: float = 0.5
-    """Weight of the best sentence's cosine similarity on the scale of the fused score."""
     cross_encoder_head: int = 20
     """Candidates a cross-encoder reads, where one is configured."""
     near_duplicate_jaccard: float = 0.7

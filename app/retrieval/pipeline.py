@@ -12,7 +12,7 @@ from app.core.types import Fusion, Hit, Library, Notice, QuestionCode
 from app.retrieval import trace_reasons
 from app.retrieval.cutoff import band, closeness_of, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
-from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse, guarded_dense_weight
+from app.retrieval.fusion import best_first, fuse, guarded_dense_weight
 from app.retrieval.late import LateInteraction
 from app.retrieval.legs import Legs, Pool
 from app.retrieval.notices import nothing_found, trouble
@@ -57,7 +57,7 @@ class Retriever:
         self._embedder = embedder
         self._options = options
         self._late = late
-        self._reranking = Reranking(embedder, reranker, late, options)
+        self._reranking = Reranking(reranker, late, options)
         self._remarks = remarks
         self._legs = Legs(
             catalog, vectors, lexical, embedder, writer, options.embed_on_query_budget_ms
@@ -99,8 +99,6 @@ class Retriever:
 
     def _dense_weight(self, pool: Pool) -> float:
         options = self._options
-        if options.adaptive_weight:
-            return adaptive_dense_weight(pool.candidates)
         return guarded_dense_weight(
             pool.candidates, pool.words, dense_weight=options.dense_weight, guard=options.word_guard
         )

@@ -1,4 +1,4 @@
-"""Rerank the best passages: keywords, late interaction, sentences, a model."""
+"""Rerank the best passages: keywords, late interaction, a model."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import numpy as np
 
 from app.core.errors import InvalidInput
 from app.core.languages import DEFAULT
-from app.core.ports import Embedder, PassageCodes, Reranker
-from app.core.types import FloatArray, Fusion, Library, QuestionCode, Rerank
+from app.core.ports import PassageCodes, Reranker
+from app.core.types import Fusion, Library, QuestionCode, Rerank
 from app.retrieval.keywords import QuestionWords
 from app.retrieval.late import LateInteraction, late_signals, with_late
 from app.retrieval.legs import Pool
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.reading import Reading
 from app.retrieval.request import SearchRequest
-from app.retrieval.sentences import best_sentence_similarities, with_sentences
 
 
 class Reranking:
@@ -25,7 +24,6 @@ class Reranking:
 
     def __init__(
         self,
-        embedder: Embedder | None,
         reranker: Reranker | None,
         late: LateInteraction | None,
         options: RetrievalOptions,
@@ -33,12 +31,10 @@ class Reranking:
         """Keep the models.
 
         Args:
-            embedder: Embeds sentences; None leaves that arm out.
             reranker: A cross-encoder; None where none is configured.
             late: Codes of passages; None where none are kept.
             options: Which arm by default, and weights.
         """
-        self._embedder = embedder
         self._reranker = reranker
         self._late = late
         self._options = options
@@ -84,7 +80,7 @@ class Reranking:
     def apply(
         self, request: SearchRequest, fusion: Fusion, readings: list[Reading], pool: Pool
     ) -> None:
-        """Apply the keyword, sentence and cross-encoder arms that are on; sort."""
+        """Apply the keyword, late and cross-encoder arms that are on; sort."""
         keywords = self.keyword_weight(request.library, fusion)
         phrases = self._options.phrase_fusion_weight if fusion == "relative_score" else 0.0
         if keywords or phrases:
@@ -94,10 +90,6 @@ class Reranking:
         if self._late is not None and pool.code is not None:
             _add_late(
                 readings, pool.code, pool.words.stemmed_in(DEFAULT), self._late.codes, self._options
-            )
-        if arm == "sentences" and pool.vector is not None and self._embedder is not None:
-            _add_best_sentences(
-                readings, pool.vector, self._embedder, self._options.sentence_weight
             )
         readings.sort(key=lambda r: -r.score)
         if arm == "cross_encoder" and self._reranker is not None and readings:
@@ -120,15 +112,6 @@ def _add_late(
         token_weight=options.late_token_weight,
     )
     for reading, score, best in zip(readings, scores.tolist(), signals[0].tolist(), strict=True):
-        reading.score, reading.sentence = score, None if math.isnan(best) else best
-
-
-def _add_best_sentences(
-    readings: Sequence[Reading], vector: FloatArray, embedder: Embedder, weight: float
-) -> None:
-    found = best_sentence_similarities(vector, [r.passage.chunk.text for r in readings], embedder)
-    fused = with_sentences(np.array([r.score for r in readings]), found, weight)
-    for reading, score, best in zip(readings, fused.tolist(), found.tolist(), strict=True):
         reading.score, reading.sentence = score, None if math.isnan(best) else best
 
 

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import NoDecode
 
 from app.core.types import (
@@ -134,8 +134,7 @@ class Variables(PlaceVariables):
     rerank: Rerank = Field(
         "auto",
         description="order of the best passages: auto (cross_encoder where CROSS_ENCODER_DIR is"
-        " set, else late), none, late,"
-        " sentences, mmr or cross_encoder",
+        " set, else late), none, late, mmr or cross_encoder",
     )
     late_interaction_max_chunks: int = Field(
         100_000,
@@ -272,6 +271,13 @@ class Variables(PlaceVariables):
             if not values.get("documind_git_sha") and os.environ.get("DOCMIND_GIT_SHA"):
                 values["documind_git_sha"] = os.environ["DOCMIND_GIT_SHA"]
         return values
+
+    @field_validator("rerank", mode="before")
+    @classmethod
+    def _removed_order(cls, rerank: object) -> object:
+        if rerank == "sentences":
+            raise ValueError("RERANK=sentences is gone: use late, which finds more for less work")
+        return rerank
 
     @model_validator(mode="after")
     def _check(self) -> Self:

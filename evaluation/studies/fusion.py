@@ -59,12 +59,8 @@ def main() -> None:
             chosen.append(_tuning(bench, judged.half("even").sample(given.tuning_questions, SEED)))
             odd = judged.half("odd").sample(given.questions, SEED)
             reported.append(_reporting(bench, odd))
-            reported.append(_sentences(bench, odd.sample(given.slow_questions, SEED)))
     if fingerprint is None:
         raise SystemExit("no collection was run")
-    main_part = [
-        experiment for experiment in reported if not experiment.collection.endswith("sentences")
-    ]
     report = Report(
         "Fusion: what each step is worth",
         fingerprint,
@@ -77,7 +73,7 @@ def main() -> None:
             f"Chosen on even lines, at most {given.tuning_questions} (mean nDCG@10 over the"
             f" collections): {_choices(chosen)}.",
         ),
-        _against_legs(main_part),
+        _against_legs(reported),
     )
     report = replace(
         report,
@@ -113,7 +109,7 @@ def _tuning(bench: Bench, collection: Collection) -> Experiment:
 
 
 def _reporting(bench: Bench, collection: Collection) -> Experiment:
-    arms = [arm for arm in standard_arms() if arm.name != "sentences"]
+    arms = list(standard_arms())
     plainer = replace(RetrievalOptions(), rerank="none")
     arms.append(Arm("without late", plainer, note="default without late interaction"))
     return run(
@@ -121,22 +117,6 @@ def _reporting(bench: Bench, collection: Collection) -> Experiment:
         arms,
         bench.search(Library.PUBLIC),
         baseline="rrf",
-        seed=SEED,
-        top_k=TOP_K,
-        progress=say,
-    )
-
-
-def _sentences(bench: Bench, collection: Collection) -> Experiment:
-    """The arm that costs most, on fewer questions, against the default."""
-    default = RetrievalOptions()
-    arms = [Arm("default", default), Arm("sentences", replace(default, rerank="sentences"))]
-    some = replace(collection, name=f"{collection.name}, best sentences")
-    return run(
-        some,
-        arms,
-        bench.search(Library.PUBLIC),
-        baseline="default",
         seed=SEED,
         top_k=TOP_K,
         progress=say,

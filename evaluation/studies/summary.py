@@ -135,7 +135,6 @@ _PAIRS = (
     ("scores instead of ranks (min-max against RRF)", "min-max", "rrf", ("fusion", "complete")),
     ("keyword overlap", "default", "without overlap", ("read", "rerank")),
     ("word pairs", "default", "without pairs", ("read", "rerank")),
-    ("weights from the score distributions", "adaptive", "default", ("fusion",)),
     ("late interaction", "default", "without late", ("read", "rerank")),
     ("maximal marginal relevance", "mmr", "default", ("diversity",)),
 )
@@ -147,15 +146,6 @@ def _steps(report: Read) -> Iterator[Step]:
     for title, arm, without, stages in _PAIRS:
         gains = {name: _gain(found[name], arm, without) for name in COLLECTIONS}
         yield Step(title, gains, _times(report, "squad", arm, without, stages))
-    sentences = {
-        name: _gain(found[f"{name}, best sentences"], "sentences", "default")
-        for name in COLLECTIONS
-    }
-    yield Step(
-        "best sentence, embedded on the way",
-        sentences,
-        _times(report, "squad, best sentences", "sentences", "default", ("rerank",)),
-    )
 
 
 def _gain(experiment: Read, arm: str, without: str) -> str:

@@ -85,3 +85,8 @@ def test_what_papers_takes_is_counted_in_bytes(monkeypatch: pytest.MonkeyPatch) 
 def test_the_stages_of_a_deployment(monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
     monkeypatch.setenv("APP_ENV", stage)
     assert settings().app_env == stage
+
+
+def test_an_order_that_is_gone_says_what_to_use() -> None:
+    with pytest.raises(ValidationError, match="RERANK=sentences is gone: use late"):
+        Settings(_env_file=None, rerank="sentences")  # type: ignore[call-arg, arg-type]

@@ -38,7 +38,7 @@ Fusion = Literal["relative_score", "rrf", "dense", "lexical"]
 Mode = Literal["general", "compare", "methodology", "datasets", "reproduce", "summary"]
 Strategy = Literal["baseline", "hyde", "multi_query", "flare"]
 Reasoning = Literal["grounded", "cot", "react", "self_ask"]
-Rerank = Literal["auto", "none", "late", "sentences", "mmr", "cross_encoder"]
+Rerank = Literal["auto", "none", "late", "mmr", "cross_encoder"]
 Band = Literal["strong", "partial", "weak"]
 Verdict = Literal["supported", "weak", "unsupported", "no_claim"]
 """Of a sentence of an answer; `no_claim`: headings, table heads, code, lead-ins, which nothing

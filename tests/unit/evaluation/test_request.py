@@ -70,8 +70,8 @@ def test_a_grid_sets_what_its_arms_are_named_for() -> None:
         "hyde",
         Chunking(400, "recursive"),
     )
-    by_encoder = Axes(rerank=("sentences", "cross_encoder", "none")).arms(base)[1:]
-    assert [arm.options.rerank for arm in by_encoder] == ["sentences", "cross_encoder", "none"]
+    by_encoder = Axes(rerank=("mmr", "cross_encoder", "none")).arms(base)[1:]
+    assert [arm.options.rerank for arm in by_encoder] == ["mmr", "cross_encoder", "none"]
 
 
 def test_a_smaller_chunk_keeps_the_share_of_its_overlap() -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from app.core.types import Fusion, Scored
 from app.retrieval.fusion import (
-    adaptive_dense_weight,
     best_first,
     fuse,
     guarded_dense_weight,
@@ -165,21 +164,3 @@ def test_single_legs_put_what_they_do_not_know_last() -> None:
 
 def test_best_first_is_stable() -> None:
     assert best_first(np.array([0.5, 0.7, 0.5, 0.7])).tolist() == [1, 3, 0, 2]
-
-
-def test_the_surer_leg_weighs_more() -> None:
-    sure_dense = gather(
-        [Scored(1, 0.1), Scored(2, 0.8), Scored(3, 0.9)],
-        [Scored(1, 9.0), Scored(2, 8.9), Scored(3, 1.0)],
-    )
-    assert adaptive_dense_weight(sure_dense) > 0.5
-    flat = gather([Scored(1, 0.5), Scored(2, 0.5)], [Scored(1, 3.0), Scored(2, 3.0)])
-    assert adaptive_dense_weight(flat) == 0.5
-    assert adaptive_dense_weight(gather([], [])) == 0.5
-
-
-@given(_DISTANCES, _BM25, st.integers(0, 12))
-def test_adaptive_weight_is_a_share(
-    distances: list[float], scores: list[float], shift: int
-) -> None:
-    assert 0 <= adaptive_dense_weight(_pool(distances, scores, shift=shift)) <= 1

@@ -208,9 +208,7 @@ def test_deeper_candidates_fill_up_after_copies(stock: Shelve) -> None:
     assert sum(key.startswith("copy") for key in _keys(found)) == 1
 
 
-@pytest.mark.parametrize(
-    "option", [{"rerank": "sentences"}, {"rerank": "mmr"}, {"keyword_fusion_weight": 0.3}]
-)
+@pytest.mark.parametrize("option", [{"rerank": "mmr"}, {"keyword_fusion_weight": 0.3}])
 def test_arms_keep_the_answer_first(stock: Shelve, option: dict[str, object]) -> None:
     found = _ask(
         stock(NORMANS).retriever(**option),
@@ -219,7 +217,6 @@ def test_arms_keep_the_answer_first(stock: Shelve, option: dict[str, object]) ->
         top_k=3,
     )
     assert _keys(found)[0] == "rollo"
-    assert (found.hits[0].signals.sentence is not None) == (option.get("rerank") == "sentences")
 
 
 def test_a_cross_encoder_orders_by_its_logits(stock: Shelve) -> None:
@@ -252,12 +249,6 @@ def test_a_search_may_ask_for_its_own_order(stock: Shelve) -> None:
     ]
     stocked = stock([*same, *NORMANS[1:]])
     question = "Who led the Norse to Normandy?"
-    plain, sentences = (
-        _ask(stocked.retriever(**option), question, keep_weak=True, top_k=3, rerank=asked)
-        for option, asked in (({"rerank": "sentences"}, "none"), ({}, "sentences"))
-    )
-    assert plain.hits[0].signals.sentence is None
-    assert sentences.hits[0].signals.sentence is not None
     by_mmr = Trace(full=True)
     _ask(stocked.retriever(), question, trace=by_mmr, keep_weak=True, top_k=2, rerank="mmr")
     passed_over = [item.reason for item in by_mmr.report().stages[-1].items]
