@@ -192,7 +192,7 @@ DATA ?= data/collections
 export DATA
 $(DATA):
 	@echo "no collections in '$(DATA)': docs/evaluation.md says where to get them; or name their folder: DATA=/path"; exit 1
-STUDIES := fusion closeness confidence traps suggestions titles poison partly-embedded extractive yes-no sentences answers disagreement ann two-libraries retrieval
+STUDIES := fusion closeness confidence traps partly-embedded extractive answers ann retrieval
 
 .PHONY: studies ablation-samples study-windows $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
@@ -209,23 +209,11 @@ study-confidence: dev | $(DATA) ## when to abstain, into evaluation/reports/conf
 study-traps: dev | $(DATA) ## lists, labels and attachments that must not be quoted, into evaluation/reports/traps.md
 	$(BIN)/python -m evaluation.studies.traps --data $(DATA)
 
-study-suggestions: dev | $(DATA) ## fifty suggested questions, into evaluation/reports/suggestions.md
-	$(BIN)/python -m evaluation.studies.suggestions --data $(DATA)
-
-study-titles: dev | $(DATA) ## the title's weight in BM25, into evaluation/reports/titles.md
-	$(BIN)/python -m evaluation.studies.titles --data $(DATA)
-
-study-poison: dev | $(DATA) ## near-copies against the top five, into evaluation/reports/poison.md
-	$(BIN)/python -m evaluation.studies.poison --data $(DATA)
-
 study-partly-embedded: dev | $(DATA) ## libraries whose vectors are not all there, into evaluation/reports/partly_embedded.md
 	$(BIN)/python -m evaluation.studies.partly_embedded --data $(DATA)
 
 study-extractive: dev | $(DATA) ## answers without a model, into evaluation/reports/extractive.md
 	$(BIN)/python -m evaluation.studies.extractive --data $(DATA)
-
-study-yes-no: dev | $(DATA) ## how often yes or no is said before a quote, and rightly, into evaluation/reports/yes_no.md
-	$(BIN)/python -m evaluation.studies.yes_no --data $(DATA)
 
 study-shared-mode: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## a library moved between the modes and back, into evaluation/reports/shared_mode.md
 	$(SHARED)/bin/python -m evaluation.studies.shared_mode --data $(DATA)
@@ -240,14 +228,8 @@ MINUTES ?= 600
 study-models: dev | $(DATA) ## a real model: strategies, modes and both prompts, into evaluation/reports/models.md (hours; QUESTIONS=10 MINUTES=10 for less)
 	$(BIN)/python -m evaluation.studies.models --data $(DATA) --questions $(QUESTIONS) --minutes $(MINUTES)
 
-study-disagreement: dev | $(DATA) ## figures that disagree, into evaluation/reports/disagreement.md
-	$(BIN)/python -m evaluation.studies.disagreement --data $(DATA)
-
-study-windows: dev | $(DATA) ## vectors of 100,000 short passages, for the next two
+study-windows: dev | $(DATA) ## vectors of 100,000 short passages, for make bench-vectors
 	$(BIN)/python -m evaluation.lib.windows --data $(DATA) --seconds 7200
-
-study-two-libraries: study-windows ## papers beside 100,000 passages, into evaluation/reports/two_libraries.md
-	$(BIN)/python -m evaluation.studies.two_libraries --data $(DATA)
 
 study-retrieval: dev ## the reports above in one, held against their limits, into evaluation/reports/retrieval.md
 	$(BIN)/python -m evaluation.studies.summary
@@ -320,9 +302,6 @@ contract: dev ## the OpenAPI contract against generated requests, all phases, bo
 
 bench-hostile: dev ## hostile files against a real server: verdict, time, memory, /health meanwhile; into evaluation/reports/hostile.md
 	$(BIN)/python -m evaluation.benchmarks.hostile
-
-pdf-questions: dev | $(DATA) ## thirty questions over two papers, into evaluation/reports/pdf_questions.md
-	$(BIN)/python -m evaluation.studies.pdf_questions
 
 bench-gone: dev ## plant, delete and purge a document, look for it in every file, into evaluation/reports/gone.md
 	$(BIN)/python -m evaluation.campaigns.gone

@@ -89,4 +89,4 @@ def test_the_stages_of_a_deployment(monkeypatch: pytest.MonkeyPatch, stage: str)
 
 def test_an_order_that_is_gone_says_what_to_use() -> None:
     with pytest.raises(ValidationError, match="RERANK=sentences is gone: use late"):
-        Settings(_env_file=None, rerank="sentences")  # type: ignore[call-arg, arg-type]
+        Settings(_env_file=None, rerank="sentences")

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from app.core.types import Library
 from app.evaluation.collections import Collection, TestPassage
 from app.evaluation.report import Provenance
 from app.retrieval.options import RetrievalOptions
 from evaluation.lib import windows, workbench
 from evaluation.studies import summary
-from evaluation.studies.two_libraries import Watched, contradictions
 
 
 def _collection() -> Collection:
@@ -43,34 +41,6 @@ def test_windows_are_sentences_and_runs_of_them() -> None:
     ]
     assert windows.sentences(_collection(), frozenset({"a", "b"})) == []
     assert len(windows.distinct(iter([*listed[0], *listed[0]]), 10)) == 3
-
-
-def test_a_contradiction_gives_another_figure_for_the_same() -> None:
-    (found,) = contradictions(
-        [
-            TestPassage(
-                "p", "", "The dose was raised to 250 milligrams in the second week of the trial."
-            )
-        ]
-    )
-    assert found.other == "The dose was raised to 327 milligrams in the second week of the trial."
-    assert "250" not in found.words
-    assert (
-        contradictions(
-            [TestPassage("p", "", "No figure stands in this sentence about the trial of a drug.")]
-        )
-        == []
-    )
-
-
-def test_a_watched_port_tells_which_libraries_were_read() -> None:
-    class Port:
-        def count(self, library: Library) -> int:
-            return len(library.value)
-
-    asked: set[Library] = set()
-    assert Watched(Port(), asked).count(Library.PUBLIC) == 6
-    assert asked == {Library.PUBLIC}
 
 
 def test_figures_are_written_with_their_origin(
