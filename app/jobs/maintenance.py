@@ -12,7 +12,7 @@ from typing import Protocol
 
 from app.core.types import Library
 from app.jobs.context import JobContext
-from app.jobs.kinds import BACKUP, EXPORT, FSCK, IMPORT, PURGE
+from app.jobs.kinds import BACKUP, EXPORT, FSCK, IMPORT, PURGE, request_backfill
 from app.jobs.registry import per_library
 from app.jobs.runner import JobRunner
 
@@ -50,6 +50,8 @@ class Maintenance:
     """Handlers; each may run again: files appear when they are whole, imports add up."""
 
     store: Store
+    later: Callable[[Library], object]
+    """Requests the vectors that a library lacks."""
 
     def fsck(self, context: JobContext) -> Record:
         """Check the store."""
@@ -68,7 +70,10 @@ class Maintenance:
         """Import the file of the payload."""
         named = context.payload.get("library")
         library = None if named is None else Library(str(named))
-        return self.store.load(Path(str(context.payload["path"])), library, _steps(context))
+        report = self.store.load(Path(str(context.payload["path"])), library, _steps(context))
+        if report["chunks"] != report["vectors"]:
+            self.later(Library(str(report["library"])))
+        return report
 
     def backup(self, context: JobContext) -> Record:
         """Back everything up into the directory of the payload."""
@@ -82,7 +87,7 @@ class Maintenance:
 
 def register_maintenance(runner: JobRunner, store: Store) -> None:
     """Register the kinds; they run in the background and give way to interactive work."""
-    work = Maintenance(store)
+    work = Maintenance(store, lambda library: request_backfill(runner, library))
     runner.register(FSCK, work.fsck, lane="background", exclusive=per_library)
     runner.register(EXPORT, work.export, lane="background")
     runner.register(IMPORT, work.load, lane="background", exclusive=per_library)

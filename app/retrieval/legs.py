@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.core.concurrency import run_concurrently
-from app.core.errors import Conflict, IndexDamaged, ProviderError, StorageError
+from app.core.errors import Conflict, IndexDamaged, InputError, ProviderError, StorageError
 from app.core.ports import Catalog, Embedder, LexicalIndex, VectorIndex, VectorSink
 from app.core.types import FloatArray, Library, NoticeCode, QuestionCode, Scored
 from app.core.vectors import cosine_distances
@@ -57,7 +57,7 @@ class Legs:
             return None
         try:
             return self.embedder.embed_query(request.text)
-        except ProviderError as exc:
+        except (ProviderError, InputError) as exc:
             _LOG.warning("searching by words alone: the embedder failed: %s", exc)
             return None
 
@@ -127,7 +127,11 @@ class Legs:
     def _embed(
         self, embedder: Embedder, library: Library, chunk_ids: list[int]
     ) -> dict[int, FloatArray]:
-        """Embed chunks in order within the budget; cache the vectors."""
+        """Embed chunks in order within the budget; cache the vectors.
+
+        A passage that is longer than the embedder reads stays without a vector here: the backfill
+        embeds it in parts.
+        """
         if self.embed_budget_ms <= 0:
             return {}
         deadline = time.perf_counter() + self.embed_budget_ms / 1000
@@ -141,6 +145,8 @@ class Legs:
             if chunk_id in passages:
                 try:
                     rows[chunk_id] = embedder.embed_passages([passages[chunk_id].chunk.text])[0]
+                except InputError as exc:
+                    _LOG.warning("candidate %s stays without a vector: %s", chunk_id, exc)
                 except ProviderError as exc:
                     _LOG.warning("could not embed a candidate: %s", exc)
                     break

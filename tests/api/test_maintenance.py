@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import cast
 
 from app.bootstrap.maintenance import StoreMaintenance
-from app.core.types import Job
+from app.core.types import Job, Library
+from app.index.options import IndexOptions
+from app.index.store import IndexStore
 from app.jobs.housekeeping import Housekeeper
 from tests.api.conftest import LIBRARY, Site, site
+from tests.unit.index.drafts import make_draft
 
 
 def done(opened: Site, path: str, body: dict[str, object] | None = None) -> Job:
@@ -75,6 +78,21 @@ def test_a_library_goes_out_and_comes_back(shop: Site, tmp_path: Path) -> None:
         assert failed.state == "failed"
         assert failed.errors[0].startswith("index_damaged")
     assert done(shop, "/api/v1/export", {"library": "public"}).state == "done"
+
+
+def test_an_import_without_vectors_asks_for_them(shop: Site, tmp_path: Path) -> None:
+    path = tmp_path / "bare"
+    with IndexStore(IndexOptions(path, path / "chroma"), vector_store="off") as bare:
+        bare.writer.write([make_draft("a.txt", "Walruses whistle. " * 20)])
+        bare.bundler.export(Library.PAPERS, tmp_path / "bare.documind")
+
+    taken = done(shop, "/api/v1/import", {"path": str(tmp_path / "bare.documind")})
+
+    assert taken.state == "done"
+    (backfill,) = [job for job in shop.services.jobs.list() if job.kind == "backfill"]
+    assert shop.services.jobs.wait(backfill.id, 30).state == "done"
+    counts = shop.services.catalog.counts(Library.PAPERS)
+    assert (counts.chunks, counts.embedded) == (2, 2)
 
 
 def test_a_purge_is_asked_for_by_hand_or_by_the_housekeeper(shop: Site) -> None:

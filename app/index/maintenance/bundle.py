@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -208,7 +208,7 @@ class Bundler:
                 into
             )  # cut short too: what was stored is found, and the next upload does not take its time
         self.writer.apply(into)
-        return report
+        return replace(report, library=into.value)
 
     def _load_batch(
         self,

@@ -40,6 +40,8 @@ LanguageCode = Annotated[str, StringConstraints(pattern=r"^([a-z]{2})?$")]
 Count = Annotated[int, Field(ge=0, lt=1 << 40)]
 Offset = Annotated[int, Field(ge=0, lt=1 << 31)]
 PageNumber = Annotated[int, Field(ge=0, lt=1 << 31)]
+MOST_CHUNK_CHARACTERS = 16_000
+"""Of a chunk in a bundle: twice the largest CHUNK_SIZE."""
 Chunk = tuple[Offset, Offset, Offset, Line, PageNumber | None]
 """Ordinal, start, end, section, page."""
 CodeSizes = tuple[
@@ -100,7 +102,7 @@ class DocumentRecord(Record):
     filename: Line
     sha256: Sha256
     type: Kind
-    text: str
+    text: Annotated[str, StringConstraints(min_length=1)]
     title: Line
     authors: list[Line]
     year: Annotated[int, Field(ge=-9_999, le=9_999)] | None
@@ -130,10 +132,12 @@ class DocumentRecord(Record):
         length = len(self.text)
         before = -1
         for ordinal, start, end, _, _ in self.chunks:
-            if not before < ordinal or not start < end <= length:
+            if not before < ordinal or not start < end <= min(
+                length, start + MOST_CHUNK_CHARACTERS
+            ):
                 raise ValueError(
                     f"chunks: {ordinal} spans {start}..{end} of {length} characters, after chunk"
-                    f" {before}"
+                    f" {before}; a chunk has at most {MOST_CHUNK_CHARACTERS:,}"
                 )
             before = ordinal
         for number, start, end in self.pages:

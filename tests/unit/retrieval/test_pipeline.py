@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,7 @@ from app.retrieval.request import Retrieval, SearchRequest
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.encoders import HashEncoder, MemoryCodes
 from tests.fakes.index_writer import MemoryIndexWriter
-from tests.fakes.indexes import ExactVectors
+from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
 from tests.fakes.retrievers import passage
 from tests.unit.retrieval.conftest import StockedLibrary
 
@@ -345,3 +346,17 @@ def test_public_and_papers_do_not_mix(stock: Shelve) -> None:
     public = passage("Rollo in the encyclopedia", key="wiki", library=Library.PUBLIC)
     found = _ask(stock([*NORMANS, public]).retriever(), "Rollo", keep_weak=True)
     assert "wiki" not in _keys(found)
+
+
+def test_a_passage_longer_than_the_embedder_reads_is_found_by_its_words(stock: Shelve) -> None:
+    stocked = stock(NORMANS[1:])
+    long = passage("heron " * 300, key="long")
+    stocked = replace(stocked, catalog=MemoryCatalog([*NORMANS[1:], long]))
+    retriever = replace(stocked, lexical=TextbookBM25(stocked.catalog)).retriever(
+        embed_on_query_budget_ms=10_000.0
+    )
+
+    found = _ask(retriever, "heron", keep_weak=True, top_k=1)
+
+    assert _keys(found) == ["long"]
+    assert [notice.code for notice in found.notices] == ["vectors_missing"]

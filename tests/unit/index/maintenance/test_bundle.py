@@ -180,6 +180,6 @@ def test_a_library_can_move_to_the_other(
     source: IndexStore, target: IndexStore, tmp_path: Path
 ) -> None:
     source.bundler.export(PAPERS, tmp_path / "b")
-    target.bundler.load(tmp_path / "b", PUBLIC)
+    assert target.bundler.load(tmp_path / "b", PUBLIC).library == "public"
     assert target.catalog.counts(PUBLIC).documents == N
     assert target.catalog.counts(PAPERS).documents == 0
