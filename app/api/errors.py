@@ -32,6 +32,7 @@ STATUS: Mapping[type[errors.DocuMindError], int] = {
     errors.DiskFull: 507,
     errors.Locked: 409,
     errors.StorageError: 503,
+    errors.Superseded: 409,
     errors.Cancelled: 503,  # a shutdown cut the request short; a client that left never sees it
 }
 """Looked up along the class's MRO, so that a new class answers like its parent."""

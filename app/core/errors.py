@@ -34,6 +34,7 @@
     │   ├── IndexDamaged            index_damaged
     │   └── Locked                  locked
     └── Cancelled                   cancelled              never reaches a client as an error
+        └── Superseded              superseded             a deletion came after the upload
 
 Messages name the value with `!r`, say what was expected and what to do.
 """
@@ -248,6 +249,12 @@ class Cancelled(DocuMindError):
     """Work was stopped because someone asked for it."""
 
     code = "cancelled"
+
+
+class Superseded(Cancelled):
+    """A document was deleted after it was accepted and before it was written."""
+
+    code = "superseded"
 
 
 def error_classes() -> dict[str, type[DocuMindError]]:

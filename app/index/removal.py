@@ -20,7 +20,7 @@ from app.index.catalog.bookkeeping import (
 )
 from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
-from app.index.catalog.jobs import awaited_originals
+from app.index.catalog.jobs import awaited_originals, supersede
 from app.index.catalog.schema import documents, meta, revisions
 from app.index.catalog.statements import meta_value, pieces, put_meta
 from app.index.catalog.sync_claims import delete_claims
@@ -57,6 +57,7 @@ _HIDE = (
     .returning(*_SEEN)
 )
 _NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
+_KEYS = select(documents.c.source_key).where(_NAMED)
 _PURGED = select(
     documents.c.doc, documents.c.doc_id, documents.c.embedded, documents.c.source_key
 ).where(_NAMED)
@@ -116,6 +117,8 @@ class Remover:
             with self._projector.writing:
                 docs = self._live(library, CLEAR_BATCH)
                 if not docs:
+                    with self._database.write("remove") as sql:
+                        supersede(sql, library, None)
                     break
                 self._hide(library, docs, 0)
                 self._purge(library, docs)
@@ -202,6 +205,7 @@ class Remover:
         hidden: list[int] = []
         with self._database.write("remove") as sql:
             self._projector.log.save_into(sql)
+            supersede(sql, library, sql.execute(_KEYS, {"docs": docs}).scalars().all())
             shas: set[str] = set()
             for doc in docs:
                 count_document(sql, doc, -1)

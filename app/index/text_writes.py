@@ -9,6 +9,7 @@ from app.core.errors import InvalidInput
 from app.core.types import DocumentDraft, LedgerPage, Library, WriteResult
 from app.index.catalog.database import Database
 from app.index.catalog.facts import LexicalDocument
+from app.index.catalog.jobs import refuse_superseded
 from app.index.catalog.ledger import record_page
 from app.index.catalog.revisions import RevisionBatch
 from app.index.catalog.settling import Settling
@@ -67,6 +68,7 @@ class TextWriter:
         superseded: list[tuple[int, int]] = []
         try:
             with self._database.write("documents") as sql:
+                refuse_superseded(sql, drafts)
                 self._projector.log.save_into(sql)
                 written = RevisionBatch(sql, self._database.dialect, self._codec().pack).write(
                     drafts

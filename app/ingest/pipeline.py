@@ -173,6 +173,7 @@ class IngestPipeline:
             flags=flags,
             has_original=True,
             source_revision=_READ_AS,
+            job_id=document.job_id,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from app.core.errors import ProviderError
+from app.core.errors import ProviderError, Superseded
 from app.core.ports import Catalog
 from app.core.types import JobFile, Library
 from app.ingest.embedding import VectorBackfill
@@ -50,16 +50,19 @@ class ArxivJob:
             NotFound: arXiv has no such paper.
             ProviderError: The host is away or sends something else.
             Cancelled: Asked to stop.
+            Superseded: The paper was deleted after it was asked for.
         """
         arxiv_id = str(context.payload["arxiv_id"])
         context.files([JobFile(f"{arxiv_id}.pdf", "running", 0.0)])
         paper = self._client.fetch(arxiv_id, context.cancel)
-        document = replace(paper.document, metadata=paper.metadata)
+        document = replace(paper.document, metadata=paper.metadata, job_id=context.job_id)
         outcomes = tuple(
             self._pipeline_of(Library.PAPERS).ingest(
                 Library.PAPERS, [document], cancel=context.cancel
             )
         )
+        if outcomes[0].code == Superseded.code:
+            raise Superseded(outcomes[0].reason or "deleted after it was accepted")
         context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
         context.publish(IngestReport(outcomes, "text").to_json())
         backfill = self._backfill_of(Library.PAPERS)

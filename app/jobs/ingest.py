@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from app.core.errors import Cancelled, DiskFull, FingerprintMismatch, ProviderError
+from app.core.errors import Cancelled, DiskFull, FingerprintMismatch, ProviderError, Superseded
 from app.core.ports import Catalog, JobStore
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
 from app.ingest.embedding import VectorBackfill
@@ -70,13 +70,15 @@ class IngestJob:
 
         Raises:
             Cancelled: Paused, cancelled or shutting down.
+            Superseded: All files were deleted after they were accepted.
             DiskFull: No space; a retried job goes on later, another one reports it per file.
         """
         payload = IngestPayload.from_json(context.payload)
         try:
             return self._run(context, payload)
         except Exception as error:
-            again = isinstance(error, Cancelled) or payload.retry
+            again = payload.retry or isinstance(error, Cancelled)
+            again &= not isinstance(error, Superseded)
             # Stopped, it may run elsewhere by now, on the same bytes.
             if not again and not context.cancel.cancelled:  # the sender is told; nothing stays
                 self._discard(context, {file.sha256 for file in payload.files})
@@ -117,21 +119,22 @@ class IngestJob:
 
         outcomes = self._pipeline_of(payload.library).ingest(
             payload.library,
-            self._documents(payload),
+            self._documents(payload, context.job_id),
             progress=progress,
             written=written,
             cancel=context.cancel,
         )
+        if outcomes and all(outcome.code == Superseded.code for outcome in outcomes):
+            raise Superseded(outcomes[0].reason or "deleted after it was accepted")
         full = next((outcome for outcome in outcomes if outcome.code == DiskFull.code), None)
         if full is not None and payload.retry:
             raise DiskFull(full.reason or "no space")
         return outcomes
 
-    def _documents(self, payload: IngestPayload) -> Iterator[RawDocument]:
+    def _documents(self, payload: IngestPayload, job_id: str) -> Iterator[RawDocument]:
         for file in payload.files:
-            yield RawDocument(
-                file.source_key, file.filename, self._originals.original_path(file.sha256)
-            )
+            path = self._originals.original_path(file.sha256)
+            yield RawDocument(file.source_key, file.filename, path, job_id=job_id)
 
     def _merge(
         self, context: JobContext, outcomes: Sequence[IngestOutcome]

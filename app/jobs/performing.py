@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from app.core.errors import Cancelled, DocuMindError, StorageError
+from app.core.errors import Cancelled, DocuMindError, StorageError, Superseded
 from app.core.ports import JobStore
 from app.core.spans import Spans
 from app.core.system_errors import refusal
@@ -102,6 +102,9 @@ class Performer:
     def _run(self, live: LiveJob, kind: Kind, context: JobContext) -> Ending:
         try:
             result = kind.handler(context)
+        except Superseded as error:
+            line = f"{error.code}: {error.message}"
+            return Ending(replace(live.job, state="cancelled", errors=(*live.job.errors, line)))
         except Cancelled:
             return Ending(replace(live.job, state=live.state_after_stop))
         except DocuMindError as error:

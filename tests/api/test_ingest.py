@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from app.core.errors import DiskFull
+from app.core.types import Library, ParsedDocument
+from app.ingest.parsers import DirectParser
 from tests.api.conftest import Site, site
 from tests.fakes.files import make_docx, make_pdf, make_scan
 
@@ -74,6 +77,31 @@ def test_waiting_for_text_and_not_at_all(shop: Site) -> None:
     assert shown["result"]["documents"][0]["status"] == "indexed"
     assert shown["files"] == [{"filename": "b.txt", "state": "done", "progress": 1.0}]
     assert "payload" not in shown
+
+
+def test_a_deletion_ends_the_upload_that_waits_for_its_turn(
+    shop: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shop.upload(("x.md", b"# Heron\n\nOld words."))[0] == 201
+    parse, free = DirectParser.parse, threading.Event()
+
+    def held(parser: DirectParser, content: bytes | Path, filename: str) -> ParsedDocument:
+        assert free.wait(30)
+        return parse(parser, content, filename)
+
+    monkeypatch.setattr(DirectParser, "parse", held)
+    _, running = shop.upload(("x.md", b"# Heron\n\nNew words."), wait="false")
+    _, waiting = shop.upload(("x.md", b"# Heron\n\nNewest words."), wait="false")
+    gone = shop.client.delete("/api/v1/papers/x.md", params={"library": "papers"})
+    assert gone.status_code == 200
+    free.set()
+    for accepted in (running, waiting):
+        assert isinstance(accepted, dict)
+        job = shop.services.jobs.wait(accepted["job_id"], 30)
+        assert job.state == "cancelled"
+        assert job.errors[-1].startswith("superseded: 'x.md' was deleted")
+    assert shop.services.catalog.counts(Library.PAPERS).documents == 0
+    assert not list((shop.settings.data_dir / "originals").iterdir())
 
 
 def test_the_library_is_said_once(shop: Site) -> None:

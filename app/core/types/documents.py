@@ -25,6 +25,8 @@ class RawDocument:
     """Fixed id (samples only); None derives it from library and source key."""
     metadata: Metadata | None = None
     """What the source itself says (arXiv); None takes what the text shows."""
+    job_id: str = ""
+    """The job that accepted it; a deletion after that keeps it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,8 @@ class DocumentDraft:
     source_revision: str | None = None
     """Edition of the source, to skip what is unchanged: of an article its revision id in the
     wiki, of a file who has read it."""
+    job_id: str = ""
+    """The job that accepted it; empty: no deletion keeps it out."""
 
 
 @dataclass(frozen=True, slots=True)

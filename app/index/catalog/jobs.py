@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
-from app.core.errors import NotFound
+from app.core.errors import NotFound, Superseded
 from app.core.ids import new_id
-from app.core.types import Job, JobFile
+from app.core.types import DocumentDraft, Job, JobFile, Library
 from app.index.catalog.database import Database
+from app.index.catalog.schema import meta
+from app.index.catalog.statements import meta_value, put_meta
 from app.index.catalog.work_schema import jobs
 from app.index.files.durable import utc_now
 
@@ -24,6 +26,8 @@ _MINE = jobs.c.id == bindparam("of")
 _JOB = JOBS.where(_MINE)
 _SAVE = update(jobs).where(_MINE)
 _UNFINISHED = jobs.c.state.not_in(FINISHED)
+_SUPERSEDED = "superseded/"
+"""With the id of a job: source keys that a deletion keeps out."""
 _PAYLOADS = select(jobs.c.payload).where(_UNFINISHED)
 
 
@@ -121,6 +125,60 @@ def originals_in(payload: str) -> set[str]:
     files = json.loads(payload).get("files", ())
     names = (file.get("sha256") for file in files if isinstance(file, dict))
     return {name for name in names if name}
+
+
+def supersede(sql: Connection, library: Library, source_keys: Collection[str] | None) -> None:
+    """Keep documents out that unfinished jobs have accepted and not written yet.
+
+    Call it in the transaction of the deletion: what is accepted later is not affected.
+
+    Args:
+        sql: The deletion's transaction.
+        library: Where documents are deleted.
+        source_keys: Of these; None: of all documents of the library.
+    """
+    waiting = sql.execute(select(jobs.c.id, jobs.c.payload).where(_UNFINISHED)).all()
+    for job_id, payload in waiting:
+        accepted = _accepted(json.loads(payload), library)
+        if kept_out := accepted if source_keys is None else accepted & set(source_keys):
+            kept_out |= _superseded(sql, job_id)
+            put_meta(sql, _SUPERSEDED + job_id, json.dumps(sorted(kept_out)))
+    left = [_SUPERSEDED + job_id for job_id, _ in waiting]
+    sql.execute(
+        delete(meta)
+        .where(meta.c.key.startswith(_SUPERSEDED, autoescape=True))
+        .where(meta.c.key.not_in(left))
+    )
+
+
+def refuse_superseded(sql: Connection, drafts: Sequence[DocumentDraft]) -> None:
+    """Refuse drafts of documents that were deleted after their job was accepted.
+
+    Raises:
+        Superseded: One is; the message names it.
+    """
+    for job_id in {draft.job_id for draft in drafts if draft.job_id}:
+        kept_out = _superseded(sql, job_id)
+        for draft in drafts:
+            if draft.job_id == job_id and draft.source_key in kept_out:
+                raise Superseded(
+                    f"{draft.source_key!r} was deleted after it was accepted; send it again"
+                )
+
+
+def _accepted(payload: Mapping[str, Any], library: Library) -> set[str]:
+    """Return the source keys of documents that a job brings into a library."""
+    if "arxiv_id" in payload:
+        paper = str(payload["arxiv_id"]).rsplit("v", 1)[0]
+        return {paper} if library is Library.PAPERS else set()
+    if payload.get("library") != library.value:
+        return set()
+    files = payload.get("files", ())
+    return {file["source_key"] for file in files if isinstance(file, dict) and "source_key" in file}
+
+
+def _superseded(sql: Connection, job_id: str) -> set[str]:
+    return set(json.loads(meta_value(sql, _SUPERSEDED + job_id) or "[]"))
 
 
 def job_values(job: Job) -> dict[str, object]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.errors import DiskFull, NoOriginal, NotFound
+from app.core.errors import DiskFull, NoOriginal, NotFound, Superseded
 from app.core.types import Answer, Evidence, Hit, Library, Message, Question
 from app.index import removal
 from app.index.catalog.redaction import BLANK, redact_answer
@@ -69,6 +69,40 @@ def test_an_original_stays_while_an_accepted_upload_waits_for_its_turn(store: In
     store.jobs.save(replace(job, state="cancelled"))
     assert [fault.code for fault in store.fsck.run(repair=True).faults] == ["original_orphan"]
     assert not store.writer.original_path(sha256).exists()
+
+
+def accepted(store: IndexStore, *keys: str, library: Library = PAPERS) -> str:
+    """The id of a waiting upload of these files."""
+    files = [{"filename": key, "source_key": key, "sha256": "0" * 64} for key in keys]
+    return store.jobs.create("ingest", {"library": library.value, "files": files}).id
+
+
+def test_a_deletion_keeps_out_what_was_accepted_before_it(store: IndexStore) -> None:
+    first = make_draft("a.txt", "walruses whistle")
+    store.writer.write([first])
+    before, elsewhere = accepted(store, "a.txt", "b.txt"), accepted(store, "c.txt")
+    store.writer.delete(PAPERS, first.doc_id)
+    later = accepted(store, "a.txt")
+    again = replace(make_draft("a.txt", "walruses whistle again"), job_id=before)
+    with pytest.raises(Superseded, match="deleted after it was accepted"):
+        store.writer.write([again])
+    assert found(store, "walruses") == set()
+    store.writer.write([replace(make_draft("b.txt", "penguins parade"), job_id=before)])
+    store.writer.write([replace(make_draft("c.txt", "lions sleep"), job_id=elsewhere)])
+    store.writer.write([replace(again, job_id=later)])
+    assert store.catalog.counts(PAPERS).documents == 3
+
+
+def test_clearing_a_library_keeps_out_all_that_was_accepted_for_it(store: IndexStore) -> None:
+    new, public = accepted(store, "new.txt"), accepted(store, "p.txt", library=Library.PUBLIC)
+    paper = store.jobs.create("arxiv", {"arxiv_id": "2401.00001v2"}).id
+    store.writer.delete_all(PAPERS)
+    for key, job_id in (("new.txt", new), ("2401.00001", paper)):
+        with pytest.raises(Superseded):
+            store.writer.write([replace(make_draft(key, "words"), job_id=job_id)])
+    store.writer.write(
+        [replace(make_draft("p.txt", "words", library=Library.PUBLIC), job_id=public)]
+    )
 
 
 def test_within_the_grace_a_deletion_can_be_undone(store: IndexStore) -> None:
