@@ -1,10 +1,12 @@
-"""Choose the data directory when DATA_DIR is not set."""
+"""Choose the data directory when DATA_DIR is not set, and look at files that a person names."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import platformdirs
+
+from app.core.errors import InvalidInput, TooLarge
 
 CATALOG = "catalog.sqlite3"
 DISTRIBUTION = "documind-server"
@@ -27,3 +29,25 @@ def _in_checkout() -> bool:
         return f'name = "{DISTRIBUTION}"' in Path("pyproject.toml").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return False
+
+
+def regular_file(path: Path, most_bytes: int) -> Path:
+    """Return `path` if it is a file of at most `most_bytes` bytes.
+
+    A device or a pipe has no end: reading one would fill the memory or hold a thread for ever.
+
+    Raises:
+        InvalidInput: There is no such file, or it is no regular one.
+        TooLarge: It is larger.
+    """
+    try:
+        if not path.is_file():
+            raise InvalidInput(f"{str(path)!r} is not a file; give the path of one")
+        size = path.stat().st_size
+    except OSError as exc:
+        raise InvalidInput(f"{str(path)!r} cannot be read ({exc.strerror})") from exc
+    if size > most_bytes:
+        raise TooLarge(
+            f"{path.name!r} has {size:,} bytes; at most {most_bytes:,} are read, so split it"
+        )
+    return path

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from app.core.data_folder import regular_file
 from app.core.errors import InvalidInput
 from app.core.types import Scope
 
@@ -29,6 +30,10 @@ class AnswerCase:
     """Out of scope: the right answer is a refusal."""
 
 
+MOST_BYTES = 64 * 2**20
+"""Of an answer set."""
+
+
 def load(path: Path) -> list[AnswerCase]:
     """Read an answer set in JSON Lines.
 
@@ -37,10 +42,11 @@ def load(path: Path) -> list[AnswerCase]:
     Raises:
         InvalidInput: The file is missing, or a line lacks a field, has an unknown one, or one of
             the wrong kind.
+        TooLarge: The file is over `MOST_BYTES`.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as exc:
+        lines = regular_file(path, MOST_BYTES).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
         raise InvalidInput(
             f"{path.name!r} cannot be read; an answer set is a file of JSON Lines"
         ) from exc

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from app.core.data_folder import regular_file
 from app.core.errors import InvalidInput
 
 Parity = Literal["even", "odd"]
@@ -108,6 +109,10 @@ def from_path(folder: Path) -> Collection:
     if any(folder.glob("corpus*.parquet")) or any(folder.glob("corpus/*.parquet")):
         return from_datasets(str(folder))
     return from_folder(folder)
+
+
+MOST_BYTES = 2**30
+"""Of a file of a collection."""
 
 
 def from_folder(folder: Path) -> Collection:
@@ -224,7 +229,7 @@ def _question(row: Mapping[str, object], line: int) -> TestQuestion:
 
 def _json_lines(path: Path) -> Iterator[Mapping[str, object]]:
     try:
-        with path.open(encoding="utf-8") as lines:
+        with regular_file(path, MOST_BYTES).open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     row = json.loads(line)
@@ -243,7 +248,9 @@ def _json_lines(path: Path) -> Iterator[Mapping[str, object]]:
 
 
 def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(
+        regular_file(path, MOST_BYTES).read_text(encoding="utf-8").splitlines(), start=1
+    ):
         cells = line.split("\t")
         if number == 1 and cells[-1].strip() == "score":
             continue

@@ -15,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 
 from app.client import DocuMindClient
+from app.core.data_folder import regular_file
 from app.core.errors import InvalidInput, NotFound
 from app.core.types import Answer, Fusion, Mode, Question, Scope, Strategy
 from app.evaluation.arms import Arm
@@ -47,6 +48,10 @@ TitlesLike = Callable[[Probe], Iterable[str]]
 """Returns titles in a probe's library that contain the title of its article."""
 
 
+MOST_BYTES = 16 * 2**20
+"""Of a file of probes."""
+
+
 def load_probes(path: Path) -> tuple[Probe, ...]:
     """Read a file of probes: a JSON object with `probes`.
 
@@ -57,7 +62,7 @@ def load_probes(path: Path) -> tuple[Probe, ...]:
         InvalidInput: The file is missing or a probe is not of that form.
     """
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))["probes"]
+        rows = json.loads(regular_file(path, MOST_BYTES).read_text(encoding="utf-8"))["probes"]
         probes = tuple(
             Probe(
                 str(r["id"]),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from app.core.data_folder import regular_file
 from app.core.errors import InvalidInput
 from app.core.types import AnswerStatus, Mode, Scope, Strategy
 
@@ -42,6 +43,10 @@ class CaseReply:
     """Of the sources, in lower case."""
 
 
+MOST_BYTES = 16 * 2**20
+"""Of a file of cases."""
+
+
 def load_cases(path: Path) -> tuple[QueryCase, ...]:
     """Read a file of cases: a JSON object with `cases`.
 
@@ -49,7 +54,7 @@ def load_cases(path: Path) -> tuple[QueryCase, ...]:
         InvalidInput: The file is missing, or a case has an unknown field or value.
     """
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))["cases"]
+        rows = json.loads(regular_file(path, MOST_BYTES).read_text(encoding="utf-8"))["cases"]
         cases = tuple(_case(row) for row in rows)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
         raise InvalidInput(f"{path.name!r} is not a file of query cases ({exc!r})") from exc

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from app.bootstrap.maintenance import StoreMaintenance
 from app.core.types import Job, Library
+from app.evaluation import answer_cases
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.jobs.housekeeping import Housekeeper
@@ -174,3 +178,29 @@ def test_paths_that_no_system_takes_are_bad_requests(shop: Site) -> None:
             door,
             reply.text,
         )
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "huge"])
+def test_questions_are_read_from_a_regular_file_of_a_size(
+    shop: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    path = tmp_path / "named"
+    if kind == "device":
+        path = Path("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        monkeypatch.setattr(answer_cases, "MOST_BYTES", 10)
+        path.write_text('{"question": "Who?"}\n', "utf-8")
+    body = {"library": "papers", "questions": str(path)}
+    reply = shop.client.post("/api/v1/reembed", json=body)
+    assert reply.status_code == (413 if kind == "huge" else 422), reply.text
+
+
+def test_a_bulk_source_is_a_file_or_a_folder(shop: Site, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "dump.jsonl")
+    for source in ("/dev/zero", str(tmp_path / "dump.jsonl")):
+        for action in ("plan", "index"):
+            body = {"action": action, "library": "public", "source": source}
+            reply = shop.client.post("/api/v1/bulk", json=body)
+            assert (reply.status_code, "neither a file" in reply.text) == (422, True), reply.text

@@ -215,7 +215,7 @@ def calibrate(services: Composition, asked: CalibrateRequest) -> Response:
     operation_id="reembed",
     status_code=202,
     response_model=JobReply,
-    responses=declared("conflict", "disk_full"),
+    responses=declared("conflict", "disk_full", "too_large"),
 )
 def reembed(services: Composition, asked: ReembedRequest) -> Response:
     """Re-embed a library with another model, compare, and swap; as a job.

@@ -125,6 +125,8 @@ def open_articles(source: str, workers: int = 1) -> Iterable[Article]:
         raise NotFound(f"there is no file {source!r}; expected {KINDS}")
     if path.is_dir():
         return _open_folder(path, workers)
+    if not path.is_file():
+        raise InvalidInput(f"{source!r} is neither a file nor a folder; expected {KINDS}")
     name = path.name.lower()
     if _is_dump(path):
         return XmlDump(path, workers)
