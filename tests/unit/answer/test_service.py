@@ -299,7 +299,7 @@ def test_a_model_host_that_fails_where_nothing_can_be_quoted_is_an_error_and_not
             )
         )
     assert bench.answers.records == {}
-    assert bench.conversations.get(conversation)["turns"] == []
+    assert turns_of(bench, conversation) == ["Which metal won the regatta prize?"]
 
 
 def test_a_model_that_is_not_installed_is_an_error() -> None:
@@ -412,7 +412,37 @@ def test_answering_without_an_embedder() -> None:
     assert (answer.status, answer.embedder) == ("answered", "none")
 
 
-def test_closing_the_stream_stops_the_model_and_keeps_nothing() -> None:
+def turns_of(bench: Bench, conversation: str) -> list[str]:
+    turns = bench.conversations.get(conversation)["turns"]
+    assert isinstance(turns, list)
+    return [turn["content"] for turn in turns]
+
+
+def test_a_question_is_stored_when_it_is_sent_and_remembered_when_it_is_answered() -> None:
+    bench = Bench()
+    conversation = bench.conversations.create()
+    first = papers("Who won the regatta?", conversation_id=conversation)
+    stream = bench.service.stream(first, CancelToken())
+    assert isinstance(next(iter(stream)), MetaEvent)
+    assert turns_of(bench, conversation) == [first.text]
+    stream.close()
+    recalled = bench.ask(papers("What have we discussed?", conversation_id=conversation))
+    assert recalled.text == "We have not discussed anything yet."
+    assert bench.ask(papers(QUESTION, conversation_id=conversation)).status == "answered"
+    again = bench.ask(papers("What have we discussed?", conversation_id=conversation))
+    assert (QUESTION in again.text, first.text in again.text) == (True, False)
+
+
+def test_without_stored_answers_no_question_is_kept_before_its_answer() -> None:
+    bench = Bench(options=AnswerOptions(store_answers="off"))
+    conversation = bench.conversations.create()
+    stream = bench.service.stream(papers(QUESTION, conversation_id=conversation), CancelToken())
+    assert isinstance(next(iter(stream)), MetaEvent)
+    stream.close()
+    assert turns_of(bench, conversation) == []
+
+
+def test_closing_the_stream_stops_the_model_and_keeps_only_the_question() -> None:
     model = ScriptedGenerator(
         [Token("Copper"), Token(" melts"), Token(" at 1085"), Token(".", finish="stop")]
     )
@@ -427,7 +457,7 @@ def test_closing_the_stream_stops_the_model_and_keeps_nothing() -> None:
     assert cancel.cancelled
     assert (model.cancelled, model.closed) == (1, 1)
     assert bench.answers.records == {}
-    assert bench.conversations.get(conversation)["turns"] == []
+    assert turns_of(bench, conversation) == [QUESTION]
 
 
 def test_a_cancelled_question_ends_in_cancelled_and_keeps_nothing() -> None:
@@ -436,7 +466,7 @@ def test_a_cancelled_question_ends_in_cancelled_and_keeps_nothing() -> None:
     with pytest.raises(Cancelled):
         cancel_at(bench, papers(QUESTION, conversation_id=conversation), TokenEvent)
     assert bench.answers.records == {}
-    assert bench.conversations.get(conversation)["turns"] == []
+    assert turns_of(bench, conversation) == [QUESTION]
 
 
 def test_a_cancelled_quote_is_not_kept() -> None:
