@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import cast
 
 import pypdfium2
-import pytest
 import requests
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
@@ -312,7 +311,6 @@ def test_an_answer_is_copied_with_its_sources(filled: DocuMind, open_page: OpenP
         )
 
 
-@pytest.mark.timeout(300)
 def test_stop_ends_the_answer_and_the_model(tmp_path: Path, open_page: OpenPage) -> None:
     with (
         OllamaDouble(tokens_per_s=4) as double,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
@@ -15,7 +14,6 @@ from tests.browser.views import ask, choose
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble, Script
 
 
-@pytest.mark.timeout(300)
 def test_away_and_back_without_a_reload(tmp_path: Path, open_page: OpenPage) -> None:
     with DocuMind(tmp_path / "data") as server:
         server.upload(("lighthouse.pdf", lighthouse_pdf()))
@@ -43,7 +41,6 @@ def test_away_and_back_without_a_reload(tmp_path: Path, open_page: OpenPage) -> 
         assert page.evaluate("window.stayed") is True
 
 
-@pytest.mark.timeout(300)
 def test_a_reload_in_mid_answer_keeps_the_question(tmp_path: Path, open_page: OpenPage) -> None:
     double = OllamaDouble([DoubleModel("small:1b", parameter_size="1.2B")], read_tokens_per_s=2)
     settings = {"EMBEDDING_PROVIDER": "minilm", "LLM_MODEL": "small:1b"}
