@@ -71,7 +71,8 @@ release: dev page ## wheel, sdist, SBOM and checksums into dist, built twice wit
 # --- run ----------------------------------------------------------------------------------------------------------------
 
 run: setup page ## start the server on 127.0.0.1:8001 with the sample documents
-	@exec $(BIN)/documind serve --open
+	@# Ctrl-C ends the server, which is no failure of make: the shell outlives it and reads its 130.
+	@trap : INT; $(BIN)/documind serve --open || [ $$? -eq 130 ]
 
 # --- checks -------------------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from app.answer.outcome import Outcome, supported_share
 from app.answer.turn import Turn
-from app.core.types import Answer, Evidence, Notice
-from app.generation.injection import ADDRESSED_TO_A_MODEL
+from app.core.types import Answer, Notice
+from app.generation.injection import ADDRESSED_TO_A_MODEL, inspect
 from app.generation.prompts import REFUSAL
 
 NO_WRITER = "none"
@@ -17,6 +17,7 @@ NO_WRITER = "none"
 
 def closed(turn: Turn, outcome: Outcome, generator: str) -> Answer:
     """Return the answer; the refusal is an abstention."""
+    turn.note(*flagged_notice(turn, outcome))
     if outcome.text == REFUSAL:
         turn.note(*missing_notice(turn.missing))
         return replace(
@@ -41,13 +42,20 @@ def missing_notice(missing: Sequence[str]) -> tuple[Notice, ...]:
     return (Notice("subject_missing", f"no passage that was found names {names}"),)
 
 
-def flagged_notice(evidence: Sequence[Evidence]) -> tuple[Notice, ...]:
-    """Return the notice `injection_flagged` that names documents with instructions in them."""
-    documents = (item.hit.passage.document for item in evidence)
+def flagged_notice(turn: Turn, outcome: Outcome) -> tuple[Notice, ...]:
+    """Return the notice `injection_flagged`: instructions in a passage that was used.
+
+    A passage is used when it is cited or was handed to a model. What stands elsewhere in its
+    document is told by the document's flags.
+    """
+    cited = {one.n for sentence in outcome.sentences for one in sentence.citations}
+    used = turn.calls.handed | {item.n: item for item in turn.evidence if item.n in cited}
+    passages = (item.hit.passage for _, item in sorted(used.items()))
     titles = dict.fromkeys(
-        repr(document.title)
-        for document in documents
-        if not ADDRESSED_TO_A_MODEL.isdisjoint(document.flags)
+        repr(passage.document.title)
+        for passage in passages
+        if not ADDRESSED_TO_A_MODEL.isdisjoint(passage.document.flags)
+        and not ADDRESSED_TO_A_MODEL.isdisjoint(inspect(passage.chunk.text))
     )
     if not titles:
         return ()

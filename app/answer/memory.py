@@ -132,8 +132,13 @@ class ConversationMemory:
             self._store.set_summary(question.conversation_id, summary, folded)
         return Memory(summary, keep, asked)
 
+    def begin(self, conversation_id: str, question: str, answer_id: str) -> None:
+        """Keep a question before it is answered, unless nothing may be stored."""
+        if self._options.store_answers != "off":
+            self._store.begin(conversation_id, question, answer_id)
+
     def record(self, conversation_id: str, question: str, answer: str, answer_id: str) -> None:
-        """Add a finished exchange; interrupted ones are never recorded."""
+        """Add a finished exchange; only those are remembered."""
         self._store.append(
             conversation_id, [Message("user", question), Message("assistant", answer)], answer_id
         )
@@ -151,8 +156,14 @@ def recollection(memory: Memory) -> str:
 
 
 def _turns(conversation: Mapping[str, object]) -> tuple[Message, ...]:
+    """Return the turns of finished exchanges; a question without an answer is not remembered."""
     turns = cast("Sequence[Mapping[str, str]]", conversation["turns"])
-    return tuple(Message(cast("Role", turn["role"]), turn["content"]) for turn in turns)
+    answered = {turn["answer_id"] for turn in turns if turn["role"] == "assistant"}
+    return tuple(
+        Message(cast("Role", turn["role"]), turn["content"])
+        for turn in turns
+        if turn["answer_id"] in answered
+    )
 
 
 def _last(turns: tuple[Message, ...], count: int) -> tuple[Message, ...]:

@@ -10,7 +10,7 @@ from typing import Protocol
 from app.core.cancel import CancelToken
 from app.core.ports import Generator
 from app.core.trace import Trace
-from app.core.types import ModelProfile, Prompt, Token, Usage
+from app.core.types import Evidence, ModelProfile, Prompt, Token, Usage
 from app.generation.prompt_sets import Task
 from app.generation.prompts import PromptLibrary
 
@@ -65,6 +65,8 @@ class ModelCalls:
     helper: Generator | None = None
     observe: Callable[[str, Usage], None] = lambda _name, _usage: None
     """Told what each finished call took, by the generator's name."""
+    handed: dict[int, Evidence] = field(default_factory=dict)
+    """Passages that a model was given to answer from, by number."""
     _usages: list[Usage] = field(default_factory=list)
 
     @property

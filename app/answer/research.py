@@ -11,7 +11,7 @@ from collections.abc import Generator as Steps
 from dataclasses import dataclass, replace
 
 from app.answer.carrying import carried
-from app.answer.closing import NO_WRITER, closed, flagged_notice, hosted_notice
+from app.answer.closing import NO_WRITER, closed, hosted_notice
 from app.answer.datasets_mode import inventory
 from app.answer.disagreement import disagreement_notice, disagreements
 from app.answer.engine_modes import NEEDS_MODEL, SHAPED_MODES, EngineModes
@@ -290,7 +290,6 @@ class Research:
         turn.cancel.raise_if_cancelled()
         turn.found, turn.evidence = found, renumbered(turn.evidence, found.retrieval.hits)
         turn.note(*found.retrieval.notices, *degraded_notice(found, strategy_of(context)))
-        turn.note(*flagged_notice(turn.evidence))
         if question.library == "all":
             with turn.trace.stage("disagreement", len(turn.evidence)) as stage:
                 turn.trace.disagreements = disagreements(turn.evidence)

@@ -87,8 +87,8 @@ class RAGService:
     def stream(self, question: Question, cancel: CancelToken) -> Steps[AnswerEvent, None, None]:
         """Yield meta, sources, tokens and the final answer.
 
-        Closing the iterator before the end cancels the token, which stops the model; such a turn is
-        neither remembered nor stored.
+        Closing the iterator before the end cancels the token, which stops the model; of such a turn
+        the conversation keeps the question, and nothing is remembered.
 
         Raises:
             ProviderError: The model host failed after its first word, or lacks the model that was
@@ -138,7 +138,9 @@ class RAGService:
                 if question.retrieve_only
                 else detect(question.text)
             )
-        turn = self._turn(question, intent, cancel, trace)
+        answer_id = new_id()
+        self._begin(question, answer_id)
+        turn = self._turn(question, answer_id, intent, cancel, trace)
         if intent.reply:
             yield from self._say(turn, intent.reply, "chitchat")
         elif intent.kind == "recall":
@@ -153,7 +155,23 @@ class RAGService:
         else:
             yield from self._researched(turn, intent.text)
 
-    def _turn(self, question: Question, intent: Intent, cancel: CancelToken, trace: Trace) -> Turn:
+    def _begin(self, question: Question, answer_id: str) -> None:
+        """Keep a conversation's question while it is answered; failing to is no error."""
+        if question.conversation_id is None or question.retrieve_only:
+            return
+        try:
+            self._memory.begin(question.conversation_id, question.text, answer_id)
+        except StorageError as error:
+            _LOG.error("question %s could not be stored: %s", answer_id, error)
+
+    def _turn(
+        self,
+        question: Question,
+        answer_id: str,
+        intent: Intent,
+        cancel: CancelToken,
+        trace: Trace,
+    ) -> Turn:
         """Return a turn with only the models that it needs."""
         remembers = question.history or question.conversation_id is not None
         searches_only = question.retrieve_only and question.strategy == "baseline" and not remembers
@@ -167,7 +185,7 @@ class RAGService:
             self._observer(choice),
         )
         embedder = embedder_names(self._research.searcher_for, question.library)
-        return Turn(new_id(), question, embedder, cancel, trace, calls, choice)
+        return Turn(answer_id, question, embedder, cancel, trace, calls, choice)
 
     def _observer(self, choice: ModelChoice) -> Callable[[str, Usage], None]:
         """Return an observer that learns model speeds; failing to store is no error."""

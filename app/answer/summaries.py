@@ -12,7 +12,7 @@ from collections.abc import Generator as Steps
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from app.answer.closing import NO_WRITER, closed, flagged_notice, hosted_notice
+from app.answer.closing import NO_WRITER, closed, hosted_notice
 from app.answer.manner import Manner
 from app.answer.outcome import Outcome, is_refusal, quoted_instead, settle
 from app.answer.targets import MOST_DOCUMENTS, Targets
@@ -104,7 +104,6 @@ class Summaries:
             quoted = quoted_summary(whole)
             stage.n_out = len(quoted.sentences)
         turn.evidence, turn.confidence = quoted.evidence, CERTAIN
-        turn.note(*flagged_notice(turn.evidence))
         return _with_numbers(whole, quoted.evidence), quoted
 
     def _phrased(

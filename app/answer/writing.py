@@ -187,6 +187,7 @@ def write(
     shares = (1.0, _SECOND_TRY)
     for share in shares:
         request, evidence_tokens = task.prompt(share, estimate)
+        calls.handed |= {item.n: item for item in request.evidence}
         composed = compose_prompt(
             answer_writer.prompts,
             request,

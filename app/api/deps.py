@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
+from app.answer.library_state import asked_by_default
 from app.api.errors import request_id_of
 from app.api.metrics import Measured, Metrics
 from app.api.middleware.auth import KeyCheck
@@ -50,6 +53,13 @@ class Edge:
         """Return the query use case that counts its answers; every route uses this one."""
         return Measured(services.rag, self.metrics)
 
+    def asked(
+        self, services: ServicePort, named: Scope | None, doc_ids: Sequence[str] = ()
+    ) -> Scope:
+        """Return where a question looks; reads the catalog unless a library is named."""
+        configured = self.settings.default_library
+        return named or asked_by_default(services.catalog, configured, doc_ids).library
+
 
 # These are async so that FastAPI calls them in place: a plain def would cost each request a trip
 # through the thread pool.
@@ -84,6 +94,12 @@ class Door:
         """Return the query use case with its answers counted."""
         return self.edge.answering(self.services)
 
+    async def asked(self, named: Scope | None, doc_ids: Sequence[str] = ()) -> Scope:
+        """Return where a question looks, found out in a thread unless a library is named."""
+        if named is not None:
+            return named
+        return await asyncio.to_thread(self.edge.asked, self.services, None, doc_ids)
+
 
 async def _door(request: Request) -> Door:
     edge: Edge = request.app.state.edge
@@ -98,18 +114,18 @@ RequestIdentity = Annotated[str, Depends(_request_id)]
 
 async def _one_library(
     request: Request,
-    library: Annotated[LibraryName | None, Query(description="default: DEFAULT_LIBRARY")] = None,
+    library: Annotated[LibraryName | None, Query(description="default: public")] = None,
 ) -> Library:
     edge: Edge = request.app.state.edge
-    return Library(library or edge.settings.default_library)
+    return Library(library) if library else edge.settings.library
 
 
-async def _scope(
-    request: Request,
+def _scope(
+    edge: AtEdge,
+    services: Composition,
     library: Annotated[Scope | None, Query(description="default: DEFAULT_LIBRARY")] = None,
 ) -> Scope:
-    edge: Edge = request.app.state.edge
-    return library or edge.settings.default_library
+    return edge.asked(services, library)
 
 
 OneLibrary = Annotated[Library, Depends(_one_library)]

@@ -1,7 +1,8 @@
 """Serve OpenAI's chat API; each library is a model.
 
-`documind-public`, `documind-papers`, `documind-all`. An answer is the same as of /api/v1/query:
-`RAGService.stream`, folded into OpenAI's shapes by `app.api.completions`.
+`documind` (the default of questions), `documind-public`, `documind-papers`, `documind-all`. An
+answer is the same as of /api/v1/query: `RAGService.stream`, folded into OpenAI's shapes by
+`app.api.completions`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ from app.core.types import (
 
 router = APIRouter(prefix="/v1", tags=["openai"])
 
-MODELS: Mapping[str, Scope] = {
+MODELS: Mapping[str, Scope | None] = {
+    "documind": None,
     "documind-public": "public",
     "documind-papers": "papers",
     "documind-all": "all",
@@ -103,7 +105,7 @@ async def chat_completion(asked: ChatCompletionRequest, request: Request, door: 
 
     Titles and tags of chat programs are answered as such.
     """
-    scope = _scope_of(asked.model)
+    named = _scope_of(asked.model)
     task = task_of(asked.last_words())
     if task is not None:
         return await chat_task(task, asked, door)
@@ -111,7 +113,7 @@ async def chat_completion(asked: ChatCompletionRequest, request: Request, door: 
     strategy: Strategy = "flare" if door.edge.settings.flare_active_retrieval else "baseline"
     question = Question(
         text=text,
-        library=scope,
+        library=await door.asked(named),
         strategy=strategy,
         history=history,
         trace="none",
@@ -177,8 +179,8 @@ async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) ->
     )
 
 
-def _scope_of(model: str) -> Scope:
-    """Return what a model's name stands for.
+def _scope_of(model: str) -> Scope | None:
+    """Return the libraries that a model's name stands for; None: the default of questions.
 
     Raises:
         NotFound: It is none of ours.

@@ -36,11 +36,16 @@ _MAX_TEXT_CHARACTERS = 20_000
 _A = TypeVar("_A", bound=BaseModel)
 
 
+_LIBRARY = Field(
+    None, description="where to look, null: where the user's own documents are (DEFAULT_LIBRARY)"
+)
+
+
 class SearchArguments(Tolerant):
     """The query of a search."""
 
     query: Annotated[str, Field(min_length=1, max_length=4000, description="words or a question")]
-    library: Scope = Field("all", description="where to look")
+    library: Scope | None = _LIBRARY
     limit: Annotated[int, Field(ge=1, le=20, description="passages to return")] = 5
 
 
@@ -50,7 +55,7 @@ class AskArguments(Tolerant):
     question: Annotated[
         str, Field(min_length=1, max_length=4000, description="a complete question")
     ]
-    library: Scope = Field("all", description="where to look")
+    library: Scope | None = _LIBRARY
     mode: Mode = Field("general", description="mode of the answer")
 
 
@@ -82,8 +87,8 @@ class CheckArguments(Tolerant):
     ]
     library: Scope | None = Field(
         None,
-        description="where to look, null: all; with `against`: where to look for a better source of"
-        " sentences that it does not hold, null: nowhere",
+        description="where to look, null: as in `ask`; with `against`: where to look for a better"
+        " source of sentences that it does not hold, null: nowhere",
     )
     against: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)] | None = Field(
         None, description="check the sentences against this text instead of a library"
@@ -149,8 +154,10 @@ async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
     wanted = QueryRequest(
         question=asked.question, library=asked.library, query_mode=asked.mode, trace="none"
     )
-    question = wanted.to_question(asked.library, edge.settings.flare_active_retrieval)
-    rag = edge.answering(edge.startup.services())
+    services = edge.startup.services()
+    library = await to_thread.run_sync(edge.asked, services, asked.library)
+    question = wanted.to_question(library, edge.settings.flare_active_retrieval)
+    rag = edge.answering(services)
 
     answer = await last_item(
         Pump(lambda cancel: finals(rag.stream(question, cancel), lambda found: found), edge.streams)
@@ -191,9 +198,8 @@ async def _get_document(edge: Edge, asked: GetDocumentArguments) -> ToolResult:
 
 
 async def _check(edge: Edge, asked: CheckArguments) -> ToolResult:
-    library = asked.library or (None if asked.against else "all")
     wanted = CheckRequest(
-        text=asked.text, library=library, against=asked.against, judge=asked.judge
+        text=asked.text, library=asked.library, against=asked.against, judge=asked.judge
     )
     services, cancel = edge.startup.services(), CancelToken()
     try:

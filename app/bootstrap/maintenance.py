@@ -93,8 +93,8 @@ class StoreMaintenance:
         return False
 
     def end_grace(self) -> int:
-        """Remove the rows of deleted documents whose grace is over; return how many."""
-        return self.store.remover.purge_due()
+        """Remove deleted documents and conversations whose grace is over; return how many."""
+        return self.store.remover.purge_due() + self.store.conversations.forget_due()
 
     def purge_is_due(self) -> bool:
         """Return whether deleted bytes are old enough: a minute, or an hour if large.

@@ -82,9 +82,8 @@ def ask(
     """
     if not question and mode != "summary":
         raise typer.BadParameter("what is your question?", param_hint="QUESTION")
-    settings = Settings()
     options: dict[str, object] = {
-        "library": library or settings.default_library,
+        "library": library,
         "query_mode": mode,
         "retrieval_strategy": strategy,
         "top_k": top_k,
@@ -94,9 +93,9 @@ def ask(
     }
     options = {name: value for name, value in options.items() if value is not None}
     question = question or _SUMMARISE
-    with connect(settings) as client:
+    with connect(Settings()) as client:
         if documents:
-            options["doc_ids"] = _doc_ids(client, str(options["library"]), documents)
+            options["doc_ids"] = _doc_ids(client, library or "all", documents)
         if as_json:
             emit(client.query(question, **options))
             return
@@ -109,8 +108,8 @@ def ask(
     if answer is None:
         raise DocuMindError("the answer's stream ended early; ask again")
     show_answer(answer)
-    if answer["status"] == "abstained" and options["library"] != "all":
-        err.print(f"Only the library {options['library']} was asked; --library all asks both.")
+    if answer["status"] == "abstained" and answer["library"] != "all":
+        err.print(f"Only the library {answer['library']} was asked; --library all asks both.")
 
 
 def _doc_ids(client: DocuMindClient, library: str, names: Sequence[str]) -> list[str]:
@@ -185,9 +184,8 @@ def search(
 
     Example: documind search "waggle dance" --limit 3
     """
-    settings = Settings()
-    with connect(settings) as client:
-        found = client.search(query, library or settings.default_library, limit=limit)
+    with connect(Settings()) as client:
+        found = client.search(query, library, limit=limit)
     if as_json:
         emit(found)
         return

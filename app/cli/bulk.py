@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from typing import Annotated, cast, get_args
 
 import typer
+from rich.markup import escape
 
 from app.cli.connection import connect
 from app.cli.jobs import run_job
 from app.cli.output import duration, emit, err, out, say, size, table
-from app.client import FINISHED, Json
+from app.client import FINISHED, DocuMindClient, Json
+from app.core.errors import ProviderError
 from app.core.types import LibraryName
 from app.settings import Settings
 
@@ -33,6 +36,10 @@ JsonOption = Annotated[
     bool, typer.Option("--json", help="print progress and result as JSON, one object a line")
 ]
 KINDS = frozenset({"bulk", "bulk_plan", "backfill"})
+_TRIAL = 512
+"""Passages embedded first, to learn how fast this machine is."""
+_QUICK_S = 600.0
+"""What takes no longer is embedded without being asked for."""
 
 app = typer.Typer(
     help="Encyclopedias from dumps: plan, index, embed.",
@@ -138,6 +145,7 @@ def index(
 ) -> None:
     """Index a source; its text is searchable when this ends.
 
+    It is embedded too where that takes less than ten minutes; --json leaves that out.
     Ctrl-C pauses; the same command continues.
 
     Example: documind bulk index enwiki-latest-pages-articles-multistream.xml.bz2 --library public
@@ -158,6 +166,37 @@ def index(
         done = run_job(client, job, f"indexing into {library}", again, as_json=as_json)
     if not as_json:
         show_ledger(cast("Json", cast("Json", done["result"])["ledger"]))
+        _embed_if_quick(client, library)
+
+
+def _embed_if_quick(client: DocuMindClient, library: str) -> None:
+    """Embed a trial of passages, then the rest if it takes less than ten minutes at that speed.
+
+    What has no vector at the end is said, with the command.
+    """
+    if not (pending := _without_vector(client, library)):
+        return
+    again = f"documind bulk embed --library {library}"
+    try:
+        begun_s = time.monotonic()
+        _embedded(client, library, again, limit=_TRIAL)
+        took_s, left = time.monotonic() - begun_s, _without_vector(client, library)
+        if 0 < left * took_s < _QUICK_S * (pending - left):
+            _embedded(client, library, again)
+    except ProviderError as error:
+        err.print(f"[yellow]not embedded:[/] {escape(error.message)}")
+    if left := _without_vector(client, library):
+        say(f"{left:,} passages have no vector and are found by their words alone; run: {again}")
+
+
+def _embedded(client: DocuMindClient, library: str, again: str, limit: int | None = None) -> None:
+    job = client.bulk("embed", library, order="id", limit=limit, workers=1)
+    run_job(client, job, f"embedding {library}", again)
+
+
+def _without_vector(client: DocuMindClient, library: str) -> int:
+    stats = client.stats(library)
+    return cast("int", stats["chunks"]) - cast("int", stats["embedded"])
 
 
 def show_ledger(ledger: Json) -> None:

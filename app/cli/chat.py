@@ -62,10 +62,9 @@ def chat(
 
     Example: documind chat --library papers
     """
-    settings = Settings()
-    with connect(settings) as client:
+    with connect(Settings()) as client:
         options = {
-            "library": library or settings.default_library,
+            "library": library or str(client.libraries()["default_library"]),
             **({"model": model} if model else {}),
         }
         Chat(client, options, conversation).run()

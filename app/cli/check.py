@@ -59,9 +59,8 @@ def check(
         content: bytes | Path = sys.stdin.buffer.read() if file == "-" else Path(file)
         text = parser.parse(content, "text.md" if file == "-" else Path(file).name).text
         source = parser.parse(against, against.name).text if against else None
-    scope = library if source is not None else library or settings.default_library
     with connect(settings) as client:
-        report = client.check(text, scope, source, judge)
+        report = client.check(text, library, source, judge)
     if form == "json":
         emit(report)
     else:

@@ -33,8 +33,8 @@ LibraryOption = Annotated[
     typer.Option(
         "--library",
         "-l",
-        help="library if no folder is given: public or papers [default: DEFAULT_LIBRARY, or the"
-        " one that has any]",
+        help="library if no folder is given: public or papers [default: DEFAULT_LIBRARY, and"
+        " public where that is both]",
     ),
 ]
 DatasetOption = Annotated[

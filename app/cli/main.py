@@ -47,7 +47,7 @@ from app.core.release import package_version
 from app.core.system_errors import refusal
 
 EXIT_CODES: tuple[tuple[type[errors.DocuMindError], int], ...] = (
-    (errors.ExtraMissing, 2),
+    (errors.InvalidInput, 2),
     (errors.NotFound, 4),
     (errors.Locked, 5),
     (errors.ProviderError, 6),

@@ -82,7 +82,7 @@ def use(
     model: Annotated[str, typer.Argument(help="minilm (English) or multilingual")],
     library: Annotated[
         str | None,
-        typer.Option("--library", "-l", help="public or papers [default: DEFAULT_LIBRARY]"),
+        typer.Option("--library", "-l", help="public or papers [default: public]"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -96,7 +96,7 @@ def use(
     if model not in get_args(EmbeddedModel):
         raise InvalidInput(f"model {model!r} must be one of {', '.join(get_args(EmbeddedModel))}")
     settings = Settings()
-    chosen = library or settings.default_library
+    chosen = library or settings.library.value
     check_library(chosen)
     body: Json = {"library": chosen, "provider": model, "force": True}
     with connect(settings) as client:

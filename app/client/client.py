@@ -209,7 +209,7 @@ class DocuMindClient(Connection):
         with self._stream("POST", "/api/v1/chat", body) as events:
             yield events
 
-    def search(self, query: str, library: str, **options: object) -> Json:
+    def search(self, query: str, library: str | None = None, **options: object) -> Json:
         """Return ranked passages; options are `limit`, `fusion` and the filters."""
         return self._get("/api/v1/search", {"q": query, "library": library, **options})
 

@@ -26,7 +26,7 @@ class Deletions(Protocol):
     """The part of the store that housekeeping reads."""
 
     def end_grace(self) -> int:
-        """Remove the rows of deleted documents whose grace is over; return how many."""
+        """Remove deleted documents and conversations whose grace is over; return how many."""
         ...
 
     def purge_is_due(self) -> bool:

@@ -113,6 +113,9 @@ class Performer:
             if (refused := refusal(error)) is not None:
                 return self._failed(live, refused)
             job = live.job
+            if live.stop == "shutdown":  # the process ends under it; the next start goes on
+                logger.info("job %s (%s) ended with the process: %r", job.id, job.kind, error)
+                return Ending(replace(job, state=live.state_after_stop))
             logger.exception("job %s (%s) failed unexpectedly", job.id, job.kind)
             detail = (
                 f"the {job.kind} job failed unexpectedly; the server's log has the details"

@@ -28,8 +28,8 @@ class Settings(Variables):
 
     @property
     def library(self) -> Library:
-        """The default library."""
-        return Library(self.default_library)
+        """The library of a request that needs one and names none."""
+        return Library.PUBLIC if self.default_library == "auto" else Library(self.default_library)
 
     @property
     def is_shared(self) -> bool:

@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.core.data_folder import default_data_dir
-from app.core.types import LibraryName
+from app.core.types import DefaultLibrary
 from app.jobs.context import Lane
 from app.jobs.options import LANES
 
@@ -64,7 +64,12 @@ class PlaceVariables(BaseSettings):
         description="lanes of jobs that this process works in, comma-separated; none: other"
         " processes do (documind work; needs SEARCH_URL)",
     )
-    default_library: LibraryName = Field("public", description="library when a request names none")
+    default_library: DefaultLibrary = Field(
+        "auto",
+        description="library of a question that names none; `auto`: the one that holds your own"
+        " documents, both if both do, else the samples in papers. What needs one library, such as"
+        " an upload, then takes public",
+    )
     app_env: Literal["development", "staging", "production"] = Field(
         "development",
         description="development, staging or production, which adds HSTS; diagnostics shows it",

@@ -19,7 +19,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -27,9 +28,13 @@ from urllib.parse import urlsplit
 import psutil
 import requests
 
+from app.core.errors import Unreadable
+from app.ingest.parsers.html import parse_html
+from app.ingest.parsers.wikitext import parse_wikitext
 from evaluation.lib.paths import REPORTS, ROOT
 from evaluation.lib.served import Line, Served, quantile, write
 from tests.fakes.hostile import CANARY, HostileFile, files
+from tests.fakes.hostile.markup import HTML, WIKITEXT
 
 IDLE_S = 15.0
 PROBE_S = 0.02
@@ -153,6 +158,37 @@ def _between(path: Path, begin: float, end: float) -> list[float]:
     return [float(took) for at, took in rows if begin <= float(at) <= end]
 
 
+def growth() -> dict[str, float]:
+    """Return how many times longer four times the markup takes; 4 is linear, 16 quadratic.
+
+    The least of three rounds: other work on the machine slows single ones.
+    """
+    found: dict[str, float] = {}
+    for kind, units, parse in (("wikitext", WIKITEXT, _wikitext), ("HTML", HTML, _html)):
+        for name, made in units.items():
+            small, large = made(5_000), made(20_000)
+            found[f"growth of {kind}, {name}"] = min(
+                _processor_s(parse, large) / max(0.001, _processor_s(parse, small))
+                for _ in range(3)
+            )
+    return found
+
+
+def _wikitext(source: str) -> None:
+    parse_wikitext(source, "T")
+
+
+def _html(source: str) -> None:
+    with suppress(Unreadable):
+        parse_html(source.encode())
+
+
+def _processor_s(parse: Callable[[str], None], source: str) -> float:
+    before = time.process_time()
+    parse(source)
+    return time.process_time() - before
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Send every file and write the report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
@@ -206,7 +242,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for path in (Path("/tmp/documind-escaped"), Path("/etc/documind-escaped"))
             if path.exists()
         ]
+    grown = growth()
     lines = [
+        Line("four times the markup, times as long at most", max(grown.values()), 8, "x"),
         Line("files", len(rows), 40, "", at_most=False),
         Line("files that did not end as they may", sum(not row.expected for row in rows), 0, ""),
         Line("longest wall time", max(row.wall_s for row in rows), WALL_LIMIT_S, "s"),
@@ -230,6 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "all files s": ended - begun,
         "machine load before": load,
         "machine load after": os.getloadavg()[0],
+        **grown,
     }
     if asked.quick:
         print(

@@ -79,7 +79,6 @@ def _embeds(client: TestClient, name: str, embedder: str) -> bool:
     )
 
 
-@pytest.mark.timeout(300)
 def test_samples_take_the_model_that_is_pulled_while_the_server_runs(
     serve: Callable[..., object],
 ) -> None:
@@ -103,7 +102,6 @@ def test_samples_take_the_model_that_is_pulled_while_the_server_runs(
         }
 
 
-@pytest.mark.timeout(300)
 def test_a_library_of_ones_own_is_offered_the_model_and_one_command_takes_it(
     serve: Callable[..., object],
 ) -> None:
@@ -131,7 +129,6 @@ def test_a_library_of_ones_own_is_offered_the_model_and_one_command_takes_it(
         assert "20 are needed" in client.get(f"/api/v1/jobs/{refused}").json()["errors"][0]
 
 
-@pytest.mark.timeout(300)
 def test_an_emptied_library_takes_what_is_there_now_and_says_when_it_goes(
     serve: Callable[..., object],
 ) -> None:

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from app.cli import bulk
 from app.core.types import Job, Library
+from app.index.files.lock import DirectoryLock
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 from app.jobs.board import is_finished
 from app.jobs.context import JobContext
-from tests.api.conftest import Site
+from tests.api.conftest import Site, listening
+from tests.unit.cli.test_main import run
 
 SHAPE = SyntheticOptions(articles=120, vocabulary=300, mean_words=60)
 
@@ -151,3 +154,40 @@ def test_embedding_takes_an_order_and_a_limit(shop: Site, dump: Path) -> None:
     _, second = ask(shop, action="embed", order="linked", workers=2)
     assert second["id"] != first["id"]
     assert shop.services.jobs.wait(str(first["id"]), 10).state == "cancelled"
+
+
+def test_the_command_embeds_at_its_end_and_leaves_no_failed_job(
+    shop: Site,
+    dump: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with listening(shop.app, lifespan="off") as url, DirectoryLock([tmp_path / "lock"], url):
+        monkeypatch.setenv("DATA_DIR", str(tmp_path / "lock"))
+        assert run(monkeypatch, "bulk", "index", str(dump), "--library", "public") == 0
+    counts = shop.services.catalog.counts(Library.PUBLIC)
+    assert counts.embedded == counts.chunks > 0
+    assert "have no vector" not in capsys.readouterr().out
+    assert {job.state for job in shop.services.jobs.list()} <= {"done", "cancelled"}
+
+
+def test_what_takes_longer_is_left_and_said(
+    shop: Site,
+    dump: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(bulk, "_QUICK_S", 0.0)
+    monkeypatch.setattr(bulk, "_TRIAL", 8)
+    monkeypatch.setattr("app.jobs.bulk.AUTOMATIC_BACKFILL_CHUNKS", 0)
+    with listening(shop.app, lifespan="off") as url, DirectoryLock([tmp_path / "lock"], url):
+        monkeypatch.setenv("DATA_DIR", str(tmp_path / "lock"))
+        assert run(monkeypatch, "bulk", "index", str(dump), "--library", "public") == 0
+    counts = shop.services.catalog.counts(Library.PUBLIC)
+    lacking = counts.chunks - counts.embedded
+    assert lacking > 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{lacking} passages have no vector" in said.replace(",", "")
+    assert "documind bulk embed --library public" in said

@@ -87,7 +87,7 @@ def test_ask_and_search(shell: Shell) -> None:
     _, _, nothing = shell.run("ask", "Who wrote the Iliad?", "--library", "all")
     assert "was asked" not in nothing
     code, _, complaint = shell.run("ask", QUESTION, "--mode", "poetry")
-    assert (code, "query_mode" in complaint) == (1, True)
+    assert (code, "query_mode" in complaint) == (2, True)
 
 
 def test_one_document_is_summarised_by_name_without_a_question(shell: Shell) -> None:
@@ -182,7 +182,7 @@ def test_documents_by_name_and_what_is_not_there(shell: Shell, tmp_path: Path) -
     }
     assert shell.run("delete", "zinc.txt")[0] == 0
     assert shell.run("delete", "zinc.txt")[0] == 4
-    assert shell.run("ingest", str(tmp_path / "nothing.pdf"))[0] == 1
+    assert shell.run("ingest", str(tmp_path / "nothing.pdf"))[0] == 2
     (tmp_path / "x.pdf").write_bytes(b"MZ\x90\x00" + bytes(500))
     assert shell.run("ingest", str(zinc), str(tmp_path / "x.pdf"))[0] == 3
     status = shell.json("status")
@@ -226,7 +226,7 @@ def test_answers_are_evaluated_by_a_set(shell: Shell, tmp_path: Path) -> None:
     assert code == 0, complaint
     assert "answer accuracy 1.000" in printed
     cases.write_text('{"question": "?"}')
-    assert shell.run("evaluate", "answers", str(cases))[0] == 1
+    assert shell.run("evaluate", "answers", str(cases))[0] == 2
 
 
 def test_a_wrong_axis_is_named(shell: Shell) -> None:
@@ -237,7 +237,7 @@ def test_a_wrong_axis_is_named(shell: Shell) -> None:
         ("top_k=ten", "needs numbers"),
     ):
         code, _, complaint = shell.run("evaluate", "ablation", "--axis", axis)
-        assert (code, said in complaint) == (1, True), complaint
+        assert (code, said in complaint) == (2, True), complaint
 
 
 def test_doctor_beside_a_server(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

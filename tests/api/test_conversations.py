@@ -61,6 +61,13 @@ def test_a_conversation_is_remembered_renamed_and_forgotten(shop: Site) -> None:
         ).status_code
         == 404
     )
+    back = shop.client.post(f"/api/v1/conversations/{conversation}/restore").json()
+    assert (back["title"], len(back["turns"])) == ("Metals", 4)
+    at_once = {"grace_s": 0}
+    deleted = shop.client.delete(f"/api/v1/conversations/{conversation}", params=at_once)
+    assert deleted.json() == {"forgotten": 1}
+    lost = shop.client.post(f"/api/v1/conversations/{conversation}/restore")
+    assert (lost.status_code, lost.json()["code"]) == (404, "not_found")
     assert shop.client.delete("/api/v1/conversations").json() == {"forgotten": 1}
 
 

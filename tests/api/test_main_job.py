@@ -165,7 +165,7 @@ def test_counts_and_libraries(filled: Site) -> None:
     assert (stats["documents"], stats["by_type"]) == (3, {"html": 1, "markdown": 1, "text": 1})
     assert stats["embedded"] == stats["chunks"]
     libraries = filled.client.get("/api/v1/libraries").json()
-    assert libraries["default_library"] == "public"
+    assert libraries["default_library"] == "papers"
     assert [(row["library"], row["documents"]) for row in libraries["libraries"]] == [
         ("public", 0),
         ("papers", 3),

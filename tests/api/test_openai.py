@@ -64,6 +64,7 @@ def test_the_libraries_are_the_models(door: Door) -> None:
     with door.client() as client:
         listed = client.models.list().data
         assert [model.id for model in listed] == [
+            "documind",
             "documind-public",
             "documind-papers",
             "documind-all",

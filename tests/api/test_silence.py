@@ -28,7 +28,6 @@ def namespaces() -> bool:
         return False
 
 
-@pytest.mark.timeout(240)
 def test_the_main_job_needs_no_network_and_tries_none(tmp_path: Path) -> None:
     apart = namespaces()
     command = [sys.executable, "-m", "tests.fakes.silence.scenario", str(tmp_path / "data")]

@@ -233,7 +233,7 @@ def test_the_client_does_everything_the_command_line_needs(served: Served, tmp_p
         assert client.delete("papers", 'od"d.txt')["purged"] is True
         assert client.stats("papers")["documents"] == 5
         assert len(client.libraries()["libraries"]) == 2  # type: ignore[arg-type]
-        assert client.diagnostics()["default_library"] == "public"
+        assert client.diagnostics()["default_library"] == "auto"
         assert client.jobs()["jobs"]
         assert client.clear("papers")["documents"] == 5
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("setting", "files", "said"),
     [

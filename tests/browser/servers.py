@@ -14,10 +14,10 @@ from typing import ClassVar, Self, cast
 import requests
 
 ROOT = Path(__file__).resolve().parents[2]
-READY_S = 90.0
+READY_S = 300.0
 """Longest wait for a start, in seconds: the first one builds the embedder's graph."""
 
-BULK_S = 120.0
+BULK_S = 300.0
 """Longest wait for a bulk source, in seconds."""
 
 
@@ -51,7 +51,7 @@ class DocuMind:
         }
         nowhere = "http://127.0.0.1:9"  # discard: no model host, whatever runs on this machine
         defaults = {"SAMPLES": "0", "OLLAMA_BASE_URL": nowhere, "ARXIV_BASE_URL": nowhere}
-        self._env = {
+        self.environment = {
             **kept,
             **defaults,
             **settings,
@@ -66,7 +66,7 @@ class DocuMind:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "app", "serve"],
                 cwd=ROOT,
-                env=self._env,
+                env=self.environment,
                 stdout=log,
                 stderr=log,
             )

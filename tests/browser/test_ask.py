@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import cast
 
 import pypdfium2
-import pytest
 import requests
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
@@ -283,6 +282,20 @@ def test_conversations_are_kept_and_opened(filled: DocuMind, open_page: OpenPage
     expect(page.get_by_role("button", name="Citation 1", exact=True).first).to_be_visible()
 
 
+def test_a_deleted_conversation_is_brought_back(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    ask(page, ENGINEER)
+    page.get_by_role("button", name="Conversations").click()
+    listed = page.get_by_role("link", name=re.compile(ENGINEER[:20]))
+    page.get_by_role("button", name=f"Delete {ENGINEER}").first.click()
+    expect(listed).to_have_count(0)
+    expect(page.get_by_role("article")).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(listed.first).to_be_visible()
+    expect(page.get_by_role("article").first).to_contain_text("Ilse Tarrow")
+
+
 def test_an_answer_is_copied_with_its_sources(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
     choose(page, "Papers")
@@ -298,7 +311,6 @@ def test_an_answer_is_copied_with_its_sources(filled: DocuMind, open_page: OpenP
         )
 
 
-@pytest.mark.timeout(300)
 def test_stop_ends_the_answer_and_the_model(tmp_path: Path, open_page: OpenPage) -> None:
     with (
         OllamaDouble(tokens_per_s=4) as double,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 import requests
 from playwright.sync_api import FilePayload, Page, expect
 
@@ -28,7 +27,6 @@ def _upload(page: Page, *files: tuple[str, str, bytes]) -> None:
     page.get_by_test_id("upload").set_input_files(payloads)
 
 
-@pytest.mark.timeout(300)
 def test_the_first_hour(empty: DocuMind, open_page: OpenPage) -> None:
     empty.load_samples()
     page = open_page(empty, height=700)

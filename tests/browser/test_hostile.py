@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import FilePayload, Page, Route, expect
 
 from tests.browser.conftest import OpenPage
@@ -36,7 +35,6 @@ def _nothing_ran(page: Page) -> None:
     )
 
 
-@pytest.mark.timeout(300)
 def test_a_model_that_writes_payloads_gets_text(tmp_path: Path, open_page: OpenPage) -> None:
     with (
         OllamaDouble() as double,

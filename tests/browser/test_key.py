@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
@@ -15,7 +14,6 @@ from tests.browser.views import ask, choose
 KEY = "correct-horse-battery"
 
 
-@pytest.mark.timeout(300)
 def test_the_page_asks_for_the_key_and_uses_it_everywhere(
     tmp_path: Path, open_page: OpenPage
 ) -> None:

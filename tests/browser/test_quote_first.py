@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
@@ -35,7 +34,6 @@ def _begin(page: Page, question: str) -> None:
     box.press("Enter")
 
 
-@pytest.mark.timeout(300)
 def test_the_quote_is_there_while_the_model_reads_and_its_words_follow(
     tmp_path: Path, open_page: OpenPage
 ) -> None:
@@ -70,7 +68,6 @@ def test_the_quote_is_there_while_the_model_reads_and_its_words_follow(
         assert (said.text_content() or "").count(quote.locator(".prose").text_content() or "?") == 1
 
 
-@pytest.mark.timeout(300)
 def test_a_model_that_speaks_alone_has_the_quote_folded_below(
     tmp_path: Path, open_page: OpenPage
 ) -> None:
@@ -89,7 +86,6 @@ def test_a_model_that_speaks_alone_has_the_quote_folded_below(
         expect(folded.get_by_role("button", name=re.compile("^Citation")).first).to_be_visible()
 
 
-@pytest.mark.timeout(300)
 def test_the_quote_is_the_answer_where_the_model_fails(tmp_path: Path, open_page: OpenPage) -> None:
     double = OllamaDouble([DoubleModel("large:8b", parameter_size="8.0B")])
     with _asked_of(double, tmp_path) as server:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Response, expect
 
 from tests.browser.conftest import OpenPage
@@ -31,7 +30,6 @@ def test_scripts_before_interaction_are_small(empty: DocuMind, open_page: OpenPa
     assert not [name for name in sizes if "pdf" in name or "evaluate" in name], sizes
 
 
-@pytest.mark.timeout(600)
 def test_ten_thousand_documents_stay_light(
     empty: DocuMind, open_page: OpenPage, tmp_path: Path
 ) -> None:

@@ -123,6 +123,60 @@ def test_exchanges_are_kept_in_order(conversations: ConversationStore) -> None:
     }
 
 
+def said(conversations: ConversationStore, made: str) -> list[tuple[str, str, str]]:
+    turns = conversations.get(made)["turns"]
+    assert isinstance(turns, list)
+    return [(turn["role"], turn["content"], turn["answer_id"]) for turn in turns]
+
+
+def test_a_question_is_kept_before_its_answer(conversations: ConversationStore) -> None:
+    made = conversations.create()
+    conversations.begin(made, "One?", "a1")
+    assert said(conversations, made) == [("user", "One?", "a1")]
+    conversations.begin(made, "Two?", "a2")
+    conversations.append(made, [Message("user", "Two?"), Message("assistant", "No.")], "a2")
+    assert said(conversations, made) == [
+        ("user", "One?", "a1"),
+        ("user", "Two?", "a2"),
+        ("assistant", "No.", "a2"),
+    ]
+    conversations.begin(made, "One?", "a3")  # asked again: the one without an answer goes
+    conversations.begin(made, "Two?", "a4")  # this one was answered, and stays
+    assert said(conversations, made) == [
+        ("user", "Two?", "a2"),
+        ("assistant", "No.", "a2"),
+        ("user", "One?", "a3"),
+        ("user", "Two?", "a4"),
+    ]
+    conversations.append(made, [Message("user", "One?"), Message("assistant", "Yes.")], "a3")
+    assert said(conversations, made)[-2:] == [("user", "One?", "a3"), ("assistant", "Yes.", "a3")]
+
+
+def test_a_deleted_one_comes_back_within_its_grace(conversations: ConversationStore) -> None:
+    made, other = conversations.create("kept"), conversations.create("other")
+    conversations.append(made, [Message("user", "One?"), Message("assistant", "Yes.")], "a1")
+    with pytest.raises(NotFound):
+        conversations.restore(made)
+    assert conversations.delete(made, grace_s=600) == 1
+    assert conversations.delete(made, grace_s=600) == 0
+    assert [one["id"] for one in conversations.list()] == [other]
+    for gone in (
+        lambda: conversations.get(made),
+        lambda: conversations.rename(made, "x"),
+        lambda: conversations.begin(made, "x", "a2"),
+    ):
+        with pytest.raises(NotFound):
+            gone()
+    assert conversations.forget_due() == 0
+    conversations.restore(made)
+    assert said(conversations, made) == [("user", "One?", "a1"), ("assistant", "Yes.", "a1")]
+    assert conversations.delete(made) == 1
+    with pytest.raises(NotFound):
+        conversations.restore(made)
+    assert conversations.delete(other, grace_s=600) == 1
+    assert conversations.clear() == 1
+
+
 def test_summary_and_title_are_replaced(conversations: ConversationStore) -> None:
     made = conversations.create()
     conversations.set_summary(made, "So far.", 4)
@@ -143,18 +197,20 @@ def test_forgetting_one_and_all(conversations: ConversationStore) -> None:
     assert conversations.delete(made[0]) == 1
     with pytest.raises(NotFound):
         conversations.get(made[0])
-    assert conversations.delete() == 2
+    assert conversations.clear() == 2
 
 
 @pytest.mark.parametrize(
     "call",
     [
         lambda store: store.get("nope"),
-        lambda store: store.append("nope", [Message("user", "x")]),
+        lambda store: store.append("nope", [Message("user", "x")], "a1"),
+        lambda store: store.begin("nope", "x", "a1"),
+        lambda store: store.restore("nope"),
         lambda store: store.rename("nope", "x"),
         lambda store: store.set_summary("nope", "x", 0),
     ],
-    ids=["get", "append", "rename", "set_summary"],
+    ids=["get", "append", "begin", "restore", "rename", "set_summary"],
 )
 def test_unknown_conversations_are_not_found(
     conversations: ConversationStore, call: Callable[[ConversationStore], object]

@@ -5,14 +5,11 @@ import subprocess
 import threading
 from pathlib import Path
 
-import pytest
-
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 from evaluation.campaigns.bulk_kill import campaign
 from evaluation.lib.bulk_runs import Command, stored
 
 
-@pytest.mark.timeout(300)
 def test_killed_runs_end_with_what_an_uninterrupted_one_has(tmp_path: Path) -> None:
     result = campaign(tmp_path, articles=1500, kills=3, seed=3)
     assert result.interrupted == result.whole
@@ -23,7 +20,6 @@ def test_killed_runs_end_with_what_an_uninterrupted_one_has(tmp_path: Path) -> N
     assert result.wrong_words == 0
 
 
-@pytest.mark.timeout(300)
 def test_an_interrupt_pauses_and_the_same_command_goes_on(tmp_path: Path) -> None:
     dump = tmp_path / "synthetic.xml"
     with dump.open("w", encoding="utf-8") as file:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from app.core.types import FloatArray
 from app.core.vectors import l2_normalise
@@ -29,7 +28,6 @@ class GaussianEmbedder(HashEmbedder):
         )
 
 
-@pytest.mark.timeout(240)
 def test_five_hundred_questions_find_the_same_after_the_journey(tmp_path: Path) -> None:
     found = journey(tmp_path, GaussianEmbedder(48, max_tokens=100_000), articles=230, flips=6)
     assert found.chunks > 1_000  # beyond the threshold at which Chroma writes its graph

@@ -67,7 +67,6 @@ def follows(store: IndexStore) -> bool:
     return store.supervisor.ready and store.status.lags().get("papers/chroma") == 0
 
 
-@pytest.mark.timeout(600)
 def test_killed_again_and_again_it_loses_nothing(uncached: IndexOptions) -> None:
     with IndexStore(uncached) as store:
         assert store.supervisor.wait(300)
@@ -154,7 +153,6 @@ def test_a_slow_one_stops_no_question(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["chroma.sqlite3", "header.bin"])
 def test_a_store_that_is_damaged_while_nobody_looks_is_moved_aside_and_filled_again(
     uncached: IndexOptions, name: str
@@ -171,7 +169,6 @@ def test_a_store_that_is_damaged_while_nobody_looks_is_moved_aside_and_filled_ag
         assert store.vectors.search(PAPERS, unit_rows(520, 2)[5], 1)[0].chunk_id == ids[525]
 
 
-@pytest.mark.timeout(600)
 def test_the_server_has_not_loaded_chroma(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("Walruses whistle in the wind. " * 20)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import pytest
-
 from app.core.ids import document_id
 from evaluation.campaigns.concurrency.__main__ import trial
 from evaluation.campaigns.concurrency.model import LIBRARY, Model, Shown, Version, make_text
 
 
-@pytest.mark.timeout(240)
 def test_ten_seconds_of_everything_at_once(tmp_path: Path, model_cache_dir: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "models").symlink_to(model_cache_dir)

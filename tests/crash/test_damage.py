@@ -30,7 +30,6 @@ def base(tmp_path_factory: pytest.TempPathFactory, model_cache_dir: Path) -> Pat
     return path
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["index_metadata.pickle: torn", "store: a file in its place"])
 def test_a_server_with_a_damaged_store_answers_from_words_and_heals_itself(
     base: Path, tmp_path: Path, kind: str
@@ -42,7 +41,6 @@ def test_a_server_with_a_damaged_store_answers_from_words_and_heals_itself(
     assert (trial.vectors, trial.found_by_themselves, trial.wrong) == (N, N, ())
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "kind", ["segment: directory removed", "chroma.sqlite3: cut in half", "header.bin: cut in half"]
 )

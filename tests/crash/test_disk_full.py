@@ -277,7 +277,6 @@ def test_a_disk_that_fills_up_while_chroma_writes_its_files(forks: Forks, tmp_pa
     assert forks.run(partial(full_while_chroma_writes_its_files, tmp_path / "data")) == (0, "[]")
 
 
-@pytest.mark.timeout(300)
 def test_a_server_says_507_and_goes_on_when_there_is_space(tmp_path: Path) -> None:
     with OllamaDouble([DoubleModel("all-minilm:latest", "bert", 512, dimension=32)]) as double:
         settings = {

@@ -6,7 +6,6 @@ import sqlite3
 from pathlib import Path
 
 import numpy as np
-import pytest
 import zstandard
 
 from app.core.vectors import l2_normalise
@@ -18,7 +17,6 @@ NOISE = np.random.default_rng(1).integers(97, 123, 20_000, dtype=np.uint8).tobyt
 ROW = l2_normalise(np.random.default_rng(5).normal(size=(1, 64)).astype(np.float32))[0]
 
 
-@pytest.mark.timeout(300)
 def test_nothing_is_left_of_a_purged_document(tmp_path: Path, model_cache_dir: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "models").symlink_to(model_cache_dir)  # weights, built once for all tests

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from evaluation.campaigns.mixed_load.__main__ import trial
 
 
-@pytest.mark.timeout(240)
 def test_eighty_clients_see_only_2xx_and_503_and_lose_nothing(
     tmp_path: Path, model_cache_dir: Path
 ) -> None:

@@ -17,7 +17,6 @@ from evaluation.lib.served import Served
 CLIENTS, UPLOADS = 24, 96
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("spare", [4, 12])
 def test_refused_with_a_problem_and_nothing_left_behind(
     tmp_path: Path, model_cache_dir: Path, spare: int

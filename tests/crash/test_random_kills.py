@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from evaluation.campaigns.crash.campaign import Campaign
 from evaluation.campaigns.crash.promises import ABSENT, Promises, marker, text_of
 from tests.fakes.ollama_double import OllamaDouble
@@ -15,7 +13,6 @@ KILLS = 10
 EMBEDDER = DoubleModel("all-minilm:latest", "bert", 512, dimension=32)
 
 
-@pytest.mark.timeout(600)
 def test_kills_at_random_moments_lose_nothing(tmp_path: Path) -> None:
     # An embedder outside of the server, which outlives it and takes no time to load: a third of a
     # restart.

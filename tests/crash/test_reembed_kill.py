@@ -43,7 +43,6 @@ def texts_for(double: OllamaDouble, model: str) -> int:
     return sum(len(texts) for texts in inputs if isinstance(texts, list) and texts != ["dimension"])
 
 
-@pytest.mark.timeout(600)
 def test_a_killed_server_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()

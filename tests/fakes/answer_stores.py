@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -77,6 +78,7 @@ class MemoryConversationStore:
 
     def __init__(self) -> None:
         self._kept: dict[str, _Conversation] = {}
+        self._deleted: dict[str, tuple[float, _Conversation]] = {}
 
     def create(self, title: str = "", library: str | None = None) -> str:
         conversation_id = new_id()
@@ -90,14 +92,20 @@ class MemoryConversationStore:
     def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
         return [self._head(key, found) for key, found in reversed(self._kept.items())][:limit]
 
-    def append(
-        self, conversation_id: str, turns: Sequence[Message], answer_id: str | None = None
-    ) -> None:
+    def begin(self, conversation_id: str, question: str, answer_id: str) -> None:
         found = self._find(conversation_id)
-        found.turns += [
-            {"role": turn.role, "content": turn.content, "answer_id": answer_id, "at": _AT}
-            for turn in turns
+        answered = {turn["answer_id"] for turn in found.turns if turn["role"] == "assistant"}
+        found.turns = [
+            turn
+            for turn in found.turns
+            if turn["content"] != question or turn["answer_id"] in answered
         ]
+        found.turns.append(_turn(Message("user", question), answer_id))
+
+    def append(self, conversation_id: str, said: Sequence[Message], answer_id: str) -> None:
+        found = self._find(conversation_id)
+        found.turns = [turn for turn in found.turns if turn["answer_id"] != answer_id]
+        found.turns += [_turn(message, answer_id) for message in said]
 
     def set_summary(self, conversation_id: str, summary: str, folded: int) -> None:
         found = self._find(conversation_id)
@@ -106,11 +114,29 @@ class MemoryConversationStore:
     def rename(self, conversation_id: str, title: str) -> None:
         self._find(conversation_id).title = title
 
-    def delete(self, conversation_id: str | None = None) -> int:
-        gone = [key for key in self._kept if conversation_id in (None, key)]
-        for key in gone:
-            del self._kept[key]
-        return len(gone)
+    def delete(self, conversation_id: str, grace_s: float = 0) -> int:
+        gone = self._kept.pop(conversation_id, None)
+        if gone is not None and grace_s > 0:
+            self._deleted[conversation_id] = (time.time() + grace_s, gone)
+        return int(gone is not None)
+
+    def restore(self, conversation_id: str) -> None:
+        self.forget_due()
+        if conversation_id not in self._deleted:
+            raise NotFound(f"no deleted conversation {conversation_id!r}")
+        self._kept[conversation_id] = self._deleted.pop(conversation_id)[1]
+
+    def forget_due(self) -> int:
+        due = [key for key, (until, _) in self._deleted.items() if until <= time.time()]
+        for key in due:
+            del self._deleted[key]
+        return len(due)
+
+    def clear(self) -> int:
+        gone = len(self._kept) + len(self._deleted)
+        self._kept.clear()
+        self._deleted.clear()
+        return gone
 
     def _find(self, conversation_id: str) -> _Conversation:
         if conversation_id not in self._kept:
@@ -127,6 +153,11 @@ class MemoryConversationStore:
             "created_at": _AT,
             "updated_at": _AT,
         }
+
+
+def _turn(message: Message, answer_id: str) -> dict[str, str | None]:
+    said = {"role": message.role, "content": message.content}
+    return {**said, "answer_id": answer_id, "at": _AT}
 
 
 class MemoryModelStore:

@@ -128,7 +128,6 @@ def test_doctor_asks_each_node_and_tells_a_missing_bucket_or_setting(
     assert (alone.state, alone.cure) == ("problem", "set DATABASE_URL too, or neither")
 
 
-@pytest.mark.timeout(300)
 def test_a_server_names_each_engine_that_goes_away_and_counts_its_calls(
     tmp_path: Path,
     own_server: PostgresServer,

@@ -226,7 +226,6 @@ def test_a_stop_queues_its_jobs_again_for_another_process(
     assert lines(tmp_path) == ["begin a", "begin a", "end a"]
 
 
-@pytest.mark.timeout(120)
 def test_jobs_of_a_killed_worker_run_again_and_free_their_mark(
     joined: Callable[..., JobRunner], tmp_path: Path, database_url: str
 ) -> None:
@@ -337,7 +336,6 @@ def test_housekeeping_is_done_once_a_period_over_all_processes(
     assert counted.looks == 1
 
 
-@pytest.mark.timeout(120)
 def test_work_goes_on_after_postgresql_was_killed(tmp_path: Path) -> None:
     with running_server() as server, ExitStack() as stack:
         url = server.url()
@@ -352,7 +350,6 @@ def test_work_goes_on_after_postgresql_was_killed(tmp_path: Path) -> None:
         assert edge.wait(after.id, WAIT_S).state == "done"
 
 
-@pytest.mark.timeout(120)
 def test_no_job_is_taken_over_because_postgresql_was_away(tmp_path: Path) -> None:
     with running_server() as server, ExitStack() as stack:
         url = server.url()

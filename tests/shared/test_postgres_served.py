@@ -55,7 +55,6 @@ def faults(server: Served) -> object:
     return job["result"]["faults"]
 
 
-@pytest.mark.timeout(300)
 def test_documents_questions_and_deletions_outlive_a_restart_and_a_kill(
     data: Path, database_url: str
 ) -> None:
@@ -82,7 +81,6 @@ def test_documents_questions_and_deletions_outlive_a_restart_and_a_kill(
     assert PASSWORD not in server.log.read_text()
 
 
-@pytest.mark.timeout(300)
 def test_requests_hear_what_is_missing_and_work_goes_on_when_it_is_back(
     data: Path, own_server: PostgresServer
 ) -> None:
@@ -109,7 +107,6 @@ def test_requests_hear_what_is_missing_and_work_goes_on_when_it_is_back(
         assert len(list(server.client.documents("papers"))) == 2
 
 
-@pytest.mark.timeout(300)
 def test_nothing_acknowledged_is_lost_when_postgresql_is_killed_under_uploads(
     data: Path, own_server: PostgresServer
 ) -> None:
@@ -146,7 +143,6 @@ def test_nothing_acknowledged_is_lost_when_postgresql_is_killed_under_uploads(
         assert faults(server) == []
 
 
-@pytest.mark.timeout(120)
 def test_a_database_that_does_not_answer_ends_the_start_with_2(data: Path) -> None:
     server = Served(data, DATABASE_URL=f"postgresql://me:{PASSWORD}@127.0.0.1:9/library")
     server.start()

@@ -59,7 +59,6 @@ def found(server: Served, words: str) -> list[Mapping[str, Any]]:
     return cast("list[Mapping[str, Any]]", hits)
 
 
-@pytest.mark.timeout(300)
 def test_what_goes_through_one_server_is_seen_through_the_other(
     servers: tuple[Served, Served],
 ) -> None:
@@ -82,7 +81,6 @@ def test_what_goes_through_one_server_is_seen_through_the_other(
     assert list(a.client.documents("papers")) == []
 
 
-@pytest.mark.timeout(400)
 def test_kills_lose_no_acknowledged_upload(tmp_path: Path) -> None:
     done, lost = campaign(tmp_path, 3)
     assert (done.server_kills, done.worker_kills, done.cuts) == (1, 1, 1)

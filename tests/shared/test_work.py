@@ -30,7 +30,6 @@ def engine(tmp_path: Path) -> Iterator[DoubleProcess]:
     process.kill()
 
 
-@pytest.mark.timeout(300)
 def test_a_worker_does_what_another_process_accepted(
     tmp_path: Path, database_url: str, engine: DoubleProcess, model_cache_dir: Path
 ) -> None:

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isUntouched, samplesIn, startLibrary } from "@/lib/first-steps";
+import { isUntouched, samplesIn } from "@/lib/first-steps";
 
 const seeded = [
   { documents: 41, samples: 41 },
@@ -14,14 +14,6 @@ describe("first steps", () => {
   it("end with the first document of one's own and with the first question", () => {
     expect(isUntouched([{ documents: 42, samples: 41 }], 0)).toBe(false);
     expect(isUntouched(seeded, 1)).toBe(false);
-  });
-  it("begin with the library of one's own documents, else with the server's default", () => {
-    const own = { library: "papers", documents: 7, samples: 6 } as const;
-    const samples = { library: "public", documents: 41, samples: 41 } as const;
-    expect(startLibrary([samples, own], "public")).toBe("papers");
-    expect(startLibrary([samples, { ...own, samples: 7 }], "public")).toBe("public");
-    expect(startLibrary([{ ...samples, documents: 0, samples: 0 }, { ...own, samples: 7 }], "public")).toBe("papers");
-    expect(startLibrary([], "public")).toBeNull();
   });
   it("count the samples of all libraries", () => {
     expect(samplesIn(seeded)).toBe(47);

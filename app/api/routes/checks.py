@@ -71,7 +71,7 @@ def checked(
         if asked.library is not None:
             report = checker.with_better(report, asked.library)
     else:
-        report = checker.in_libraries(asked.text, asked.library or edge.settings.default_library)
+        report = checker.in_libraries(asked.text, edge.asked(services, asked.library))
     if asked.judge is not None:
         report = services.second_opinion.on(report, asked.judge, cancel)
     return CheckResponse.of(report)

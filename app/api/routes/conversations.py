@@ -27,6 +27,11 @@ from app.core.errors import NotFound
 
 router = APIRouter(prefix="/api/v1", tags=["conversations"])
 
+GRACE_S = 10.0
+"""In which a deleted conversation can be brought back, unless the request says otherwise."""
+Grace = Annotated[
+    float, Query(ge=0, le=86400, description="seconds during which it can be restored")
+]
 Identity = Annotated[str, Path(min_length=1, max_length=64)]
 
 
@@ -67,7 +72,7 @@ def create_conversation(services: Composition, new: NewConversation) -> Conversa
     responses=declared("not_found"),
 )
 def get_conversation(services: Composition, conversation_id: Identity) -> Conversation:
-    """One conversation with its turns."""
+    """One conversation with its turns; a question without an answer was broken off."""
     return Conversation.model_validate(services.conversations.get(conversation_id))
 
 
@@ -93,7 +98,7 @@ def rename_conversation(
 )
 def forget_conversations(services: Composition) -> Forgotten:
     """Forget every conversation."""
-    return Forgotten(forgotten=services.conversations.delete())
+    return Forgotten(forgotten=services.conversations.clear())
 
 
 @router.delete(
@@ -102,12 +107,26 @@ def forget_conversations(services: Composition) -> Forgotten:
     response_model=Forgotten,
     responses=declared("not_found", "disk_full"),
 )
-def forget_conversation(services: Composition, conversation_id: Identity) -> Forgotten:
-    """Forget one conversation."""
-    forgotten = services.conversations.delete(conversation_id)
+def forget_conversation(
+    services: Composition, conversation_id: Identity, grace_s: Grace = GRACE_S
+) -> Forgotten:
+    """Hide a conversation at once, and forget it after the grace period."""
+    forgotten = services.conversations.delete(conversation_id, grace_s)
     if not forgotten:
         raise NotFound(f"no conversation {conversation_id!r}")
     return Forgotten(forgotten=forgotten)
+
+
+@router.post(
+    "/conversations/{conversation_id}/restore",
+    operation_id="restore_conversation",
+    response_model=Conversation,
+    responses=declared("not_found", "disk_full"),
+)
+def restore_conversation(services: Composition, conversation_id: Identity) -> Conversation:
+    """Undo the deletion of a conversation within its grace."""
+    services.conversations.restore(conversation_id)
+    return Conversation.model_validate(services.conversations.get(conversation_id))
 
 
 @router.get(

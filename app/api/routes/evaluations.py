@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path
 from starlette.responses import JSONResponse, Response
 
-from app.api.deps import Composition
+from app.api.deps import AtEdge, Composition
 from app.api.errors import declared
 from app.api.schemas.evaluations import (
     EvaluationBody,
@@ -49,11 +49,10 @@ def list_evaluations(services: Composition) -> EvaluationList:
     response_model=JobReply,
     responses=declared("disk_full"),
 )
-def start_evaluation(services: Composition, asked: EvaluationBody) -> Response:
+def start_evaluation(services: Composition, edge: AtEdge, asked: EvaluationBody) -> Response:
     """Compare settings on judged questions, as a job whose id is that of the report."""
-    library = Library(asked.library) if asked.library else services.settings.library
-    if asked.library is None and not services.catalog.counts(library).documents:
-        library = next((one for one in Library if services.catalog.counts(one).documents), library)
+    scope = asked.library or edge.asked(services, None)
+    library = services.settings.library if scope == "all" else Library(scope)
     job = services.evaluations.start(asked.request(library))
     return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
 

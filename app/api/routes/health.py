@@ -105,7 +105,7 @@ def health(request: Request, edge: AtEdge) -> Health:
     return Health(
         status="starting" if startup.missing else "ready",
         version=package_version(),
-        embedder=parts.embedding[edge.settings.default_library].embedder,
+        embedder=parts.embedding[edge.settings.library.value].embedder,
         generator=services.generator.name,
         embedding={
             library.value: Embedding.of(parts.embedding[library.value]) for library in Library
@@ -158,7 +158,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
         platform=platform.platform(terse=True),
         uptime_s=round(edge.uptime_s(), 1),
         app_env=settings.app_env,
-        embedder=status.embedding[settings.default_library].embedder,
+        embedder=status.embedding[settings.library.value].embedder,
         generator=services.generator.name,
         default_library=settings.default_library,
         libraries=libraries,

@@ -101,7 +101,7 @@ async def ingest(
     services: Composition,
     edge: AtEdge,
     request_id: RequestIdentity,
-    library: Annotated[LibraryName | None, Query(description="default: DEFAULT_LIBRARY")] = None,
+    library: Annotated[LibraryName | None, Query(description="default: public")] = None,
     wait: Annotated[
         WaitName,
         Query(description="true: until vectors are applied; text: until acknowledged; false: not"),
@@ -126,7 +126,7 @@ def _accept(
     """Make the upload durable: originals first, then the job's row."""
     receiver.feed(rest)
     upload = receiver.finish()
-    library = _library(upload, in_query) or edge.settings.default_library
+    library = _library(upload, in_query) or edge.settings.library.value
     names = [display_name(file.raw_name) for file in upload.files]
     keys = _keys(upload, names)
     folder = _folder(upload)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from app.answer.library_state import asked_by_default
 from app.api.deps import AtEdge, Composition, OneLibrary
 from app.api.errors import declared
 from app.api.routes.health import library_stats
@@ -45,7 +46,8 @@ def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
                 build=status.builds.get(library.value, "none"),
             )
         )
-    return LibraryList(libraries=found, default_library=edge.settings.default_library)
+    asked = asked_by_default(services.catalog, edge.settings.default_library)
+    return LibraryList(libraries=found, default_library=asked.library, default_reason=asked.reason)
 
 
 @router.delete(

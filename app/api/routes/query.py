@@ -48,8 +48,8 @@ _WORD = re.compile(r"[^\W_]+")
 )
 async def query(asked: QueryRequest, door: AtDoor) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
-    settings = door.edge.settings
-    question = asked.to_question(settings.default_library, settings.flare_active_retrieval)
+    library = await door.asked(asked.library, asked.conditions().doc_ids)
+    question = asked.to_question(library, door.edge.settings.flare_active_retrieval)
     return await reply(
         door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream
     )
@@ -63,12 +63,11 @@ async def query(asked: QueryRequest, door: AtDoor) -> Response:
 )
 async def chat(asked: ChatRequest, door: AtDoor) -> Response:
     """Answer a turn of a conversation that the server remembers."""
-    settings = door.edge.settings
-    library = asked.library or settings.default_library
+    library = await door.asked(asked.library, asked.conditions().doc_ids)
     question = asked.question_of(
         asked.message,
         library=library,
-        flare=settings.flare_active_retrieval,
+        flare=door.edge.settings.flare_active_retrieval,
         history=(),
         conversation_id=await asyncio.to_thread(
             door.services.memory.open, asked.conversation_id, library, asked.message
@@ -89,7 +88,7 @@ def search(
     services: Composition, edge: AtEdge, asked: Annotated[SearchQuery, Query()]
 ) -> SearchResponse:
     """Rank passages, with the matched words marked; nothing is written about them."""
-    library = asked.library or edge.settings.default_library
+    library = edge.asked(services, asked.library, asked.doc_ids)
     found = _search(services, library, asked)
     return SearchResponse(
         query=asked.q,

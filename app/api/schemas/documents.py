@@ -10,7 +10,7 @@ from app.answer.passage_records import PassageRecord, WebLink
 from app.api.schemas.base import Reply, Request
 from app.api.schemas.query import Year
 from app.core.removal import OUT_OF_REACH
-from app.core.types import EmbeddingState, Fingerprint, Library, LibraryName, Notice
+from app.core.types import EmbeddingState, Fingerprint, Library, LibraryName, Notice, Scope
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
 
@@ -168,7 +168,8 @@ class LibraryList(Reply):
     """Both libraries."""
 
     libraries: list[LibraryStatus]
-    default_library: LibraryName
+    default_library: Scope = Field(description="where a question looks that names no library")
+    default_reason: str = Field(description="why there: DEFAULT_LIBRARY, or what libraries hold")
 
 
 class CollectionStats(Reply):

@@ -73,7 +73,7 @@ class EvaluationBody(Request):
         " answers: an answer set, by strategy",
     )
     library: LibraryName | None = Field(
-        None, description="null: the default library, or the other one if that is empty"
+        None, description="null: where a question looks by default, public where that is both"
     )
     collection: (
         Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^/[^\x00-\x1f]*$")] | None

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from app.api.schemas.base import Reply
 from app.api.schemas.documents import CollectionStats, Embedding
-from app.core.types import Fingerprint, LibraryName
+from app.core.types import DefaultLibrary, Fingerprint, LibraryName
 
 
 class Live(Reply):
@@ -72,7 +72,7 @@ class Diagnostics(Reply):
     app_env: str
     embedder: str
     generator: str
-    default_library: LibraryName
+    default_library: DefaultLibrary
     libraries: list[LibraryDiagnostics]
     retrieval: dict[str, float | int | str | bool] = Field(
         description="configured thresholds and weights"

@@ -98,10 +98,15 @@ class ConversationStore(Protocol):
         """Return conversations without turns, newest first."""
         ...
 
-    def append(
-        self, conversation_id: str, turns: Sequence[Message], answer_id: str | None = None
-    ) -> None:
-        """Add a finished exchange atomically."""
+    def begin(self, conversation_id: str, question: str, answer_id: str) -> None:
+        """Keep a question that is being answered, as a turn of the user.
+
+        It takes the place of the same question where that got no answer. Raise NotFound.
+        """
+        ...
+
+    def append(self, conversation_id: str, said: Sequence[Message], answer_id: str) -> None:
+        """Add a finished exchange atomically, in the place of the question that was begun."""
         ...
 
     def set_summary(self, conversation_id: str, summary: str, folded: int) -> None:
@@ -112,8 +117,20 @@ class ConversationStore(Protocol):
         """Change the title, or raise NotFound."""
         ...
 
-    def delete(self, conversation_id: str | None = None) -> int:
-        """Forget one or all; return how many."""
+    def delete(self, conversation_id: str, grace_s: float = 0) -> int:
+        """Hide one, and forget it when its grace (seconds) is over; return how many."""
+        ...
+
+    def restore(self, conversation_id: str) -> None:
+        """Undo a deletion within its grace, or raise NotFound."""
+        ...
+
+    def forget_due(self) -> int:
+        """Forget the deleted ones whose grace is over; return how many."""
+        ...
+
+    def clear(self) -> int:
+        """Forget all; return how many."""
         ...
 
 

@@ -25,6 +25,8 @@ SAMPLE_PREFIX = "sample_"
 LibraryName = Literal["public", "papers"]
 """The values of `Library`, where a literal is needed."""
 Scope = Literal[LibraryName, "all"]
+DefaultLibrary = Literal["auto", LibraryName]
+"""Values of DEFAULT_LIBRARY; `auto` asks the library that holds a person's own documents."""
 FileType = Literal["pdf", "docx", "html", "markdown", "text"]
 """Formats of files that are read; `app.ingest.parsers.formats` says how."""
 DocumentType = Literal[FileType, "wikitext"]

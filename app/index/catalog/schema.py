@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from app.index.catalog.columns import Big, Text, metadata, required
 
-SCHEMA_VERSION = "0005"
+SCHEMA_VERSION = "0006"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 

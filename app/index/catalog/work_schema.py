@@ -31,6 +31,8 @@ conversations = Table(
     Column("summary", Text, nullable=False),
     Column("folded", Big, nullable=False),
     *required(Text, "created_at", "updated_at"),
+    # When a deleted one is forgotten for good; until then it can be restored.
+    Column("forget_at", Text),
 )
 turns = Table(
     "turns",

@@ -176,7 +176,7 @@ def test_an_overlay_of_prompts_is_checked(
     assert run(monkeypatch, "prompt", "check", str(tmp_path)) == 1
     assert "mood" in capsys.readouterr().err
     monkeypatch.setenv("PROMPTS_DIR", str(tmp_path))
-    assert run(monkeypatch, "prompt", "show") == 1
+    assert run(monkeypatch, "prompt", "show") == 2
     assert "mood" in capsys.readouterr().err
 
 

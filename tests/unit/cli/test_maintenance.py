@@ -97,7 +97,7 @@ def test_restore_brings_the_backup_back_and_keeps_what_was_there(
     assert len(list(data.glob("replaced.*"))) == 1
     (tmp_path / "backup" / "backup.json").unlink()
     status, said = documind("restore", str(tmp_path / "backup"))
-    assert (status, "no complete backup" in said) == (1, True)
+    assert (status, "no complete backup" in said) == (2, True)
 
 
 def test_a_restored_catalog_does_not_run_the_backup_that_it_remembers(
@@ -139,7 +139,7 @@ def test_uploads_that_lost_their_catalog_get_entries(data: Path) -> None:
             kept[name] = store.originals.store(samples / name)
         refused = store.originals.store(bytes(range(256)))
     (data / "catalog.sqlite3").unlink()
-    assert documind("fsck", "--repair", "--library", "nonsense")[0] == 1
+    assert documind("fsck", "--repair", "--library", "nonsense")[0] == 2
     status, said = documind("fsck")
     assert (status, "original_unknown" in said, "--repair" in said) == (7, True, True)
     status, said = documind("fsck", "--repair", "--library", "papers", "--json")
@@ -175,7 +175,7 @@ def test_a_directory_in_use_is_refused_with_its_owner(data: Path, command: tuple
 
 def test_an_unknown_library_is_refused_before_anything_starts(data: Path) -> None:
     status, said = documind("export", "nonsense", "x")
-    assert (status, "'nonsense'" in said) == (1, True)
+    assert (status, "'nonsense'" in said) == (2, True)
     assert not (data / "exports").exists()
 
 

@@ -178,7 +178,6 @@ def test_clean_text_of_the_same_looks_is_not_flagged(text: str) -> None:
     assert inspect(text) == ()
 
 
-@pytest.mark.timeout(40)
 @pytest.mark.parametrize(
     "unit",
     [

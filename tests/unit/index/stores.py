@@ -57,7 +57,9 @@ def fill(store: IndexStore) -> None:
     store.answers.add_feedback("kept", {"thumb": "up"})
     conversation = store.conversations.create("A talk", Library.PAPERS.value)
     store.conversations.append(
-        conversation, [Message("user", "Who whistles?"), Message("assistant", "Walruses. [1]")]
+        conversation,
+        [Message("user", "Who whistles?"), Message("assistant", "Walruses. [1]")],
+        "kept",
     )
 
 

@@ -96,10 +96,10 @@ def test_conversations_grow_and_are_forgotten(store: IndexStore) -> None:
     assert store.conversations.delete(talk) == 1
     for call in (
         lambda: store.conversations.get(talk),
-        lambda: store.conversations.append(talk, []),
+        lambda: store.conversations.append(talk, [], "a2"),
         lambda: store.conversations.rename(talk, "x"),
         lambda: store.conversations.set_summary(talk, "x", 1),
     ):
         with pytest.raises(NotFound):
             call()
-    assert store.conversations.delete() == 1
+    assert store.conversations.clear() == 1

@@ -212,7 +212,6 @@ def test_seen_keys_know_numbers_and_names() -> None:
     assert len(seen) == 4
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("workers", [0, 1])
 def test_cancelling_does_not_wait_for_the_pages_that_are_read(
     monkeypatch: pytest.MonkeyPatch, workers: int

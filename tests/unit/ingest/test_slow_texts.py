@@ -65,7 +65,6 @@ WORK: dict[str, Callable[[str], object]] = {
 }
 
 
-@pytest.mark.timeout(40)
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
 def test_the_time_is_in_proportion(unit: str, work: Callable[[str], object]) -> None:

@@ -163,6 +163,25 @@ def test_what_ran_when_the_process_ended_runs_again_and_what_was_paused_waits() 
         assert runner.get(resting.id).state == "paused"
 
 
+def test_work_that_the_end_of_the_process_breaks_is_no_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store, begun = MemoryJobStore(), threading.Event()
+
+    def broken(context: JobContext) -> Mapping[str, object]:
+        stopping = threading.Event()
+        context.cancel.on_cancel(stopping.set)
+        begun.set()
+        assert stopping.wait(WAIT_S)
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    with running(store, {"bulk": broken}) as runner:
+        job = runner.submit("bulk", {})
+        assert begun.wait(WAIT_S)
+    assert (store.get(job.id).state, store.get(job.id).errors) == ("queued", ())
+    assert "unexpectedly" not in caplog.text
+
+
 def test_a_killed_process_leaves_running_rows_that_run_again() -> None:
     store = MemoryJobStore()
     job = store.create("work", {})

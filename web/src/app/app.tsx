@@ -14,7 +14,6 @@ import { goTo, type PageName, useRoute } from "@/hooks/use-route";
 import { useServer } from "@/hooks/use-server";
 import { setTheme, useTheme } from "@/hooks/use-theme";
 import { useWorkspace } from "@/hooks/use-workspace";
-import { startLibrary } from "@/lib/first-steps";
 import { AskPage } from "./ask-page";
 import { Header, NEXT_THEME } from "./header";
 import { HelpSheet } from "./help-sheet";
@@ -89,14 +88,13 @@ function Beside({ aside, children }: { aside: ReactNode; children: ReactNode }) 
   );
 }
 
-/** Until a person chooses: the library that has their documents. */
+/** Until a person chooses: the library that the server asks by default. */
 function useStartLibrary(): void {
   const { data } = useQuery(libraries);
   const { suggest } = useWorkspace();
   useEffect(() => {
     if (data === undefined) return;
-    const first = startLibrary(data.libraries, data.default_library);
-    if (first !== null) suggest(first);
+    suggest(data.default_library);
     // Only what the server says matters here; the action is stable in effect.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [data]);

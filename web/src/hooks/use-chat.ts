@@ -72,7 +72,8 @@ export class ChatSession {
     const scope = only === undefined ? workspace.scope : [only.document];
     const id = localId();
     const fresh = asked(id, question, library, scope);
-    this.store.set((chat) => ({ ...chat, exchanges: [...chat.exchanges, fresh] }));
+    // Asked again, a question that was broken off goes: the server drops it too.
+    this.store.set((chat) => ({ ...chat, exchanges: [...chat.exchanges.filter((e) => e.state !== "broken" || e.question !== question), fresh] }));
     // The document that is open gives way to the sources of the new answer.
     this.#workspace.set((w) => ({ ...w, focus: null, reader: null }));
     const paint = new TokenPainter((text) => this.#update(id, (e) => received(e, { kind: "token", text })));
@@ -137,11 +138,11 @@ export class ChatSession {
     const exchanges: Exchange[] = [];
     for (const turn of stored.turns) {
       if (turn.role === "user") {
-        exchanges.push({ ...asked(localId(), turn.content, this.#workspace.get().library, []), state: "done" });
+        exchanges.push({ ...asked(localId(), turn.content, this.#workspace.get().library, []), state: "broken" });
       } else if (turn.role === "assistant") {
         const last = exchanges.at(-1);
         if (last === undefined) continue;
-        exchanges[exchanges.length - 1] = { ...last, draft: turn.content, answerId: turn.answer_id };
+        exchanges[exchanges.length - 1] = { ...last, state: "done", draft: turn.content, answerId: turn.answer_id };
       }
     }
     this.store.set((chat) => ({ ...chat, conversationId, exchanges }));

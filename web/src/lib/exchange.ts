@@ -1,7 +1,8 @@
 import type { AnswerRecord, QuoteRecord, Scope, SentenceRecord, SourceRecord } from "@/api/types";
 import type { StreamEvent } from "@/api/stream";
 
-export type ExchangeState = "waiting" | "streaming" | "done" | "stopped" | "failed";
+/** `broken`: a stored question that got no answer, because the page or the server went away. */
+export type ExchangeState = "waiting" | "streaming" | "done" | "stopped" | "failed" | "broken";
 
 /** A document that a question is limited to. */
 export interface Limit {

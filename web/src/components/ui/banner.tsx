@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { Button } from "./button";
 import { cx } from "./cx";
 import { Icon } from "./icon";
 
@@ -20,6 +21,31 @@ export function Banner({ tone = "info", children, action, className }: { tone?: 
       </span>
       <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">{children}</div>
       {action}
+    </div>
+  );
+}
+
+/** What was just deleted, with a way back, and why a deletion failed. */
+export function UndoBanners({ title, error, onUndo, onDismiss }: { title: string | null; error: Error | null; onUndo: () => void; onDismiss: () => void }) {
+  if (title === null && error === null) return null;
+  return (
+    <div className="border-b border-line p-2">
+      {title !== null && (
+        <Banner
+          action={
+            <Button look="quiet" icon="undo" onClick={onUndo} className="-my-0.5 text-accent">
+              Undo
+            </Button>
+          }
+        >
+          Deleted “{title}”.
+        </Banner>
+      )}
+      {error !== null && (
+        <Banner tone="bad" action={<Button look="quiet" onClick={onDismiss}>Close</Button>}>
+          {error.message}
+        </Banner>
+      )}
     </div>
   );
 }

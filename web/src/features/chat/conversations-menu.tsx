@@ -3,25 +3,54 @@ import { useState } from "react";
 import { call } from "@/api/http";
 import { conversations } from "@/api/queries";
 import type { ConversationSummary } from "@/api/types";
+import { UndoBanners } from "@/components/ui/banner";
 import { IconButton } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import { Input } from "@/components/ui/field";
 import { Popover } from "@/components/ui/menu";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { useChat } from "@/hooks/use-chat";
+import { GRACE_S, useDeletion } from "@/hooks/use-deletion";
 import { goTo, hrefOf } from "@/hooks/use-route";
 import { ago } from "@/lib/format";
 
-/** Earlier conversations: open, rename, forget. */
+/** Earlier conversations: open, rename, delete and bring back. */
 export function ConversationsMenu() {
+  const client = useQueryClient();
+  const { conversationId, reset } = useChat();
+  // Here, not in the list: the way back stays when the panel was closed.
+  const deletion = useDeletion<ConversationSummary>({
+    remove: (one) => call("DELETE", pathOf(one), undefined, { grace_s: GRACE_S }),
+    restore: (one) => call("POST", `${pathOf(one)}/restore`),
+    onRemoved: (one) => {
+      if (one.id !== conversationId) return;
+      reset();
+      goTo("ask");
+    },
+    onRestored: (one) => goTo("ask", one.id),
+    refresh: () => void client.invalidateQueries({ queryKey: ["conversations"] }),
+  });
   return (
     <Popover icon="history" label="Conversations" align="left">
-      {(close) => <ConversationList onOpened={close} />}
+      {(close) => (
+        <>
+          <UndoBanners title={deletion.undoable === null ? null : titleOf(deletion.undoable)} error={deletion.error} onUndo={deletion.undo} onDismiss={deletion.dismiss} />
+          <ConversationList onOpened={close} onDelete={deletion.remove} />
+        </>
+      )}
     </Popover>
   );
 }
 
-function ConversationList({ onOpened }: { onOpened: () => void }) {
+function pathOf({ id }: ConversationSummary): string {
+  return `api/v1/conversations/${encodeURIComponent(id)}`;
+}
+
+function titleOf({ title }: ConversationSummary): string {
+  return title === "" ? "Untitled" : title;
+}
+
+function ConversationList({ onOpened, onDelete }: { onOpened: () => void; onDelete: (one: ConversationSummary) => void }) {
   const list = useQuery(conversations);
   const { conversationId } = useChat();
   if (list.isPending) return <Skeleton lines={3} />;
@@ -30,31 +59,27 @@ function ConversationList({ onOpened }: { onOpened: () => void }) {
   return (
     <ul className="max-h-80 overflow-y-auto">
       {list.data.conversations.map((one) => (
-        <ConversationRow key={one.id} conversation={one} current={one.id === conversationId} onOpened={onOpened} />
+        <ConversationRow key={one.id} conversation={one} current={one.id === conversationId} onOpened={onOpened} onDelete={() => onDelete(one)} />
       ))}
     </ul>
   );
 }
 
-function ConversationRow({ conversation, current, onOpened }: { conversation: ConversationSummary; current: boolean; onOpened: () => void }) {
+interface RowProps {
+  conversation: ConversationSummary;
+  current: boolean;
+  onOpened: () => void;
+  onDelete: () => void;
+}
+
+function ConversationRow({ conversation, current, onOpened, onDelete }: RowProps) {
   const client = useQueryClient();
   const [title, setTitle] = useState<string | null>(null);
-  const { reset } = useChat();
-  const path = `api/v1/conversations/${encodeURIComponent(conversation.id)}`;
-  const onSettled = (): void => {
-    void client.invalidateQueries({ queryKey: ["conversations"] });
-  };
-  const rename = useMutation({ mutationFn: (name: string) => call("PATCH", path, { title: name }), onSettled });
-  const forget = useMutation({
-    mutationFn: () => call("DELETE", path),
-    onSuccess: () => {
-      if (!current) return;
-      reset();
-      goTo("ask");
-    },
-    onSettled,
+  const rename = useMutation({
+    mutationFn: (name: string) => call("PATCH", pathOf(conversation), { title: name }),
+    onSettled: () => void client.invalidateQueries({ queryKey: ["conversations"] }),
   });
-  const shown = conversation.title === "" ? "Untitled" : conversation.title;
+  const shown = titleOf(conversation);
   if (title !== null) {
     return (
       <li className="p-1">
@@ -79,7 +104,7 @@ function ConversationRow({ conversation, current, onOpened }: { conversation: Co
       <button type="button" onClick={() => setTitle(conversation.title)} className="rounded-sm px-1 text-2xs text-muted hover:text-ink">
         Rename
       </button>
-      <IconButton icon="trash" label={`Forget ${shown}`} onClick={() => forget.mutate()} className="size-6" />
+      <IconButton icon="trash" label={`Delete ${shown}`} onClick={onDelete} className="size-6" />
     </li>
   );
 }

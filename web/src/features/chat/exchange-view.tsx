@@ -63,6 +63,12 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, n
       )}
       {quote !== null && place === "under" && <FoldedQuote exchange={exchange} quote={quote} />}
       {state === "stopped" && <p className="mt-2 text-xs text-muted">{words.text !== "" ? STOPPED : above ? STOPPED_QUOTED : STOPPED_EARLY}</p>}
+      {state === "broken" && (
+        <p className="flex flex-wrap items-center gap-2 text-sm text-muted">
+          Broken off before an answer came.
+          <Button onClick={() => onAskAgain(exchange.question)}>Ask again</Button>
+        </p>
+      )}
       {state === "failed" && exchange.error !== null && (
         <div className="mt-2">
           <Failure error={exchange.error} onRetry={() => onAskAgain(exchange.question)} what="No answer." />

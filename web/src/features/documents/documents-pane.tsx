@@ -1,22 +1,21 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { get } from "@/api/http";
+import { call, get } from "@/api/http";
 import { libraries } from "@/api/queries";
 import type { CollectionStats, DocumentRecord, Library, Scope } from "@/api/types";
-import { Banner } from "@/components/ui/banner";
-import { Button } from "@/components/ui/button";
+import { UndoBanners } from "@/components/ui/banner";
 import { cx } from "@/components/ui/cx";
 import { SearchInput, Segmented } from "@/components/ui/field";
 import { useChat } from "@/hooks/use-chat";
 import { useDebounced } from "@/hooks/use-debounced";
-import { uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
+import { GRACE_S, useDeletion, type Deletion } from "@/hooks/use-deletion";
+import { same, uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
 import { samplesIn } from "@/lib/first-steps";
 import { count } from "@/lib/format";
 import { ArxivForm } from "./arxiv-form";
 import { DocumentList } from "./document-list";
 import { SamplesLine } from "./samples-line";
 import { UploadList } from "./upload-list";
-import { useDeletion } from "./use-deletion";
 
 /** Left pane: which library, its documents, and the ways to add to it. */
 export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () => void; onPickFolder: () => void }) {
@@ -26,7 +25,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
   const [listed, setListed] = useState<Library>("papers");
   const rested = useDebounced(query.trim());
   const shown = workspace.library === "all" ? listed : workspace.library;
-  const deletion = useDeletion();
+  const deletion = useDocumentDeletion();
   const chat = useChat();
   const summarise = ({ doc_id, library, title }: DocumentRecord): void => {
     chat.summarise({ doc_id, library, title });
@@ -80,26 +79,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
       </div>
       <UploadList />
       <SamplesLine samples={samplesIn(all.data?.libraries ?? [])} />
-      {(deletion.undoable !== null || deletion.error !== null) && (
-        <div className="border-b border-line p-2">
-          {deletion.undoable !== null && (
-            <Banner
-              action={
-                <Button look="quiet" icon="undo" onClick={deletion.undo} className="-my-0.5 text-accent">
-                  Undo
-                </Button>
-              }
-            >
-              Deleted “{deletion.undoable.title}”.
-            </Banner>
-          )}
-          {deletion.error !== null && (
-            <Banner tone="bad" action={<Button look="quiet" onClick={deletion.dismiss}>Close</Button>}>
-              {deletion.error.message}
-            </Banner>
-          )}
-        </div>
-      )}
+      <UndoBanners title={deletion.undoable?.title ?? null} error={deletion.error} onUndo={deletion.undo} onDismiss={deletion.dismiss} />
       <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} />
       <div className="mt-auto flex flex-col gap-2 border-t border-line p-3">
         <div className="rounded-md border border-dashed border-line-strong px-3 py-2 text-center text-xs text-muted">
@@ -131,4 +111,21 @@ function toggled(set: ReadonlySet<string>, value: string): ReadonlySet<string> {
   const next = new Set(set);
   if (!next.delete(value)) next.add(value);
   return next;
+}
+
+function useDocumentDeletion(): Deletion<DocumentRecord> {
+  const client = useQueryClient();
+  const { scope, toggle } = useWorkspace();
+  const path = (document: DocumentRecord): string => `api/v1/papers/${encodeURIComponent(document.doc_id)}`;
+  return useDeletion<DocumentRecord>({
+    remove: (document) => call("DELETE", path(document), undefined, { library: document.library, grace_s: GRACE_S }),
+    restore: (document) => call("POST", `${path(document)}/restore`, undefined, { library: document.library }),
+    onRemoved: (document) => {
+      const ticked = scope.find((d) => same(d, document));
+      if (ticked !== undefined) toggle(ticked);
+    },
+    refresh: () => {
+      for (const key of ["documents", "libraries", "suggestions"]) void client.invalidateQueries({ queryKey: [key] });
+    },
+  });
 }
