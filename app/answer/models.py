@@ -34,6 +34,10 @@ class ModelChoice:
     expected."""
     profile: ModelProfile = field(default_factory=ModelProfile)
     """What is known of the answering model."""
+    once: bool = False
+    """The reason is worth saying once, not over every answer."""
+    why: str = ""
+    """Why this model answers; without one, why none does, and the cure."""
 
 
 class ModelSelector(Protocol):

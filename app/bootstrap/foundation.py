@@ -70,9 +70,7 @@ def open_foundation(settings: Settings, stack: ExitStack) -> Foundation:
     store = stack.enter_context(
         IndexStore(settings.index(), crash_at=settings.documind_crash_at or None)
     )
-    models = stack.enter_context(
-        Models(settings.providers(), settings.generation(), store.models.findings)
-    )
+    models = stack.enter_context(Models(settings.providers(), settings.generation(), store.models))
     reranker = models.embedded.reranker()
     embedders = LibraryEmbedders(store, models.embedders)
     libraries = Libraries(

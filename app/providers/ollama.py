@@ -123,7 +123,7 @@ class OllamaHost:
             for row in self._reach("/api/tags", timeout_s).children("models")
         ]
 
-    def loaded(self) -> list[LoadedModel]:
+    def loaded(self, timeout_s: float = _SHORT_S) -> list[LoadedModel]:
         """Return models in memory.
 
         Raises:
@@ -138,17 +138,21 @@ class OllamaHost:
                 context_tokens=row.integer("context_length"),
                 expires_at=row.text("expires_at"),
             )
-            for row in self._ask("GET", "/api/ps").children("models")
+            for row in self._ask("GET", "/api/ps", timeout_s=timeout_s).children("models")
         ]
 
-    def details(self, model: str, cancel: CancelToken | None = None) -> ModelDetails:
+    def details(
+        self, model: str, cancel: CancelToken | None = None, *, timeout_s: float = _SHORT_S
+    ) -> ModelDetails:
         """Return what a model can do.
 
         Raises:
             ModelNotInstalled: The host does not have it.
             ProviderError: The host failed.
         """
-        shown = self._ask("POST", "/api/show", {"model": model}, model=model, cancel=cancel)
+        shown = self._ask(
+            "POST", "/api/show", {"model": model}, model=model, timeout_s=timeout_s, cancel=cancel
+        )
         info = shown.child("model_info")
         family = info.text("general.architecture")
         parameters = shown.text("parameters")

@@ -141,6 +141,7 @@ class Settings(Variables):
             ollama_keep_alive=self.ollama_keep_alive,
             num_ctx=self.llm_num_ctx,
             max_model_calls=self.max_model_calls,
+            memory_bytes=_memory_bytes(),
             hosted=hosted,
             cross_encoder_dir=self.cross_encoder_dir,
             model_cache_dir=self.data_dir / "models",

@@ -45,9 +45,13 @@ class Variables(PlaceVariables):
         "auto",
         description="who answers: auto, ollama, extractive, openai_compatible or a hosted name",
     )
-    llm_model: str = Field("llama3.2", description="model that answers")
+    llm_model: str = Field(
+        "",
+        description="model that answers; empty: a chat model that Ollama has (the chosen one, else"
+        " the best tested, else the largest of up to 8 billion parameters that fits memory)",
+    )
     helper_model: str = Field(
-        "", description="model for rewrites, summaries and sub-queries; empty: LLM_MODEL"
+        "", description="model for rewrites, summaries and sub-queries; empty: the one that answers"
     )
     embedding_provider: EmbeddingProviderName = Field(
         "auto",
