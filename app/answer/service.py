@@ -168,6 +168,8 @@ class RAGService:
             self._research.answer_writer.prompts,
             choice.helper,
             self._observer(choice),
+            choice.watch,
+            self._research.options.manner.first_token_target_s,
         )
         embedder = embedder_names(self._research.searcher_for, question.library)
         return Turn(new_id(), question, embedder, cancel, trace, calls, choice)

@@ -226,11 +226,18 @@ class _Stream:
         seen: int | None = None
         self._trace(None)
         speed = task.manner.reads_tokens_s
-        yield ReadingEvent(
+        reading = ReadingEvent(
             model.name, plan.planned_tokens, plan.planned_tokens / speed if speed else None
         )
-        with closing(self._calls.stream(model, prompt)) as tokens:
+        yield reading
+        waits_for = self._calls.watch()
+        with closing(self._calls.paced(model, prompt)) as tokens:
             for token in tokens:
+                if token is None:
+                    late = replace(reading, waits_for=waits_for())
+                    if late != reading:
+                        yield (reading := late)
+                    continue
                 if token.usage is not None:
                     seen = token.usage.prompt_tokens
                 if token.text and (shown := marks.feed(self.guard.feed(token.text))):

@@ -82,6 +82,7 @@ def open_foundation(settings: Settings, stack: ExitStack) -> Foundation:
         reranker,
         embedders.notices,
         lambda: models.embedded.late_encoder,
+        models.embedders.for_questions,
     )
     return Foundation(
         settings, spans, prompts, parser, store, models, reranker, embedders, libraries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Literal, Self
 
@@ -21,7 +21,7 @@ from app.core.errors import (
     ProviderUnreachable,
 )
 from app.core.ports import Generator, ModelStore
-from app.core.types import HostStatus, ModelFindings, ModelProfile, ModelReport
+from app.core.types import HostStatus, ModelFindings, ModelProfile, ModelReport, WaitsFor
 from app.generation.options import GenerationOptions
 from app.providers.model_size import parameters_in_name, parameters_of
 from app.providers.ollama import OllamaHost
@@ -40,6 +40,8 @@ from app.providers.selection import (
 from app.providers.slots import CallSlots
 from app.providers.twin import Twins
 
+_ASK_S = 1.0
+"""Longest wait for what a host has in memory, seconds."""
 BUSY_AFTER_S = 30.0
 """Longest wait for a model slot before a question is refused as busy, seconds."""
 
@@ -115,7 +117,30 @@ class Models:
             choice.reason,
             self._profile(choice, generator.name),
             why=choice.why,
+            watch=lambda: self._waiting(choice),
         )
+
+    def _waiting(self, choice: GeneratorChoice) -> Callable[[], WaitsFor]:
+        """Return what says why a call that begins now has no first word yet."""
+        before = self._slots.under_way()
+
+        def waits_for() -> WaitsFor:
+            if before & self._slots.under_way():
+                return "queue"
+            if choice.provider != "ollama":
+                return "reading"
+            try:
+                loaded = self.ollama.loaded(timeout_s=_ASK_S)
+            except ProviderError:
+                return "silent"
+            digests = {
+                one.digest
+                for one in self.watch.status().models
+                if same_model(one.name, choice.model)
+            }
+            return "reading" if any(one.digest in digests for one in loaded) else "loading"
+
+        return waits_for
 
     def choose(self, model: str) -> None:
         """Keep which of Ollama's models answers from now on; empty: the server decides.
@@ -252,7 +277,7 @@ class Models:
             decided_by = "choice"
         rows = self.watch.status().models
         try:
-            loaded = self.ollama.loaded(timeout_s=2.0) if rows else []
+            loaded = self.ollama.loaded(timeout_s=_ASK_S) if rows else []
         except ProviderError:
             loaded = []
         used = [

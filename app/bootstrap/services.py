@@ -118,9 +118,9 @@ class Services:
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder of the default library; the embedded one while that cannot be had."""
+        """What embeds questions to the default library; the embedded model while that is away."""
         return (
-            self.libraries.wired(self.settings.library).embedder
+            self.libraries.wired(self.settings.library).questions
             or self.models.embedded.sentence_embedder
         )
 

@@ -55,6 +55,8 @@ class ProviderOptions:
     """Further hosts with the same embedding model, which embed passages too."""
     ollama_timeout_s: float = 300.0
     ollama_connect_timeout_s: float = 3.0
+    query_embed_timeout_s: float = 2.5
+    """Longest wait for the vector of a question."""
     ollama_keep_alive: str = "30m"
     num_ctx: int = 8192
     max_model_calls: int = 4

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from app.core.errors import InvalidInput
+from app.core.errors import InvalidInput, ProviderError
 from app.core.languages import DEFAULT
 from app.core.ports import Embedder, PassageCodes, Reranker
 from app.core.types import FloatArray, Fusion, Library, QuestionCode, Rerank
@@ -18,6 +19,8 @@ from app.retrieval.options import RetrievalOptions
 from app.retrieval.reading import Reading
 from app.retrieval.request import SearchRequest
 from app.retrieval.sentences import best_sentence_similarities, with_sentences
+
+_LOG = logging.getLogger(__name__)
 
 
 class Reranking:
@@ -126,7 +129,12 @@ def _add_late(
 def _add_best_sentences(
     readings: Sequence[Reading], vector: FloatArray, embedder: Embedder, weight: float
 ) -> None:
-    found = best_sentence_similarities(vector, [r.passage.chunk.text for r in readings], embedder)
+    texts = [r.passage.chunk.text for r in readings]
+    try:
+        found = best_sentence_similarities(vector, texts, embedder)
+    except ProviderError as exc:
+        _LOG.warning("the order stays without sentences: the embedder failed: %s", exc)
+        return
     fused = with_sentences(np.array([r.score for r in readings]), found, weight)
     for reading, score, best in zip(readings, fused.tolist(), found.tolist(), strict=True):
         reading.score, reading.sentence = score, None if math.isnan(best) else best

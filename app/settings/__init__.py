@@ -138,6 +138,7 @@ class Settings(Variables):
                 url.strip() for url in self.ollama_embed_urls.split(",") if url.strip()
             ),
             ollama_timeout_s=self.ollama_request_timeout_sec,
+            query_embed_timeout_s=self.query_embed_timeout_s,
             ollama_keep_alive=self.ollama_keep_alive,
             num_ctx=self.llm_num_ctx,
             max_model_calls=self.max_model_calls,

@@ -152,6 +152,11 @@ class Variables(PlaceVariables):
         ge=0,
         description="milliseconds a question may spend embedding candidates without a vector",
     )
+    query_embed_timeout_s: float = Field(
+        2.5,
+        gt=0,
+        description="seconds a question waits for its vector; then it is searched by words",
+    )
     max_dense_vectors: int = Field(
         0,
         ge=0,

@@ -110,6 +110,7 @@ from app.core.types.vocabulary import (
     Strategy,
     TraceLevel,
     Verdict,
+    WaitsFor,
 )
 
 __all__ = [
@@ -211,5 +212,6 @@ __all__ = [
     "TraceReport",
     "Usage",
     "Verdict",
+    "WaitsFor",
     "WriteResult",
 ]

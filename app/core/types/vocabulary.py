@@ -56,6 +56,9 @@ passages."""
 PromptKind = Literal["auto", "compact", "full"]
 """How a model is told what to do: in a few words, or with the whole contract."""
 AnswerStatus = Literal["answered", "abstained", "chitchat", "conversation", "retrieved"]
+WaitsFor = Literal["reading", "loading", "queue", "silent"]
+"""Why a model has said nothing yet: it reads its prompt, is being loaded, answers another question
+first, or its host does not respond."""
 TraceLevel = Literal["none", "summary", "full"]
 Role = Literal["system", "user", "assistant"]
 NoticeCode = Literal[
