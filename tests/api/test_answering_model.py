@@ -66,7 +66,7 @@ def _asked(client: TestClient) -> Json:
 
 
 def _notices(answer: Json) -> list[str]:
-    return [notice["code"] for notice in answer["notices"]]  # type: ignore[attr-defined,index]
+    return [notice["code"] for notice in answer["notices"]]  # type: ignore[attr-defined]
 
 
 def test_without_a_host_the_documents_are_quoted(serve: Serve) -> None:
