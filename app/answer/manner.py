@@ -61,6 +61,7 @@ def manner(
     *,
     mode: Mode = "general",
     asked: EvidenceKind | None = None,
+    own_prompt: bool = False,
 ) -> Manner:
     """Return how to ask a model.
 
@@ -70,6 +71,8 @@ def manner(
         options: The configuration.
         mode: What the answer is for; all but `general` get more evidence.
         asked: How much evidence the question asks for; overrides the configuration.
+        own_prompt: The user wrote the full prompt, which is taken unless the configuration names
+            the other.
     """
     findings = profile.findings
     small = not profile.hosted and (
@@ -78,6 +81,7 @@ def manner(
     prompts = options.prompts
     if prompts == "auto":
         prompts = findings.prompts if findings else "compact" if small else "full"
+        prompts = "full" if own_prompt else prompts
     quick = profile.hosted or (speed is not None and speed.reading > QUICK_TOKENS_S)
     evidence = options.evidence if asked in (None, "auto") else asked
     if evidence == "auto":

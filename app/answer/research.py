@@ -40,6 +40,7 @@ from app.core.types import (
     QuoteEvent,
     SourcesEvent,
     TokenEvent,
+    bare_name,
 )
 from app.generation.answer_room import SUMMARY
 from app.generation.extractive import Selection
@@ -233,7 +234,9 @@ class Research:
         except (ProviderError, InvalidInput) as error:
             if quoted is None:
                 raise
-            return quoted_instead(quoted, f"{model.name} failed ({error.message})", None)
+            return quoted_instead(
+                quoted, f"the model {bare_name(model.name)} failed ({error.message})", None
+            )
         turn.note(*written.notices)
         with turn.trace.stage("ground") as stage:
             grounded = self.grounder.ground(written.text, turn.evidence)
@@ -246,7 +249,12 @@ class Research:
         profile, question = turn.choice.profile, turn.question
         speed = self.speeds.of(profile.host, model.name)
         return manner(
-            profile, speed, self.options.manner, mode=question.mode, asked=question.evidence
+            profile,
+            speed,
+            self.options.manner,
+            mode=question.mode,
+            asked=question.evidence,
+            own_prompt=self.answer_writer.has_own_prompt(question.mode),
         )
 
     def _search(self, turn: Turn) -> Search:

@@ -49,6 +49,7 @@ class Foundation:
     def influences(self) -> Mapping[str, str]:
         """Return what can change an answer besides the documents, as text."""
         chosen = {**asdict(self.settings.retrieval()), **asdict(self.settings.generation())}
+        del chosen["explicit"]  # what an option is counts, not who set it
         return {
             **{name: str(value) for name, value in chosen.items()},
             "generator": self.models.generator_name,

@@ -112,6 +112,11 @@ class Settings(Variables):
             temperature=self.llm_temperature,
             reasoning=self.reasoning,
             grounding_min_similarity=self.grounding_min_similarity,
+            explicit=tuple(
+                name
+                for name in ("temperature", "max_tokens")
+                if f"llm_{name}" in self.model_fields_set
+            ),
         )
 
     def providers(self) -> ProviderOptions:

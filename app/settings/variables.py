@@ -90,9 +90,14 @@ class Variables(PlaceVariables):
     llm_num_ctx: int = Field(
         8192, ge=512, description="context window in tokens, clamped to the model"
     )
-    llm_max_tokens: int = Field(1024, ge=16, description="longest answer in tokens")
+    llm_max_tokens: int = Field(
+        1024, ge=16, description="longest answer in tokens; unset, 256 with the compact prompt"
+    )
     llm_temperature: float = Field(
-        0.2, ge=0, le=2, description="sampling temperature where the mode's prompt sets none"
+        0.2,
+        ge=0,
+        le=2,
+        description="sampling temperature; unset, a packaged prompt may have one of its own",
     )
     max_model_calls: int = Field(4, ge=1, description="model calls at once")
     cross_encoder_dir: Path | None = Field(

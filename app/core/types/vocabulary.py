@@ -74,6 +74,7 @@ NoticeCode = Literal[
     "language_differs",
     "reembed_offered",
     "bands_not_calibrated",
+    "vectors_worse",
     "generator_unavailable",
     "hosted_provider",
     "quoted_instead",

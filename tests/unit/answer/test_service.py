@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,7 @@ from app.core.types import (
     MetaEvent,
     ModelProfile,
     Notice,
+    Prompt,
     Quote,
     QuoteEvent,
     ReadingEvent,
@@ -490,6 +492,56 @@ def test_a_small_model_reads_the_quoted_sentences_and_stands_below_them() -> Non
     assert model.prompts[0].messages[0].content.endswith("in one full sentence.")
     assert answer.trace.context is not None
     assert (answer.trace.context.prompts, answer.trace.context.evidence) == ("compact", "short")
+
+
+def _prompt_of_a_small_model(generation: GenerationOptions, **options: object) -> Prompt:
+    small = ModelProfile("fake:scripted", "fake", parameters=0.5e9)
+    model = ScriptedGenerator("It melts at 1085 degrees Celsius.")
+    Bench(models=FixedModels(model, profile=small), generation=generation).ask(
+        papers(QUESTION, **options)
+    )
+    return model.prompts[-1]
+
+
+def test_what_the_user_set_acts_with_the_compact_prompt_too() -> None:
+    usual = _prompt_of_a_small_model(GenerationOptions())
+    assert (usual.temperature, usual.max_tokens) == (0.0, 256)
+    prompt = _prompt_of_a_small_model(
+        GenerationOptions(
+            temperature=1.7,
+            max_tokens=2000,
+            reasoning="cot",
+            explicit=("temperature", "max_tokens"),
+        )
+    )
+    assert (prompt.temperature, prompt.max_tokens) == (1.7, 2000)
+    assert PROMPTS.reasoning["cot"].strip() in prompt.messages[-1].content
+    asked = _prompt_of_a_small_model(GenerationOptions(), reasoning="self_ask")
+    assert PROMPTS.reasoning["self_ask"].strip() in asked.messages[-1].content
+
+
+def test_a_prompt_that_the_user_wrote_is_the_one_that_a_small_model_gets(tmp_path: Path) -> None:
+    packaged = PROMPTS.sources["general.yml"].read_text("utf-8")
+    mine = packaged.replace("You are a research assistant", "You are a tall ship's cook", 1)
+    (tmp_path / "general.yml").write_text(f"temperature: 0.9\n{mine}", "utf-8")
+    prompt = _prompt_of_a_small_model(
+        GenerationOptions(prompts_dir=tmp_path, explicit=("temperature",))
+    )
+    assert "tall ship's cook" in prompt.messages[0].content
+    assert prompt.temperature == 0.9
+    (tmp_path / "general.yml").rename(tmp_path / "compact.yml")
+    (tmp_path / "compact.yml").write_text(
+        PROMPTS.sources["compact.yml"]
+        .read_text("utf-8")
+        .replace("max_tokens: 256", "max_tokens: 99")
+        .replace("one full sentence", "one rhyme"),
+        "utf-8",
+    )
+    prompt = _prompt_of_a_small_model(
+        GenerationOptions(prompts_dir=tmp_path, max_tokens=2000, explicit=("max_tokens",))
+    )
+    assert prompt.messages[-1].content.endswith("in one rhyme.")
+    assert prompt.max_tokens == 99
 
 
 def test_a_model_is_not_asked_in_vain() -> None:
