@@ -107,15 +107,18 @@ def manner(
     )
 
 
-def worth_asking(evidence: Sequence[Evidence], quoted: Quote | None, how: Manner) -> bool:
+def worth_asking(
+    evidence: Sequence[Evidence], quoted: Quote | None, how: Manner, *, cutoff_decides: bool = False
+) -> bool:
     """Return whether to ask a model.
 
-    Not without passages, and not where the engine decides and finds no answer.
+    Not without passages, and not where the engine decides and finds no answer; it does not decide
+    where the user's own cutoff does.
     """
     if not evidence:
         return False
     fallback = any(item.hit.fallback for item in evidence)
-    return quoted is not None or fallback or how.evidence == "full"
+    return quoted is not None or fallback or how.evidence == "full" or cutoff_decides
 
 
 def _budget(

@@ -35,6 +35,7 @@ from app.core.ports import Catalog, Generator
 from app.core.types import (
     Answer,
     AnswerEvent,
+    Fusion,
     Notice,
     Quote,
     QuoteEvent,
@@ -56,6 +57,11 @@ _WISHES_UNUSED = Notice(
     "The system message was not used: no language model wrote this answer, and quotes are word for"
     " word.",
 )
+_CUTOFF_OVERRULED = Notice(
+    "cutoff_overruled",
+    "Passages passed the cutoff, but none of their sentences is likely enough to answer the"
+    " question, and no language model is there to read them; GET /api/v1/search shows them.",
+)
 
 
 _Steps = Steps[AnswerEvent, None, Answer]
@@ -73,6 +79,8 @@ class Research:
     speeds: ModelSpeeds
     options: AnswerOptions
     top_k: int
+    fusion: Fusion = "relative_score"
+    """Where the question names none; under `dense` the user's own cutoff decides."""
 
     def writer(self, turn: Turn) -> str:
         """Return who is going to write, as the first event says it."""
@@ -132,6 +140,8 @@ class Research:
             )
             return Outcome(grounded.text, grounded.sentences), SCANNER
         _, quoted = self._selected(turn, query, leads=True)
+        if quoted is None and self._cutoff_decides(turn):
+            turn.note(_CUTOFF_OVERRULED)
         if shapes and not turn.shaped:
             turn.note(NEEDS_MODEL)
         name = self.answer_writer.extractive.name
@@ -172,7 +182,8 @@ class Research:
         guesses = how.leads and quoted is None and turn.question.mode in SHAPED_MODES
         if guesses:  # without a quote to lead, a small model fills a table with what it makes up
             turn.note(NEEDS_MODEL)
-        if guesses or not worth_asking(turn.evidence, quoted, how):
+        asks = worth_asking(turn.evidence, quoted, how, cutoff_decides=self._cutoff_decides(turn))
+        if guesses or not asks:
             name = self.answer_writer.extractive.name if turn.evidence else NO_WRITER
             return closed(turn, Outcome(REFUSAL, ()), name)
         if quoted is not None and quoted.leads:
@@ -244,6 +255,9 @@ class Research:
         return settle(
             quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT
         )
+
+    def _cutoff_decides(self, turn: Turn) -> bool:
+        return (turn.question.fusion or self.fusion) == "dense"
 
     def _manner(self, turn: Turn, model: Generator) -> Manner:
         profile, question = turn.choice.profile, turn.question

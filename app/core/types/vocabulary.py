@@ -83,4 +83,5 @@ NoticeCode = Literal[
     "subject_missing",
     "libraries_disagree",
     "instructions_unused",
+    "cutoff_overruled",
 ]

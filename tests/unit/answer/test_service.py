@@ -544,6 +544,17 @@ def test_a_prompt_that_the_user_wrote_is_the_one_that_a_small_model_gets(tmp_pat
     assert prompt.max_tokens == 99
 
 
+def test_a_reason_that_stays_until_the_user_acts_is_said_once() -> None:
+    missing = FixedModels(reason="Ollama has no chat model; run: ollama pull llama3.2", once=True)
+    bench = Bench(models=missing)
+    asked = [codes(bench.ask(papers(QUESTION))) for _ in range(3)]
+    assert asked == [["generator_unavailable"], [], []]
+    missing.model = ScriptedGenerator(REPLY)
+    bench.ask(papers(QUESTION))
+    missing.model = None
+    assert codes(bench.ask(papers(QUESTION))) == ["generator_unavailable"]
+
+
 def test_a_model_is_not_asked_in_vain() -> None:
     small = manner(ModelProfile(parameters=0.5e9), None, MannerOptions())
     large = manner(ModelProfile(hosted=True), None, MannerOptions())
@@ -563,6 +574,19 @@ def test_a_model_is_not_asked_in_vain() -> None:
     ]
     assert worth_asking(nearest, None, small)
     assert not worth_asking((), None, large)
+    assert worth_asking(found, None, small, cutoff_decides=True)
+    assert not worth_asking((), None, small, cutoff_decides=True)
+
+
+def test_what_passed_the_users_own_cutoff_is_read_or_a_notice_says_why_not() -> None:
+    """Under FUSION=dense the thresholds are the user's; the quote's own confidence does not overrule them."""
+    question = "When was copper banned?"
+    assert codes(Bench().ask(papers(question))) == []
+    assert codes(Bench().ask(papers(question, fusion="dense"))) == ["cutoff_overruled"]
+    small = ModelProfile("fake:scripted", "fake", parameters=0.5e9)
+    model = ScriptedGenerator("Copper melts at 1085 degrees Celsius [1].")
+    read = Bench(models=FixedModels(model, profile=small)).ask(papers(question, fusion="dense"))
+    assert (read.status, len(model.prompts)) == ("answered", 1)
 
 
 def test_passages_that_were_sent_keep_their_numbers() -> None:
