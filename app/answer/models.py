@@ -174,10 +174,12 @@ class ModelCalls:
 @contextmanager
 def _ended_after(call: CancelToken, limit_s: float | None) -> Iterator[None]:
     """End a call after so many seconds; None lets it go on."""
-    timer = threading.Timer(limit_s or 0.0, call.cancel)
+    if limit_s is None:
+        yield
+        return
+    timer = threading.Timer(limit_s, call.cancel)
     timer.daemon = True
-    if limit_s is not None:
-        timer.start()
+    timer.start()
     try:
         yield
     finally:
@@ -205,7 +207,7 @@ def _waited_for(
             yield token
             yield from tokens
     finally:
-        if thread.is_alive():
+        if not first.done():
             call.cancel()
             thread.join()
         if isinstance(tokens, Steps):
