@@ -61,6 +61,7 @@ def manner(
     *,
     mode: Mode = "general",
     asked: EvidenceKind | None = None,
+    own_prompt: bool = False,
 ) -> Manner:
     """Return how to ask a model.
 
@@ -70,6 +71,8 @@ def manner(
         options: The configuration.
         mode: What the answer is for; all but `general` get more evidence.
         asked: How much evidence the question asks for; overrides the configuration.
+        own_prompt: The user wrote the full prompt, which is taken unless the configuration names
+            the other.
     """
     findings = profile.findings
     small = not profile.hosted and (
@@ -78,6 +81,7 @@ def manner(
     prompts = options.prompts
     if prompts == "auto":
         prompts = findings.prompts if findings else "compact" if small else "full"
+        prompts = "full" if own_prompt else prompts
     quick = profile.hosted or (speed is not None and speed.reading > QUICK_TOKENS_S)
     evidence = options.evidence if asked in (None, "auto") else asked
     if evidence == "auto":
@@ -103,15 +107,18 @@ def manner(
     )
 
 
-def worth_asking(evidence: Sequence[Evidence], quoted: Quote | None, how: Manner) -> bool:
+def worth_asking(
+    evidence: Sequence[Evidence], quoted: Quote | None, how: Manner, *, cutoff_decides: bool = False
+) -> bool:
     """Return whether to ask a model.
 
-    Not without passages, and not where the engine decides and finds no answer.
+    Not without passages, and not where the engine decides and finds no answer; it does not decide
+    where the user's own cutoff does.
     """
     if not evidence:
         return False
     fallback = any(item.hit.fallback for item in evidence)
-    return quoted is not None or fallback or how.evidence == "full"
+    return quoted is not None or fallback or how.evidence == "full" or cutoff_decides
 
 
 def _budget(

@@ -118,6 +118,11 @@ def findings_of(report: TestReport, at: str) -> ModelFindings:
     )
 
 
+def right_share(findings: ModelFindings) -> float:
+    """Return the share of a test's questions that the model had right, in [0, 1]."""
+    return _kept(findings)[0] / max(1, int(json.loads(findings.report)["questions"]))
+
+
 def compared(tests: Sequence[tuple[str, ModelFindings]]) -> str:
     """Return a line that compares tested models and quotes; empty without a test."""
     if not tests:

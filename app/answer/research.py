@@ -35,11 +35,13 @@ from app.core.ports import Catalog, Generator
 from app.core.types import (
     Answer,
     AnswerEvent,
+    Fusion,
     Notice,
     Quote,
     QuoteEvent,
     SourcesEvent,
     TokenEvent,
+    bare_name,
 )
 from app.generation.answer_room import SUMMARY
 from app.generation.extractive import Selection
@@ -54,6 +56,11 @@ _WISHES_UNUSED = Notice(
     "instructions_unused",
     "The system message was not used: no language model wrote this answer, and quotes are word for"
     " word.",
+)
+_CUTOFF_OVERRULED = Notice(
+    "cutoff_overruled",
+    "Passages passed the cutoff, but none of their sentences is likely enough to answer the"
+    " question, and no language model is there to read them; GET /api/v1/search shows them.",
 )
 
 
@@ -72,6 +79,8 @@ class Research:
     speeds: ModelSpeeds
     options: AnswerOptions
     top_k: int
+    fusion: Fusion = "relative_score"
+    """Where the question names none; under `dense` the user's own cutoff decides."""
 
     def writer(self, turn: Turn) -> str:
         """Return who is going to write, as the first event says it."""
@@ -131,6 +140,8 @@ class Research:
             )
             return Outcome(grounded.text, grounded.sentences), SCANNER
         _, quoted = self._selected(turn, query, leads=True)
+        if quoted is None and self._cutoff_decides(turn):
+            turn.note(_CUTOFF_OVERRULED)
         if shapes and not turn.shaped:
             turn.note(NEEDS_MODEL)
         name = self.answer_writer.extractive.name
@@ -171,7 +182,8 @@ class Research:
         guesses = how.leads and quoted is None and turn.question.mode in SHAPED_MODES
         if guesses:  # without a quote to lead, a small model fills a table with what it makes up
             turn.note(NEEDS_MODEL)
-        if guesses or not worth_asking(turn.evidence, quoted, how):
+        asks = worth_asking(turn.evidence, quoted, how, cutoff_decides=self._cutoff_decides(turn))
+        if guesses or not asks:
             name = self.answer_writer.extractive.name if turn.evidence else NO_WRITER
             return closed(turn, Outcome(REFUSAL, ()), name)
         if quoted is not None and quoted.leads:
@@ -233,7 +245,9 @@ class Research:
         except (ProviderError, InvalidInput) as error:
             if quoted is None:
                 raise
-            return quoted_instead(quoted, f"{model.name} failed ({error.message})", None)
+            return quoted_instead(
+                quoted, f"the model {bare_name(model.name)} failed ({error.message})", None
+            )
         turn.note(*written.notices)
         with turn.trace.stage("ground") as stage:
             grounded = self.grounder.ground(written.text, turn.evidence)
@@ -242,11 +256,19 @@ class Research:
             quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT
         )
 
+    def _cutoff_decides(self, turn: Turn) -> bool:
+        return (turn.question.fusion or self.fusion) == "dense"
+
     def _manner(self, turn: Turn, model: Generator) -> Manner:
         profile, question = turn.choice.profile, turn.question
         speed = self.speeds.of(profile.host, model.name)
         return manner(
-            profile, speed, self.options.manner, mode=question.mode, asked=question.evidence
+            profile,
+            speed,
+            self.options.manner,
+            mode=question.mode,
+            asked=question.evidence,
+            own_prompt=self.answer_writer.has_own_prompt(question.mode),
         )
 
     def _search(self, turn: Turn) -> Search:

@@ -5,6 +5,7 @@ A strategy only names what to search for.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -20,6 +21,8 @@ from app.core.vectors import l2_normalise
 from app.retrieval.merge import merge
 from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.search import slots
+
+_LOG = logging.getLogger(__name__)
 
 
 class PassageRetriever(Protocol):
@@ -57,10 +60,13 @@ def libraries(scope: Scope) -> tuple[Library, ...]:
 
 def embedder_names(searcher_for: SearcherFor, scope: Scope) -> str:
     """Return `provider:model` of the embedders, joined by ` + `; `none` without."""
-    embedders = [searcher_for(library).embedder for library in libraries(scope)]
-    names = [
-        f"{one.identity.provider}:{one.identity.model}" for one in embedders if one is not None
-    ]
+    names: list[str] = []
+    for library in libraries(scope):
+        try:
+            if (embedder := searcher_for(library).embedder) is not None:
+                names.append(f"{embedder.identity.provider}:{embedder.identity.model}")
+        except ProviderError as error:
+            _LOG.warning("the embedder of %s does not answer: %s", library.value, error.message)
     return " + ".join(dict.fromkeys(names)) or "none"
 
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from collections.abc import Generator as Steps
 from contextlib import closing
+from dataclasses import replace
 
 from app.answer.closing import NO_WRITER
 from app.answer.intent import Intent, detect, without_politeness
@@ -43,7 +44,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class RAGService:
-    """Answers questions over the libraries; stateless, so threads can share it."""
+    """Answers questions over the libraries; threads can share it."""
 
     def __init__(
         self,
@@ -69,6 +70,8 @@ class RAGService:
         self._memory = research.memory
         self._journal = journal
         self._spans = spans
+        self._said: set[str] = set()
+        """Reasons that one answer has said and that hold until the user acts."""
 
     def answer(self, question: Question, cancel: CancelToken | None = None) -> Answer:
         """Return the final answer: `stream` folded.
@@ -176,16 +179,29 @@ class RAGService:
         remembers = question.history or question.conversation_id is not None
         searches_only = question.retrieve_only and question.strategy == "baseline" and not remembers
         needs_none = intent.kind != "question" or question.mode == "datasets" or searches_only
-        choice = ModelChoice(None) if needs_none else self._models.select(question.model)
+        choice = ModelChoice(None) if needs_none else self._chosen(question.model)
         calls = ModelCalls(
             trace,
             cancel,
             self._research.answer_writer.prompts,
             choice.helper,
             self._observer(choice),
+            choice.watch,
+            self._research.options.manner.first_token_target_s,
         )
         embedder = embedder_names(self._research.searcher_for, question.library)
         return Turn(answer_id, question, embedder, cancel, trace, calls, choice)
+
+    def _chosen(self, model: str | None) -> ModelChoice:
+        """Return who writes; a reason that stays until the user acts is said once."""
+        choice = self._models.select(model)
+        if choice.model is not None:
+            self._said.clear()
+        elif choice.once and choice.reason in self._said:
+            return replace(choice, reason="")
+        elif choice.once:
+            self._said.add(choice.reason)
+        return choice
 
     def _observer(self, choice: ModelChoice) -> Callable[[str, Usage], None]:
         """Return an observer that learns model speeds; failing to store is no error."""

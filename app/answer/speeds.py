@@ -13,6 +13,8 @@ _NEWEST = 0.3
 """Weight of the newest call in the running mean of seconds per token."""
 _SWING = 4.0
 """One call changes the mean by this factor at most: a cached prompt seems to be read at once."""
+_SLOWEST, _QUICKEST = 0.1, 1e5
+"""Tokens a second that a host may claim."""
 _WORTH_KEEPING = 0.1
 """Share by which a speed must change to be written down again."""
 
@@ -58,6 +60,7 @@ class ModelSpeeds:
 
 def _mean(old: float | None, seen: float) -> float:
     """Return the running mean of a speed, as a mean of seconds per token."""
+    seen = min(max(seen, _SLOWEST), _QUICKEST)
     if old is None:
         return seen
     bounded = min(max(seen, old / _SWING), old * _SWING)

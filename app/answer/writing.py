@@ -17,6 +17,7 @@ from app.core.ports import Generator
 from app.core.types import (
     Evidence,
     Message,
+    Mode,
     Notice,
     Question,
     Quote,
@@ -70,6 +71,24 @@ class AnswerWriter:
         """Return the reasoning mode: the question's, its mode's prompt's, or the default."""
         of_mode = self.prompts.answer(question.mode, question.library).reasoning
         return question.reasoning or of_mode or self.options.reasoning
+
+    def has_own_prompt(self, mode: Mode) -> bool:
+        """Return whether the user wrote the full prompt of a mode and no compact one."""
+        overlaid = self.prompts.is_overlaid
+        return (
+            mode != "datasets"
+            and not overlaid("compact")
+            and (overlaid(mode) or overlaid("contract"))
+        )
+
+    def with_settings(self, request: PromptRequest) -> PromptRequest:
+        """Return a request with the temperature and length that the user set."""
+        options = self.options
+        return replace(
+            request,
+            temperature=options.temperature if "temperature" in options.explicit else None,
+            max_tokens=options.max_tokens if "max_tokens" in options.explicit else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +206,7 @@ def write(
     shares = (1.0, _SECOND_TRY)
     for share in shares:
         request, evidence_tokens = task.prompt(share, estimate)
+        request = answer_writer.with_settings(request)
         calls.handed |= {item.n: item for item in request.evidence}
         composed = compose_prompt(
             answer_writer.prompts,
@@ -227,11 +247,18 @@ class _Stream:
         seen: int | None = None
         self._trace(None)
         speed = task.manner.reads_tokens_s
-        yield ReadingEvent(
+        reading = ReadingEvent(
             model.name, plan.planned_tokens, plan.planned_tokens / speed if speed else None
         )
-        with closing(self._calls.stream(model, prompt)) as tokens:
+        yield reading
+        waits_for = self._calls.watch()
+        with closing(self._calls.paced(model, prompt)) as tokens:
             for token in tokens:
+                if token is None:
+                    late = replace(reading, waits_for=waits_for())
+                    if late != reading:
+                        yield (reading := late)
+                    continue
                 if token.usage is not None:
                     seen = token.usage.prompt_tokens
                 if token.text and (shown := marks.feed(self.guard.feed(token.text))):

@@ -129,6 +129,7 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
                     "seconds": item.seconds,
                     "part": item.part,
                     "parts": item.parts,
+                    "waits_for": item.waits_for,
                 },
             )
         case TokenEvent():

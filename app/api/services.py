@@ -275,6 +275,10 @@ class ServicePort(Protocol):
         """Installed, loaded and used models; may ask the model host, never runs a model."""
         ...
 
+    def choose_model(self, model: str) -> None:
+        """Keep which of Ollama's models answers from now on; empty: the server decides."""
+        ...
+
     @property
     def engine_calls(self) -> Sequence[Calls]:
         """Return counts of each engine that another process serves."""

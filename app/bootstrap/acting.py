@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from app.core.types import Library
+from app.generation.prompt_sets import AnswerMode
 from app.retrieval.calibration import Calibration
 from app.retrieval.options import RetrievalOptions
 from app.settings import Settings
 
+_OF_MODELS = (
+    "llm_model",
+    "helper_model",
+    "llm_temperature",
+    "llm_max_tokens",
+    "llm_num_ctx",
+    "reasoning",
+    "model_prompts",
+    "evidence",
+    "prompts_dir",
+)
+"""Settings that act where a model is asked."""
+
 
 def inert_settings(settings: Settings) -> list[str]:
     """Return a line for each changed setting without effect, naming what acts."""
+    return [*_without_fusion(settings), *_without_model(settings), *_unused_prompts(settings)]
+
+
+def _without_fusion(settings: Settings) -> list[str]:
     if settings.fusion == "dense":
         return []
     options = settings.retrieval()
@@ -28,6 +48,39 @@ def inert_settings(settings: Settings) -> list[str]:
         f"{name.upper()} acts under FUSION=dense only; under FUSION={settings.fusion} {acts}"
         for name, acts in instead.items()
         if getattr(settings, name) != Settings.model_fields[name].default
+    ]
+
+
+def _without_model(settings: Settings) -> list[str]:
+    provider = settings.llm_provider
+    if provider == "extractive":
+        return [
+            f"{name.upper()} does not act under LLM_PROVIDER=extractive: no model is asked"
+            for name in _OF_MODELS
+            if name in settings.model_fields_set
+        ]
+    if provider in {"auto", "ollama"} or not settings.llm_model:
+        return []
+    named = "OPENAI" if provider == "openai_compatible" else provider.upper()
+    return [
+        f"LLM_MODEL names a model of Ollama; under LLM_PROVIDER={provider} {named}_MODEL decides"
+    ]
+
+
+def _unused_prompts(settings: Settings) -> list[str]:
+    """Return a line for each prompt of PROMPTS_DIR that MODEL_PROMPTS leaves out."""
+    folder = settings.prompts_dir
+    if folder is None or settings.model_prompts == "auto" or not folder.is_dir():
+        return []
+    own = {path.stem for path in folder.glob("*.yml")}
+    left_out = (
+        own & {"contract", *get_args(AnswerMode)}
+        if settings.model_prompts == "compact"
+        else own & {"compact"}
+    )
+    return [
+        f"{name}.yml of PROMPTS_DIR does not act under MODEL_PROMPTS={settings.model_prompts}"
+        for name in sorted(left_out)
     ]
 
 

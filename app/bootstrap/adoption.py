@@ -52,7 +52,19 @@ class LibraryEmbedders:
         """Return what embeds a library; asks the model host, runs no model."""
         state = self._embedders.state(library, self._store.made_with(library))
         self.look(library)
-        return replace(state, notices=self.notices(library))
+        return replace(state, notices=(*self.notices(library), *self._remarks(library)))
+
+    def _remarks(self, library: Library) -> tuple[Notice, ...]:
+        """Return the notice that the vectors which serve find less than those before."""
+        live = self._store.builds.of(library, "live")
+        remark = "" if live is None else self._store.builds.remark_of(live.number)
+        if live is None or not remark:
+            return ()
+        said = (
+            f"{live.fingerprint.embedding_model!r} embeds the library {library.value!r} now:"
+            f" {remark}; to go back, run: documind reembed --library {library.value} --rollback"
+        )
+        return (Notice("vectors_worse", said),)
 
     def better(self, library: Library) -> EmbedderChoice | None:
         """Return a better available, configured model for a library, or None.

@@ -55,6 +55,7 @@ def compose_answering(base: Foundation) -> AnswerParts:
         speeds,
         settings.answer(),
         settings.retrieval().top_k,
+        settings.fusion,
     )
     return AnswerParts(
         rag=RAGService(

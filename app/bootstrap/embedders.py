@@ -19,6 +19,7 @@ from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import EmbeddingProviderName, ProviderOptions
 from app.providers.selection import EmbedderChoice, better_embedder, choose_embedder
 from app.providers.spread import SpreadEmbedder
+from app.providers.timely import TimelyEmbedder
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +59,14 @@ class Embedders:
         self._embedded = embedded
         self._lock = threading.Lock()
         self._made: dict[tuple[str, str, int | None], Embedder] = {}
+        self._timely: dict[int, Embedder] = {}
+        """By the identity of the embedder that asks a host."""
         self._told: set[str] = set()
+
+    def for_questions(self, embedder: Embedder) -> Embedder:
+        """Return an embedder that a question can wait for: QUERY_EMBED_TIMEOUT_S at most."""
+        with self._lock:
+            return self._timely.get(id(embedder), embedder)
 
     def of(self, library: Library, fingerprint: Fingerprint | None) -> Embedder | None:
         """Return a library's embedder by fingerprint; None while it is unavailable.
@@ -80,7 +88,9 @@ class Embedders:
         with self._lock:
             key = (choice.provider, choice.model, dimension)
             if key not in self._made:
-                self._made[key] = self._make_embedder(choice, dimension)
+                made = self._made[key] = self._make_embedder(choice, dimension)
+                timeout_s = self._options.query_embed_timeout_s
+                self._timely[id(made)] = TimelyEmbedder(made, timeout_s, self._watch.forget)
             return self._made[key]
 
     def state(self, library: Library, fingerprint: Fingerprint | None) -> EmbeddingState:

@@ -49,6 +49,7 @@ class Foundation:
     def influences(self) -> Mapping[str, str]:
         """Return what can change an answer besides the documents, as text."""
         chosen = {**asdict(self.settings.retrieval()), **asdict(self.settings.generation())}
+        del chosen["explicit"]  # what an option is counts, not who set it
         return {
             **{name: str(value) for name, value in chosen.items()},
             "generator": self.models.generator_name,
@@ -70,9 +71,7 @@ def open_foundation(settings: Settings, stack: ExitStack) -> Foundation:
     store = stack.enter_context(
         IndexStore(settings.index(), crash_at=settings.documind_crash_at or None)
     )
-    models = stack.enter_context(
-        Models(settings.providers(), settings.generation(), store.models.findings)
-    )
+    models = stack.enter_context(Models(settings.providers(), settings.generation(), store.models))
     reranker = models.embedded.reranker()
     embedders = LibraryEmbedders(store, models.embedders)
     libraries = Libraries(
@@ -84,6 +83,7 @@ def open_foundation(settings: Settings, stack: ExitStack) -> Foundation:
         reranker,
         embedders.notices,
         lambda: models.embedded.late_encoder,
+        models.embedders.for_questions,
     )
     return Foundation(
         settings, spans, prompts, parser, store, models, reranker, embedders, libraries

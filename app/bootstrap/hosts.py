@@ -5,6 +5,9 @@ from __future__ import annotations
 from app.providers.minilm import MiniLmEmbedder
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_embedder import OllamaEmbedder
+from app.providers.ollama_watch import OllamaWatch
+from app.providers.options import SUGGESTED_MODEL
+from app.providers.selection import NO_PREFERENCES, automatic_model
 from app.providers.twin import TwinComparison, compare
 from app.settings import Settings
 
@@ -23,12 +26,21 @@ def ollama_host(settings: Settings) -> OllamaHost:
     )
 
 
-def wanted_models(settings: Settings) -> tuple[str, ...]:
-    """Return the Ollama models of the configuration, each once; empty for none."""
+def needs_ollama(settings: Settings) -> bool:
+    """Return whether Ollama may answer or embed under this configuration."""
+    return not {"auto", "ollama"}.isdisjoint({settings.llm_provider, settings.embedding_provider})
+
+
+def wanted_models(settings: Settings, host: OllamaHost) -> tuple[str, ...]:
+    """Return the Ollama models of the configuration, each once.
+
+    Where LLM_MODEL names none, a chat model that the host has, else the one to fetch.
+    """
     options = settings.providers()
     wanted: list[str] = []
     if options.llm_provider in {"auto", "ollama"}:
-        wanted += [options.llm_model, options.helper_model]
+        found = options.llm_model or automatic_model(options, OllamaWatch(host), NO_PREFERENCES)[0]
+        wanted += [found or SUGGESTED_MODEL, options.helper_model]
     if options.embedding_provider in {"auto", "ollama"}:
         wanted.append(options.embedding_model)
     return tuple(dict.fromkeys(name for name in wanted if name))

@@ -58,6 +58,9 @@ class Wired:
     """One library with one embedder."""
 
     embedder: Embedder | None
+    """Of passages."""
+    questions: Embedder | None
+    """The same, for questions, which wait less."""
     build: int | None
     """The build it is wired to; None before the first vector."""
     calibration: Calibration | None
@@ -80,12 +83,14 @@ class Libraries:
         reranker: Reranker | None,
         remarks: Callable[[Library], Sequence[Notice]] = lambda _: (),
         encoder_of: Callable[[], PassageEncoder] | None = None,
+        for_questions: Callable[[Embedder], Embedder] = lambda embedder: embedder,
     ) -> None:
         """Keep what every library is wired from.
 
         `remarks` are said at every search of a library; `encoder_of` makes codes for late
-        interaction, None makes none.
+        interaction, None makes none; `for_questions` returns what a question waits for.
         """
+        self._for_questions = for_questions
         self._remarks = remarks
         self._encoder_of = encoder_of if ingest.late_interaction_max_chunks else None
         self._store = store
@@ -125,23 +130,28 @@ class Libraries:
         store = self._store
         build = live.number if live else None
         view = None if build is None else store.reembedding.view(build)
+        questions = embedder and self._for_questions(embedder)
         retriever = Retriever(
             store.catalog,
             view or store.vectors,
             store.lexical,
-            embedder,
+            questions,
             row.applied(self._retrieval) if row else self._retrieval,
             writer=view or store.writer,
             reranker=self._reranker,
             late=LateInteraction(store.codes, self._encoder_of()) if self._encoder_of else None,
             remarks=lambda: self._remarks(library),
+            asks_host=questions is not embedder,
         )
-        # What is read again gets new vectors: while the library refuses them (see `backfill`), it
-        # keeps what it has.
-        takes_vectors = live is None or (
-            embedder is not None
-            and live.fingerprint == fingerprint_of(embedder.identity, self._ingest)
-        )
+
+        def takes_vectors() -> bool:
+            # What is read again gets new vectors: while the library refuses them (see `backfill`),
+            # it keeps what it has.
+            return live is None or (
+                embedder is not None
+                and live.fingerprint == fingerprint_of(embedder.identity, self._ingest)
+            )
+
         pipeline = IngestPipeline(
             self._parser,
             store.writer,
@@ -150,7 +160,7 @@ class Libraries:
             inspect=inspect,
             rereads=takes_vectors,
         )
-        return Wired(embedder, build, row, retriever, pipeline)
+        return Wired(embedder, questions, build, row, retriever, pipeline)
 
     def searcher(self, library: Library) -> LibrarySearcher:
         """Return what the query use case searches."""
@@ -158,7 +168,7 @@ class Libraries:
         lexical = self._store.lexical
         return LibrarySearcher(
             wired.retriever,
-            wired.embedder,
+            wired.questions,
             lambda words: lexical.document_frequencies(library, words)[1],
         )
 

@@ -44,7 +44,7 @@ def recover_originals(
             None,
             settings.ingest(),
             inspect=lambda text: (*inspect(text), RECOVERED),
-            rereads=False,
+            rereads=lambda: False,
         )
         for sha256 in names:
             path = store.originals.path(sha256)

@@ -118,9 +118,9 @@ class Services:
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder of the default library; the embedded one while that cannot be had."""
+        """What embeds questions to the default library; the embedded model while that is away."""
         return (
-            self.libraries.wired(self.settings.library).embedder
+            self.libraries.wired(self.settings.library).questions
             or self.models.embedded.sentence_embedder
         )
 
@@ -131,7 +131,17 @@ class Services:
 
     def model_report(self) -> ModelReport:
         """Return installed, loaded and used models; asks the host, runs nothing."""
-        return self.models.report(self.embedder)
+        return self.models.report(self.embedders.state(self.settings.library).embedder)
+
+    def choose_model(self, model: str) -> None:
+        """Keep which of Ollama's models answers from now on; empty: the server decides.
+
+        Raises:
+            Conflict: The environment decides.
+            InvalidInput: The model cannot chat.
+            ProviderError: The host does not answer, or does not have the model.
+        """
+        self.models.choose(model)
 
     @property
     def engine_calls(self) -> Sequence[Calls]:
@@ -156,7 +166,13 @@ class Services:
         }
         inert = tuple(inert_settings(self.settings))
         return ServiceStatus(
-            self.models.hosts(), self.projections.watermarks(), builds, embedding, acting, inert
+            self.models.hosts(),
+            self.projections.watermarks(),
+            builds,
+            embedding,
+            acting,
+            inert,
+            self.models.select().why,
         )
 
 

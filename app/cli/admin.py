@@ -8,6 +8,7 @@ from typing import cast
 import typer
 
 from app.cli.connection import connect
+from app.cli.models import answering
 from app.cli.options import JsonOption
 from app.cli.output import emit, out, say, size, table
 from app.client import Json
@@ -31,11 +32,13 @@ def status(as_json: JsonOption = False) -> None:
             "jobs": client.jobs(10),
         }
         found["models"] = client.get("/api/v1/models/tests")
+        found["answering"] = client.get("/api/v1/models")
     if as_json:
         emit(found)
         return
     health = found["health"]
-    say(f"answers: {health['generator']}    embeds: {health['embedder']}")
+    say(f"answers: {answering(found['answering'])}")
+    say(f"embeds: {health['embedder']}")
     if advice := found["models"]["advice"]:
         say(f"models tested: {advice}")
     libraries = cast("Sequence[Json]", found["libraries"]["libraries"])

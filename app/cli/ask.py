@@ -59,7 +59,8 @@ def ask(
         typer.Option("--top-k", "-k", help="passages to read, 1 to 50 [default: TOP_K_RESULTS]"),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="another model for this question [default: LLM_MODEL]")
+        str | None,
+        typer.Option(help="another model for this question [default: the one that answers]"),
     ] = None,
     evidence: Annotated[
         str | None,

@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
 def chat(
     library: LibraryOption = None,
     model: Annotated[
-        str | None, typer.Option(help="another model for this chat [default: LLM_MODEL]")
+        str | None, typer.Option(help="another model for this chat [default: the one that answers]")
     ] = None,
     conversation: Annotated[
         str | None, typer.Option(help="id of a conversation to continue [default: a new one]")

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from signal import SIGHUP, SIGTERM
 from typing import NoReturn, cast
 
 from app.cli.output import err, job_progress
@@ -19,14 +24,16 @@ PAUSE_TIMEOUT_S = 120.0
 def run_job(
     client: DocuMindClient, job: Json, title: str, again: str = "", *, as_json: bool = False
 ) -> Json:
-    """Follow a job to its end and return it; Ctrl-C pauses it and ends the command.
+    """Follow a job to its end and return it; Ctrl-C, or an end from outside, pauses it.
+
+    Without `again`, the command that goes on with it, the job is cancelled.
 
     Raises:
         DocuMindError: The job failed, or it was paused or cancelled elsewhere.
     """
     job_id = str(job["id"])
     try:
-        with job_progress(title, quiet=as_json) as changed:
+        with _ended_like_ctrl_c(), job_progress(title, quiet=as_json) as changed:
 
             def tell(now: Json) -> None:
                 if as_json:
@@ -47,6 +54,24 @@ def run_job(
     raise DocuMindError(
         f"job {job_id} was {done['state']}; what it has done stays. Go on with: {again}"
     )
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP do what Ctrl-C does, so that no job goes on unseen."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, interrupt) for number in (SIGTERM, SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _pause_and_exit(client: DocuMindClient, job_id: str, again: str) -> NoReturn:

@@ -128,7 +128,10 @@ def configuration(settings: Settings) -> Iterator[Diagnosis]:
     except DocuMindError as error:
         yield problem("access", error.message, "set API_KEY")
     else:
-        where = f"{settings.api_host}:{settings.api_port}"
+        held_by = owner(settings.data_dir)
+        where = (
+            held_by.url if held_by and held_by.url else (f"{settings.api_host}:{settings.api_port}")
+        )
         yield ok(
             "access", f"listens on {where}, {'asks for the key' if settings.api_key else 'no key'}"
         )

@@ -45,8 +45,9 @@ def list_models(as_json: JsonOption = False) -> None:
         say(f"{one['library']} is embedded with {embedding['embedder']}")
     used = cast("Mapping[str, str]", found["in_use"])
     loaded = cast("Sequence[str]", found["loaded"])
-    for purpose, name in used.items():
-        say(f"{purpose}: {name}")
+    say(f"answers: {answering(found)}")
+    if "helper" in used:
+        say(f"helper: {used['helper']}")
     installed = cast("Sequence[Json]", found["installed"])
     if installed:
         out.print()
@@ -72,30 +73,53 @@ def list_models(as_json: JsonOption = False) -> None:
         err.print(
             "[yellow]the answering and the embedding model do not stay in memory together:[/] each"
             " question loads one and"
-            " drops the other. Choose a smaller LLM_MODEL, a smaller LLM_NUM_CTX, or"
+            " drops the other. Choose a smaller answering model, a smaller LLM_NUM_CTX, or"
             " EMBEDDING_PROVIDER=minilm for a new library."
         )
 
 
 @app.command()
 def use(
-    model: Annotated[str, typer.Argument(help="minilm (English) or multilingual")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="for search: minilm (English) or multilingual; for answers: a model of Ollama,"
+            " or auto for the server's own choice"
+        ),
+    ],
+    purpose: Annotated[
+        str, typer.Option("--for", help="search (embed a library) or answers")
+    ] = "search",
     library: Annotated[
         str | None,
-        typer.Option("--library", "-l", help="public or papers [default: public]"),
+        typer.Option("--library", "-l", help="for search: public or papers [default: public]"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Embed a library with another model of the server itself; no host is needed.
+    """Choose the model that embeds a library, or the one that answers.
 
-    The present vectors serve until the new ones are there, and come back with `documind reembed
-    --rollback`. For libraries that are empty set EMBEDDED_MODEL.
+    For search: a model of the server itself; no host is needed. The present vectors serve until the
+    new ones are there, and come back with `documind reembed --rollback`. For libraries that are
+    empty set EMBEDDED_MODEL. For answers: from the next question on, kept over restarts; refused
+    while LLM_MODEL or LLM_PROVIDER names a model.
 
-    Example: documind models use multilingual --library papers
+    Example: documind models use qwen2.5:7b --for answers
     """
-    if model not in get_args(EmbeddedModel):
-        raise InvalidInput(f"model {model!r} must be one of {', '.join(get_args(EmbeddedModel))}")
     settings = Settings()
+    if purpose == "answers":
+        with connect(settings) as client:
+            found = client.put(
+                "/api/v1/models/answering", {"model": None if model == "auto" else model}
+            )
+        emit(found) if as_json else say(f"answers: {answering(found)}")
+        return
+    if purpose != "search":
+        raise InvalidInput(f"--for {purpose!r} must be search or answers")
+    if model not in get_args(EmbeddedModel):
+        raise InvalidInput(
+            f"model {model!r} must be one of {', '.join(get_args(EmbeddedModel))}; for a model of"
+            " Ollama that answers add: --for answers"
+        )
     chosen = library or settings.library.value
     check_library(chosen)
     body: Json = {"library": chosen, "provider": model, "force": True}
@@ -104,6 +128,27 @@ def use(
         done = run_job(client, job, f"embedding {chosen} with {model}", "the same command")
     found = cast("Json", done["result"])
     emit(found) if as_json else say(f"{found['outcome']}: {found['reason']}")
+
+
+def answering(models: Json) -> str:
+    """Return which model answers, why, and which others could, from `/api/v1/models`."""
+    from app.providers.ollama_listing import same_model  # noqa: PLC0415  # only where a server answered
+
+    answers = str(cast("Json", models["in_use"])["answers"])
+    others = [
+        str(row["name"])
+        for row in cast("Sequence[Json]", models["installed"])
+        if row["chats"] and not same_model(str(row["name"]), answers.removeprefix("ollama:"))
+    ]
+    line = f"{answers} ({models['why']})" if models["why"] else answers
+    if not others:
+        return line
+    cure = (
+        "the environment decides"
+        if models["decided_by"] == "environment"
+        else "to use one: documind models use NAME --for answers"
+    )
+    return f"{line}; also installed: {', '.join(others)} ({cure})"
 
 
 @app.command()
@@ -125,7 +170,8 @@ def pull(
 @app.command("test")
 def try_model(
     model: Annotated[
-        str | None, typer.Argument(help="name of an installed model [default: LLM_MODEL]")
+        str | None,
+        typer.Argument(help="name of an installed model [default: the one that answers]"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

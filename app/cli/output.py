@@ -61,10 +61,11 @@ def table(
 
 @contextmanager
 def job_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Json], None]]:
-    """Show a job's progress and ETA on standard error.
+    """Show a job's progress and ETA on standard error: a bar, or a line for each tenth in a file.
 
-    Nothing when quiet or not a terminal.
+    Nothing when quiet.
     """
+    tenths = 0
     bar = Progress(
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
         TextColumn("{task.fields[unit]}"),
@@ -75,7 +76,13 @@ def job_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Json]
         task = bar.add_task(escape(title), total=None, unit="", eta="")
 
         def changed(job: Json) -> None:
+            nonlocal tenths
             eta_s = cast("float | None", job.get("eta_s"))
+            done, total = (cast("float", job.get(name) or 0) for name in ("done", "total"))
+            now = int(10 * done / total) if total else 0
+            if now > tenths and not (quiet or err.is_terminal):
+                err.print(f"{title}: {done:g} of {total:g} {job.get('unit') or ''}", markup=False)
+            tenths = now
             bar.update(
                 task,
                 completed=cast("float", job.get("done") or 0),

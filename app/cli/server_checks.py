@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from app.cli.connection import base_url, connect
 from app.cli.findings import Diagnosis, note, ok, problem
+from app.cli.models import answering
 from app.cli.ollama_start import missing
 from app.cli.output import size
 from app.client import DocuMindClient, Json
@@ -29,10 +30,13 @@ the machine."""
 
 def ollama(settings: Settings) -> Iterator[Diagnosis]:
     """Ask the model host itself, so that it is known also when no server can start."""
-    from app.bootstrap.hosts import ollama_host, wanted_models  # noqa: PLC0415  # most of a second to import
+    from app.bootstrap.hosts import (  # noqa: PLC0415  # most of a second to import
+        needs_ollama,
+        ollama_host,
+        wanted_models,
+    )
 
-    wanted = wanted_models(settings)
-    if not wanted:
+    if not needs_ollama(settings):
         yield ok("Ollama", "not needed by these settings")
         return
     try:
@@ -44,6 +48,7 @@ def ollama(settings: Settings) -> Iterator[Diagnosis]:
         installed = host.models(timeout_s=3.0)
         release = host.version()
         vectors = list(_vectors(settings, host, installed))
+        wanted = wanted_models(settings, host)
     except ProviderError as error:
         required = "ollama" in {settings.llm_provider, settings.embedding_provider}
         cure = "start it: documind up, or: ollama serve"
@@ -76,7 +81,7 @@ def ollama(settings: Settings) -> Iterator[Diagnosis]:
             "memory",
             f"{' and '.join(row.name for row in used)} are {size(need)} and need that in memory,"
             f" of {size(have)}",
-            "choose a smaller LLM_MODEL, or EMBEDDING_PROVIDER=minilm for a new library",
+            "choose a smaller answering model, or EMBEDDING_PROVIDER=minilm for a new library",
         )
     elif used:
         yield ok("memory", f"{size(need)} of models, {size(have)} in this machine")
@@ -142,14 +147,15 @@ def _ask(client: DocuMindClient) -> Iterator[Diagnosis]:
         "server",
         f"version {health['version']}, {health['status']}; every store was probed when it opened",
     )
-    yield ok("answers", str(health["generator"]))
-    if client.get("/api/v1/models")["fit"] is False:
+    models = client.get("/api/v1/models")
+    yield ok("answers", answering(models))
+    if models["fit"] is False:
         yield note(
             "memory",
             "the answering and the embedding model push each other out of Ollama's memory, so"
             " every question loads both",
-            "choose a smaller LLM_MODEL or LLM_NUM_CTX, or EMBEDDING_PROVIDER=minilm for a new"
-            " library",
+            "choose a smaller answering model or LLM_NUM_CTX, or EMBEDDING_PROVIDER=minilm for a"
+            " new library",
         )
     if advice := client.get("/api/v1/models/tests")["advice"]:
         yield ok("models tested", str(advice))

@@ -173,17 +173,21 @@ def prepare_ollama(
     quiet: bool,
 ) -> None:
     """Find or start Ollama and check its models; report missing ones, never stop."""
-    from app.bootstrap.hosts import ollama_host, wanted_models  # noqa: PLC0415  # most of a second to import
+    from app.bootstrap.hosts import (  # noqa: PLC0415  # most of a second to import
+        needs_ollama,
+        ollama_host,
+        wanted_models,
+    )
 
-    wanted = wanted_models(settings)
-    if not wanted:
+    if not needs_ollama(settings):
         return
     host = ollama_host(settings)
     try:
         with err.status("looking for Ollama"):
             found: OllamaFound = find_or_start(host, started, state)
         report.ollama, report.ollama_detail = found.state, found.detail
-        report.missing_models = missing(wanted, found.models) if found.there else []
+        if found.there:
+            report.missing_models = missing(wanted_models(settings, host), found.models)
         for model in list(report.missing_models) if fetch else ():
             try:
                 pull(host, model, quiet=quiet)

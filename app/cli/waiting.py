@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import cast
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -14,7 +15,7 @@ from rich.text import Text
 
 from app.cli.output import duration
 from app.client import Json, ServerEvent
-from app.core.types import ReadingEvent
+from app.core.types import ReadingEvent, WaitsFor
 
 REFRESH_PER_S = 12
 _BAR_COLUMNS = 24
@@ -65,7 +66,17 @@ class Provisional:
         seconds = data["seconds"]
         known = float(seconds) if isinstance(seconds, int | float) else None
         part, parts = (int(str(data[name])) for name in ("part", "parts"))
-        reading = ReadingEvent(str(data["model"]), int(str(data["tokens"])), known, part, parts)
+        reading = ReadingEvent(
+            str(data["model"]),
+            int(str(data["tokens"])),
+            known,
+            part,
+            parts,
+            cast("WaitsFor | None", data.get("waits_for")),
+        )
+        if reading.waits_for is not None:  # the bar goes on
+            self._spinner.update(text=reading_line(reading))
+            return
         self._since = time.monotonic()
         self._spinner.update(text=reading_line(reading))
         self._bar = ProgressBar(total=known or None, width=_BAR_COLUMNS, pulse=not known)
@@ -86,11 +97,22 @@ class Provisional:
         return row
 
 
+WAITING: Mapping[WaitsFor, str] = {
+    "reading": "is still reading",
+    "loading": "is being loaded into memory",
+    "queue": "answers another question first",
+    "silent": "says nothing: its host does not respond; still waiting",
+}
+"""What a model does that has no first word yet."""
+
+
 def reading_line(reading: ReadingEvent) -> str:
     """Return a line such as "llama3.2 is reading about 1,300 tokens, about 9 s".
 
     Rounded, since both are estimates. Of several parts it names the one that is read.
     """
+    if reading.waits_for is not None:
+        return f"{reading.model} {WAITING[reading.waits_for]}"
     which = f"part {reading.part} of {reading.parts}, " if reading.parts > 1 else ""
     line = f"{reading.model} is reading {which}about {float(f'{reading.tokens:.2g}'):,.0f} tokens"
     return line if reading.seconds is None else f"{line}, about {duration(max(1, reading.seconds))}"

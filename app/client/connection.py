@@ -92,6 +92,10 @@ class Connection:
         """Post a JSON body to a path below the server's root and return the reply."""
         return self._post(path, body, params)
 
+    def put(self, path: str, body: Json) -> Json:
+        """Put a JSON body to a path below the server's root and return the reply."""
+        return self._read(self._send("PUT", path, json=body))
+
     def _get(self, path: str, params: Json | None = None) -> Json:
         return self._read(self._send("GET", path, params=params))
 

@@ -50,7 +50,9 @@ class PromptRequest:
     wishes: str = ""
     """What the client's own system message asks for."""
     temperature: float | None = None
-    """Overrides the temperature of the mode."""
+    """Overrides the temperature of the packaged prompt."""
+    max_tokens: int | None = None
+    """Overrides the longest answer of the packaged compact prompt."""
 
 
 def compose_prompt(
@@ -100,14 +102,18 @@ def compose_prompt(
         if request.compact
         else prompts.answer(request.mode, request.library)
     )
+    overlaid = prompts.is_overlaid("compact" if request.compact else request.mode)
+    temperature, length = told.temperature, max_answer_tokens
+    if request.temperature is not None and (temperature is None or not overlaid):
+        temperature = request.temperature
+    if isinstance(told, CompactPrompt) and (request.max_tokens is None or overlaid):
+        length = min(length, told.max_tokens)
     prompt = Prompt(
         messages,
         request.question,
         tuple(item for item in request.evidence if item.n in chosen),
-        told.temperature if request.temperature is None else request.temperature,
-        min(max_answer_tokens, told.max_tokens)
-        if isinstance(told, CompactPrompt)
-        else max_answer_tokens,
+        temperature,
+        length,
     )
     plan = replace(plan, planned_tokens=_tokens(messages, estimate), by_window=allowed == budget)
     told_alone = _built(prompts, replace(request, wishes=""), "", (), fence, "")
@@ -125,7 +131,7 @@ def _built(
     question: str,
 ) -> tuple[Message, ...]:
     if request.compact:
-        messages = prompts.small(request.mode, question, context)
+        messages = prompts.small(request.mode, question, context, request.reasoning)
     else:
         messages = prompts.build(
             request.mode,

@@ -21,3 +21,5 @@ class GenerationOptions:
     """How a model is told to work where neither the question nor the mode's prompt says."""
     grounding_min_similarity: float = 0.45
     """Support under which a citation is dropped, [0, 1]."""
+    explicit: tuple[str, ...] = ()
+    """Names of those of these options that the user set; they act with every packaged prompt."""

@@ -116,8 +116,12 @@ class PromptLibrary:
         system, *rest = messages_of(parts, values, history)
         return (system, *example, *rest)
 
-    def small(self, mode: Mode, question: str, context_text: str) -> tuple[Message, ...]:
+    def small(
+        self, mode: Mode, question: str, context_text: str, reasoning: Reasoning = "grounded"
+    ) -> tuple[Message, ...]:
         """Return a compact prompt's messages: the facts, then the question.
+
+        A way of working other than the usual one is said too.
 
         Raises:
             InvalidInput: The mode has no prompt.
@@ -127,7 +131,15 @@ class PromptLibrary:
             raise InvalidInput(
                 f"mode {mode!r} has no compact prompt; expected one of {get_args(AnswerMode)!r}"
             )
-        return messages_of(prompt.parts, {"context": context_text, "question": question}, ())
+        parts = dict(prompt.parts)
+        if reasoning != "grounded":
+            parts["reasoning"] = self.reasoning[reasoning]
+        values = {"context": context_text, "fence": "", "question": question, "refusal": REFUSAL}
+        return messages_of(parts, values, ())
+
+    def is_overlaid(self, name: str) -> bool:
+        """Return whether a file, by its name without ending, is the user's own."""
+        return self.sources[f"{name}.yml"].parent != Path(__file__).with_name("prompts")
 
     def instructions(self) -> tuple[str, ...]:
         """Return every instruction text of answer prompts, once, with placeholders."""

@@ -20,6 +20,8 @@ formulas about 3."""
 
 _MARGIN = 1.1
 """Estimates are this much over the densest text seen, for text that is denser still."""
+_MIN_CHARS_PER_TOKEN = 1.0
+"""No tokenizer makes more than one token of a byte; a host that says so miscounts."""
 _MAX_CHARS_PER_TOKEN = 6.5
 """No tokenizer in use packs prose tighter over a whole prompt; beyond it, a prompt was cut."""
 _SLACK = 1.15
@@ -91,7 +93,7 @@ class TokenCalibrator:
             )
             if ratio > bound and prompt_size / bound > _MIN_TOKENS:
                 return True
-            if content >= _MIN_TOKENS:
+            if content >= _MIN_TOKENS and ratio >= _MIN_CHARS_PER_TOKEN:
                 lowest = min(known.lowest, ratio) if known else ratio
                 highest = max(known.highest, ratio) if known else ratio
                 self._seen[model] = _Range(lowest, highest)

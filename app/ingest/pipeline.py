@@ -48,7 +48,7 @@ class IngestPipeline:
         options: IngestOptions,
         *,
         inspect: Inspect | None = None,
-        rereads: bool = True,
+        rereads: Callable[[], bool] = lambda: True,
     ) -> None:
         """Wire the pipeline.
 
@@ -58,7 +58,8 @@ class IngestPipeline:
             embedder: Bounds chunks by its token limit; None leaves that to the backfill.
             options: Chunk sizes and limits.
             inspect: Finds what a reader should be warned of in a text; default nothing.
-            rereads: Whether bytes that an older release has read are read again, or are unchanged.
+            rereads: Says whether bytes that an older release has read are read again, or are
+                unchanged.
         """
         self._parser = parser
         self._writer = writer
@@ -140,7 +141,7 @@ class IngestPipeline:
 
     def _read_otherwise(self, live: Document) -> bool:
         """Return whether a document is to be read again although its bytes are the same."""
-        return self._rereads and self._writer.source_revision(live) != _READ_AS
+        return self._writer.source_revision(live) != _READ_AS and self._rereads()
 
     def _draft(
         self, library: Library, document: RawDocument, parsed: ParsedDocument, sha256: str

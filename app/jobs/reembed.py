@@ -147,6 +147,8 @@ class ReembedJob:
             if found.outcome == "kept":
                 return found
             self._catch_up(context, library, staged.number, target.embedder)
+            if found.comparison is not None and found.comparison.worse:
+                self._work.builds.remark(staged.number, found.reason)
             self._announce(context, found, staged.number)
             self._work.swap(library, staged.number)
         self._after_swap(library, stop)

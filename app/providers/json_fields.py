@@ -7,6 +7,12 @@ import math
 
 from app.core.errors import ProviderBadResponse
 
+MOST = 2**53
+"""Largest count, size in bytes or duration in nanoseconds (104 days) that is believed; JSON's
+numbers are exact up to it."""
+MOST_TOKENS = 10**8
+"""Most tokens of one call or window that are believed."""
+
 
 class Fields:
     """An object of a reply; absent, null or wrongly typed fields use the default."""
@@ -47,12 +53,12 @@ class Fields:
         value = self._value.get(name)
         return value if isinstance(value, str) else default
 
-    def integer(self, name: str) -> int | None:
-        """Return a whole number; None for what is none, infinity and NaN among it."""
+    def count(self, name: str, most: int = MOST) -> int | None:
+        """Return a whole number from 0 to `most`; None for what is none or lies outside."""
         value = self._value.get(name)
-        if isinstance(value, float) and math.isfinite(value):
-            return int(value)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return int(value) if 0 <= value <= most else None
 
     def number(self, name: str) -> float | None:
         """Return a finite number; None for what is none."""

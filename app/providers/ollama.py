@@ -10,7 +10,7 @@ from app.core.errors import ProviderBadResponse, ProviderTimeout, ProviderUnreac
 from app.providers.addresses import on_this_machine
 from app.providers.http import HttpClient
 from app.providers.http_reply import HttpReply
-from app.providers.json_fields import Fields
+from app.providers.json_fields import MOST_TOKENS, Fields
 from app.providers.ollama_errors import translate, translate_pull
 from app.providers.ollama_listing import InstalledModel, LoadedModel, ModelDetails, PullProgress
 
@@ -114,7 +114,7 @@ class OllamaHost:
             InstalledModel(
                 name=row.text("name"),
                 digest=_digest(row),
-                size_bytes=row.integer("size") or 0,
+                size_bytes=row.count("size") or 0,
                 family=row.child("details").text("family"),
                 parameters=row.child("details").text("parameter_size"),
                 quantisation=row.child("details").text("quantization_level"),
@@ -123,7 +123,7 @@ class OllamaHost:
             for row in self._reach("/api/tags", timeout_s).children("models")
         ]
 
-    def loaded(self) -> list[LoadedModel]:
+    def loaded(self, timeout_s: float = _SHORT_S) -> list[LoadedModel]:
         """Return models in memory.
 
         Raises:
@@ -133,31 +133,35 @@ class OllamaHost:
             LoadedModel(
                 name=row.text("name"),
                 digest=_digest(row),
-                size_bytes=row.integer("size") or 0,
-                vram_bytes=row.integer("size_vram") or 0,
-                context_tokens=row.integer("context_length"),
+                size_bytes=row.count("size") or 0,
+                vram_bytes=row.count("size_vram") or 0,
+                context_tokens=row.count("context_length", MOST_TOKENS),
                 expires_at=row.text("expires_at"),
             )
-            for row in self._ask("GET", "/api/ps").children("models")
+            for row in self._ask("GET", "/api/ps", timeout_s=timeout_s).children("models")
         ]
 
-    def details(self, model: str, cancel: CancelToken | None = None) -> ModelDetails:
+    def details(
+        self, model: str, cancel: CancelToken | None = None, *, timeout_s: float = _SHORT_S
+    ) -> ModelDetails:
         """Return what a model can do.
 
         Raises:
             ModelNotInstalled: The host does not have it.
             ProviderError: The host failed.
         """
-        shown = self._ask("POST", "/api/show", {"model": model}, model=model, cancel=cancel)
+        shown = self._ask(
+            "POST", "/api/show", {"model": model}, model=model, timeout_s=timeout_s, cancel=cancel
+        )
         info = shown.child("model_info")
         family = info.text("general.architecture")
         parameters = shown.text("parameters")
-        configured = re.search(r"^num_ctx\s+(\d+)", parameters, re.MULTILINE)
+        configured = re.search(r"^num_ctx\s+(\d{1,8})\b", parameters, re.MULTILINE)
         return ModelDetails(
             name=model,
             capabilities=tuple(shown.strings("capabilities")),
-            context_tokens=info.integer(f"{family}.context_length"),
-            dimension=info.integer(f"{family}.embedding_length"),
+            context_tokens=info.count(f"{family}.context_length", MOST_TOKENS),
+            dimension=info.count(f"{family}.embedding_length"),
             configured_ctx=int(configured[1]) if configured else None,
             sets_repeat_penalty=re.search(r"^repeat_penalty\s", parameters, re.MULTILINE)
             is not None,
@@ -195,7 +199,7 @@ class OllamaHost:
                     raise translate_pull(200, step.text("error"), host=self.name, model=model)
                 done = step.text("status") == "success"
                 yield PullProgress(
-                    step.text("status"), step.integer("completed"), step.integer("total")
+                    step.text("status"), step.count("completed"), step.count("total")
                 )
             if not done:
                 raise ProviderBadResponse(

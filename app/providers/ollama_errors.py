@@ -118,6 +118,13 @@ def no_template(model: str, said: str) -> ProviderBadResponse:
     )
 
 
+def cannot_chat(model: str, host: str, said: str) -> ProviderBadResponse:
+    """Return the error for a model that embeds and does not write."""
+    return ProviderBadResponse(
+        f"model {model!r} cannot chat; choose another LLM_MODEL ({host}: {said})"
+    )
+
+
 def _bad_request(text: str, said: str, host: str, model: str) -> InvalidInput | None:
     if _NO_NAME.search(text):
         return _no_name(model)
@@ -139,12 +146,12 @@ def _model_trouble(
     text: str, said: str, host: str, model: str, embedding: bool
 ) -> DocuMindError | None:
     if _WRONG_KIND.search(text):
-        wanted = (
-            "embed; choose an embedding model such as 'nomic-embed-text'"
-            if embedding
-            else "chat; choose another LLM_MODEL"
+        if not embedding:
+            return cannot_chat(model, host, said)
+        return ProviderBadResponse(
+            f"model {model!r} cannot embed; choose an embedding model such as 'nomic-embed-text'"
+            f" ({host}: {said})"
         )
-        return ProviderBadResponse(f"model {model!r} cannot {wanted} ({host}: {said})")
     if _NO_MEMORY.search(text):
         return RunnerStopped(
             f"model {model!r} is too large for the memory of {host} ({said}); choose a smaller"

@@ -10,10 +10,10 @@ from app.core.cancel import CancelToken
 from app.core.errors import ProviderBadResponse, ProviderError
 from app.core.types import Prompt, Token, Usage
 from app.providers.http_reply import StreamReply
-from app.providers.json_fields import Fields
+from app.providers.json_fields import MOST_TOKENS, Fields
 from app.providers.logprobs import spread
 from app.providers.ollama import OllamaHost
-from app.providers.ollama_errors import no_template, translate
+from app.providers.ollama_errors import cannot_chat, no_template, translate
 from app.providers.ollama_listing import ModelDetails
 from app.providers.retries import with_retries
 from app.providers.slots import CallSlots
@@ -95,7 +95,10 @@ class OllamaGenerator:
     def _open(
         self, prompt: Prompt, model: str, cancel: CancelToken, stack: ExitStack
     ) -> Iterator[Fields]:
-        if self._details(model, cancel).bare_prompt and not self._host.uses_own_templates():
+        details = self._details(model, cancel)
+        if details.capabilities and "completion" not in details.capabilities:
+            raise cannot_chat(model, self._host.name, f"it can: {', '.join(details.capabilities)}")
+        if details.bare_prompt and not self._host.uses_own_templates():
             raise no_template(model, "its model file has only {{ .Prompt }}")
         body = self._body(prompt, model, cancel)
         reply = stack.enter_context(
@@ -160,7 +163,7 @@ class OllamaGenerator:
             if "error" in line:
                 raise translate(200, line.text("error"), host=self._host.name, model=model)
             pending += [
-                (entry.text("token"), entry.number("logprob") or 0.0)
+                (entry.text("token"), min(entry.number("logprob") or 0.0, 0.0))
                 for entry in line.children("logprobs")
             ]
             content = line.child("message").text("content")
@@ -188,8 +191,8 @@ class OllamaGenerator:
 
 def _usage(line: Fields) -> Usage:
     return Usage(
-        line.integer("prompt_eval_count"),
-        line.integer("eval_count"),
+        line.count("prompt_eval_count", MOST_TOKENS),
+        line.count("eval_count", MOST_TOKENS),
         prompt_seconds=_seconds(line, "prompt_eval_duration"),
         completion_seconds=_seconds(line, "eval_duration"),
         load_seconds=_seconds(line, "load_duration"),
@@ -197,5 +200,5 @@ def _usage(line: Fields) -> Usage:
 
 
 def _seconds(line: Fields, name: str) -> float | None:
-    nanoseconds = line.integer(name)
+    nanoseconds = line.count(name)
     return None if nanoseconds is None else nanoseconds / 1e9

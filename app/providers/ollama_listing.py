@@ -16,7 +16,14 @@ class InstalledModel:
     parameters: str
     quantisation: str
     capabilities: tuple[str, ...]
-    """Empty on hosts before 0.30."""
+    """Empty where the host says them only of a single model (before 0.30), or not at all."""
+
+    @property
+    def chats(self) -> bool:
+        """True for a model that writes; by family and name where the host does not say."""
+        if self.capabilities:
+            return "completion" in self.capabilities
+        return "bert" not in self.family.lower() and "embed" not in self.name.lower()
 
 
 @dataclass(frozen=True, slots=True)

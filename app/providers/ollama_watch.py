@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from app.core.errors import ProviderError, ProviderTimeout
+from app.core.errors import ProviderError, ProviderTimeout, ProviderUnreachable
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_listing import InstalledModel, same_model
 
@@ -59,6 +59,9 @@ class OllamaWatch:
         self._status: OllamaStatus | None = None
         self._stale_at = 0.0
         self._seen: frozenset[str] = frozenset()
+        self._had_a_chat_model = False
+        self._capabilities: dict[tuple[str, str], tuple[str, ...]] = {}
+        """By name and digest, of hosts that list models without them."""
 
     def status(self) -> OllamaStatus:
         """Return what the host has, at most five seconds old (thirty after a timeout)."""
@@ -75,6 +78,11 @@ class OllamaWatch:
         """Return whether the model was there at any time of this process."""
         return any(same_model(name, model) for name in self._seen)
 
+    @property
+    def had_a_chat_model(self) -> bool:
+        """Whether a model that writes was there at any time of this process."""
+        return self._had_a_chat_model
+
     def forget(self) -> None:
         """Ask again next time, for example after a pull."""
         self._stale_at = 0.0
@@ -82,11 +90,29 @@ class OllamaWatch:
     def _ask(self) -> OllamaStatus:
         fresh_s = _FRESH_S
         try:
-            status = OllamaStatus(True, tuple(self.host.models(timeout_s=_ASK_S)))
+            listed = self.host.models(timeout_s=_ASK_S)
+            status = OllamaStatus(True, tuple(self._with_capabilities(listed)))
             self._seen |= frozenset(model.name for model in status.models)
+            self._had_a_chat_model |= any(model.chats for model in status.models)
         except ProviderError as error:
             status = OllamaStatus(False, trouble=error.message)
             if isinstance(error, ProviderTimeout):
                 fresh_s = _FRESH_AFTER_TIMEOUT_S
         self._stale_at = self._clock() + fresh_s
         return status
+
+    def _with_capabilities(self, models: Sequence[InstalledModel]) -> Iterator[InstalledModel]:
+        """Yield models with what each can do, asked once of those whose list does not say."""
+        asks = True
+        for model in models:
+            key = (model.name, model.digest)
+            if asks and not model.capabilities and key not in self._capabilities:
+                try:
+                    told = self.host.details(model.name, timeout_s=_ASK_S).capabilities
+                    self._capabilities[key] = told
+                except (ProviderTimeout, ProviderUnreachable):
+                    asks = False  # the next look asks again
+                except ProviderError:
+                    self._capabilities[key] = ()  # a host that shows no single model
+            known = model.capabilities or self._capabilities.get(key, ())
+            yield replace(model, capabilities=known)

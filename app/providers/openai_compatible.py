@@ -13,7 +13,7 @@ from app.core.errors import InvalidInput, ProviderBadResponse
 from app.core.types import Prompt, Token, Usage
 from app.providers.http import HttpClient
 from app.providers.http_reply import StreamReply
-from app.providers.json_fields import Fields
+from app.providers.json_fields import MOST_TOKENS, Fields
 from app.providers.logprobs import spread
 from app.providers.openai_errors import translate
 from app.providers.options import HostedOptions
@@ -226,10 +226,13 @@ class OpenAICompatibleGenerator:
                 raise self._endpoint.translated(200, str(event.raw("error")), model)
             if "usage" in event:
                 counts = event.child("usage")
-                usage = Usage(counts.integer("prompt_tokens"), counts.integer("completion_tokens"))
+                usage = Usage(
+                    counts.count("prompt_tokens", MOST_TOKENS),
+                    counts.count("completion_tokens", MOST_TOKENS),
+                )
             for choice in event.children("choices")[:1]:
                 entries = [
-                    (e.text("token"), e.number("logprob") or 0.0)
+                    (e.text("token"), min(e.number("logprob") or 0.0, 0.0))
                     for e in choice.child("logprobs").children("content")
                 ]
                 if content := choice.child("delta").text("content"):

@@ -115,7 +115,7 @@ class OpenAICompatibleEmbedder:
             return Fields(reply.json(self._endpoint.name), self._endpoint.name)
 
         items = with_retries(call, CancelToken()).children("data")
-        ordered = sorted(items, key=lambda item: item.integer("index") or 0)
+        ordered = sorted(items, key=lambda item: item.count("index") or 0)
         vectors = [item.raw("embedding") for item in ordered]
         return checked_rows(
             vectors, len(texts), dimension, host=self._endpoint.name, model=self._model

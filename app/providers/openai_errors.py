@@ -30,6 +30,7 @@ _WRONG_KIND = re.compile(
     re.IGNORECASE,
 )
 _RETRY_S = 5.0
+_LONGEST_RETRY_S = 3600.0
 
 
 def translate(
@@ -67,7 +68,8 @@ def translate(
     if (trouble := _model_trouble(status, said, host, model, embedding)) is not None:
         return trouble
     if status in {429, 502, 503, 529}:
-        wait = float(retry_after) if retry_after and retry_after.strip().isdigit() else _RETRY_S
+        told = retry_after and retry_after.strip().isdecimal()
+        wait = min(float(retry_after or 0), _LONGEST_RETRY_S) if told else _RETRY_S
         loading = f"is loading {model!r}" if _LOADING.search(said) else "is overloaded"
         why = "limits how often it is asked" if status == 429 else loading
         return Busy(f"{host} {why} ({said}); try again later", retry_after_s=wait)

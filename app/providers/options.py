@@ -25,6 +25,10 @@ EmbeddingProviderName = Literal[
 ]
 
 
+SUGGESTED_MODEL = "llama3.2"
+"""What is fetched where a host has no chat model: reads well and fits eight gigabytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class HostedOptions:
     """An OpenAI-compatible endpoint; an empty key sends no Authorization header."""
@@ -39,7 +43,8 @@ class ProviderOptions:
     """Models that answer and embed, and access to their hosts. Seconds."""
 
     llm_provider: ProviderName = "auto"
-    llm_model: str = "llama3.2"
+    llm_model: str = ""
+    """Empty: a chat model that Ollama has."""
     helper_model: str = ""
     embedding_provider: EmbeddingProviderName = "auto"
     embedding_model: str = "nomic-embed-text"
@@ -50,9 +55,13 @@ class ProviderOptions:
     """Further hosts with the same embedding model, which embed passages too."""
     ollama_timeout_s: float = 300.0
     ollama_connect_timeout_s: float = 3.0
+    query_embed_timeout_s: float = 2.5
+    """Longest wait for the vector of a question."""
     ollama_keep_alive: str = "30m"
     num_ctx: int = 8192
     max_model_calls: int = 4
+    memory_bytes: int = 0
+    """Of this machine; 0: unknown."""
     hosted: dict[str, HostedOptions] = field(default_factory=dict)
     """By provider name."""
     cross_encoder_dir: Path | None = None

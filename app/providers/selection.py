@@ -6,8 +6,8 @@ adapters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from app.core.errors import InvalidInput, ModelNotInstalled
@@ -15,11 +15,12 @@ from app.core.types import Fingerprint, Library
 from app.providers.addresses import on_this_machine
 from app.providers.minilm import MODEL as MINILM
 from app.providers.minilm import WEIGHTS_SHA256
+from app.providers.model_size import parameters_in_name, parameters_of
 from app.providers.multilingual import MODEL as MULTILINGUAL
 from app.providers.multilingual import WEIGHTS_SHA256 as MULTILINGUAL_SHA256
-from app.providers.ollama_listing import same_model
-from app.providers.ollama_watch import OllamaStatus, OllamaWatch
-from app.providers.options import HostedOptions, ProviderOptions
+from app.providers.ollama_listing import InstalledModel, same_model
+from app.providers.ollama_watch import OllamaWatch
+from app.providers.options import SUGGESTED_MODEL, HostedOptions, ProviderOptions
 from app.providers.presets import HOSTED_DIGEST, PRESETS
 
 _EMBEDDED: Mapping[str, str] = MappingProxyType({"minilm": MINILM, "multilingual": MULTILINGUAL})
@@ -42,6 +43,28 @@ class GeneratorChoice:
     reason: str = ""
     """Why a model that could be expected is not used, and the cure; empty when none was
     expected."""
+    once: bool = False
+    """The reason stays as it is until the user acts: one answer says it, not every one."""
+    why: str = field(default="", compare=False)
+    """Why this model answers; without one, why none does, and the cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What decides among a host's chat models where the configuration names none."""
+
+    chosen: str = ""
+    """The model that the user chose; empty for none."""
+    right: Callable[[str], float | None] = lambda _digest: None
+    """Share of the test's questions that a model had right, by its digest; None untested."""
+
+
+NO_PREFERENCES = Preferences()
+MOST_PARAMETERS = 8e9
+"""A larger model is not taken by itself: on a machine without a large graphics card it answers in
+minutes."""
+_MEMORY_SHARE = 0.8
+"""A model that takes more of the memory than this leaves too little for the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,44 +82,106 @@ class EmbedderChoice:
 
 
 def choose_generator(
-    options: ProviderOptions, watch: OllamaWatch, model: str | None = None
+    options: ProviderOptions,
+    watch: OllamaWatch,
+    model: str | None = None,
+    preferences: Preferences = NO_PREFERENCES,
 ) -> GeneratorChoice:
     """Return who answers the next question.
 
     `auto` takes Ollama when it answers and has the model, else quotes; it never takes a hosted
-    provider. A provider chosen by name is taken even when it is away: its errors say so.
+    provider. A provider chosen by name is taken even when it is away: its errors say so. Without
+    LLM_MODEL, Ollama's model is the one that `automatic_model` finds.
 
     Args:
         options: The configuration.
         watch: Whether Ollama is there.
         model: Asked for by name for one question.
+        preferences: What decides among several models.
 
     Raises:
         ModelNotInstalled: Ollama answers but lacks the model that was asked for by name.
         InvalidInput: A hosted provider is configured without a model.
     """
-    if options.llm_provider == "extractive":
-        return GeneratorChoice("extractive")
-    if options.llm_provider not in {"auto", "ollama"}:
-        chosen = model or _hosted_model(options.llm_provider, options, "MODEL")
-        helper = options.helper_model or chosen
+    provider = options.llm_provider
+    if provider == "extractive":
+        return GeneratorChoice("extractive", why="LLM_PROVIDER=extractive decides")
+    if provider not in {"auto", "ollama"}:
+        named = model or _hosted_model(provider, options, "MODEL")
+        helper = options.helper_model or named
         return GeneratorChoice(
-            options.llm_provider, chosen, helper, _leaves(options.llm_provider, options)
+            provider,
+            named,
+            helper,
+            _leaves(provider, options),
+            why=f"LLM_PROVIDER={provider} decides",
         )
-    wanted = model or options.llm_model
-    if options.llm_provider == "ollama" and model is None:
-        return _on_ollama(wanted, options.helper_model)
     status = watch.status()
-    if status.has(wanted):
+    wanted, why = model or options.llm_model, "LLM_MODEL decides"
+    if not wanted:
+        wanted, why = automatic_model(options, watch, preferences)
+    if provider == "ollama" and model is None:
+        return _on_ollama(
+            wanted or preferences.chosen or SUGGESTED_MODEL, options.helper_model, why
+        )
+    if wanted and status.has(wanted):
         helper = options.helper_model if status.has(options.helper_model) else ""
-        return _on_ollama(wanted, helper)
+        return _on_ollama(wanted, helper, why)
     if status.reachable and model is not None:
         raise ModelNotInstalled(f"model {model!r} is not installed; run: ollama pull {model}")
-    if options.llm_provider == "ollama":
-        return _on_ollama(wanted, options.helper_model)
+    if provider == "ollama":
+        return _on_ollama(wanted, options.helper_model, why)
+    if status.reachable:
+        lacks = repr(wanted) if wanted else "no chat model"
+        said = (
+            f"Ollama {'does not have' if wanted else 'has'} {lacks}, so passages are quoted"
+            f" instead; run: ollama pull {wanted or SUGGESTED_MODEL}"
+        )
+        return GeneratorChoice("extractive", reason=said, once=True, why=said)
+    expected = model is not None or (watch.seen(wanted) if wanted else watch.had_a_chat_model)
+    away = f"{status.trouble}; passages are quoted until it is back"
     return GeneratorChoice(
-        "extractive", reason=_why_not(wanted, status, watch, named=model is not None)
+        "extractive",
+        reason=away if expected else "",
+        why=away if expected else f"{status.trouble}; start it: documind up, or: ollama serve",
     )
+
+
+def automatic_model(
+    options: ProviderOptions, watch: OllamaWatch, preferences: Preferences
+) -> tuple[str, str]:
+    """Return the model of Ollama that answers where LLM_MODEL names none, and why that one.
+
+    Empty without a chat model. The chosen one; else the only one; else the one with the best test;
+    else the largest of up to `MOST_PARAMETERS` that fits memory; else the smallest. A model that
+    Ollama passes on to its cloud is taken only if it was chosen.
+    """
+    models = [one for one in watch.status().models if one.chats]
+    for one in models:
+        if preferences.chosen and same_model(one.name, preferences.chosen):
+            return _plain(one.name), "it was chosen"
+    gone = (
+        f"; {preferences.chosen!r}, which was chosen, is not installed"
+        if preferences.chosen
+        else ""
+    )
+    here = sorted((one for one in models if not _in_cloud(one.name)), key=lambda one: one.name)
+    if len(here) < 2:
+        return (_plain(here[0].name), f"the only chat model{gone}") if here else ("", "")
+    rated = [(share, one) for one in here if (share := preferences.right(one.digest)) is not None]
+    if rated:
+        share, best = max(rated, key=lambda row: row[0])
+        return _plain(best.name), f"best in its test, {share:.0%} right{gone}"
+    room = _MEMORY_SHARE * options.memory_bytes if watch.host.local else 0.0
+    fitting = [
+        one
+        for one in here
+        if _parameters(one) <= MOST_PARAMETERS and (not room or one.size_bytes <= room)
+    ]
+    if fitting:
+        largest = max(fitting, key=_parameters)
+        return _plain(largest.name), f"the largest chat model that this machine suits{gone}"
+    return _plain(min(here, key=_parameters).name), f"the smallest chat model{gone}"
 
 
 def choose_embedder(
@@ -159,26 +244,25 @@ def better_embedder(
     return wanted
 
 
-def _on_ollama(model: str, helper: str) -> GeneratorChoice:
+def _on_ollama(model: str, helper: str, why: str) -> GeneratorChoice:
     return GeneratorChoice(
-        "ollama", model, helper or model, hosted=_in_cloud(model) or _in_cloud(helper)
+        "ollama", model, helper or model, hosted=_in_cloud(model) or _in_cloud(helper), why=why
     )
+
+
+def _plain(name: str) -> str:
+    return name.removesuffix(":latest")
+
+
+def _parameters(model: InstalledModel) -> float:
+    """Return a model's parameters; its bytes on disk where neither host nor name says."""
+    known = parameters_of(model.parameters) or parameters_in_name(model.name)
+    return known or float(model.size_bytes)
 
 
 def _in_cloud(model: str) -> bool:
     # Ollama passes such models on to its own servers (docs/facts/ollama.md)
     return model.endswith(("-cloud", ":cloud"))
-
-
-def _why_not(model: str, status: OllamaStatus, watch: OllamaWatch, *, named: bool) -> str:
-    if status.reachable:
-        return (
-            f"Ollama does not have {model!r}, so passages are quoted instead; run: ollama pull"
-            f" {model}"
-        )
-    if named or watch.seen(model):
-        return f"{status.trouble}; passages are quoted until it is back"
-    return ""
 
 
 def _configured_embedder(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -30,6 +31,12 @@ class CallSlots:
         self._wait_s = wait_s
         self._name = name
         self._changed = threading.Condition()
+        self._calls = itertools.count()
+        self._under_way: frozenset[int] = frozenset()
+
+    def under_way(self) -> frozenset[int]:
+        """Return the numbers of the calls that hold a slot now; no number comes twice."""
+        return self._under_way
 
     @contextmanager
     def hold(self, cancel: CancelToken) -> Iterator[None]:
@@ -53,11 +60,14 @@ class CallSlots:
                     )
             cancel.raise_if_cancelled()
             self._free -= 1
+            number = next(self._calls)
+            self._under_way |= {number}
         try:
             yield
         finally:
             with self._changed:
                 self._free += 1
+                self._under_way -= {number}
                 self._changed.notify()
 
     def _wake(self) -> None:

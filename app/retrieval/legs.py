@@ -11,7 +11,7 @@ import numpy as np
 from app.core.concurrency import run_concurrently
 from app.core.errors import Conflict, IndexDamaged, InputError, ProviderError, StorageError
 from app.core.ports import Catalog, Embedder, LexicalIndex, VectorIndex, VectorSink
-from app.core.types import FloatArray, Library, NoticeCode, QuestionCode, Scored
+from app.core.types import EmbedderIdentity, FloatArray, Library, NoticeCode, QuestionCode, Scored
 from app.core.vectors import cosine_distances
 from app.retrieval.keywords import QuestionWords, question_words
 from app.retrieval.request import SearchRequest
@@ -48,12 +48,24 @@ class Legs:
     embedder: Embedder | None
     writer: VectorSink | None
     embed_budget_ms: float
+    asks_host: bool = False
+    """The embedder asks a host, which a library without vectors leaves alone."""
+
+    def identity(self, library: Library) -> EmbedderIdentity | None:
+        """Return who embeds questions to a library; None where nothing does now."""
+        if self.embedder is None or self._is_bare(library):
+            return None
+        try:
+            return self.embedder.identity
+        except ProviderError as exc:
+            _LOG.warning("searching by words alone: the embedder failed: %s", exc)
+            return None
 
     def query_vector(self, request: SearchRequest) -> FloatArray | None:
         """Return the request's vector, or embed its text; None if that fails."""
         if request.vector is not None:
             return request.vector
-        if self.embedder is None:
+        if self.embedder is None or self._is_bare(request.library):
             return None
         try:
             return self.embedder.embed_query(request.text)
@@ -87,7 +99,8 @@ class Legs:
     ) -> tuple[list[Scored], FloatArray | None, NoticeCode | None]:
         """Return dense hits, the vector if it is comparable, and a notice code."""
         if vector is None:
-            return [], None, "embedder_unavailable"
+            bare = self.embedder is not None and self._is_bare(request.library)
+            return [], None, None if bare else "embedder_unavailable"
         try:
             return (
                 self.vectors.search(request.library, vector, k, request.filters or None),
@@ -122,7 +135,13 @@ class Legs:
                 rows = self._embed(self.embedder, request.library, rest.tolist())
                 candidates = candidates.with_distances(_distances(pool.vector, rows))
             missing = len(rest) - len(rows) if len(rest) else 0
+        elif pool.vector is None and pool.trouble is None:
+            missing = len(candidates)
         return replace(pool, candidates=candidates, without_vector=missing)
+
+    def _is_bare(self, library: Library) -> bool:
+        """Return whether a library has no vector that a host's would be compared with."""
+        return self.asks_host and not self.catalog.counts(library).embedded
 
     def _embed(
         self, embedder: Embedder, library: Library, chunk_ids: list[int]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from app.core.languages.detection import language_of
 from app.core.ports import Catalog, Embedder, LexicalIndex, Reranker, VectorIndex, VectorSink
 from app.core.trace import Trace
-from app.core.types import Fusion, Hit, Library, Notice, QuestionCode
+from app.core.types import EmbedderIdentity, Fusion, Hit, Library, Notice, QuestionCode
 from app.retrieval import trace_reasons
 from app.retrieval.cutoff import band, closeness_of, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
@@ -39,6 +39,7 @@ class Retriever:
         reranker: Reranker | None = None,
         late: LateInteraction | None = None,
         remarks: Callable[[], Sequence[Notice]] = tuple,
+        asks_host: bool = False,
     ) -> None:
         """Keep the ports.
 
@@ -52,15 +53,21 @@ class Retriever:
             remarks: What must be said of the library at every search.
             reranker: A cross-encoder over the best `options.cross_encoder_head`.
             late: Codes of passages; None where none are kept.
+            asks_host: The embedder asks a host, which a library without vectors leaves alone.
         """
         self._catalog = catalog
-        self._embedder = embedder
         self._options = options
         self._late = late
         self._reranking = Reranking(reranker, late, options)
         self._remarks = remarks
         self._legs = Legs(
-            catalog, vectors, lexical, embedder, writer, options.embed_on_query_budget_ms
+            catalog,
+            vectors,
+            lexical,
+            embedder,
+            writer,
+            options.embed_on_query_budget_ms,
+            asks_host=asks_host,
         )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
@@ -104,12 +111,13 @@ class Retriever:
         )
 
     def _pool(self, request: SearchRequest, k: int, trace: Trace) -> Pool:
-        unknown = self._unknown_language(request)
         with trace.stage("embed"):
+            identity = self._legs.identity(request.library)
+            unknown = self._unknown_language(request, identity)
             request, code = self._matched(request)
             if unknown and request.fusion != "dense":
                 vector = None  # it would say less than the words
-            elif code is not None and self._may_share(request):
+            elif code is not None and self._may_share(request, identity):
                 vector = code.vector
             else:
                 vector = self._legs.query_vector(request)
@@ -125,14 +133,13 @@ class Retriever:
             stage.n_out = len(pool.candidates)
         return pool
 
-    def _unknown_language(self, request: SearchRequest) -> str:
+    def _unknown_language(self, request: SearchRequest, identity: EmbedderIdentity | None) -> str:
         """Return the question's language if the embedder does not know it, else nothing.
 
         Of a question whose language cannot be told, that of most documents.
         """
         language = language_of(request.text) or self._legs.lexical.languages(request.library)[0]
-        known = self._embedder is None or self._embedder.identity.knows(language)
-        return "" if known else language
+        return "" if identity is None or identity.knows(language) else language
 
     def _matched(self, request: SearchRequest) -> tuple[SearchRequest, QuestionCode | None]:
         """Return the question with misspelt words matched, and its late-interaction code."""
@@ -148,11 +155,11 @@ class Retriever:
             return request, code
         return replace(request, text=text), encoder.encode_question(text) if encoder else None
 
-    def _may_share(self, request: SearchRequest) -> bool:
+    def _may_share(self, request: SearchRequest, identity: EmbedderIdentity | None) -> bool:
         """Return whether one model run can give the question's vector and its code."""
-        if self._late is None or self._embedder is None or request.vector is not None:
+        if self._late is None or identity is None or request.vector is not None:
             return False
-        return self._late.encoder.identity == self._embedder.identity
+        return self._late.encoder.identity == identity
 
     def _head(self, request: SearchRequest, fusion: Fusion, k: int, n: int) -> int:
         """Return how many of n candidates to read first: enough for k places.

@@ -112,6 +112,11 @@ class Settings(Variables):
             temperature=self.llm_temperature,
             reasoning=self.reasoning,
             grounding_min_similarity=self.grounding_min_similarity,
+            explicit=tuple(
+                name
+                for name in ("temperature", "max_tokens")
+                if f"llm_{name}" in self.model_fields_set
+            ),
         )
 
     def providers(self) -> ProviderOptions:
@@ -138,9 +143,11 @@ class Settings(Variables):
                 url.strip() for url in self.ollama_embed_urls.split(",") if url.strip()
             ),
             ollama_timeout_s=self.ollama_request_timeout_sec,
+            query_embed_timeout_s=self.query_embed_timeout_s,
             ollama_keep_alive=self.ollama_keep_alive,
             num_ctx=self.llm_num_ctx,
             max_model_calls=self.max_model_calls,
+            memory_bytes=_memory_bytes(),
             hosted=hosted,
             cross_encoder_dir=self.cross_encoder_dir,
             model_cache_dir=self.data_dir / "models",

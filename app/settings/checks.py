@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 
 from app.core.errors import ExtraMissing, InvalidInput
 from app.core.hosts import is_loopback
@@ -20,6 +21,8 @@ _PREFIXES = tuple(
     " CROSS_ENCODER RATE_LIMIT"
     " THREAD_POOL VECTOR_ PAPERS_VECTOR SEARCH_ JOB_".split()
 )
+_ALIKE = 0.9
+"""Similarity of a misspelt name with its setting (`difflib`, [0, 1]): one or two letters of ten."""
 _FOREIGN = frozenset(
     {
         "OLLAMA_HOST",
@@ -100,5 +103,12 @@ def unknown_names(environment: Mapping[str, str] | None = None) -> list[str]:
     return sorted(
         name
         for name in names
-        if name.startswith(_PREFIXES) and name not in known and name != "API_URL"
+        if name not in known
+        and name != "API_URL"
+        and (name.startswith(_PREFIXES) or _resembles(name, known))
     )
+
+
+def _resembles(name: str, known: Collection[str]) -> bool:
+    """Return whether a name is a setting's but for a slip of the fingers."""
+    return "_" in name and bool(get_close_matches(name, known, 1, _ALIKE))

@@ -45,9 +45,13 @@ class Variables(PlaceVariables):
         "auto",
         description="who answers: auto, ollama, extractive, openai_compatible or a hosted name",
     )
-    llm_model: str = Field("llama3.2", description="model that answers")
+    llm_model: str = Field(
+        "",
+        description="model that answers; empty: a chat model that Ollama has (the chosen one, else"
+        " the best tested, else the largest of up to 8 billion parameters that fits memory)",
+    )
     helper_model: str = Field(
-        "", description="model for rewrites, summaries and sub-queries; empty: LLM_MODEL"
+        "", description="model for rewrites, summaries and sub-queries; empty: the one that answers"
     )
     embedding_provider: EmbeddingProviderName = Field(
         "auto",
@@ -86,9 +90,14 @@ class Variables(PlaceVariables):
     llm_num_ctx: int = Field(
         8192, ge=512, description="context window in tokens, clamped to the model"
     )
-    llm_max_tokens: int = Field(1024, ge=16, description="longest answer in tokens")
+    llm_max_tokens: int = Field(
+        1024, ge=16, description="longest answer in tokens; unset, 256 with the compact prompt"
+    )
     llm_temperature: float = Field(
-        0.2, ge=0, le=2, description="sampling temperature where the mode's prompt sets none"
+        0.2,
+        ge=0,
+        le=2,
+        description="sampling temperature; unset, a packaged prompt may have one of its own",
     )
     max_model_calls: int = Field(4, ge=1, description="model calls at once")
     cross_encoder_dir: Path | None = Field(
@@ -146,6 +155,11 @@ class Variables(PlaceVariables):
         25,
         ge=0,
         description="milliseconds a question may spend embedding candidates without a vector",
+    )
+    query_embed_timeout_s: float = Field(
+        2.5,
+        gt=0,
+        description="seconds a question waits for its vector; then it is searched by words",
     )
     max_dense_vectors: int = Field(
         0,

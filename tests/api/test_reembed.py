@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from app.api.app import create_app
 from app.bootstrap.services import Services, build_services
+from app.cli.server_checks import library as check_library
 from app.core.types import Library
 from app.settings import Settings
 from tests.api.conftest import BASE, LIBRARY, settings_for
@@ -139,6 +140,27 @@ def test_from_the_embedded_model_to_ollama_and_back(server: Server, tmp_path: Pa
     counts = server.services.catalog.counts(Library.PAPERS)
     assert counts.embedded == counts.chunks
     assert server.result(action="discard")["outcome"] == "discarded"
+
+
+def test_a_worse_embedder_that_was_adopted_says_so_until_it_goes(server: Server) -> None:
+    def said() -> tuple[list[str], list[str]]:
+        row = next(
+            row
+            for row in server.client.get("/api/v1/libraries").json()["libraries"]
+            if row["library"] == "papers"
+        )
+        found = check_library(row, [])
+        return [one["code"] for one in row["notices"]], [one.cure for one in found if one.cure]
+
+    server.result(provider="ollama", model="nomic-embed-text", force=True)
+    live = server.services.store.builds.of(Library.PAPERS, "live")
+    assert live is not None
+    server.services.store.builds.remark(live.number, "the new vectors find less")
+    codes, cures = said()
+    assert "vectors_worse" in codes
+    assert "run: documind reembed --library papers --rollback" in cures
+    server.result(action="rollback")
+    assert "vectors_worse" not in said()[0]
 
 
 def test_what_cannot_be_done_says_why(server: Server, tmp_path: Path) -> None:

@@ -166,6 +166,7 @@ class MemoryModelStore:
     def __init__(self) -> None:
         self._speeds: dict[tuple[str, str], ModelSpeed] = {}
         self._tests: dict[str, tuple[str, ModelFindings]] = {}
+        self._chosen = ""
 
     def speed(self, host: str, model: str) -> ModelSpeed | None:
         return self._speeds.get((host, model))
@@ -181,3 +182,9 @@ class MemoryModelStore:
 
     def tested(self) -> Sequence[tuple[str, ModelFindings]]:
         return sorted(self._tests.values(), key=lambda row: row[1].at, reverse=True)
+
+    def chosen(self) -> str:
+        return self._chosen
+
+    def choose(self, model: str) -> None:
+        self._chosen = model

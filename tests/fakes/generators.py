@@ -107,6 +107,7 @@ class FixedModels:
     helper: Generator | None = None
     hosted: bool = False
     reason: str = ""
+    once: bool = False
     error: Exception | None = None
     profile: ModelProfile = field(
         default_factory=lambda: ModelProfile("fake:scripted", "fake", hosted=True)
@@ -118,4 +119,5 @@ class FixedModels:
         self.asked.append(model)
         if self.error is not None:
             raise self.error
-        return ModelChoice(self.model, self.helper, self.hosted, self.reason, self.profile)
+        reason = "" if self.model else self.reason
+        return ModelChoice(self.model, self.helper, self.hosted, reason, self.profile, self.once)

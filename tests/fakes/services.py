@@ -237,11 +237,14 @@ class LocalServices:
 
     def model_report(self) -> ModelReport:
         return ModelReport(
-            (("llama3.2:latest", 2_000_000_000),),
-            ("llama3.2:latest",),
-            {"answers": self.generator.name},
-            None,
+            installed=(("llama3.2:latest", 2_000_000_000),),
+            chat=("llama3.2:latest",),
+            loaded=("llama3.2:latest",),
+            in_use={"answers": self.generator.name},
         )
+
+    def choose_model(self, model: str) -> None:
+        self.store.models.choose(model)
 
     def status(self) -> ServiceStatus:
         builds = {library.value: self.projections.build_state(library) for library in Library}

@@ -251,14 +251,49 @@ def test_models_are_pulled_once_their_host_is_healthy() -> None:
     for pull, host in (("ollama-pull", "ollama"), ("ollama-gpu-pull", "ollama-gpu")):
         assert SERVICES[pull]["depends_on"] == {host: {"condition": "service_healthy"}}
         assert SERVICES[pull]["restart"] == "no"
-        assert "ollama pull ${LLM_MODEL:-llama3.2}" in SERVICES[pull]["command"][0]
         assert "ollama pull ${EMBEDDING_MODEL:-nomic-embed-text}" in SERVICES[pull]["command"][0]
         assert SERVICES[host]["environment"]["OLLAMA_NO_CLOUD"] == "1"
         assert "ports" not in SERVICES[host]  # it knows no key: nobody but our services reaches it
         assert SERVICES[host]["networks"]["default"]["aliases"] == ["ollama"]
+    assert SERVICES["ollama-pull"]["command"] == SERVICES["ollama-gpu-pull"]["command"]
     (device,) = SERVICES["ollama-gpu"]["deploy"]["resources"]["reservations"]["devices"]
     assert (device["driver"], device["capabilities"]) == ("nvidia", ["gpu"])
     assert "deploy" not in SERVICES["ollama"]
+
+
+_OLLAMA = """#!/bin/sh
+case "$1" in
+  list) printf 'NAME  ID  SIZE\\n'; for name in $HAS; do printf '%s \\t0f0f  1 GB\\n' "$name"; done;;
+  show) case "$2" in *embed*) echo "    embedding";; *) echo "    completion";; esac;;
+  pull) echo "$2" >> "$PULLED";;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("has", "asked", "pulled"),
+    [
+        ("", "", ["nomic-embed-text", "llama3.2"]),
+        ("nomic-embed-text:latest", "", ["nomic-embed-text", "llama3.2"]),
+        ("nomic-embed-text:latest qwen2.5:7b", "", ["nomic-embed-text"]),
+        ("qwen2.5:7b", "phi4", ["nomic-embed-text", "phi4"]),
+    ],
+    ids=["nothing", "only embedding models", "a chat model", "a named model"],
+)
+def test_the_puller_fetches_a_chat_model_where_there_is_none(
+    tmp_path: Path, has: str, asked: str, pulled: list[str]
+) -> None:
+    program = tmp_path / "ollama"
+    program.write_text(_OLLAMA, encoding="utf-8")
+    program.chmod(0o755)
+    script = SERVICES["ollama-pull"]["command"][0].replace("$$", "$")
+    subprocess.run(
+        ["/bin/sh", "-c", script],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HAS": has, "LLM_MODEL": asked,
+             "PULLED": str(tmp_path / "pulled")},
+        check=True, timeout=60,
+    )  # fmt: skip
+    assert (tmp_path / "pulled").read_text(encoding="utf-8").split() == pulled
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))

@@ -39,6 +39,9 @@ def test_names_that_only_look_like_settings_are_reported() -> None:
     assert unknown_names(
         {"OLLAMA_BASEURL": "x", "API_PORT": "1", "OLLAMA_HOST": "x", "HOME": "/"}
     ) == ["OLLAMA_BASEURL"]
+    slips = {"TOP_K_RESULT": "3", "LLM_MODLE": "x", "REFUSAL_LANGUAGES": "en"}
+    others = {"TOP_DIR": "/", "SHELL_SESSION": "x", "LANGUAGE": "en", "EDITOR": "vi"}
+    assert unknown_names({**slips, **others}) == ["LLM_MODLE", "REFUSAL_LANGUAGES", "TOP_K_RESULT"]
 
 
 def test_the_docmind_alias_of_the_git_sha_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

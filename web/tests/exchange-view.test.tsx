@@ -42,7 +42,7 @@ function shown(one: Exchange, client = new QueryClient()): string {
 
 describe("a question while its model reads", () => {
   it("shows the quote, what is read and for how long", () => {
-    const html = shown(received(exchange(true), { kind: "reading", model: "ollama:tiny", tokens: 1312, seconds: 9, part: 1, parts: 1 }));
+    const html = shown(received(exchange(true), { kind: "reading", model: "ollama:tiny", tokens: 1312, seconds: 9, part: 1, parts: 1, waits_for: null }));
     expect(html).toContain("From your documents");
     expect(html).toContain('aria-label="Citation 4"');
     expect(html).toContain("tiny is reading about 1,300 tokens, about 9 s");
@@ -51,12 +51,12 @@ describe("a question while its model reads", () => {
   });
 
   it("says which part of a long document is read", () => {
-    const html = shown(received(exchange(true), { kind: "reading", model: "ollama:tiny", tokens: 1312, seconds: 9, part: 3, parts: 8 }));
+    const html = shown(received(exchange(true), { kind: "reading", model: "ollama:tiny", tokens: 1312, seconds: 9, part: 3, parts: 8, waits_for: null }));
     expect(html).toContain("tiny is reading part 3 of 8, about 1,300 tokens, about 9 s");
   });
 
   it("has a bar without an end where nothing was measured", () => {
-    const html = shown(received(exchange(false), { kind: "reading", model: "ollama:tiny", tokens: 1312, seconds: null, part: 1, parts: 1 }));
+    const html = shown(received(exchange(false), { kind: "reading", model: "ollama:tiny", tokens: 1312, seconds: null, part: 1, parts: 1, waits_for: null }));
     expect(html).toContain("reading-sways");
     expect(html).not.toContain("animation-duration");
   });

@@ -26,7 +26,7 @@ function answer(text: string, quote: QuoteRecord | null, sentences: SentenceReco
 
 function begun(leads: boolean): Exchange {
   const found = received(asked("1", "How do bees talk?", "public", []), { kind: "sources", sources: [source(1), source(3)] });
-  const read = received(received(found, { kind: "quote", quote: quoted(leads) }), { kind: "reading", model: "m", tokens: 900, seconds: 3, part: 1, parts: 1 });
+  const read = received(received(found, { kind: "quote", quote: quoted(leads) }), { kind: "reading", model: "m", tokens: 900, seconds: 3, part: 1, parts: 1, waits_for: null });
   return leads ? received(read, { kind: "token", text: `${SAID}\n\n` }) : read;
 }
 
@@ -79,9 +79,10 @@ describe("a stream with a quote", () => {
 
 describe("what a model reads", () => {
   it("is said in round numbers", () => {
-    expect(readingLine({ model: "ollama:llama3.2", tokens: 1312, seconds: 9.3, part: 1, parts: 1 })).toBe("llama3.2 is reading about 1,300 tokens, about 9 s");
-    expect(readingLine({ model: "m", tokens: 348, seconds: 0.2, part: 1, parts: 1 })).toBe("m is reading about 350 tokens, about 1 s");
-    expect(readingLine({ model: "m", tokens: 20_512, seconds: 150, part: 1, parts: 1 })).toBe("m is reading about 21,000 tokens, about 3 min");
-    expect(readingLine({ model: "m", tokens: 348, seconds: null, part: 1, parts: 1 })).toBe("m is reading about 350 tokens");
+    expect(readingLine({ model: "ollama:llama3.2", tokens: 1312, seconds: 9.3, part: 1, parts: 1, waitsFor: "queue" })).toBe("llama3.2 answers another question first");
+    expect(readingLine({ model: "ollama:llama3.2", tokens: 1312, seconds: 9.3, part: 1, parts: 1, waitsFor: null })).toBe("llama3.2 is reading about 1,300 tokens, about 9 s");
+    expect(readingLine({ model: "m", tokens: 348, seconds: 0.2, part: 1, parts: 1, waitsFor: null })).toBe("m is reading about 350 tokens, about 1 s");
+    expect(readingLine({ model: "m", tokens: 20_512, seconds: 150, part: 1, parts: 1, waitsFor: null })).toBe("m is reading about 21,000 tokens, about 3 min");
+    expect(readingLine({ model: "m", tokens: 348, seconds: null, part: 1, parts: 1, waitsFor: null })).toBe("m is reading about 350 tokens");
   });
 });

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from app.answer.outcome import is_refusal, reads_as_refusal
 from app.answer.search import joined, libraries
 from app.answer.strategies.base import NO_MODEL, Found, StrategyContext
 from app.core.types import Scope
+from app.generation.reading import content_tokens
 
 _STYLE: Mapping[Scope, str] = {
     "papers": "a research paper",
@@ -40,7 +42,15 @@ def find(query: str, context: StrategyContext) -> Found:
             context.search(query), "baseline", f"it searches with a passage, and {NO_MODEL}"
         )
     passage = context.calls.ask("hyde", question=query, style=_STYLE[scope])
-    if not any(char.isalnum() for char in passage):
+    if is_refusal(passage) or reads_as_refusal(passage) or not _is_about(passage, query):
         return Found(context.search(query), "baseline", "the model wrote no passage")
     own = context.search(query)
     return Found(joined(own, [context.search(query, passage)], context.search.places), "hyde")
+
+
+def _is_about(passage: str, query: str) -> bool:
+    """Return whether a passage has a content word of the question; true if that has none."""
+    asked = set(content_tokens(query))
+    return any(char.isalnum() for char in passage) and (
+        not asked or not asked.isdisjoint(content_tokens(passage))
+    )

@@ -107,6 +107,7 @@ def health(request: Request, edge: AtEdge) -> Health:
         version=package_version(),
         embedder=parts.embedding[edge.settings.library.value].embedder,
         generator=services.generator.name,
+        generator_why=parts.answers_why,
         embedding={
             library.value: Embedding.of(parts.embedding[library.value]) for library in Library
         },

@@ -9,6 +9,7 @@ from app.api.deps import Composition
 from app.api.errors import declared
 from app.api.schemas.jobs import JobReply
 from app.api.schemas.models import (
+    ChoiceRequest,
     ModelList,
     ModelOnDisk,
     ModelTest,
@@ -29,12 +30,32 @@ def list_models(services: Composition) -> ModelList:
     """
     report = services.model_report()
     return ModelList(
-        installed=[ModelOnDisk(name=name, size_bytes=size) for name, size in report.installed],
+        installed=[
+            ModelOnDisk(name=name, size_bytes=size, chats=name in report.chat)
+            for name, size in report.installed
+        ],
         loaded=list(report.loaded),
         in_use=dict(report.in_use),
+        decided_by=report.decided_by,
+        why=report.why,
         fit=report.fit,
         tests=[ModelTest.of(model, found) for model, found in services.model_tests.results()],
     )
+
+
+@router.put(
+    "/models/answering",
+    operation_id="choose_model",
+    response_model=ModelList,
+    responses=declared("model_not_installed", "conflict", "provider_unreachable", "disk_full"),
+)
+def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
+    """Choose which of Ollama's models answers, from the next question on.
+
+    Refused while LLM_MODEL or LLM_PROVIDER names one.
+    """
+    services.choose_model(wanted.model or "")
+    return list_models(services)
 
 
 @router.post(

@@ -22,6 +22,7 @@ class ModelOnDisk(Reply):
 
     name: str
     size_bytes: int | None
+    chats: bool = Field(description="writes answers; false: it embeds")
 
 
 class PromptCounts(Reply):
@@ -103,6 +104,12 @@ class ModelList(Reply):
     installed: list[ModelOnDisk]
     loaded: list[str] = Field(description="in memory now")
     in_use: dict[str, str] = Field(description="answers, helper, embeds -> provider:model")
+    decided_by: Literal["environment", "choice", "server"] = Field(
+        description="who decided which model answers; only without `environment` can one be chosen"
+    )
+    why: str = Field(
+        description="why this model answers; without one, why none does, and what to do"
+    )
     fit: bool | None = Field(
         description="whether the answering and the embedding model stay in memory together; null:"
         " unknown"
@@ -114,6 +121,12 @@ class PullRequest(Request):
     """Which model."""
 
     model: ModelName
+
+
+class ChoiceRequest(Request):
+    """Which model answers from now on."""
+
+    model: ModelName | None = Field(description="null: the server decides")
 
 
 class TestRequest(Request):

@@ -41,6 +41,9 @@ class Health(Reply):
     version: str
     embedder: str | None = Field(description="of the default library")
     generator: str | None
+    generator_why: str = Field(
+        "", description="why this one answers; without a model, why none does, and what to do"
+    )
     embedding: dict[LibraryName, Embedding] = Field(
         description="embedder of each library, and whether it responds"
     )

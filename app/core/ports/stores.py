@@ -156,3 +156,11 @@ class ModelStore(Protocol):
     def tested(self) -> Sequence[tuple[str, ModelFindings]]:
         """Return names and findings of all tested models, newest first."""
         ...
+
+    def chosen(self) -> str:
+        """Return the model that was chosen to answer; empty for none."""
+        ...
+
+    def choose(self, model: str) -> None:
+        """Keep which model answers from now on; empty: none is chosen."""
+        ...

@@ -62,7 +62,7 @@ from app.core.types.documents import (
     WriteResult,
 )
 from app.core.types.jobs import Job, JobFile, JobState
-from app.core.types.models import ModelFindings, ModelProfile, ModelSpeed
+from app.core.types.models import ModelFindings, ModelProfile, ModelSpeed, bare_name
 from app.core.types.prompts import Message, Prompt, Token, Usage
 from app.core.types.retrieval import Evidence, Filters, Hit, Notice, Scored, Signals
 from app.core.types.status import EmbeddingState, HostStatus, ModelReport, ServiceStatus
@@ -111,6 +111,7 @@ from app.core.types.vocabulary import (
     Strategy,
     TraceLevel,
     Verdict,
+    WaitsFor,
 )
 
 __all__ = [
@@ -213,5 +214,7 @@ __all__ = [
     "TraceReport",
     "Usage",
     "Verdict",
+    "WaitsFor",
     "WriteResult",
+    "bare_name",
 ]

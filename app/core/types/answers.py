@@ -19,6 +19,7 @@ from app.core.types.vocabulary import (
     Strategy,
     TraceLevel,
     Verdict,
+    WaitsFor,
 )
 
 
@@ -147,7 +148,7 @@ class QuoteEvent:
 class ReadingEvent:
     """A model starts to read its prompt: about `tokens` tokens, about `seconds`.
 
-    `seconds` is None without a measurement.
+    `seconds` is None without a measurement. Sent again where the first word is late.
     """
 
     model: str
@@ -156,6 +157,8 @@ class ReadingEvent:
     part: int = 1
     """Of `parts`, from 1: a long document is read part by part."""
     parts: int = 1
+    waits_for: WaitsFor | None = None
+    """What is waited for, once FIRST_TOKEN_TARGET_S have passed without a word."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 
+def bare_name(name: str) -> str:
+    """Return a model's own name of `provider:model`, for sentences."""
+    return name.partition(":")[2] or name
+
+
 @dataclass(frozen=True, slots=True)
 class ModelFindings:
     """Settings that a model's built-in test found best; kept per model digest."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from app.core.types.retrieval import Notice
 
@@ -46,6 +47,8 @@ class ServiceStatus:
     """Library -> thresholds and weights that decide there."""
     inert: tuple[str, ...] = ()
     """Settings that have no effect as things are set, and what acts instead."""
+    answers_why: str = ""
+    """Why this model answers; without one, why none does, and the cure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,12 @@ class ModelReport:
 
     installed: tuple[tuple[str, int | None], ...] = ()
     """Name and bytes on disk."""
+    chat: tuple[str, ...] = ()
+    """Names of the installed models that write; the others embed."""
+    decided_by: Literal["environment", "choice", "server"] = "server"
+    """Who decided which model answers."""
+    why: str = ""
+    """Why this model answers; without one, why none does, and the cure."""
     loaded: tuple[str, ...] = ()
     in_use: Mapping[str, str] = field(default_factory=dict)
     """Purpose (`answers`, `helper`, `embeds`) -> `provider:model`."""

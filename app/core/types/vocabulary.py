@@ -58,6 +58,9 @@ passages."""
 PromptKind = Literal["auto", "compact", "full"]
 """How a model is told what to do: in a few words, or with the whole contract."""
 AnswerStatus = Literal["answered", "abstained", "chitchat", "conversation", "retrieved"]
+WaitsFor = Literal["reading", "loading", "queue", "silent"]
+"""Why a model has said nothing yet: it reads its prompt, is being loaded, answers another question
+first, or its host does not respond."""
 TraceLevel = Literal["none", "summary", "full"]
 Role = Literal["system", "user", "assistant"]
 NoticeCode = Literal[
@@ -73,6 +76,7 @@ NoticeCode = Literal[
     "language_differs",
     "reembed_offered",
     "bands_not_calibrated",
+    "vectors_worse",
     "generator_unavailable",
     "hosted_provider",
     "quoted_instead",
@@ -81,4 +85,5 @@ NoticeCode = Literal[
     "subject_missing",
     "libraries_disagree",
     "instructions_unused",
+    "cutoff_overruled",
 ]

@@ -78,6 +78,16 @@ class Builds:
             if number in packed
         }
 
+    def remark(self, build: int, text: str) -> None:
+        """Keep what must be said of a build while it serves."""
+        with self._database.write("meta") as sql:
+            put_meta(sql, f"build_remark/{build}", text)
+
+    def remark_of(self, build: int) -> str:
+        """Return what must be said of a build; empty for nothing."""
+        with self._database.read() as sql:
+            return meta_value(sql, f"build_remark/{build}") or ""
+
     def live_number(self, library: Library) -> int | None:
         """Return the live build's number; None before the first vector."""
         live = self.of(library, "live")

@@ -10,8 +10,12 @@ from sqlalchemy import delete, insert, select
 
 from app.core.types import ModelFindings, ModelSpeed
 from app.index.catalog.database import Database
+from app.index.catalog.statements import meta_value, put_meta
 from app.index.catalog.work_schema import model_speeds, model_tests
 from app.index.files.durable import utc_now
+
+_CHOSEN_KEY = "chosen_model"
+"""Of the table `meta`."""
 
 
 class CatalogModelStore:
@@ -70,3 +74,13 @@ class CatalogModelStore:
             return [
                 (row.model, ModelFindings(**json.loads(row.findings))) for row in sql.execute(rows)
             ]
+
+    def chosen(self) -> str:
+        """Return the model that was chosen to answer; empty for none."""
+        with self._database.read() as sql:
+            return meta_value(sql, _CHOSEN_KEY) or ""
+
+    def choose(self, model: str) -> None:
+        """Keep which model answers from now on; empty: none is chosen."""
+        with self._database.write("model") as sql:
+            put_meta(sql, _CHOSEN_KEY, model)

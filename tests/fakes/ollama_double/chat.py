@@ -148,7 +148,7 @@ class ChatEndpoints(Wire):
             for key, value in metrics.items()
             if value
         }
-        last = {**line(), "done": True, "done_reason": spoken.reason, **known}
+        last = {**line(), "done": True, "done_reason": spoken.reason, **known, **self.server.claims}
         yield (
             last
             if chat or body.get("raw")

@@ -60,6 +60,8 @@ class OllamaDouble(ThreadingHTTPServer):
         """Milliseconds per embedded text."""
         self.max_queue = max_queue
         self.requests: list[Recorded] = []
+        self.claims: dict[str, object] = {}
+        """Figures of a closing line that are sent instead of the true ones."""
         self.aborted = 0
         """Requests whose client went away before the end."""
         self.truncations = 0

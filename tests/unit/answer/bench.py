@@ -75,7 +75,12 @@ class Bench:
             research=Research(
                 PassageCatalog(self.passages),
                 self.searcher_for,
-                AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.generation),
+                AnswerWriter(
+                    ExtractiveGenerator(),
+                    PromptLibrary.load(self.generation.prompts_dir),
+                    TokenCalibrator(),
+                    self.generation,
+                ),
                 Grounder(None, self.generation),
                 self.memory,
                 ModelSpeeds(self.known),

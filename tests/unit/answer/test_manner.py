@@ -70,6 +70,17 @@ def test_speeds_are_learned_kept_and_not_swept_away_by_a_cached_prompt() -> None
     assert 300 < learned.reading < 400
 
 
+@pytest.mark.parametrize("seconds", [1e-9, 1e9])
+def test_a_speed_that_no_host_has_is_not_believed(seconds: float) -> None:
+    speeds = ModelSpeeds(MemoryModelStore())
+    speeds.observe("host", "model", Usage(1_000_000, 100_000, seconds, seconds))
+    speed = speeds.of("host", "model")
+    assert speed is not None
+    assert speed.writing is not None
+    assert 0.1 <= speed.writing <= 1e5
+    assert 0.1 <= speed.reading <= 1e5
+
+
 def test_a_call_that_says_no_duration_or_is_short_teaches_nothing() -> None:
     speeds = ModelSpeeds(MemoryModelStore())
     speeds.observe("host", "m", Usage(300, 20))

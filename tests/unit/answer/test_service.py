@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,7 @@ from app.core.types import (
     MetaEvent,
     ModelProfile,
     Notice,
+    Prompt,
     Quote,
     QuoteEvent,
     ReadingEvent,
@@ -547,6 +549,67 @@ def test_a_small_model_reads_the_quoted_sentences_and_stands_below_them() -> Non
     assert (answer.trace.context.prompts, answer.trace.context.evidence) == ("compact", "short")
 
 
+def _prompt_of_a_small_model(generation: GenerationOptions, **options: object) -> Prompt:
+    small = ModelProfile("fake:scripted", "fake", parameters=0.5e9)
+    model = ScriptedGenerator("It melts at 1085 degrees Celsius.")
+    Bench(models=FixedModels(model, profile=small), generation=generation).ask(
+        papers(QUESTION, **options)
+    )
+    return model.prompts[-1]
+
+
+def test_what_the_user_set_acts_with_the_compact_prompt_too() -> None:
+    usual = _prompt_of_a_small_model(GenerationOptions())
+    assert (usual.temperature, usual.max_tokens) == (0.0, 256)
+    prompt = _prompt_of_a_small_model(
+        GenerationOptions(
+            temperature=1.7,
+            max_tokens=2000,
+            reasoning="cot",
+            explicit=("temperature", "max_tokens"),
+        )
+    )
+    assert (prompt.temperature, prompt.max_tokens) == (1.7, 2000)
+    assert PROMPTS.reasoning["cot"].strip() in prompt.messages[-1].content
+    asked = _prompt_of_a_small_model(GenerationOptions(), reasoning="self_ask")
+    assert PROMPTS.reasoning["self_ask"].strip() in asked.messages[-1].content
+
+
+def test_a_prompt_that_the_user_wrote_is_the_one_that_a_small_model_gets(tmp_path: Path) -> None:
+    packaged = PROMPTS.sources["general.yml"].read_text("utf-8")
+    mine = packaged.replace("You are a research assistant", "You are a tall ship's cook", 1)
+    (tmp_path / "general.yml").write_text(f"temperature: 0.9\n{mine}", "utf-8")
+    prompt = _prompt_of_a_small_model(
+        GenerationOptions(prompts_dir=tmp_path, explicit=("temperature",))
+    )
+    assert "tall ship's cook" in prompt.messages[0].content
+    assert prompt.temperature == 0.9
+    (tmp_path / "general.yml").rename(tmp_path / "compact.yml")
+    (tmp_path / "compact.yml").write_text(
+        PROMPTS.sources["compact.yml"]
+        .read_text("utf-8")
+        .replace("max_tokens: 256", "max_tokens: 99")
+        .replace("one full sentence", "one rhyme"),
+        "utf-8",
+    )
+    prompt = _prompt_of_a_small_model(
+        GenerationOptions(prompts_dir=tmp_path, max_tokens=2000, explicit=("max_tokens",))
+    )
+    assert prompt.messages[-1].content.endswith("in one rhyme.")
+    assert prompt.max_tokens == 99
+
+
+def test_a_reason_that_stays_until_the_user_acts_is_said_once() -> None:
+    missing = FixedModels(reason="Ollama has no chat model; run: ollama pull llama3.2", once=True)
+    bench = Bench(models=missing)
+    asked = [codes(bench.ask(papers(QUESTION))) for _ in range(3)]
+    assert asked == [["generator_unavailable"], [], []]
+    missing.model = ScriptedGenerator(REPLY)
+    bench.ask(papers(QUESTION))
+    missing.model = None
+    assert codes(bench.ask(papers(QUESTION))) == ["generator_unavailable"]
+
+
 def test_a_model_is_not_asked_in_vain() -> None:
     small = manner(ModelProfile(parameters=0.5e9), None, MannerOptions())
     large = manner(ModelProfile(hosted=True), None, MannerOptions())
@@ -566,6 +629,19 @@ def test_a_model_is_not_asked_in_vain() -> None:
     ]
     assert worth_asking(nearest, None, small)
     assert not worth_asking((), None, large)
+    assert worth_asking(found, None, small, cutoff_decides=True)
+    assert not worth_asking((), None, small, cutoff_decides=True)
+
+
+def test_what_passed_the_users_own_cutoff_is_read_or_a_notice_says_why_not() -> None:
+    """Under FUSION=dense the thresholds are the user's; the quote's own confidence does not overrule them."""
+    question = "When was copper banned?"
+    assert codes(Bench().ask(papers(question))) == []
+    assert codes(Bench().ask(papers(question, fusion="dense"))) == ["cutoff_overruled"]
+    small = ModelProfile("fake:scripted", "fake", parameters=0.5e9)
+    model = ScriptedGenerator("Copper melts at 1085 degrees Celsius [1].")
+    read = Bench(models=FixedModels(model, profile=small)).ask(papers(question, fusion="dense"))
+    assert (read.status, len(model.prompts)) == ("answered", 1)
 
 
 def test_passages_that_were_sent_keep_their_numbers() -> None:

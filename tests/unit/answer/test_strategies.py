@@ -15,6 +15,7 @@ from app.answer.strategies.uncertainty import read_draft
 from app.core.errors import ProviderUnreachable
 from app.core.types import Hit, Library, Notice, Strategy, Token
 from app.core.vectors import l2_normalise
+from app.generation.prompts import REFUSAL
 from app.retrieval.request import Retrieval
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels, ScriptedGenerator, with_probabilities
@@ -239,7 +240,14 @@ def test_a_host_that_fails_degrades_to_the_baseline(strategy: Strategy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "reply"), [("hyde", " \n"), ("multi_query", "Here are some queries:\n-\n")]
+    ("strategy", "reply"),
+    [
+        ("hyde", " \n"),
+        ("hyde", REFUSAL),
+        ("hyde", "I'm sorry, I cannot help with that."),
+        ("hyde", "The passages do not mention the melting point of copper in the given context."),
+        ("multi_query", "Here are some queries:\n-\n"),
+    ],
 )
 def test_a_useless_reply_degrades_to_the_baseline(strategy: Strategy, reply: str) -> None:
     bench = _bench(ScriptedGenerator(REPLY), ScriptedGenerator(reply))

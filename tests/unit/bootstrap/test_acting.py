@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from app.bootstrap.acting import acting_constants, inert_settings
 from app.core.types import Library
 from app.retrieval.options import RetrievalOptions
@@ -32,3 +34,21 @@ def test_what_acts_follows_the_fusion() -> None:
     )
     assert (dense["distance_threshold"], dense["keyword_weight"]) == (0.4, 0.15)
     assert "closeness_threshold" not in dense
+
+
+def test_settings_of_a_model_that_is_never_asked_are_named() -> None:
+    lines = inert_settings(_settings(llm_provider="extractive", reasoning="cot", llm_max_tokens=99))
+    assert [line.split()[0] for line in lines] == ["LLM_MAX_TOKENS", "REASONING"]
+    assert inert_settings(_settings(reasoning="cot", llm_max_tokens=99)) == []
+    (line,) = inert_settings(_settings(llm_provider="groq", llm_model="phi4"))
+    assert line.endswith("under LLM_PROVIDER=groq GROQ_MODEL decides")
+
+
+def test_prompts_that_the_other_kind_leaves_out_are_named(tmp_path: Path) -> None:
+    for name in ("general", "compact", "hyde"):
+        (tmp_path / f"{name}.yml").touch()
+    assert inert_settings(_settings(prompts_dir=tmp_path)) == []
+    (line,) = inert_settings(_settings(prompts_dir=tmp_path, model_prompts="compact"))
+    assert line == "general.yml of PROMPTS_DIR does not act under MODEL_PROMPTS=compact"
+    (line,) = inert_settings(_settings(prompts_dir=tmp_path, model_prompts="full"))
+    assert line.startswith("compact.yml")

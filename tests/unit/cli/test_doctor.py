@@ -14,6 +14,7 @@ import pytest
 from app.cli import machine_checks, server_checks
 from app.cli.findings import Diagnosis
 from app.client import Json
+from app.index.files.lock import DirectoryLock
 from app.settings import Settings
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 
@@ -145,6 +146,16 @@ def test_stores_that_were_moved_aside_are_listed_once(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
     found = list(machine_checks.broken_copies(chosen))
     assert [finding.state for finding in found] == ["note", "note"]
+
+
+def test_the_address_is_the_one_of_the_server_that_holds_the_data(tmp_path: Path) -> None:
+    chosen = settings(tmp_path, api_port=8001)
+    chosen.data_dir.mkdir()
+    with DirectoryLock([chosen.data_dir], "http://127.0.0.1:8711"):
+        access = only(machine_checks.configuration(chosen), "access")
+    assert access.detail.startswith("listens on http://127.0.0.1:8711,")
+    access = only(machine_checks.configuration(chosen), "access")
+    assert access.detail.startswith("listens on 127.0.0.1:8001,")
 
 
 def test_ollama_missing_models_and_too_large_ones(

@@ -155,3 +155,9 @@ def test_the_notice_says_what_was_left_out() -> None:
     )
     assert cut_notice(whole, was_cut=False) is None
     assert cut_notice(whole, was_cut=True) is not None
+
+
+def test_more_tokens_than_bytes_teach_nothing() -> None:
+    calibrator = TokenCalibrator()
+    assert not calibrator.observe("m", 1_000, 1, 10**30)
+    assert calibrator.estimate("m") == TokenEstimate()

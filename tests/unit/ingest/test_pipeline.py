@@ -108,7 +108,9 @@ def test_what_another_release_has_read_is_read_again(
     pipeline.ingest(PAPERS, [document])
     monkeypatch.setattr("app.ingest.pipeline._READ_AS", "reader of tomorrow")
     options = IngestOptions()
-    waiting = IngestPipeline(DirectParser(options), writer, HashEmbedder(), options, rereads=False)
+    waiting = IngestPipeline(
+        DirectParser(options), writer, HashEmbedder(), options, rereads=lambda: False
+    )
     assert statuses(waiting.ingest(PAPERS, [document])) == ["unchanged"]
     assert statuses(pipeline.ingest(PAPERS, [document])) == ["replaced"]
     assert statuses(pipeline.ingest(PAPERS, [document])) == ["unchanged"]

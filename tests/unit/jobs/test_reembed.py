@@ -159,6 +159,9 @@ def test_a_model_that_finds_less_does_not_until_it_is_forced(shop: Shop) -> None
     assert fingerprint.embedding_model == "old"
     forced = shop.run(force=True)
     assert (forced["outcome"], forced["after"], forced["embedded"]) == ("swapped", "blind", 0)
+    live = shop.store.builds.of(PAPERS, "live")
+    assert live is not None
+    assert "find less" in shop.store.builds.remark_of(live.number)
 
 
 def test_the_users_questions_decide(shop: Shop) -> None:

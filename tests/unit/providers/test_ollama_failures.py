@@ -165,6 +165,13 @@ def test_an_embedding_model_cannot_answer(double: OllamaDouble, host: OllamaHost
         ProviderBadResponse, match="'nomic-embed-text' cannot chat; choose another LLM_MODEL"
     ):
         ask(host, "nomic-embed-text")
+    # as a host before 0.30 shows it: the capabilities speak before the bare template does
+    bare = DoubleModel("vectors:latest", "bert", dimension=8, template="{{ .Prompt }}")
+    with (
+        OllamaDouble([bare], version="0.24.0") as old,
+        pytest.raises(ProviderBadResponse, match="'vectors' cannot chat; choose another LLM_MODEL"),
+    ):
+        ask(OllamaHost(old.url), "vectors")
 
 
 def test_the_repeat_penalty_of_the_model_file_stays(double: OllamaDouble, host: OllamaHost) -> None:

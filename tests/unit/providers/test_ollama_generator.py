@@ -347,3 +347,15 @@ def test_no_more_than_the_cap_run_at_once(double: OllamaDouble, host: OllamaHost
     for thread in threads:
         thread.join()
     assert double.most_running == 3
+
+
+@pytest.mark.parametrize("claim", [-5, 10**30, "many", True, 1e300])
+def test_a_figure_that_no_host_can_have_is_not_taken(
+    double: OllamaDouble, host: OllamaHost, claim: object
+) -> None:
+    figures = ("prompt_eval_count", "eval_count", "prompt_eval_duration", "eval_duration")
+    double.claims = dict.fromkeys(figures, claim)
+    usage = list(generator(host).stream(PROMPT, CancelToken()))[-1].usage
+    assert usage is not None
+    assert (usage.prompt_tokens, usage.completion_tokens) == (None, None)
+    assert (usage.prompt_seconds, usage.completion_seconds) == (None, None)

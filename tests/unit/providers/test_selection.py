@@ -14,6 +14,7 @@ from app.providers.options import HostedOptions, ProviderOptions
 from app.providers.selection import (
     EmbedderChoice,
     GeneratorChoice,
+    Preferences,
     choose_embedder,
     choose_generator,
 )
@@ -51,6 +52,32 @@ def watch(host: OllamaHost, clock: Clock) -> OllamaWatch:
 def test_auto_takes_ollama_when_it_has_the_model(watch: OllamaWatch) -> None:
     assert choose_generator(AUTO, watch) == GeneratorChoice("ollama", "llama3.2", "llama3.2")
     assert choose_embedder(AUTO, watch) == EmbedderChoice("ollama", "nomic-embed-text")
+
+
+def test_the_best_tested_model_answers_where_none_is_chosen(
+    double: OllamaDouble, watch: OllamaWatch
+) -> None:
+    small, large = DoubleModel("small:1b"), DoubleModel("large:8b", parameter_size="8.0B")
+    double.models = [large, small, DoubleModel("vectors", "bert", dimension=8)]
+    rated = {small.digest: 0.9, large.digest: 0.8}
+    best = choose_generator(AUTO, watch, preferences=Preferences(right=rated.get))
+    assert (best.model, best.why) == ("small:1b", "best in its test, 90% right")
+    chosen = choose_generator(AUTO, watch, preferences=Preferences("LARGE:8b", rated.get))
+    assert chosen.model == "large:8b"
+
+
+def test_a_model_that_does_not_fit_memory_is_not_taken_by_itself(
+    double: OllamaDouble, watch: OllamaWatch
+) -> None:
+    double.models = [
+        DoubleModel("large:8b", parameter_size="8.0B", size=5_000_000_000),
+        DoubleModel("middle:3b", parameter_size="3.2B", size=2_000_000_000),
+        DoubleModel("small:1b", parameter_size="1.2B", size=1_000_000_000),
+        DoubleModel("far:1t-cloud", parameter_size="1000B", size=300),
+    ]
+    for gigabytes, model in ((16, "large:8b"), (4, "middle:3b"), (1, "small:1b")):
+        options = ProviderOptions(memory_bytes=gigabytes * 1_000_000_000)
+        assert choose_generator(options, watch).model == model
 
 
 def test_auto_quotes_when_nobody_answers() -> None:

@@ -9,7 +9,16 @@ import pytest
 
 from app.core.errors import IndexDamaged, InvalidInput, ProviderUnreachable
 from app.core.trace import Trace
-from app.core.types import Filters, FloatArray, Fusion, Library, Passage, Scored
+from app.core.types import (
+    EmbedderIdentity,
+    Filters,
+    FloatArray,
+    Fusion,
+    Library,
+    LibraryCounts,
+    Passage,
+    Scored,
+)
 from app.retrieval.late import LateInteraction
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
@@ -130,6 +139,31 @@ def test_a_failing_embedder_is_a_notice(stock: Shelve) -> None:
     )
     assert _keys(found) == ["rollo"]
     assert [n.code for n in found.notices] == ["embedder_unavailable"]
+
+
+def test_a_host_is_not_asked_for_a_library_without_vectors(stock: Shelve) -> None:
+    class Bare(MemoryCatalog):
+        def counts(self, library: Library) -> LibraryCounts:
+            return replace(super().counts(library), embedded=0)
+
+    class Unasked(HashEmbedder):
+        @property
+        def identity(self) -> EmbedderIdentity:
+            raise AssertionError("the host was asked")
+
+    stocked = stock(NORMANS)
+    catalog = Bare(NORMANS)
+    retriever = Retriever(
+        catalog,
+        ExactVectors(catalog),
+        stocked.lexical,
+        Unasked(),
+        RetrievalOptions(),
+        asks_host=True,
+    )
+    found = _ask(retriever, "leader of the Norse")
+    assert _keys(found) == ["rollo"]
+    assert [n.code for n in found.notices] == ["vectors_missing"]
 
 
 def test_a_damaged_dense_index_leaves_the_words(stock: Shelve) -> None:

@@ -77,7 +77,7 @@ export async function get<T>(path: string, query: Query = {}, signal?: AbortSign
   return (await response.json()) as T;
 }
 
-export async function call<T>(method: "POST" | "PATCH" | "DELETE", path: string, body?: unknown, query: Query = {}): Promise<T> {
+export async function call<T>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown, query: Query = {}): Promise<T> {
   const init: RequestInit = { method };
   if (body !== undefined) {
     init.body = JSON.stringify(body);

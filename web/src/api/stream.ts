@@ -10,6 +10,8 @@ export type StreamEvent =
   | { kind: "token"; text: string }
   | { kind: "final"; answer: AnswerRecord };
 
+export type WaitsFor = "reading" | "loading" | "queue" | "silent";
+
 interface MetaBody {
   answer_id: string;
   conversation_id: string | null;
@@ -23,6 +25,8 @@ interface ReadingBody {
   seconds: number | null;
   part: number;
   parts: number;
+  /** Why there is no first word yet, once it is late. */
+  waits_for: WaitsFor | null;
 }
 
 /**

@@ -60,7 +60,8 @@ function InUse({ away }: { away: boolean }) {
   const { data } = useQuery(health);
   const { generator, embedder } = modelsInUse(data);
   const state = away ? "Server away" : generator === null ? "Starting" : answeredBy(generator);
-  const title = generator === null ? state : `${state}: answers by ${generator}, search by meaning with ${embedder ?? "nothing yet"}`;
+  const why = data?.generator_why ? ` (${data.generator_why})` : "";
+  const title = generator === null ? state : `${state}: answers by ${generator}${why}, search by meaning with ${embedder ?? "nothing yet"}`;
   return (
     <a href={hrefOf("status")} className="flex min-h-7 min-w-0 items-center gap-1.5 rounded-sm text-xs text-muted hover:text-ink" title={title}>
       <span className={cx("size-2 shrink-0 rounded-full", away ? "bg-bad" : generator === null ? "bg-warn" : "bg-good")} aria-hidden="true" />

@@ -9,6 +9,7 @@ const COMMANDS = "ollama serve\nollama pull llama3.2";
 export function ConnectOllama() {
   const state = useQuery(health);
   const generator = state.data?.generator ?? null;
+  const why = state.data?.generator_why ?? "";
   const connected = generator !== null && !generator.startsWith("extractive");
   return (
     <ol className="mt-1 flex list-decimal flex-col gap-1 pl-5">
@@ -20,7 +21,7 @@ export function ConnectOllama() {
         on the machine that runs DocuMind.
       </li>
       <li>
-        Start it and fetch a model:
+        Start it and fetch a model, unless it has one that chats:
         <pre className="mt-1 overflow-x-auto rounded-md bg-sunken px-2 py-1 font-mono text-xs text-ink select-all">{COMMANDS}</pre>
       </li>
       <li>
@@ -28,7 +29,7 @@ export function ConnectOllama() {
           Check
         </Button>
         <span role="status">
-          {state.isFetching ? "Looking" : connected ? `Connected: ${answeredBy(generator)} answers.` : "Not connected yet. No restart is needed."}
+          {state.isFetching ? "Looking" : connected ? `Connected: ${answeredBy(generator)} answers (${why}).` : `Not connected yet${why === "" ? "" : `: ${why}`}. No restart is needed.`}
         </span>
       </li>
     </ol>

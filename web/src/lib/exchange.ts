@@ -1,5 +1,5 @@
 import type { AnswerRecord, QuoteRecord, Scope, SentenceRecord, SourceRecord } from "@/api/types";
-import type { StreamEvent } from "@/api/stream";
+import type { StreamEvent, WaitsFor } from "@/api/stream";
 
 /** `broken`: a stored question that got no answer, because the page or the server went away. */
 export type ExchangeState = "waiting" | "streaming" | "done" | "stopped" | "failed" | "broken";
@@ -20,6 +20,8 @@ export interface Reading {
   /** A long document is read in so many parts; this is the one that is read now, from 1. */
   part: number;
   parts: number;
+  /** Set when the first word is late. */
+  waitsFor: WaitsFor | null;
   since: number;
 }
 
@@ -57,7 +59,7 @@ export function received(exchange: Exchange, event: StreamEvent): Exchange {
     case "quote":
       return { ...exchange, quote: event.quote };
     case "reading":
-      return { ...exchange, reading: { model: event.model, tokens: event.tokens, seconds: event.seconds, part: event.part, parts: event.parts, since: Date.now() } };
+      return { ...exchange, reading: { model: event.model, tokens: event.tokens, seconds: event.seconds, part: event.part, parts: event.parts, waitsFor: event.waits_for, since: event.waits_for === null ? Date.now() : (exchange.reading?.since ?? Date.now()) } };
     case "token":
       return { ...exchange, state: "streaming", draft: exchange.draft + event.text };
     case "final":

@@ -5,6 +5,8 @@ export interface InstalledModel {
   size: number | null;
   loaded: boolean;
   inUse: boolean;
+  /** It writes answers and does not write them now. */
+  offered: boolean;
 }
 
 /** Installed models with what they are doing. */
@@ -12,12 +14,19 @@ export function installedModels(body: ModelsResponse | undefined): InstalledMode
   if (body === undefined) return [];
   const loaded = new Set(body.loaded);
   const used = new Set(Object.values(body.in_use).map(bare));
-  return body.installed.map((model) => ({ name: model.name, size: model.size_bytes, loaded: loaded.has(model.name), inUse: used.has(bare(model.name)) }));
+  const answers = bare(body.in_use["answers"] ?? "");
+  return body.installed.map((model) => ({
+    name: model.name,
+    size: model.size_bytes,
+    loaded: loaded.has(model.name),
+    inUse: used.has(bare(model.name)),
+    offered: model.chats && bare(model.name) !== answers,
+  }));
 }
 
 /** Names of the installed models that can answer; embedding models are left out. */
 export function chatModels(body: ModelsResponse | undefined): string[] {
-  return (body?.installed ?? []).map((model) => model.name).filter((name) => !/embed|minilm|bge-|gte-/i.test(name));
+  return (body?.installed ?? []).filter((model) => model.chats).map((model) => model.name);
 }
 
 /** What the test of a model found, the answering one where none is named; "Model" before a test. */

@@ -20,12 +20,15 @@ export function ModelsSection() {
   const list = useQuery({ ...models, refetchInterval: 5000 });
   const { generator, embedder } = modelsInUse(state.data);
   const installed = installedModels(list.data);
+  const choice = useChoice();
+  const fixed = list.data?.decided_by === "environment";
   return (
     <Section title="Models">
       <p className="mb-3 text-sm">
         {generator !== null && (
           <>
-            Answers: <strong className="font-semibold">{generator.startsWith("extractive") ? "quoted from your documents, no model" : generator}</strong>.{" "}
+            Answers: <strong className="font-semibold">{generator.startsWith("extractive") ? "quoted from your documents, no model" : modelName(generator)}</strong>
+            {list.data !== undefined && list.data.why !== "" && ` (${list.data.why})`}.{" "}
           </>
         )}
         {embedder !== null && (
@@ -34,6 +37,17 @@ export function ModelsSection() {
           </>
         )}
       </p>
+      {fixed && installed.some((model) => model.offered) && (
+        <p className="mb-3 text-sm text-muted">The environment decides which model answers. Take LLM_MODEL and LLM_PROVIDER out of it and start the server again to choose one here.</p>
+      )}
+      {list.data?.decided_by === "choice" && (
+        <p className="mb-3 text-sm">
+          <Button look="quiet" className="-ml-2" disabled={choice.isPending} onClick={() => choice.mutate(null)}>
+            Let the server choose
+          </Button>
+        </p>
+      )}
+      {choice.isError && <Failure error={choice.error} what="The model was not chosen." />}
       {list.isPending && <Skeleton lines={2} />}
       {list.isError && list.data === undefined && <Failure error={list.error} onRetry={() => void list.refetch()} />}
       {list.data !== undefined && installed.length === 0 && (
@@ -48,9 +62,16 @@ export function ModelsSection() {
             <tr key={model.name}>
               <td>{model.name}</td>
               <td>{model.size === null ? "–" : bytes(model.size)}</td>
-              <td className="flex gap-1">
-                {model.inUse && <Tag tone="info">in use</Tag>}
-                {model.loaded && <Tag tone="good">loaded</Tag>}
+              <td>
+                <span className="flex min-h-7 flex-wrap items-center gap-1">
+                  {model.inUse && <Tag tone="info">in use</Tag>}
+                  {model.loaded && <Tag tone="good">loaded</Tag>}
+                  {model.offered && !fixed && (
+                    <Button look="quiet" disabled={choice.isPending} title={`${model.name} answers from now on`} onClick={() => choice.mutate(model.name)}>
+                      Use this
+                    </Button>
+                  )}
+                </span>
               </td>
             </tr>
           ))}
@@ -61,6 +82,17 @@ export function ModelsSection() {
       <PullForm />
     </Section>
   );
+}
+
+/** Makes a model the one that answers from now on; null lets the server choose. */
+function useChoice() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (model: string | null) => call("PUT", "api/v1/models/answering", { model }),
+    onSettled: () => {
+      for (const key of ["models", "health", "diagnostics"]) void client.invalidateQueries({ queryKey: [key] });
+    },
+  });
 }
 
 function PullForm() {

@@ -9,7 +9,7 @@ import { useSamples } from "@/hooks/use-samples";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { modelsInUse } from "@/lib/models";
 import { isUntouched, samplesIn } from "@/lib/first-steps";
-import { modelName, plural } from "@/lib/format";
+import { modelName, plural, sentence } from "@/lib/format";
 
 /** What stands where answers will be: the first steps on an empty server, a quiet line on one with documents. */
 export function Welcome({ onPickFiles }: { onPickFiles: () => void }) {
@@ -54,9 +54,11 @@ function ModelNote() {
   const state = useQuery(health);
   const { generator } = modelsInUse(state.data);
   if (generator === null || !generator.startsWith("extractive")) return null;
+  // A host that answers and lacks a model is worth a word; a host that is not there was perhaps never wanted.
+  const reason = state.data?.hosts.some((host) => host.reachable) === true ? state.data.generator_why : "";
   return (
     <p className="mt-3 max-w-prose text-sm text-muted">
-      No language model is connected, so answers are the best supporting sentences, quoted.{" "}
+      No language model is connected, so answers are the best supporting sentences, quoted. {reason === "" ? "" : `${sentence(reason)} `}
       <button type="button" className="text-accent underline underline-offset-2" onClick={() => goTo("status")}>
         Models
       </button>

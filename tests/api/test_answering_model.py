@@ -1,0 +1,149 @@
+"""Which of a host's models answers, on the way a user goes: over HTTP, with the real composition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.api.app import create_app
+from app.bootstrap.services import build_services
+from app.cli.models import answering
+from tests.api.conftest import BASE, settings_for
+from tests.fakes.ollama_double import DoubleModel, OllamaDouble
+
+Json = dict[str, object]
+EMBEDS = DoubleModel("nomic-embed-text:latest", "nomic-bert", 2048, dimension=64)
+SMALL = DoubleModel("qwen2.5:0.5b", parameter_size="494M")
+MIDDLE = DoubleModel("qwen2.5:7b", parameter_size="7.6B")
+LARGE = DoubleModel("llama3.3:70b", parameter_size="70.6B")
+COPPER = ("copper.txt", b"Copper is a soft red metal. It melts at 1085 degrees Celsius.")
+
+Serve = Callable[..., AbstractContextManager[TestClient]]
+
+
+@pytest.fixture
+def serve(tmp_path: Path, model_cache_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Serve:
+    """Run a server over the same data directory, as often as a test likes."""
+    monkeypatch.setattr("app.providers.ollama_watch._FRESH_S", 0.0)
+
+    @contextmanager
+    def run(url: str, **values: object) -> Iterator[TestClient]:
+        settings = settings_for(
+            tmp_path, ollama_base_url=url, embedding_provider="minilm", **values
+        )
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        if not (settings.data_dir / "models").exists():
+            (settings.data_dir / "models").symlink_to(model_cache_dir)
+        app = create_app(settings, build=build_services, on_failure=lambda _: None)
+        with TestClient(app, base_url=BASE) as client:
+            assert app.state.edge.startup.wait(60)
+            yield client
+
+    return run
+
+
+def _health(client: TestClient) -> tuple[str, str]:
+    found = client.get("/health").json()
+    return found["generator"], found["generator_why"]
+
+
+def _choose(client: TestClient, model: str | None) -> Json:
+    reply = client.put("/api/v1/models/answering", json={"model": model})
+    return {"status": reply.status_code, **reply.json()}
+
+
+def _asked(client: TestClient) -> Json:
+    reply = client.post(
+        "/api/v1/query",
+        json={"question": "At what temperature does copper melt?", "library": "papers"},
+    )
+    assert reply.is_success, reply.text
+    return reply.json()  # type: ignore[no-any-return]
+
+
+def _notices(answer: Json) -> list[str]:
+    return [notice["code"] for notice in answer["notices"]]  # type: ignore[attr-defined]
+
+
+def test_without_a_host_the_documents_are_quoted(serve: Serve) -> None:
+    with serve("http://127.0.0.1:9") as client:
+        generator, why = _health(client)
+    assert generator == "extractive"
+    assert "start it: documind up" in why
+
+
+@pytest.mark.parametrize("models", [[], [EMBEDS]], ids=["no model", "only embedding models"])
+def test_a_host_without_a_chat_model_is_told_what_to_fetch_once(
+    serve: Serve, models: list[DoubleModel]
+) -> None:
+    with OllamaDouble(models) as double, serve(double.url) as client:
+        generator, why = _health(client)
+        assert generator == "extractive"
+        assert why.endswith("run: ollama pull llama3.2")
+        client.post("/api/v1/ingest", files={"file": COPPER}, data={"library": "papers"})
+        assert "generator_unavailable" in _notices(_asked(client))
+        assert "generator_unavailable" not in _notices(_asked(client))
+        double.models.append(SMALL)  # one that appears later
+        assert _health(client) == ("ollama:qwen2.5:0.5b", "the only chat model")
+        assert any(request.path == "/api/chat" for request in double.requests) is False
+        _asked(client)
+        assert any(request.path == "/api/chat" for request in double.requests)
+
+
+@pytest.mark.parametrize("release", ["0.33.0", "0.24.0"], ids=["listed", "asked one by one"])
+def test_the_only_chat_model_answers_and_an_embedding_model_never_does(
+    serve: Serve, release: str
+) -> None:
+    with OllamaDouble([EMBEDS, SMALL], version=release) as double, serve(double.url) as client:
+        assert _health(client) == ("ollama:qwen2.5:0.5b", "the only chat model")
+        found = client.get("/api/v1/models").json()
+        assert {row["name"]: row["chats"] for row in found["installed"]} == {
+            "nomic-embed-text:latest": False,
+            "qwen2.5:0.5b": True,
+        }
+        refused = _choose(client, "nomic-embed-text")
+        assert refused["status"] == 422
+        assert "cannot chat" in str(refused["detail"])
+
+
+def test_of_several_the_largest_that_fits_answers_until_one_is_chosen(serve: Serve) -> None:
+    with OllamaDouble([SMALL, LARGE, MIDDLE, EMBEDS]) as double:
+        with serve(double.url) as client:
+            generator, why = _health(client)
+            assert generator == "ollama:qwen2.5:7b"
+            assert "largest" in why
+            chosen = _choose(client, "qwen2.5:0.5b")
+            assert (chosen["status"], chosen["decided_by"]) == (200, "choice")
+            assert answering(chosen).startswith("ollama:qwen2.5:0.5b (it was chosen); also")
+            assert _health(client)[0] == "ollama:qwen2.5:0.5b"
+            assert _choose(client, "nothing:1b")["code"] == "model_not_installed"
+        with serve(double.url) as client:
+            assert _health(client) == ("ollama:qwen2.5:0.5b", "it was chosen")
+            double.models.remove(SMALL)
+            generator, why = _health(client)
+            assert generator == "ollama:qwen2.5:7b"
+            assert why.endswith("'qwen2.5:0.5b', which was chosen, is not installed")
+            double.models.append(SMALL)
+            assert _health(client)[0] == "ollama:qwen2.5:0.5b"
+            assert _choose(client, None)["decided_by"] == "server"
+            assert _health(client)[0] == "ollama:qwen2.5:7b"
+
+
+def test_a_named_model_is_the_environments_and_its_lack_is_said_once(serve: Serve) -> None:
+    with OllamaDouble([SMALL]) as double, serve(double.url, llm_model="phi4") as client:
+        client.post("/api/v1/ingest", files={"file": COPPER}, data={"library": "papers"})
+        generator, why = _health(client)
+        assert generator == "extractive"
+        assert why.endswith("run: ollama pull phi4")
+        refused = _choose(client, "qwen2.5:0.5b")
+        assert (refused["status"], refused["code"]) == (409, "conflict")
+        assert "LLM_MODEL=phi4 decides" in str(refused["detail"])
+        first, second = _asked(client), _asked(client)
+        assert "generator_unavailable" in _notices(first)
+        assert "generator_unavailable" not in _notices(second)
+        assert second["answer"] == first["answer"]
+        assert client.get("/api/v1/models").json()["decided_by"] == "environment"

@@ -1,0 +1,60 @@
+"""Which model answers: the page says it, and another one is one press away."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenPage
+from tests.browser.servers import DocuMind
+from tests.fakes.ollama_double import DoubleModel, OllamaDouble
+
+SMALL = DoubleModel("small:1b", parameter_size="1.2B")
+LARGE = DoubleModel("large:8b", parameter_size="8.0B")
+VECTORS = DoubleModel("vectors:latest", "bert", dimension=8)
+
+
+@pytest.mark.timeout(300)
+def test_another_model_answers_from_now_on_without_a_restart(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
+    with (
+        OllamaDouble([SMALL, LARGE, VECTORS]) as double,
+        DocuMind(
+            tmp_path / "data", OLLAMA_BASE_URL=double.url, EMBEDDING_PROVIDER="minilm"
+        ) as server,
+    ):
+        page = open_page(server, "/#/status")
+        header = page.get_by_role("banner")
+        expect(header).to_contain_text("large:8b")
+        models = page.get_by_role("table", name="Installed models")
+        row = models.get_by_role("row", name=re.compile("small:1b"))
+        expect(models.get_by_role("button", name="Use this")).to_have_count(1)
+        row.get_by_role("button", name="Use this").click()
+        expect(header).to_contain_text("small:1b")
+        expect(row).to_contain_text("in use")
+        page.get_by_role("button", name="Help").click()
+        page.get_by_role("button", name="Check", exact=True).click()
+        expect(page.get_by_role("status").filter(has_text="Connected")).to_contain_text(
+            "Connected: small:1b answers (it was chosen)."
+        )
+
+
+@pytest.mark.timeout(300)
+def test_a_named_model_is_the_environments(tmp_path: Path, open_page: OpenPage) -> None:
+    with (
+        OllamaDouble([SMALL, LARGE]) as double,
+        DocuMind(
+            tmp_path / "data",
+            OLLAMA_BASE_URL=double.url,
+            EMBEDDING_PROVIDER="minilm",
+            LLM_MODEL="phi4",
+        ) as server,
+    ):
+        page = open_page(server, "/#/status")
+        expect(page.get_by_text("The environment decides which model answers.")).to_be_visible()
+        expect(page.get_by_text("ollama pull phi4")).to_be_visible()
+        expect(page.get_by_role("button", name="Use this")).to_have_count(0)
