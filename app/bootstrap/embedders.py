@@ -18,7 +18,6 @@ from app.providers.ollama_watch import OllamaWatch
 from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import EmbeddingProviderName, ProviderOptions
 from app.providers.selection import EmbedderChoice, better_embedder, choose_embedder
-from app.providers.spread import SpreadEmbedder
 from app.providers.timely import TimelyEmbedder
 
 logger = logging.getLogger(__name__)
@@ -46,14 +45,6 @@ class Embedders:
         """
         self._options = options
         self._ollama = ollama
-        self._helpers = [
-            OllamaHost(
-                url,
-                connect_timeout_s=options.ollama_connect_timeout_s,
-                read_timeout_s=options.ollama_timeout_s,
-            )
-            for url in options.ollama_embed_urls
-        ]
         self._watch = watch
         self._endpoints = endpoints
         self._embedded = embedded
@@ -154,16 +145,12 @@ class Embedders:
 
     def _make_embedder(self, choice: EmbedderChoice, dimension: int | None) -> Embedder:
         if choice.provider == "ollama":
-            first, *others = (
-                OllamaEmbedder(
-                    host,
-                    choice.model,
-                    keep_alive=self._options.ollama_keep_alive,
-                    dimension=dimension,
-                )
-                for host in (self._ollama, *self._helpers)
+            return OllamaEmbedder(
+                self._ollama,
+                choice.model,
+                keep_alive=self._options.ollama_keep_alive,
+                dimension=dimension,
             )
-            return SpreadEmbedder(first, others) if others else first
         return OpenAICompatibleEmbedder(
             self._endpoints.of(choice.provider), choice.model, dimension=dimension
         )

@@ -139,9 +139,6 @@ class Settings(Variables):
             embedding_model=self.embedding_model,
             embedded_model=self.embedded_models,
             ollama_base_url=self.ollama_base_url.rstrip("/"),
-            ollama_embed_urls=tuple(
-                url.strip() for url in self.ollama_embed_urls.split(",") if url.strip()
-            ),
             ollama_timeout_s=self.ollama_request_timeout_sec,
             query_embed_timeout_s=self.query_embed_timeout_s,
             ollama_keep_alive=self.ollama_keep_alive,

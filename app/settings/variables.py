@@ -36,11 +36,6 @@ class Variables(PlaceVariables):
         "http://127.0.0.1:11434",
         description="Ollama's address; of several, separated by commas, the first that answers",
     )
-    ollama_embed_urls: str = Field(
-        "",
-        description="further Ollama hosts with the embedding model, separated by commas, which"
-        " embed passages besides OLLAMA_BASE_URL",
-    )
     llm_provider: ProviderName = Field(
         "auto",
         description="who answers: auto, ollama, extractive, openai_compatible or a hosted name",
