@@ -1,47 +1,66 @@
-"""List the languages that the program knows; one module has one language."""
+"""Hold what the program knows of each language; a language is an entry of languages.yml."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
-from app.core.languages.ar import ARABIC
-from app.core.languages.de import GERMAN
-from app.core.languages.en import ENGLISH
-from app.core.languages.es import SPANISH
-from app.core.languages.fr import FRENCH
-from app.core.languages.it import ITALIAN
-from app.core.languages.ja import JAPANESE
-from app.core.languages.ko import KOREAN
-from app.core.languages.language import Language
-from app.core.languages.nl import DUTCH
-from app.core.languages.pt import PORTUGUESE
-from app.core.languages.ru import RUSSIAN
-from app.core.languages.sv import SWEDISH
-from app.core.languages.th import THAI
-from app.core.languages.tr import TURKISH
-from app.core.languages.zh import CHINESE
+import yaml
 
+LATIN = "A-Za-z\u00aa-\u024f\u1e00-\u1eff"
+"""Letters of the Latin script, for an expression's class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language; each step that depends on the language reads it from here."""
+
+    code: str
+    """ISO 639-1."""
+    name: str
+    """In English."""
+    function_words: str
+    """Words that shape a question, not its topic, separated by spaces; by them texts of one script
+    are told apart."""
+    refusal: str
+    """Says that the documents do not answer the question."""
+    greeting: str
+    """Answers a greeting."""
+    welcome: str
+    """Answers thanks."""
+    greetings: tuple[str, ...]
+    """Expressions of greetings, in lower case without accents."""
+    thanks: tuple[str, ...]
+    """Expressions of thanks, the same."""
+    what_is: str = ""
+    """Asks for a definition, with `{}` for what is defined; empty: no question is suggested."""
+    is_a: str = ""
+    """Expression of the words between a thing and its definition, as ` ist (?:ein|der)`."""
+    stemmer: str = ""
+    """Snowball algorithm; empty: words are not stemmed."""
+    letters: str = LATIN
+    """Letters of its script, for an expression's class."""
+    abbreviations: str = ""
+    """After these words a full stop does not end a sentence: in lower case, without the stop."""
+    nouns_are_capitalised: bool = False
+    """Whether a capital inside a sentence does not mean a name."""
+    connectives: str = ""
+    """Words that join claims or shade them: they tell in a question, not in a statement."""
+
+
+def _language(code: str, entry: Mapping[str, Any]) -> Language:
+    fields: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
+    return Language(code, **fields)
+
+
+_FILE = Path(__file__).parents[1] / "languages.yml"
 LANGUAGES: Mapping[str, Language] = MappingProxyType(
     {
-        language.code: language
-        for language in (
-            ENGLISH,
-            GERMAN,
-            FRENCH,
-            SPANISH,
-            ITALIAN,
-            PORTUGUESE,
-            DUTCH,
-            SWEDISH,
-            TURKISH,
-            RUSSIAN,
-            ARABIC,
-            JAPANESE,
-            CHINESE,
-            KOREAN,
-            THAI,
-        )
+        code: _language(code, entry)
+        for code, entry in yaml.load(_FILE.read_text("utf-8"), Loader=yaml.CSafeLoader).items()
     }
 )
 """By code."""

@@ -6,8 +6,7 @@ import re
 from collections import Counter
 from functools import cache, lru_cache
 
-from app.core.languages import DEFAULT, LANGUAGES
-from app.core.languages.language import LATIN
+from app.core.languages import DEFAULT, LANGUAGES, LATIN
 
 _SAMPLE = 4_000
 """Characters looked at: the beginning of a document and its middle, half each."""
