@@ -91,10 +91,11 @@ fence: dev ## the outside of the product, as tests/fence/golden holds it; python
 format: dev ## format the code
 	$(BIN)/ruff format .
 
-lint: dev ## formatting, lint rules, and words that are hard to read
+lint: dev ## formatting, lint rules, words that are hard to read, lines of each room
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python -m scripts.words
+	$(BIN)/python -m scripts.budgets
 
 words: dev ## words and sentences that are hard to read, counted (--places: python -m scripts.words --places)
 	$(BIN)/python -m scripts.words
