@@ -1,8 +1,8 @@
 """Cut a text into chunks; a chunk's text is always `text[start:end]`.
 
 A segment (the part of one section that stands on one page) is cut at paragraphs, lines, sentences
-and words, in this order, into cores without overlap, exactly where LangChain's
-`RecursiveCharacterTextSplitter` cuts (ADR 0010, a property test compares); one too short to say
+and words, in this order, into cores without overlap by LangChain's
+`RecursiveCharacterTextSplitter` (ADR 0010); one too short to say
 much alone, a title or the head of a page, joins its neighbour (ADR 0013). Each core but the first
 of its segment then reaches back into the one before, to the start of a sentence or word. Cores
 partition the text, so every non-blank character is in a chunk, and a chunk never crosses a heading
@@ -16,13 +16,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from app.core.errors import InvalidInput
 from app.core.sentences import sentence_spans
 from app.core.types import ChunkSpan, ParsedDocument
 from app.ingest.options import Chunker, IngestOptions
 from app.ingest.sections import BODY, SectionSpan, sections
+
+if TYPE_CHECKING:
+    from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 CHUNKER_VERSION = "2"
 """Part of every fingerprint: chunks of another version are not interchangeable."""
@@ -31,7 +35,6 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 
 SEPARATORS = ("\n\n", "\n", r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])", r"\s+")
 """Where a text may be cut, best first; a separator stays at the end of what is before it."""
-_SEPARATORS = tuple(map(re.compile, SEPARATORS))
 # Ends where a sentence starts. Looking forward from the stops is three times as fast as looking
 # back from every character.
 _BEFORE_SENTENCE = re.compile(r"(?:[.!?][\"')\]\u201d\u2019]?\s|[\u3002\uff01\uff1f\n])(?=\S)")
@@ -144,11 +147,28 @@ def _cores(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, in
 
     A run without any blank is cut by length.
     """
-    for begin, stop in pieces(text, start, end, size):
+    begin = stop = start
+    for piece in _splitter(size).split_text(text[start:end]):
+        begin, stop = stop, stop + len(piece)  # the pieces are the text, whole and in order
         at, last = _trimmed(text, begin, stop)
         while at < last:
             yield at, min(at + size, last)
             at += size
+
+
+@lru_cache(maxsize=8)
+def _splitter(size: int) -> RecursiveCharacterTextSplitter:
+    """Return LangChain's splitter, which is imported where files are cut, not at the start."""
+    from langchain_text_splitters import RecursiveCharacterTextSplitter  # noqa: PLC0415
+
+    return RecursiveCharacterTextSplitter(
+        separators=list(SEPARATORS),
+        is_separator_regex=True,
+        keep_separator="end",
+        strip_whitespace=False,
+        chunk_size=size,
+        chunk_overlap=0,
+    )
 
 
 def _joined(cores: Iterable[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
@@ -165,44 +185,6 @@ def _joined(cores: Iterable[tuple[int, int]], size: int) -> Iterator[tuple[int, 
             held = at, last
     if held is not None:
         yield held
-
-
-def pieces(
-    text: str, start: int, end: int, size: int, finest: int = 0
-) -> Iterator[tuple[int, int]]:
-    """Yield consecutive spans that cover `[start, end)`.
-
-    Each has at most `size` characters or holds no blank. Neighbouring paragraphs are taken together
-    while they fit; one that is too long is cut the same way at its lines, then at its sentences,
-    then at its words.
-
-    Args:
-        text: Any text.
-        start: Where to begin.
-        end: Where to end.
-        size: Most characters of a span, at least 1.
-        finest: The first of the separators to look for.
-    """
-    stops: list[int] = []
-    while not stops and finest < len(_SEPARATORS):
-        stops = [match.end() for match in _SEPARATORS[finest].finditer(text, start, end)]
-        finest += 1
-    begin = at = start
-    for stop in (*stops, end):
-        if stop - at >= size:
-            if begin < at:
-                yield begin, at
-            if stops and finest < len(_SEPARATORS):
-                yield from pieces(text, at, stop, size, finest)
-            else:
-                yield at, stop
-            begin = stop
-        elif stop - begin > size:
-            yield begin, at
-            begin = at
-        at = stop
-    if begin < end:
-        yield begin, end
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

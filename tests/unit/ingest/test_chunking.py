@@ -7,11 +7,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from app.core.errors import InvalidInput
 from app.core.types import Heading, PageSpan, ParsedDocument
-from app.ingest.chunking import SEPARATORS, chunk, halves, pieces
+from app.ingest.chunking import chunk, halves
 from app.ingest.options import IngestOptions
 from tests.fakes.embedders import HashEmbedder
 
@@ -236,44 +235,3 @@ def test_an_overlap_that_cannot_advance_is_refused(size: int, overlap: int) -> N
         chunk(
             ParsedDocument("x", "text/plain"), IngestOptions(chunk_size=size, chunk_overlap=overlap)
         )
-
-
-@given(
-    st.lists(
-        st.sampled_from(
-            [
-                "a",
-                "word ",
-                "Stop. ",
-                "\n",
-                "\n\n",
-                " ",
-                "\u3002",
-                "\uff01",
-                " \u3002",
-                "\t",
-                "\u3000",
-                "!",
-                "?\n",
-                "x" * 30,
-                "\n\n\n",
-            ]
-        ),
-        min_size=1,
-        max_size=120,
-    ).map("".join),
-    st.integers(2, 90),
-)
-@settings(max_examples=400)
-def test_pieces_are_those_of_the_recursive_splitter(text: str, size: int) -> None:
-    splitter = RecursiveCharacterTextSplitter(
-        separators=list(SEPARATORS),
-        is_separator_regex=True,
-        keep_separator="end",
-        chunk_size=size,
-        chunk_overlap=0,
-    )
-    body = text.strip()
-    expected = [piece.strip() for piece in splitter.split_text(body) if piece.strip()]
-    found = [body[start:end].strip() for start, end in pieces(body, 0, len(body), size)]
-    assert [piece for piece in found if piece] == expected
