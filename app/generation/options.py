@@ -20,4 +20,4 @@ class GenerationOptions:
     reasoning: Reasoning = "grounded"
     """How a model is told to work where neither the question nor the mode's prompt says."""
     grounding_min_similarity: float = 0.45
-    """Support under which a citation is dropped, [0, 1]."""
+    """Probability, [0, 1], from which a passage is about a sentence that it does not say."""

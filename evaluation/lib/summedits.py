@@ -69,11 +69,10 @@ def summaries(folder: Path, judge: SupportJudge) -> Iterator[Summary]:
 def compare(
     judge: SupportJudge, pairs: Sequence[tuple[str, ReadPassage]], *, source_given: bool
 ) -> list[tuple[Comparison | None, Floats]]:
-    """Return each claim's settled comparison with its passage, and faithful row."""
+    """Return each claim's comparison with its passage, and faithful row."""
     out: list[tuple[Comparison | None, Floats]] = []
     for text, passage in pairs:
         examination = judge.examine([passage], source_given=source_given)
         found = examination.compare(Claim(text), passage)
-        examination.settle([found] if found else [])
         out.append((found, found.changes if found else np.zeros(len(FAITHFUL_FEATURES))))
     return out

@@ -19,7 +19,7 @@ from typing import get_args
 import numpy as np
 
 from app.answer.checking import CheckService
-from app.core.types import CheckVerdict, Library
+from app.core.types import Library, Verdict
 from app.evaluation.statistics import bootstrap_interval
 from app.generation.options import GenerationOptions
 from app.generation.support import SupportJudge
@@ -40,21 +40,19 @@ def checker() -> CheckService:
 
     return CheckService(
         searcher_for=no_library,  # type: ignore[arg-type]
-        judge=SupportJudge(None),
+        judge=SupportJudge(),
         options=GenerationOptions(),
     )
 
 
-def verdict_of(service: CheckService, case: Case) -> CheckVerdict:
+def verdict_of(service: CheckService, case: Case) -> Verdict:
     """Return the verdict on a sentence; of several, which a rule may cut, the worst."""
     order = ("contradicted", "not_found", "weak", "supported", "no_claim")
     found = {one.verdict for one in service.against(case.sentence, case.text).sentences}
     return next(verdict for verdict in order if verdict in found)
 
 
-def table(
-    judged: Sequence[tuple[Case, CheckVerdict]], *, halves: bool
-) -> dict[str, dict[str, Row]]:
+def table(judged: Sequence[tuple[Case, Verdict]], *, halves: bool) -> dict[str, dict[str, Row]]:
     """Return the figures of true and of false sentences by kind, of all, and of both halves."""
     return {
         name: {
@@ -65,9 +63,9 @@ def table(
 
 
 def _by_kind(
-    judged: Iterable[tuple[Case, CheckVerdict]], *, true: bool, halves: bool
-) -> Mapping[str, list[CheckVerdict]]:
-    groups: dict[str, list[CheckVerdict]] = {}
+    judged: Iterable[tuple[Case, Verdict]], *, true: bool, halves: bool
+) -> Mapping[str, list[Verdict]]:
+    groups: dict[str, list[Verdict]] = {}
     for case, verdict in judged:
         if case.true == true:
             half = ["kinds left out" if case.kind in LEFT_OUT else "kinds used"] if halves else []
@@ -76,7 +74,7 @@ def _by_kind(
     return groups
 
 
-def _row(found: Sequence[CheckVerdict]) -> Row:
+def _row(found: Sequence[Verdict]) -> Row:
     counts: Counter[str] = Counter(found)
     interval = bootstrap_interval(
         np.array([float(verdict == "supported") for verdict in found]), seed=SEED, resamples=2000
@@ -85,7 +83,7 @@ def _row(found: Sequence[CheckVerdict]) -> Row:
     kept = (counts["supported"] + counts["weak"]) / max(1, len(found))
     return {
         "sentences": len(found),
-        **{f"n_{verdict}": counts[verdict] for verdict in get_args(CheckVerdict)},
+        **{f"n_{verdict}": counts[verdict] for verdict in get_args(Verdict)},
         **{name: round(float(value), 4) for name, value in share.items()},
         "supported_or_weak": round(kept, 4),
     }
@@ -100,7 +98,7 @@ def markdown(result: Mapping[str, Mapping[str, Mapping[str, Row]]]) -> str:
         "by words alone. Supported: the share with a 95 % bootstrap interval; kept: supported or",
         "weak. Kinds with a star were left out of every choice of a rule or a threshold.",
     ]
-    verdicts = get_args(CheckVerdict)
+    verdicts = get_args(Verdict)
     for name, sets in result.items():
         for said, kinds in sets.items():
             lines += [

@@ -76,7 +76,7 @@ class Bench:
                 PassageCatalog(self.passages),
                 self.searcher_for,
                 AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.generation),
-                Grounder(None, self.generation),
+                Grounder(self.generation),
                 self.memory,
                 ModelSpeeds(self.known),
                 self.options,

@@ -54,7 +54,7 @@ def asker(opened: Site, *replies: Reply) -> Asker:
         AnswerWriter(
             ExtractiveGenerator(), PROMPTS, TokenCalibrator(), opened.settings.generation()
         ),
-        Grounder(None, opened.settings.generation()),
+        Grounder(opened.settings.generation()),
     )
 
 
