@@ -109,33 +109,33 @@ _ORDINALS = {
         "first second third fourth fifth sixth seventh eighth ninth tenth".split(), 1
     )
 }
-_IRREGULAR = """arise arose arisen|bear bore born borne|beat beaten|become became|begin began begun
-bend bent|bind bound|bite bit bitten|blow blew blown|break broke broken|bring brought|build built
-burn burnt|buy bought|catch caught|choose chose chosen|come came|cost|cut|deal dealt|dig dug
-do did done|draw drew drawn|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen
-feed fed|feel felt|fight fought|find found|fly flew flown|forbid forbade forbidden|forget forgot
-forgotten|freeze froze frozen|get got gotten|give gave given|go went gone|grow grew grown|hang hung
-hear heard|hide hid hidden|hit|hold held|keep kept|know knew known|lay laid|lead led|leave left
-lend lent|let|lie lay lain|lose lost|make made|mean meant|meet met|pay paid|put|read
-ride rode ridden|ring rang rung|rise rose risen|run ran|say said|see saw seen|seek sought
-sell sold|send sent|set|shake shook shaken|shine shone|shoot shot|show shown|shut|sing sang sung|sink sank sunk|sit sat
-sleep slept|speak spoke spoken|spend spent|spread|stand stood|steal stole stolen|strike struck
-swear swore sworn|swim swam swum|take took taken|teach taught|tear tore torn|tell told
-think thought|throw threw thrown|understand understood|wake woke woken|wear wore worn|win won
-write wrote written"""
+_IRREGULAR = """arise arose arisen|bear bore born borne|beat beaten|become became
+begin began begun|bend bent|bind bound|bite bit bitten|blow blew blown|break broke broken
+bring brought|build built|burn burnt|buy bought|catch caught|choose chose chosen|come came|cost
+cut|deal dealt|dig dug|do did done|draw drew drawn|drink drank drunk|drive drove driven
+eat ate eaten|fall fell fallen|feed fed|feel felt|fight fought|find found|fly flew flown
+forbid forbade forbidden|forget forgot forgotten|freeze froze frozen|get got gotten
+give gave given|go went gone|grow grew grown|hang hung|hear heard|hide hid hidden|hit|hold held
+keep kept|know knew known|lay laid|lead led|leave left|lend lent|let|lie lay lain|lose lost
+make made|mean meant|meet met|pay paid|put|read|ride rode ridden|ring rang rung|rise rose risen
+run ran|say said|see saw seen|seek sought|sell sold|send sent|set|shake shook shaken|shine shone
+shoot shot|show shown|shut|sing sang sung|sink sank sunk|sit sat|sleep slept|speak spoke spoken
+spend spent|spread|stand stood|steal stole stolen|strike struck|swear swore sworn|swim swam swum
+take took taken|teach taught|tear tore torn|tell told|think thought|throw threw thrown
+understand understood|wake woke woken|wear wore worn|win won|write wrote written"""
 _SAME = """start begin commence|end finish conclude|build construct erect|buy purchase acquire
 help assist aid|show demonstrate reveal|use employ utilise utilize|need require|get obtain receive
 big large|small little|quick fast rapid|quickly rapidly|choose select pick|keep retain
-found establish|name call title|lead head|run operate manage|close shut|repair mend fix
-child kid|doctor physician|car automobile|famous well-known renowned|near|price cost
-situate locate|allow permit|important significant|make create produce manufacture
-take last|happen occur|leave depart|reach|give award grant|think believe
-whole entire|part portion|work function|error mistake|house home|film movie|speak talk|answer reply
-author writer|teacher instructor|job occupation|firm company|road street|picture image|say state
-publish issue appear|hold|raise increase|reduce decrease lower|fall drop decline|rise grow
-total sum|yearly annual|extra additional further|approximately roughly|fight battle|live reside
-die pass_away|bring_in introduce|carry transport|contain include|own possess|check inspect|clean
-wash|stop halt|replace substitute|join unite|test examine|measure gauge|ill sick"""
+found establish|name call|lead head|run operate manage|close shut|repair mend fix|child kid
+doctor physician|car automobile|famous well-known renowned|price cost|situate locate|allow permit
+important significant|make create produce manufacture|take last|happen occur|leave depart
+give award grant|think believe|whole entire|part portion|work function|error mistake|house home
+film movie|speak talk|answer reply|author writer|teacher instructor|job occupation|firm company
+road street|picture image|say state|publish issue appear|raise increase|reduce decrease lower
+fall drop decline|rise grow|total sum|yearly annual|extra additional further|approximately roughly
+fight battle|live reside|carry transport|contain include
+own possess|check inspect|stop halt|replace substitute|join unite|test examine|measure gauge
+ill sick"""
 _PHRASES = tuple(
     (re.compile(rf"\b{phrase}\b", re.IGNORECASE), word)
     for phrase, word in (

@@ -56,13 +56,13 @@ _OPPOSED = {
 _ANTONYMS = {
     one: other
     for pair in (
-        "more/less more/fewer most/least larg/small larger/smaller largest/smallest bigger/smaller"
+        "more/less more/fewer most/least big/small larger/smaller largest/smallest bigger/smaller"
         " higher/lower highest/lowest longer/shorter longest/shortest older/younger oldest/youngest"
         " earlier/later earliest/latest best/worst better/worse faster/slower fastest/slowest"
         " heavier/lighter heaviest/lightest warmer/colder hotter/colder warmest/coldest"
         " hottest/coldest cheaper/dearer cheapest/dearest stronger/weaker strongest/weakest"
         " wider/narrower widest/narrowest deeper/shallower quieter/louder newer/older newest/oldest"
-        " greater/smaller greatest/smallest increas/decreas rise/fall open/shut above/below"
+        " greater/smaller greatest/smallest raise/reduce rise/fall open/close above/below"
     ).split()
     for one, other in (pair.split("/"), pair.split("/")[::-1])
 }
