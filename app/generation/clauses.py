@@ -78,7 +78,8 @@ _FREE = {
     **dict.fromkeys(
         "a an the this that's these those such its his her their our your my".split(), "a"
     ),
-    **dict.fromkeys("also too there here you we i us".split(), "a"),
+    **dict.fromkeys("also too there here you we i us together again now already".split(), "a"),
+    **dict.fromkeys("however therefore moreover furthermore thus indeed currently".split(), "a"),
     **dict.fromkeys(
         "in on at of to for from with by as into onto within inside during through via per towards"
         " against between among under over upon across along near behind about like".split(),
@@ -123,7 +124,8 @@ shoot shot|show shown|shut|sing sang sung|sink sank sunk|sit sat|sleep slept|spe
 spend spent|spread|stand stood|steal stole stolen|strike struck|swear swore sworn|swim swam swum
 take took taken|teach taught|tear tore torn|tell told|think thought|throw threw thrown
 understand understood|wake woke woken|wear wore worn|win won|write wrote written"""
-_SAME = """start begin commence|end finish conclude|build construct erect|buy purchase acquire
+_SAME = """propose suggest recommend advise|complete finalise finalize
+start begin commence|end finish conclude|build construct erect|buy purchase acquire
 help assist aid|show demonstrate reveal|use employ utilise utilize|need require|get obtain receive
 big large|small little|quick fast rapid|quickly rapidly|choose select pick|keep retain
 found establish|name call|lead head|run operate manage|close shut|repair mend fix|child kid

@@ -24,6 +24,8 @@ _BACK = 4
 """Sentences that a pronoun's thing is looked for in."""
 _LONGEST = 150
 """Tokens of a sentence; what is longer is a table or a list that lost its lines."""
+_ORDERED = {"before": "after", "after": "before"}
+_FRONTED = ("if", "until", "unless", "because", "since")
 _PRONOUNS = (
     ("she", "her"),
     ("he", "him", "his"),
@@ -105,10 +107,11 @@ def states(tokens: Sequence[Token], sentence: Sequence[Token], before: Sequence[
         sentence: Of the text.
         before: The sentences before, the nearest last: what a pronoun may stand for.
     """
-    here, earlier = said_in(sentence), said_in(before)
+    earlier = said_in(before)
     pronoun = any(token.kind == "i" or token.key in _OWNERS for token in sentence)
-    sources = [sentence, *active(sentence)]
-    for claim in (tokens, *active(tokens), *_subjectless(tokens), *_imperative(tokens)):
+    sources = [turned for one in (sentence, *_unfolded(sentence)) for turned in (one, *active(one))]
+    here = frozenset().union(*map(said_in, sources))
+    for claim in _wordings(tokens):
         missing = said_in(claim) - here
         if missing and not (pronoun and missing <= earlier):
             continue
@@ -144,7 +147,7 @@ def _differing(tokens: Sequence[Token], sentence: Sequence[Token]) -> Iterator[S
         if token.kind in "wbh" and not modal:
             for denial in denials:
                 yield [*head, token, Token("o", denial), *tail]
-        if token.kind == "o" and token.key in ("than", "before", "after"):
+        if token.kind == "o" and token.key in ("than", "then", *_ORDERED):
             yield _exchanged(tokens, at)
         if token.past and not token.name and not token.key.endswith("~"):
             end = at + 1
@@ -176,11 +179,79 @@ def _exchanged(tokens: Sequence[Token], at: int) -> list[Token]:
         verb = next((n for n, token in enumerate(tokens) if token.kind in "bh"), at)
         end = [token for token in tokens[at + 1 :] if token.kind != ";"]
         return [*end, *tokens[verb : at + 1], *tokens[:verb]]
-    return [*tokens[at + 1 :], tokens[at], *tokens[:at]]
+    end = [token for token in tokens[at + 1 :] if token.kind != ";"]
+    start = _measure_start(tokens, at)
+    first = [token for token in tokens[:1] if token.key == "1."]
+    head = [token for token in tokens[len(first) : start] if token.kind != ","]
+    return [*first, *end, *tokens[start:at], tokens[at], *head]
 
 
 def _opposed(one: str, other: str) -> bool:
     return frozenset((one.replace(" ", "_"), other.replace(" ", "_"))) in _OPPOSED
+
+
+def _wordings(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Yield a claim in other voices, and `B after A` for `A before B`."""
+    for one in (tokens, *_unfolded(tokens)):
+        at = next((n for n, token in enumerate(one) if token.key in _ORDERED), None)
+        if at is None:
+            yield from _voices(one)
+            continue
+        start = _measure_start(one, at)
+        measure, operator = one[start:at], one[at]
+        end = [token for token in one[at + 1 :] if token.kind != ";"]
+        for head in _voices(one[:start]):
+            for tail in _voices(end):
+                yield [*head, *measure, operator, *tail]
+                yield [*tail, *measure, Token("o", _ORDERED[operator.key]), *head]
+
+
+def _voices(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    yield tokens
+    yield from active(tokens)
+    yield from _subjectless(tokens)
+    yield from _imperative(tokens)
+
+
+def _measure_start(tokens: Sequence[Token], at: int) -> int:
+    """Return where `two years` begins before an operator; the operator's place without it."""
+    counted = at > 1 and tokens[at - 2].kind == "n" and tokens[at - 1].kind == "w"
+    return at - 2 if counted else at
+
+
+def _unfolded(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield a sentence in plain order.
+
+    `Before A, B` is `B before A`; `first A, then B` is `A before B`; of `..., X, who does` the part
+    `X does`.
+    """
+    opened = tokens[:1] and tokens[0].kind == "o" and tokens[0].key in (*_ORDERED, *_FRONTED)
+    comma = next((n for n, token in enumerate(tokens) if token.kind == ","), None)
+    if opened and comma is not None:
+        stop = _clause_end(tokens, comma + 1)
+        yield [*tokens[comma + 1 : stop], *tokens[:comma], *tokens[stop:]]
+    then = next((n for n, token in enumerate(tokens) if token.key == "then"), None)
+    if then:
+        head = [token for token in tokens[:then] if token.key != "1." and token.kind not in ",c"]
+        yield [*head, Token("o", "before"), *tokens[then + 1 :]]
+    for at, token in enumerate(tokens):
+        if token.key not in ("who", "which"):
+            continue
+        end = at - 1 if at and tokens[at - 1].kind == "," else at
+        start = end
+        while start and tokens[start - 1].kind in "wn" and tokens[start - 1].name:
+            start -= 1
+        if start == end:
+            while start and tokens[start - 1].kind in "wn":
+                start -= 1
+            if not start or tokens[start - 1].kind != "a":
+                continue
+        if start < end:
+            yield [*tokens[start:end], *tokens[at + 1 :]]
+
+
+def _clause_end(tokens: Sequence[Token], at: int) -> int:
+    return next((n for n in range(at, len(tokens)) if tokens[n].kind == ";"), len(tokens))
 
 
 def active(tokens: Sequence[Token]) -> Iterator[list[Token]]:
@@ -199,9 +270,7 @@ def active(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         thing = be
         while thing > start and tokens[thing - 1].kind in "oh":
             thing -= 1
-        verb = at + 1
-        while verb < by and tokens[verb].key in _PARTICLES:
-            verb += 1
+        verb = _behind_particles(tokens, at + 1)
         yield [
             *tokens[:start],
             *tokens[by + 1 : end],
@@ -215,6 +284,12 @@ def active(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         ]
 
 
+def _behind_particles(tokens: Sequence[Token], at: int) -> int:
+    while at < len(tokens) and tokens[at].key in _PARTICLES:
+        at += 1
+    return at
+
+
 def _subjectless(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """Yield a passive claim that names no doer as what is done: `done X`."""
     for at, token in enumerate(tokens):
@@ -222,11 +297,13 @@ def _subjectless(tokens: Sequence[Token]) -> Iterator[list[Token]]:
             if any(one.key == "by" for one in tokens):
                 return
             be = next((n for n in range(at, -1, -1) if tokens[n].kind == "b"), at)
+            verb = _behind_particles(tokens, at + 1)
             yield [
                 *tokens[be + 1 : at],
                 replace(token, key=token.key[:-1]),
-                *(one for one in tokens[:be]),
-                *tokens[at + 1 :],
+                *tokens[at + 1 : verb],
+                *tokens[:be],
+                *tokens[verb:],
             ]
 
 
@@ -288,15 +365,16 @@ def _may_skip(source: Sequence[Token], one: int, later: int, statement: Statemen
     if ";" in kinds:
         return False
     wanted = _prepositions(between)
-    if wanted and not wanted & _prepositions(gap):
-        return False
-    if any(token.kind == "b" for token in between) and not _links(gap, number=number):
+    linked = any(token.kind == "b" for token in between)
+    if (wanted and not wanted & _prepositions(gap)) or (linked and not _links(gap, number)):
         return False
     if not content:
         return bool(wanted) or not _prepositions(gap) or number or "b" in kinds
     if not between and source[one].kind == "n":
         return False
-    if _inserted(gap):
+    if source[later].key in _ORDERED:
+        return not kinds & set("rcobhi")
+    if _dated(content, source[later]) or _inserted(gap):
         return True
     if kinds & {"i", "r", "("} or any(token.kind == "o" for token in gap[:2]):
         return False
@@ -305,6 +383,14 @@ def _may_skip(source: Sequence[Token], one: int, later: int, statement: Statemen
     if kinds & {"n", "o", "b", "h"} or (number and not between):
         return False
     return len(content) <= _MOST_LEFT_OUT and _is_phrase(gap, bool(wanted))
+
+
+def _dated(content: Sequence[Token], later: Token) -> bool:
+    """Return whether what is left out is the day or month of a date: on 3 March 2016, in 2016."""
+    year = later.kind == "n" and len(later.key) == 4
+    return (year or later.key in _MONTHS) and all(
+        token.key in _MONTHS or (token.kind == "n" and len(token.key) <= 2) for token in content
+    )
 
 
 def _is_phrase(gap: Sequence[Token], wanted: bool) -> bool:
@@ -316,7 +402,7 @@ def _is_phrase(gap: Sequence[Token], wanted: bool) -> bool:
     return bool(_prepositions(_trailing(gap))) == wanted
 
 
-def _links(gap: Sequence[Token], *, number: bool) -> bool:
+def _links(gap: Sequence[Token], number: bool) -> bool:
     """Return whether one thing is said to be another: by a form of be, a comma or a colon."""
     return any(token.kind in "b,(" or (number and token.kind == "p") for token in gap)
 
@@ -363,7 +449,7 @@ def _may_begin(source: Sequence[Token], first: int, lead: Sequence[Token]) -> bo
     if _prepositions(free) - _prepositions(lead):
         return False
     content = [token for token in stretch if token.said]
-    adverbial = bool(stretch) and stretch[0].kind == "p"
+    adverbial = bool(stretch) and (stretch[0].kind == "p" or stretch[0].key == "1.")
     return len(content) <= 3 and (adverbial or not any(token.kind == "n" for token in content))
 
 
@@ -521,7 +607,9 @@ def _apart(core: Sequence[Token], phrase: Sequence[Token], source: Sequence[Toke
     wanted = _prepositions(block.between[0])
     for begin, end in _spans(block, source, whole=False):
         lead = source[max(0, begin - 3) : begin]
-        if not wanted & _prepositions(_trailing(lead)) or not _may_end(source, end):
+        if not wanted & _prepositions(_trailing(lead)) or (
+            end + 1 < len(source) and source[end + 1].kind in "wn"
+        ):
             continue
         for first, last in spans:
             inner = source[end + 1 : first] if end < first else source[last + 1 : begin]
