@@ -46,7 +46,7 @@ class Specifics:
     negations: int
 
 
-_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?!\d|(?:st|nd|rd|th)\b)")
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _UNITS = {
     word: value
     for value, word in enumerate(
@@ -55,13 +55,21 @@ _UNITS = {
         " nineteen".split()
     )
 }
+_ORDINALS = {
+    word: value
+    for value, word in enumerate(
+        "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), 3
+    )
+}
+_SINGLE = _UNITS | _ORDINALS
 _TENS = {
     word: 10 * value
     for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
 }
 _DIGITS = "|".join(word for word, value in _UNITS.items() if 0 < value < 10)
 _SPELT = re.compile(
-    rf"\b(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<one>{_DIGITS}))?|(?P<unit>{'|'.join(_UNITS)}))\b",
+    rf"\b(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<one>{_DIGITS}))?|(?P<unit>{'|'.join(_SINGLE)}))"
+    r"\b",
     re.IGNORECASE,
 )
 _NEGATION = re.compile(
@@ -101,7 +109,7 @@ def spelt_figures(text: str) -> frozenset[str]:
 
 def _value(match: re.Match[str]) -> int:
     if match["unit"]:
-        return _UNITS[match["unit"].lower()]
+        return _SINGLE[match["unit"].lower()]
     return _TENS[match["tens"].lower()] + (_UNITS[match["one"].lower()] if match["one"] else 0)
 
 

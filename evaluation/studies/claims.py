@@ -81,19 +81,15 @@ def balanced(good: Floats, passed: Floats) -> float:
 
 def passes(one: Summary, weights: Floats, least: float) -> bool:
     """Return whether every sentence is supported or weak, the faithful part by these weights."""
-    return all(
-        said.found is not None and score(said, weights, least) >= least for said in one.sentences
-    )
+    return all(score(said, weights) >= least for said in one.sentences)
 
 
-def score(said: Said, weights: Floats, least: float) -> float:
+def score(said: Said, weights: Floats) -> float:
     """Return how sure a sentence is to stay under other faithful weights than the packaged."""
-    assert said.found is not None
-    verdict = said.found.verdict(least)
-    if verdict in ("supported", "contradicted"):
-        return float(verdict == "supported")
-    faithful = 1 / (1 + np.exp(-float(said.row @ weights[:-1] + weights[-1])))
-    return float(min(said.found.held, faithful))
+    if said.verdict != "weak":
+        return float(said.verdict == "supported")
+    faithful = 1 / (1 + math.exp(-float(said.row @ weights[:-1] + weights[-1])))
+    return min(said.held, faithful)
 
 
 def fitted(
@@ -103,10 +99,14 @@ def fitted(
 
     Accuracy on the training summaries; the bias moves it to the threshold.
     """
-    said = [one for summary in train for one in summary.sentences if one.found is not None]
+    said = [one for summary in train for one in summary.sentences if one.verdict == "weak"]
     rows = np.array([one.row for one in said])
     good, share = np.array([one.good for one in said]), np.array([one.weight for one in said])
-    cases = [(kind, row) for kind, found, row in planted if found is not None and kind in _FALLIBLE]
+    cases = [
+        (kind, row)
+        for kind, found, row in planted
+        if found is not None and found.verdict(0.0) == "weak" and kind in _FALLIBLE
+    ]
     more, right = (
         np.array([row for _, row in cases]),
         np.array([kind == "right" for kind, _ in cases]),
