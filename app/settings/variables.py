@@ -185,7 +185,7 @@ class Variables(PlaceVariables):
         " react or self_ask",
     )
     grounding_min_similarity: float = Field(
-        0.45,
+        0.4,
         ge=0,
         le=1,
         description="probability from which a passage is about a sentence that it does not say",

@@ -6,7 +6,7 @@ Claims are made from squad questions and answers: the answer takes the place of 
 Each is cited to its own passage (right), to one of another article, to one of the same article that
 does not hold the answer, or to its own passage after one number, name or negation of the claim was
 changed. A fault is caught when its citation is dropped. Reports go to
-evaluation/reports/grounding.{json,md}; `--write` replaces the weights in
+evaluation/reports/grounding.{json,md}; `--write` fits anew and replaces the weights in
 app/generation/grounding.json but those of evaluation/studies/claims.py, which is run after it.
 """
 
@@ -25,7 +25,7 @@ from app.evaluation.collections import from_folder
 from app.evaluation.statistics import bootstrap_interval
 from app.generation.options import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import Comparison, SupportJudge
+from app.generation.support import Comparison, SupportJudge, SupportModel
 from app.generation.support_rows import FEATURES, Floats
 from evaluation.lib.paths import REPORTS, ROOT
 from evaluation.lib.planting import (
@@ -34,7 +34,7 @@ from evaluation.lib.planting import (
 )
 from evaluation.lib.workbench import SEED, arguments
 
-COMMAND = "python -m evaluation.studies.grounding --write"
+COMMAND = "python -m evaluation.studies.grounding"
 _RIDGE = 0.3
 _LOSS = 0.02
 """Share of right citations on even lines, those left out that are taken for contradicted, which
@@ -144,7 +144,7 @@ def main() -> None:
 
     even, odd = cases_of(0, SEED), cases_of(1, SEED + 1)
     odd += quotes(odd, SEED)
-    weights = fit(even, compared(even), threshold)
+    weights = fit(even, compared(even), threshold) if options.write else SupportModel.load().held
     result: dict[str, object] = {
         "command": COMMAND,
         "threshold": threshold,
@@ -153,7 +153,7 @@ def main() -> None:
     path = ROOT / "app" / "generation" / "grounding.json"
     packaged: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
     packaged |= {
-        "command": COMMAND,
+        "command": f"{COMMAND} --write",
         "features": list(FEATURES),
         "held": [round(float(value), 4) for value in weights],
     }
@@ -170,8 +170,8 @@ def markdown(result: dict[str, object]) -> str:
     lines = [
         "# Citations: planted faults",
         "",
-        f"Made by `{result['command']}`; weights fitted on even lines of squad, figures from odd"
-        " lines. Quotes and right",
+        f"Made by `{result['command']}`; the packaged weights were fitted on even lines of squad,"
+        " figures are from odd lines. Quotes and right",
         "claims should stay, supported or weak (kept); the others have no mark that is green, and"
         " most should have none at all. 95 % bootstrap intervals.",
         "",

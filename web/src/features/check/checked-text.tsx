@@ -11,11 +11,11 @@ import { modelName } from "@/lib/format";
 import { saveAs } from "@/lib/save-as";
 import { citationWords } from "@/lib/trust";
 
-const VERDICTS: Record<CheckVerdict, { words: string; tone: "good" | "bad" | "warn" | "info" | "plain"; title: string }> = {
+const VERDICTS: Record<CheckVerdict, { words: string; tone: "good" | "bad" | "warn" | "plain"; title: string }> = {
   supported: { words: "supported", tone: "good", title: "All of it stands together in one place of the source" },
   weak: { words: "not confirmed", tone: "warn", title: "Close to the source, not confirmed: a place is about it, but it does not stand there together. Compare the words below" },
   contradicted: { words: "contradicted", tone: "bad", title: "A place says something else of the same thing" },
-  not_found: { words: "not found", tone: "info", title: "No place is about it" },
+  not_found: { words: "not found", tone: "plain", title: "No place is about it" },
   no_claim: { words: "claims nothing", tone: "plain", title: "A heading, a table head, code, a question or a lead-in" },
 };
 /** What the place of a sentence with this verdict does. */
