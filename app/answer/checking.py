@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from app.answer.search import SearcherFor, libraries
 from app.core.cancel import CancelToken
 from app.core.trace import Trace
-from app.core.types import CheckedSentence, CheckReport, CheckVerdict, Finding, Hit, Library, Scope
+from app.core.types import CheckedSentence, CheckReport, Finding, Hit, Library, Scope, Verdict
 from app.generation.claims import claim_spans, plain_claim
 from app.generation.echoes import PromptEcho
 from app.generation.options import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import Comparison, Examination, SupportJudge
+from app.generation.support import Comparison, SupportJudge, verdict_of
 from app.retrieval.merge import merge
 from app.retrieval.request import SearchRequest
 
 _BATCH = 64
-"""Sentences whose vectors are made together."""
+"""Sentences whose passages are searched together."""
 _PASSAGES = 5
 """Passages that a sentence is held against, per search."""
 _FINDINGS = 3
@@ -29,9 +29,6 @@ _SEARCHES = 2
 """Searches at once."""
 _LONGEST_QUERY = 1000
 """Characters of a sentence that are searched for."""
-_SAME_SUBJECT = 0.5
-"""Share of a claim's words that a place must hold to contradict it; less, and it speaks of
-something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ class CheckService:
         Args:
             searcher_for: Returns how a library is searched now.
             judge: Says how well a passage holds a claim.
-            options: The least support of what is supported.
+            options: The probability from which a passage is about a sentence.
             prompts: What models are told; a sentence that repeats it is never supported.
         """
         self._searcher_for = searcher_for
@@ -106,8 +103,10 @@ class CheckService:
             scope: Where to look for better places.
             cancel: Ends the search.
         """
-        weak = [one for one in report.sentences if one.verdict in ("contradicted", "not_found")]
-        claims = [(one.start, one.end, Claim(plain_claim(one.text))) for one in weak]
+        open_ = [
+            one for one in report.sentences if one.verdict in ("weak", "contradicted", "not_found")
+        ]
+        claims = [(one.start, one.end, Claim(plain_claim(one.text))) for one in open_]
         with self._library_places(scope) as places:
             found = self._verdicts(claims, places, cancel or CancelToken())
             better = {
@@ -139,7 +138,7 @@ class CheckService:
             start: (verdict, findings)
             for start, verdict, findings in self._verdicts(claims, places_of, cancel, source_given)
         }
-        nothing: tuple[CheckVerdict, list[Finding]] = ("no_claim", [])
+        nothing: tuple[Verdict, list[Finding]] = ("no_claim", [])
         sentences = []
         for start, end, _ in spans:
             verdict, findings = found.get(start, nothing)
@@ -155,7 +154,7 @@ class CheckService:
         places_of: PlacesOf,
         cancel: CancelToken,
         source_given: bool = False,
-    ) -> Iterator[tuple[int, CheckVerdict, list[Finding]]]:
+    ) -> Iterator[tuple[int, Verdict, list[Finding]]]:
         """Yield start, verdict and findings of each claim, in order."""
         for batch in _batches(claims):
             cancel.raise_if_cancelled()
@@ -170,34 +169,22 @@ class CheckService:
         batch: Sequence[tuple[int, int, Claim]],
         places: Sequence[Sequence[SourcePassage]],
         source_given: bool,
-    ) -> Iterator[tuple[CheckVerdict, list[Finding]]]:
-        """Yield verdict and findings of each claim of a batch; embed the batch at once."""
+    ) -> Iterator[tuple[Verdict, list[Finding]]]:
+        """Yield verdict and findings of each claim of a batch."""
         distinct = {id(place.passage): place.passage for found in places for place in found}
-        examination: Examination = self._judge.examine(distinct.values(), source_given=source_given)
-        compared = [
-            [(one, place) for place in found if (one := examination.compare(claim, place.passage))]
-            for (_, _, claim), found in zip(batch, places, strict=True)
-        ]
-        examination.settle(one for found in compared for one, _ in found)
-        for (_, _, claim), found in zip(batch, compared, strict=True):
+        examination = self._judge.examine(distinct.values(), source_given=source_given)
+        for (_, _, claim), passages in zip(batch, places, strict=True):
             if self._echo.repeats(claim):
                 yield "not_found", []
                 continue
-            best = sorted(found, key=lambda pair: -pair[0].score)
-            verdict = self._verdict([one for one, _ in best])
-            if verdict == "contradicted":  # what contradicts comes first: it is why
-                best.sort(
-                    key=lambda pair: (not self._contradicts(pair[0]), -pair[0].alignment.coverage)
-                )
-            yield verdict, [place.finding(one) for one, place in best[:_FINDINGS]]
-
-    def _verdict(self, best: Sequence[Comparison]) -> CheckVerdict:
-        if best and best[0].score >= self._least:
-            return "supported"
-        return "contradicted" if any(map(self._contradicts, best)) else "not_found"
-
-    def _contradicts(self, one: Comparison) -> bool:
-        return one.contradicted and one.alignment.coverage >= _SAME_SUBJECT
+            found = [
+                (one, place)
+                for place in passages
+                if (one := examination.compare(claim, place.passage))
+            ]
+            verdict, deciding = verdict_of([one for one, _ in found], self._least)
+            found.sort(key=lambda pair: (pair[0] is not deciding, -pair[0].score))
+            yield verdict, [place.finding(one) for one, place in found[:_FINDINGS]]
 
 
 def _batches(

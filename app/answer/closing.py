@@ -29,7 +29,7 @@ def closed(turn: Turn, outcome: Outcome, generator: str) -> Answer:
     return replace(
         answer,
         sentences=outcome.sentences,
-        confidence=answer.confidence * supported_share(outcome.sentences),
+        confidence=answer.confidence * supported_share(outcome),
         model_text=outcome.model_text,
     )
 

@@ -140,7 +140,7 @@ class ModelTester:
             self.answer_writer.reasoning(asked),
         )
         written, prompt_tokens, first_word_s, whole_s = self._written(choice, writer, task, cancel)
-        grounded = self.grounder.ground(written.text, question.evidence)
+        grounded = self.grounder.ground(written.text, question.evidence, question=question.text)
         outcome = settle(
             quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT
         )

@@ -33,7 +33,7 @@ _REASONS: dict[Runaway | Literal["failed", "refused", "unsupported"], str] = {
     "loop": "the model repeated itself",
     "leak": "the model recited its instructions",
     "refused": "the model refused though the documents answer",
-    "unsupported": "no passage supports what the model wrote",
+    "unsupported": "no passage says what the model wrote",
 }
 
 
@@ -47,6 +47,8 @@ class Outcome:
     notice: Notice | None = None
     quoted: bool = False
     """The quote is the whole answer."""
+    below: bool = False
+    """The model's words stand below the quote."""
 
 
 def settle(
@@ -64,12 +66,13 @@ def settle(
         The model's answer, the quote with the model's words below it, the quote alone, or the
         refusal.
     """
+    grounded, notice = _without_contradicted(grounded)
     own = _holding(grounded.sentences)
     words = " ".join(sentence.text for sentence in own)
     refused = is_refusal(grounded.text)
     if quote is None:
         return (
-            Outcome(grounded.text, grounded.sentences, words)
+            Outcome(grounded.text, grounded.sentences, words, notice)
             if own and not refused and not stopped
             else _refusal(words)
         )
@@ -82,8 +85,8 @@ def settle(
     if stopped or not own:
         return quoted_instead(quote, _REASONS[stopped or "unsupported"], words)
     if quote.leads:
-        return _below(quote, own, words)
-    return Outcome(grounded.text, grounded.sentences, words)
+        return replace(_below(quote, own, words), notice=notice)
+    return Outcome(grounded.text, grounded.sentences, words, notice)
 
 
 def quoted_instead(quote: Quote, reason: str, model_text: str | None) -> Outcome:
@@ -103,16 +106,19 @@ def reads_as_refusal(text: str) -> bool:
     return bool(_REFUSES.search(text.replace("\u2019", "'")))
 
 
-def supported_share(sentences: Sequence[Sentence]) -> float:
-    """Return the supported share of sentences with a clear verdict; 1 if none.
+def supported_share(outcome: Outcome) -> float:
+    """Return the supported share of an answer's claims, in [0, 1]; 1 if it claims nothing.
 
-    In [0, 1]. Retrieval is calibrated on whether passages answer a question; what a model adds that
-    they do not hold lowers that. Quotes are always supported, so the calibration stands as it is
-    for them.
+    Retrieval is calibrated on whether passages answer a question; what a model adds that they do
+    not say lowers that. Quotes are always supported, so the calibration stands as it is for them,
+    and what stands below a quote neither adds to it nor takes from it where it is weak.
     """
-    supported = sum(sentence.verdict == "supported" for sentence in sentences)
-    clear = supported + sum(sentence.verdict == "unsupported" for sentence in sentences)
-    return supported / clear if clear else 1.0
+    claims = [
+        sentence.verdict
+        for sentence in outcome.sentences
+        if sentence.verdict != "no_claim" and not (outcome.below and sentence.verdict == "weak")
+    ]
+    return claims.count("supported") / len(claims) if claims else 1.0
 
 
 def _refusal(model_text: str) -> Outcome:
@@ -120,7 +126,29 @@ def _refusal(model_text: str) -> Outcome:
 
 
 def _holding(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    return tuple(one for one in sentences if one.verdict == "supported" and one.citations)
+    return tuple(one for one in sentences if one.verdict in ("supported", "weak") and one.citations)
+
+
+def _without_contradicted(grounded: Grounded) -> tuple[Grounded, Notice | None]:
+    """Return the answer without the sentences that a passage contradicts, and the notice."""
+    kept: list[Sentence] = []
+    text, at = "", 0
+    for one in grounded.sentences:
+        before = grounded.text[at : one.answer_start]
+        at = one.answer_end
+        if one.verdict == "contradicted":
+            continue
+        text += before if text else before.lstrip()
+        kept.append(replace(one, answer_start=len(text), answer_end=len(text) + len(one.text)))
+        text += one.text
+    gone = len(grounded.sentences) - len(kept)
+    if not gone:
+        return grounded, None
+    said = "a sentence" if gone == 1 else f"{gone} sentences"
+    return (
+        replace(grounded, text=text + grounded.text[at:], sentences=tuple(kept)),
+        Notice("contradicted_removed", f"{said} of the model left out: a passage says otherwise"),
+    )
 
 
 def _below(quote: Quote, own: Sequence[Sentence], words: str) -> Outcome:
@@ -135,7 +163,7 @@ def _below(quote: Quote, own: Sequence[Sentence], words: str) -> Outcome:
             replace(one, answer_start=one.answer_start + moved, answer_end=one.answer_end + moved)
         )
         text += one.text
-    return Outcome(text, tuple(sentences), words)
+    return Outcome(text, tuple(sentences), words, below=True)
 
 
 def _repeats(one: Sentence, said: Sequence[frozenset[str]]) -> bool:

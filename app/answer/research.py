@@ -250,7 +250,9 @@ class Research:
             )
         turn.note(*written.notices)
         with turn.trace.stage("ground") as stage:
-            grounded = self.grounder.ground(written.text, turn.evidence)
+            grounded = self.grounder.ground(
+                written.text, turn.evidence, question=turn.question.text
+            )
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
         return settle(
             quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT

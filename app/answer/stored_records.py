@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from app.answer.passage_records import JsonRecord
 from app.answer.records import AnswerRecord
@@ -97,6 +97,19 @@ class StoredRecord(AnswerRecord):
 
     Quotes of deleted documents are blank.
     """
+
+    @field_validator("sentences", mode="before")
+    @classmethod
+    def _read_older(cls, sentences: object) -> object:
+        """Return sentences of answers stored before `not_found` had this name."""
+        if not isinstance(sentences, list):
+            return sentences
+        return [
+            {**one, "verdict": "not_found"}
+            if isinstance(one, dict) and one.get("verdict") == "unsupported"
+            else one
+            for one in sentences
+        ]
 
     asked: AskedQuestion
     settings: dict[str, str]

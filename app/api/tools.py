@@ -235,7 +235,8 @@ TOOLS: Mapping[str, _Tool[Any]] = {
             "check",
             "Check a text",
             "Check every sentence of a text against the libraries, or against another text:"
-            " supported, contradicted or not found, with the place. A model can judge too.",
+            " supported, weak (close to a place, not confirmed), contradicted or not found, with"
+            " the place. A model can judge too.",
             CheckArguments,
             _check,
         ),

@@ -42,9 +42,7 @@ def compose_answering(base: Foundation) -> AnswerParts:
     writer = AnswerWriter(
         models.embedded.extractive, base.prompts, TokenCalibrator(), settings.generation()
     )
-    grounder = Grounder(
-        models.embedded.grounding_embedder, settings.generation(), base.prompts.instructions()
-    )
+    grounder = Grounder(settings.generation(), base.prompts.instructions())
     speeds = ModelSpeeds(store.models)
     research = Research(
         store.catalog,
@@ -67,7 +65,7 @@ def compose_answering(base: Foundation) -> AnswerParts:
         ),
         checker=CheckService(
             searcher_for=base.libraries.searcher,
-            judge=SupportJudge(models.embedded.grounding_embedder),
+            judge=SupportJudge(),
             options=settings.generation(),
             prompts=base.prompts.instructions(),
         ),

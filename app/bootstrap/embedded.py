@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import threading
 
 from app.core.errors import InvalidInput, Unreadable
-from app.core.ports import Embedder, Reranker
+from app.core.ports import Reranker
 from app.generation.extractive import ExtractiveGenerator
 from app.providers.cross_encoder import CrossEncoder
 from app.providers.late import LateEncoder
 from app.providers.minilm import MiniLmEmbedder
 from app.providers.multilingual import MultilingualEmbedder
 from app.providers.options import ProviderOptions
-from app.providers.paced import PacedEmbedder
 from app.providers.remembered import RememberedEmbedder
 
 
@@ -73,12 +71,6 @@ class EmbeddedModels:
             if self._late is None:
                 self._late = self.sentence_embedder.late_encoder()
             return self._late
-
-    @property
-    def grounding_embedder(self) -> Embedder:
-        """Return an embedded model that leaves a core to token streams; share one."""
-        cores = self._options.model_threads or os.cpu_count() or 1
-        return RememberedEmbedder(PacedEmbedder(self.sentence_embedder.on_one_core(), cores - 1))
 
     def reranker(self) -> Reranker | None:
         """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one.

@@ -48,9 +48,9 @@ def check(
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="markdown, html or json")] = "markdown",
 ) -> None:
-    """Check every sentence of a text: supported, contradicted or not found.
+    """Check every sentence of a text: supported, weak, contradicted or not found.
 
-    Each verdict names the place in a document.
+    Weak is close to a place, not confirmed. Each verdict names the place in a document.
 
     Example: documind check draft.docx --library papers
     """

@@ -9,6 +9,7 @@ from typing import Literal, cast
 ReportForm = Literal["markdown", "html"]
 SAID = {
     "supported": "supported",
+    "weak": "close to the source, not confirmed",
     "contradicted": "contradicted",
     "not_found": "not found",
     "no_claim": "claims nothing",

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from app.core.text import tokenise
 from app.generation.opposites import antonyms, prefixed
 from app.generation.reading import Claim, ReadPassage, negations
+from app.generation.spelling import is_spelt_out
 
 FAITHFUL_FEATURES = (
     "names",  # names of the claim that the passage has not, nor misspelt
@@ -49,7 +50,7 @@ def faithful_row(
         prefixes += token in unknown and not passage.known.isdisjoint(prefixed(token))
     return np.asarray(
         [
-            float(len(claim.specifics.names & unknown)),
+            float(sum(not is_spelt_out(name, passage) for name in claim.specifics.names & unknown)),
             float(min(2, len(claim.figures - passage.figures))),
             float(max(0, denied - negations(window))),
             float(min(2, denied)),

@@ -1,8 +1,9 @@
 """Ground an answer: check every sentence against the passages it may cite.
 
-A citation whose support is under the threshold is dropped. A sentence that is left without one gets
-the mark of the passage that supports it best, if any does: small models write true sentences and
-forget the marks or mix them up, and the engine knows which passage says it.
+A citation of a passage that does not say the sentence is dropped. A sentence that is left without
+one gets the mark of the passage that says it, if any does, else of one that is about it: small
+models write true sentences and forget the marks or mix them up, and the engine knows which passage
+says it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
 from app.core.types import Citation, CitedBy, Evidence, Sentence, Verdict
 from app.generation.citations import MARK, guard, mark_numbers, with_mark
@@ -19,8 +19,9 @@ from app.generation.claims import ClaimReader, plain_claim
 from app.generation.echoes import PromptEcho
 from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL
-from app.generation.reading import Claim, ReadPassage
-from app.generation.support import Comparison, Examination, SupportJudge
+from app.generation.reading import Claim, ReadPassage, content_tokens
+from app.generation.support import Comparison, Examination, SupportJudge, verdict_of
+from app.generation.yes_no import asks_yes_or_no
 
 _LEADING_MARKS = re.compile(r"(?:\[\d{1,4}\])+[.,;:]?")
 
@@ -36,103 +37,115 @@ class Grounded:
 
 
 class Grounder:
-    """Checks answers sentence by sentence. Thread-safe as far as its embedder is."""
+    """Checks answers sentence by sentence."""
 
-    def __init__(
-        self, embedder: Embedder | None, options: GenerationOptions, prompts: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, options: GenerationOptions, prompts: Iterable[str] = ()) -> None:
         """Keep what checking takes.
 
         Args:
-            embedder: For vectors of sentences; None to compare words only.
-            options: The least support of a citation that is kept.
+            options: The probability from which a passage is about a sentence.
             prompts: What models are told; a sentence that repeats it is never supported.
         """
         self._echo = PromptEcho(prompts)
-        self._judge = SupportJudge(embedder)
-        self._min_support = options.grounding_min_similarity
+        self._judge = SupportJudge()
+        self._least = options.grounding_min_similarity
 
-    def ground(self, text: str, evidence: Sequence[Evidence], by: CitedBy = "model") -> Grounded:
+    def ground(
+        self, text: str, evidence: Sequence[Evidence], by: CitedBy = "model", question: str = ""
+    ) -> Grounded:
         """Return the answer with citations checked and completed, and verdicts.
 
         Args:
             text: What a generator wrote, marks in any shape.
             evidence: The passages it may cite.
-            by: Who wrote the marks in the text.
+            by: Who wrote the text and its marks. The engine quotes: of its sentences it is asked
+                where they stand, not whether they are true.
+            question: What was asked; a sentence that adds nothing to it claims nothing, unless yes
+                or no is asked. Empty: no sentence is taken for its echo.
 
         Returns:
-            Text whose `sentences` lie at their offsets. `supported`: a citation holds the sentence,
-            one that was written or, failing that, one that the engine added. `unsupported`: no
-            passage holds it. `no_claim`: it is a heading, a table's head, code, a question or a
-            lead-in, which claims nothing, and no citation of it holds.
+            Text whose `sentences` lie at their offsets. A supported sentence has citations of what
+            says it, a weak one of what is about it: those that were written or, failing them, one
+            that the engine added. Others have none.
         """
         by_number = {item.n: item for item in evidence}
         guarded = guard(text, by_number.keys())
         if guarded == REFUSAL:
             return Grounded(guarded, (Sentence(guarded, 0, len(guarded), "supported"),))
         passages = {item.n: ReadPassage(item.hit.passage) for item in evidence}
-        examination = self._judge.examine(passages.values(), self._min_support)
-        spans = answer_sentence_spans(guarded)
+        examination = self._judge.examine(passages.values())
         reader = ClaimReader.of(guarded)
-        claims = [Claim(plain_claim(guarded[start:end])) for start, end in spans]
-        says = [reader.claims(start, end) for start, end in spans]
-        cited = [
-            {n: examination.compare(claim, passages[n]) for n in mark_numbers(guarded[start:end])}
-            for claim, (start, end) in zip(claims, spans, strict=True)
-        ]
-        examination.settle(one for found in cited for one in found.values() if one)
-        echoed = {claim for claim in claims if self._echo.repeats(claim)}
-        held = [
-            {n: one for n, one in found.items() if one and self._holds(one) and claim not in echoed}
-            for claim, found in zip(claims, cited, strict=True)
-        ]
-        open_claims = [
-            claim
-            for claim, kept, true in zip(claims, held, says, strict=True)
-            if true and not kept and claim not in echoed
-        ]
-        elsewhere = self._held_elsewhere(open_claims, passages, examination)
+        asked = _echoed_words(question)
         out = _Rebuilt(guarded)
         dropped: list[tuple[int, int]] = []
-        for (start, end), claim, found, kept, true in zip(
-            spans, claims, cited, held, says, strict=True
-        ):
+        for start, end in answer_sentence_spans(guarded):
             written = guarded[start:end]
-            for n in found:
-                if n not in kept:
+            claim = Claim(plain_claim(written))
+            cited = mark_numbers(written)
+            says = reader.claims(start, end)
+            near = passages if says else {n: passages[n] for n in cited}
+            verdict, held = self._verdict(claim, cited, near, examination, by)
+            echoes = bool(claim.content) and asked.issuperset(claim.content)
+            if self._echo.repeats(claim):
+                verdict, held = "not_found", {}
+            elif echoes or (verdict != "supported" and not says):
+                verdict, held = "no_claim", {}
+            for n in cited:
+                if n not in held:
                     dropped.append((len(out.sentences), n))
                     written = _without_mark(written, n)
-            citations = tuple(_citation(one, by_number[n], by) for n, one in kept.items())
-            if not kept and (best := elsewhere.get(claim)):
-                written = with_mark(written, best[0])
-                citations = (_citation(best[1], by_number[best[0]], "engine"),)
-            verdict: Verdict = "supported" if citations else "unsupported" if true else "no_claim"
+            for n in held:
+                if n not in cited:
+                    written = with_mark(written, n)
+            citations = tuple(
+                _citation(one, by_number[n], by if n in cited else "engine")
+                for n, one in held.items()
+            )
             out.add(start, end, written, verdict, citations)
         return Grounded(out.finish(), tuple(out.sentences), tuple(dropped))
 
-    def _holds(self, one: Comparison | None) -> bool:
-        return one is not None and one.settled and one.score >= self._min_support
-
-    def _held_elsewhere(
-        self, claims: Sequence[Claim], passages: Mapping[int, ReadPassage], examination: Examination
-    ) -> Mapping[Claim, tuple[int, Comparison]]:
-        """Return, for each claim that a passage supports, the best passage and match."""
-        compared = {
-            claim: {n: examination.compare(claim, one) for n, one in passages.items()}
-            for claim in claims
-        }
-        examination.settle(
-            one
-            for found in compared.values()
-            for one in found.values()
-            if one and not any(map(self._holds, found.values()))
+    def _verdict(
+        self,
+        claim: Claim,
+        cited: Sequence[int],
+        passages: Mapping[int, ReadPassage],
+        examination: Examination,
+        by: CitedBy,
+    ) -> tuple[Verdict, dict[int, Comparison]]:
+        """Return the verdict on a claim, and the passages that hold it or are about it."""
+        own = _compared(claim, {n: passages[n] for n in cited}, examination)
+        if held := {n: one for n, one in own.items() if self._supports(one, by)}:
+            return "supported", held
+        others = _compared(
+            claim, {n: one for n, one in passages.items() if n not in own}, examination
         )
-        best: dict[Claim, tuple[int, Comparison]] = {}
-        for claim, found in compared.items():
-            holding = [(n, one) for n, one in found.items() if one and self._holds(one)]
-            if holding:
-                best[claim] = max(holding, key=lambda pair: pair[1].score)
-        return best
+        if held := {n: one for n, one in others.items() if self._supports(one, by)}:
+            best = max(held, key=lambda n: held[n].score)
+            return "supported", {best: held[best]}
+        found = {**own, **others}
+        verdict, deciding = verdict_of(found.values(), self._least)
+        if verdict != "weak":
+            return verdict, {}
+        near = {n: one for n, one in own.items() if one.verdict(self._least) == "weak"}
+        return "weak", near or {n: one for n, one in found.items() if one is deciding}
+
+    def _supports(self, one: Comparison, by: CitedBy) -> bool:
+        verdict = one.verdict(self._least)
+        return verdict == "supported" or (by == "engine" and (one.verbatim or verdict == "weak"))
+
+
+def _compared(
+    claim: Claim, passages: Mapping[int, ReadPassage], examination: Examination
+) -> dict[int, Comparison]:
+    found = ((n, examination.compare(claim, passage)) for n, passage in passages.items())
+    return {n: one for n, one in found if one is not None}
+
+
+def _echoed_words(question: str) -> frozenset[str]:
+    """Return the words of which an echo is made; none where they can be an answer."""
+    if asks_yes_or_no(question) or re.search(r"\bor\b", question, re.IGNORECASE):
+        return frozenset()
+    return frozenset(content_tokens(question))
 
 
 class _Rebuilt:

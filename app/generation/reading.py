@@ -13,10 +13,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from app.core.function_words import CLAIMLESS_WORDS
+from app.core.languages import DEFAULT
+from app.core.languages.detection import language_of
 from app.core.lazy import lazy
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.core.types import Passage
+from app.generation.clauses import Token, read
+from app.generation.rows import Row, rows_of
 
 MAX_QUOTE_CHARS = 600
 """A quote is something to read next to the sentence, not a page."""
@@ -51,13 +55,21 @@ _UNITS = {
         " nineteen".split()
     )
 }
+_ORDINALS = {
+    word: value
+    for value, word in enumerate(
+        "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), 3
+    )
+}
+_SINGLE = _UNITS | _ORDINALS
 _TENS = {
     word: 10 * value
     for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
 }
 _DIGITS = "|".join(word for word, value in _UNITS.items() if 0 < value < 10)
 _SPELT = re.compile(
-    rf"\b(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<one>{_DIGITS}))?|(?P<unit>{'|'.join(_UNITS)}))\b",
+    rf"\b(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<one>{_DIGITS}))?|(?P<unit>{'|'.join(_SINGLE)}))"
+    r"\b",
     re.IGNORECASE,
 )
 _NEGATION = re.compile(
@@ -97,7 +109,7 @@ def spelt_figures(text: str) -> frozenset[str]:
 
 def _value(match: re.Match[str]) -> int:
     if match["unit"]:
-        return _UNITS[match["unit"].lower()]
+        return _SINGLE[match["unit"].lower()]
     return _TENS[match["tens"].lower()] + (_UNITS[match["one"].lower()] if match["one"] else 0)
 
 
@@ -129,14 +141,19 @@ class Claim:
         return frozenset(self.content or self.tokens)
 
     @lazy
+    def read(self) -> list[Token]:
+        """What it says, as it is compared with a sentence or a row."""
+        return read(self.text)
+
+    @lazy
     def specifics(self) -> Specifics:
         """Figures, names and negations."""
         return specifics(self.text)
 
     @lazy
     def figures(self) -> frozenset[str]:
-        """Figures, spelt ones too; `one` is a pronoun as often."""
-        return self.specifics.figures | (spelt_figures(self.text) - {"1"})
+        """Figures, spelt ones too; `one` is a pronoun as often, `two` and `three` count a list."""
+        return self.specifics.figures | (spelt_figures(self.text) - {"1", "2", "3"})
 
     @lazy
     def pairs(self) -> frozenset[tuple[str, str]]:
@@ -167,6 +184,18 @@ class ReadText:
     def sentence_tokens(self) -> list[frozenset[str]]:
         """Distinct tokens of each sentence."""
         return [tokens for _, _, tokens in self._sentences]
+
+    @lazy
+    def read_sentences(self) -> list[list[Token]]:
+        """What each sentence says, in the order of `sentence_tokens`; of table rows nothing."""
+        return [
+            read(self.text[start:end]) if "|" not in self.text[start:end] else []
+            for start, end, _ in self._sentences
+        ]
+
+    def sentence_span(self, at: int) -> tuple[int, int]:
+        """Return start and end of the sentence at a place of `read_sentences`."""
+        return self._sentences[at][:2]
 
     @lazy
     def pieces(self) -> list[tuple[int, int, frozenset[str]]]:
@@ -210,6 +239,22 @@ class ReadPassage(ReadText):
         self.title = title
         self.context = f"{above}{text}"
         """The text behind its title and section."""
+        self._above = above
+
+    @lazy
+    def read_above(self) -> list[Token]:
+        """What title and section say."""
+        return read(self._above.replace("\n", ". "))
+
+    @lazy
+    def rows(self) -> list[Row]:
+        """The rows of its tables."""
+        return rows_of(self.text, self._above)
+
+    @lazy
+    def english(self) -> bool:
+        """Whether its words are English, or tell no language."""
+        return language_of(self.text) in (DEFAULT, "")
 
     @lazy
     def _context_tokens(self) -> list[str]:

@@ -44,4 +44,9 @@ def is_named(name: str, passage: ReadPassage) -> bool:
         other.startswith(name[:_SHARED_STEM]) for other in passage.known_by_initial.get(name[0], ())
     ):
         return True
+    return is_spelt_out(name, passage)
+
+
+def is_spelt_out(name: str, passage: ReadPassage) -> bool:
+    """Return whether the passage has the words that a name is the initials of."""
     return 2 <= len(name) <= 5 and name in passage.initials

@@ -1,10 +1,11 @@
-"""Estimate the probability that a passage holds a claim, and where.
+"""Judge whether a passage holds a claim, and where.
 
-Words come first: a claim whose words stand in one place of the passage in the same order is
-supported without further ado. One with a figure that the passage has not, or that denies what the
-passage does not, is contradicted, because it still shares nearly all its words. For the rest a
-logistic model weighs what is shared and what differs, names among it; its weights lie in
-`grounding.json` together with the command that made them.
+A claim is supported where one sentence or one row of the passage says it (`statements`, `rows`), or
+where it is a copy. It is contradicted where such a place says something else, or where it has a
+figure, a denial or an opposite that the passage has not while it shares nearly all its words. For
+the rest a logistic model weighs what is shared and what differs, which tells a passage that is
+about the claim from one that is not; its weights lie in `grounding.json` together with the command
+that made them.
 """
 
 from __future__ import annotations
@@ -12,20 +13,23 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from app.core.ports import Embedder
-from app.core.types import FloatArray, Passage
+from app.core.text import tokenise
+from app.core.types import Passage, Verdict
 from app.generation.alignment import Alignment, align, token_weights
+from app.generation.citations import without_marks
 from app.generation.faithful import FAITHFUL_FEATURES, faithful_row, says_the_opposite
 from app.generation.reading import Claim, ReadPassage
+from app.generation.rows import rows_say
 from app.generation.spelling import unknown_words
+from app.generation.statements import verdict_on
 from app.generation.support_rows import FEATURES, Floats, contradicts, support_row
 
-_SIMILARITY, _RUN = FEATURES.index("similarity"), FEATURES.index("run")
+_RUN = FEATURES.index("run")
 
 _VERBATIM = 0.999
 _SAME_MATTER = 0.5
@@ -34,22 +38,24 @@ _SOURCE_GIVEN = 3.0
 """Log-odds more that a claim stands in the text it was written from: summaries have half of
 their words from elsewhere, and with less of it one in ten true ones is not found
 (evaluation/reports/claims.md)."""
+STATED = 0.9
+"""Support of a claim that one place says in other words; a copy has 1."""
+WEAK = 0.44
+"""Most support of a claim that no one place says."""
+_LONG_COPY = 12
+"""Words from which a claim that is a part of a sentence, word for word, is a copy of it."""
 CONTRADICTED = 0.1
 """Most support that a contradicted claim can have; under any sensible threshold."""
-_MOST_COSINE = 1.001
-"""What the cosine of two rows of norm 1 can be at most, rounding included."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupportModel:
-    """Logistic weights, the last entry the bias, with and without sentence vectors."""
+    """Logistic weights, the last entry the bias."""
 
-    with_vectors: Floats
-    words_only: Floats
+    held: Floats
+    """Weights of FEATURES."""
     faithful: Floats
-    """Weights of FAITHFUL_FEATURES, the last entry the bias."""
-    embedding_model: str
-    """The weights with vectors are for this model's cosines; others count as none."""
+    """Weights of FAITHFUL_FEATURES."""
 
     @staticmethod
     def load(path: Path | None = None) -> SupportModel:
@@ -66,161 +72,166 @@ class SupportModel:
         ):
             raise ValueError(f"{source.name} was made for other features; run: {data['command']}")
         return SupportModel(
-            np.asarray(data["with_vectors"], dtype=np.float64),
-            np.asarray(data["words_only"], dtype=np.float64),
+            np.asarray(data["held"], dtype=np.float64),
             np.asarray(data["faithful"], dtype=np.float64),
-            str(data["embedding_model"]),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Support:
-    """Probability in [0, 1] that the passage holds the claim, and its window."""
-
-    score: float
-    alignment: Alignment
-
-
-@dataclass(slots=True)
 class Comparison:
-    """A claim compared with a passage; `settle` adds sentence vectors if needed."""
+    """A claim compared with a passage."""
 
     claim: Claim
     passage: ReadPassage
     alignment: Alignment
+    """The place: the sentence or row that says it or says otherwise, else the window nearest."""
     row: Floats
     """FEATURES, float64 `[len(FEATURES)]`."""
-    contradicted: bool
     changes: Floats
     """FAITHFUL_FEATURES, float64 `[len(FAITHFUL_FEATURES)]`."""
-    faithful: float = 1.0
-    """Probability in [0, 1] that nothing of the claim was changed; `score` is at most this."""
-    held: float = 0.0
-    """Probability in [0, 1] by FEATURES alone."""
-    score: float = 0.0
-    """Probability in [0, 1] that the passage holds the claim, once `settled`."""
-    settled: bool = False
+    said: bool | None
+    """Whether one place says the claim (True), says otherwise, or neither (None)."""
+    copied: bool
+    """It is whole sentences of the passage, or a long part of one, word for word."""
+    verbatim: bool
+    """It stands in the passage word for word."""
+    held: float
+    """Probability in [0, 1] by FEATURES that the passage is about the claim."""
+    faithful: float
+    """Probability in [0, 1] that nothing of the claim was changed."""
 
     @property
-    def verbatim(self) -> bool:
-        """Return whether the passage has the claim word for word."""
-        return self.alignment.coverage >= _VERBATIM and bool(self.row[_RUN] >= _VERBATIM)
+    def contradicted(self) -> bool:
+        """Return whether the passage says otherwise."""
+        if self.copied or self.said is not None:
+            return self.said is False and not self.copied
+        return contradicts(self.claim, self.passage, self.alignment, self.row) or (
+            self.alignment.coverage >= _SAME_MATTER and says_the_opposite(self.changes)
+        )
 
     @property
-    def window(self) -> str:
-        """The aligned characters behind the document's title."""
-        text = self.passage.text[self.alignment.start : self.alignment.end]
-        return f"{self.passage.title}: {text}" if self.passage.title else text
+    def score(self) -> float:
+        """Return the support of the claim, in [0, 1]; over WEAK only if one place says it."""
+        if self.copied:
+            return 1.0
+        if self.said:
+            return STATED
+        return min(self.near, CONTRADICTED if self.contradicted else WEAK)
+
+    @property
+    def near(self) -> float:
+        """Return the probability in [0, 1] that the passage is about the claim as it is."""
+        return min(self.held, self.faithful)
+
+    def verdict(self, least: float) -> Verdict:
+        """Return what the passage makes of the claim.
+
+        Args:
+            least: The probability from which a passage is about a claim that it does not say.
+        """
+        if self.copied or self.said:
+            return "supported"
+        if self.contradicted:
+            return "contradicted"
+        return "weak" if self.near >= least else "not_found"
+
+
+def verdict_of(found: Iterable[Comparison], least: float) -> tuple[Verdict, Comparison | None]:
+    """Return what several passages make of one claim, and the one that decides.
+
+    A passage that says it decides; else, of those that contradict it or are about it, the one that
+    holds most of its words.
+    """
+    judged = [(one.verdict(least), one) for one in found]
+    said = [one for verdict, one in judged if verdict == "supported"]
+    if said:
+        return "supported", max(said, key=lambda one: one.score)
+    bearing = [
+        (one.alignment.coverage, verdict == "contradicted", one)
+        for verdict, one in judged
+        if verdict == "weak"
+        or (verdict == "contradicted" and one.alignment.coverage >= _SAME_MATTER)
+    ]
+    if not bearing:
+        return "not_found", None
+    _, against, best = max(bearing, key=lambda one: one[:2])
+    return ("contradicted" if against else "weak"), best
 
 
 class Examination:
-    """An answer's claims and passages; reads texts once, batches sentence vectors."""
+    """An answer's claims and passages; reads texts once."""
 
     def __init__(
-        self,
-        passages: Iterable[ReadPassage],
-        model: SupportModel,
-        embedder: Embedder | None,
-        floor: float = 0.0,
-        *,
-        source_given: bool = False,
+        self, passages: Iterable[ReadPassage], model: SupportModel, *, source_given: bool = False
     ) -> None:
         """Weigh the words of the passages.
 
         Args:
             passages: The evidence.
-            model: Weights of FEATURES.
-            embedder: One that the weights with vectors were made for, or None to go by words alone.
-            floor: Scores under it need not be exact, in [0, 1].
+            model: Weights of the features.
             source_given: The passage is what the claims were written from, not one of many that a
                 search found.
         """
-        self._model, self._embedder, self._floor = model, embedder, floor
+        self._model = model
         self._shift = _SOURCE_GIVEN if source_given else 0.0
         self._weights = token_weights(
             tokens for passage in passages for tokens in passage.sentence_tokens
         )
-        self._vectors: dict[str, FloatArray | None] = {}
 
     def compare(self, claim: Claim, passage: ReadPassage) -> Comparison | None:
-        """Return the lexical comparison of a claim and a passage; None if disjoint.
-
-        The result is settled already when vectors cannot change it: the claim is a copy, there is
-        no embedder, or the score stays under the floor in any case; such a score is the highest it
-        could be.
-        """
+        """Return the comparison of a claim and a passage; None if they share no word."""
         found = align(claim, passage, self._weights)
         if found is None:
             return None
         row = support_row(claim, passage, found)
-        changes = faithful_row(
-            claim, passage, passage.text[found.start : found.end], unknown_words(claim, passage)
+        window = passage.text[found.start : found.end]
+        changes = faithful_row(claim, passage, window, unknown_words(claim, passage))
+        verbatim = found.coverage >= _VERBATIM and bool(row[_RUN] >= _VERBATIM)
+        copied = verbatim and (
+            len(claim.tokens) >= _LONG_COPY or tokenise(without_marks(window)) == claim.tokens
         )
-        result = Comparison(claim, passage, found, row, contradicted=False, changes=changes)
-        if result.verbatim:
-            result.held = result.score = 1.0
-            result.settled = True
-            return result
-        result.contradicted = contradicts(claim, passage, found, row) or (
-            found.coverage >= _SAME_MATTER and says_the_opposite(changes)
+        said, place = (None, None) if copied else _said(claim, passage)
+        return Comparison(
+            claim,
+            passage,
+            replace(found, start=place[0], end=place[1]) if place else found,
+            row,
+            changes,
+            said,
+            copied,
+            verbatim,
+            _logistic(row, self._model.held, self._shift),
+            _logistic(changes, self._model.faithful),
         )
-        result.faithful = _logistic(changes, self._model.faithful)
-        if self._embedder is None:
-            result.score, result.settled = self._score(result, self._model.words_only), True
-        elif (most := self._bound(result)) < self._floor:
-            result.score, result.settled = most, True
-        return result
 
-    def settle(self, comparisons: Iterable[Comparison]) -> None:
-        """Embed what open comparisons need, in one batch, and score them."""
-        waiting = [one for one in comparisons if not one.settled]
-        if self._embedder is None or not waiting:
-            return
-        embed_new(
-            dict.fromkeys(text for one in waiting for text in (one.claim.text, one.window)),
-            self._embedder,
-            self._vectors,
-        )
-        for one in waiting:
-            one.row[_SIMILARITY] = _cosine(self._vectors[one.claim.text], self._vectors[one.window])
-            one.score, one.settled = self._score(one, self._model.with_vectors), True
 
-    def _bound(self, one: Comparison) -> float:
-        """Return the highest score that a comparison can get from any vectors."""
-        row = one.row.copy()
-        row[_SIMILARITY] = math.copysign(_MOST_COSINE, self._model.with_vectors[_SIMILARITY])
-        return self._capped(_logistic(row, self._model.with_vectors, self._shift), one)
-
-    def _score(self, one: Comparison, weights: Floats) -> float:
-        one.held = _logistic(one.row, weights, self._shift)
-        return self._capped(one.held, one)
-
-    @staticmethod
-    def _capped(held: float, one: Comparison) -> float:
-        return min(held, one.faithful, CONTRADICTED if one.contradicted else 1.0)
+def _said(claim: Claim, passage: ReadPassage) -> tuple[bool | None, tuple[int, int] | None]:
+    """Return whether a sentence or row says the claim or says otherwise, and where."""
+    if not passage.english:
+        return None, None
+    by_row, row = rows_say(claim.read, passage.rows)
+    if by_row and row:
+        return True, (row.start, row.end)
+    said, at = verdict_on(claim.read, passage.read_sentences, passage.read_above)
+    if said is not None:
+        return said, passage.sentence_span(at)
+    return by_row, (row.start, row.end) if row else None
 
 
 class SupportJudge:
-    """Judges claims against passages. Thread-safe as far as its embedder is."""
+    """Judges claims against passages; stateless."""
 
-    def __init__(self, embedder: Embedder | None, model: SupportModel | None = None) -> None:
-        """Keep the embedder, or None to go by words alone."""
+    def __init__(self, model: SupportModel | None = None) -> None:
+        """Keep the weights, or the packaged ones."""
         self._model = model or SupportModel.load()
-        usable = embedder is not None and embedder.identity.model == self._model.embedding_model
-        self._embedder = embedder if usable else None
 
     def examine(
-        self, passages: Iterable[ReadPassage], floor: float = 0.0, *, source_given: bool = False
+        self, passages: Iterable[ReadPassage], *, source_given: bool = False
     ) -> Examination:
-        """Return the examination of an answer from these passages; see `Examination`.
+        """Return the examination of claims against these passages; see `Examination`."""
+        return Examination(passages, self._model, source_given=source_given)
 
-        A given source is compared by words alone: vectors lose right sentences there
-        (docs/decisions/0051).
-        """
-        embedder = None if source_given else self._embedder
-        return Examination(passages, self._model, embedder, floor, source_given=source_given)
-
-    def judge(self, claim: str, passage: Passage) -> Support | None:
+    def judge(self, claim: str, passage: Passage) -> Comparison | None:
         """Return how well a passage holds a claim, or None when they share no word.
 
         Args:
@@ -228,39 +239,7 @@ class SupportJudge:
             passage: The only evidence.
         """
         read = ReadPassage(passage)
-        examination = self.examine([read])
-        found = examination.compare(Claim(claim), read)
-        if found is None:
-            return None
-        examination.settle([found])
-        return Support(found.score, found.alignment)
-
-
-def window_similarity(one: Comparison, embedder: Embedder) -> float:
-    """Return the cosine of a claim and its titled window; 0 if either is too long."""
-    vectors: dict[str, FloatArray | None] = {}
-    embed_new([one.claim.text, one.window], embedder, vectors)
-    return _cosine(vectors[one.claim.text], vectors[one.window])
-
-
-def embed_new(
-    texts: Iterable[str], embedder: Embedder, vectors: dict[str, FloatArray | None]
-) -> None:
-    """Add the vectors of texts that have none yet; None for over-long texts."""
-    new = [text for text in texts if text not in vectors]
-    fits = (
-        [count <= embedder.identity.max_tokens for count in embedder.count_tokens(new)]
-        if new
-        else []
-    )
-    short = [text for text, fit in zip(new, fits, strict=True) if fit]
-    vectors.update(dict.fromkeys(new))
-    if short:
-        vectors.update(zip(short, embedder.embed_passages(short), strict=True))
-
-
-def _cosine(first: FloatArray | None, second: FloatArray | None) -> float:
-    return 0.0 if first is None or second is None else float(first @ second)
+        return self.examine([read]).compare(Claim(claim), read)
 
 
 def _logistic(row: Floats, weights: Floats, shift: float = 0.0) -> float:

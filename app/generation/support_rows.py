@@ -16,7 +16,6 @@ Floats = npt.NDArray[np.float64]
 
 FEATURES = (
     "coverage",  # idf-weighted share of the claim's words in the quoted window
-    "similarity",  # cosine of claim and window behind its title; 0 without vectors
     "names",  # names in the claim that the passage has not, 2 at most
     "run",  # longest common run of words, relative to the claim
     # share of the claim's content words that stand nowhere in the passage, however spelt
@@ -54,10 +53,7 @@ def contradicts(claim: Claim, passage: ReadPassage, found: Alignment, row: Float
 
 
 def support_row(claim: Claim, passage: ReadPassage, found: Alignment) -> Floats:
-    """Return FEATURES of a claim and its passage, float64, `similarity` 0.
-
-    Shape `[len(FEATURES)]`.
-    """
+    """Return FEATURES of a claim and its passage, float64 `[len(FEATURES)]`."""
     known, ordered = passage.known, claim.content
     strangers = unknown_words(claim, passage)
     unknown = [token for token in ordered if token in strangers]
@@ -68,7 +64,6 @@ def support_row(claim: Claim, passage: ReadPassage, found: Alignment) -> Floats:
     return np.asarray(
         [
             found.coverage,
-            0.0,
             float(min(2, len(strange))),
             run / max(1, len(claim.tokens)),
             len(unknown) / max(1, len(ordered)),

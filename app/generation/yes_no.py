@@ -43,6 +43,11 @@ _FEWEST = 2
 """Content words that a question must have to be settled."""
 
 
+def asks_yes_or_no(question: str) -> bool:
+    """Return whether a question can be answered by yes or no."""
+    return _OPENS.match(question) is not None
+
+
 def settled_by(question: str, sentences: Sequence[Candidate]) -> Word | None:
     """Return what quoted sentences say to a question of yes or no.
 

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from copy import copy
 
 import numpy as np
 import onnxruntime as ort
@@ -39,12 +38,6 @@ class BertSession:
         self._session = open_session(graph, 1)
         self._wide = self._session if self._threads == 1 else open_session(graph, self._threads)
         self._callers = _Callers()
-
-    def on_one_core(self) -> BertSession:
-        """Return the same graph, run only in the caller's thread."""
-        narrow = copy(self)
-        narrow._threads, narrow._wide = 1, self._session
-        return narrow
 
     def one(self, inputs: Feed) -> FloatArray:
         """Return the output row `[width]` of one text, on all cores if idle.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 from collections.abc import Sequence
-from copy import copy
 from pathlib import Path
 
 from app.core.errors import ModelNotInstalled
@@ -83,12 +82,6 @@ class MiniLmEmbedder:
             )
         self._session = BertSession(graph, threads)
         self._counted = CountedTokens(_MOST_COUNTED)
-
-    def on_one_core(self) -> MiniLmEmbedder:
-        """Return the same model on the caller's core alone; equal vectors."""
-        narrow = copy(self)
-        narrow._session = self._session.on_one_core()
-        return narrow
 
     def late_encoder(self) -> LateEncoder:
         """Return what makes codes for late interaction with the same open model."""

@@ -193,7 +193,10 @@ class Variables(PlaceVariables):
         " react or self_ask",
     )
     grounding_min_similarity: float = Field(
-        0.45, ge=0, le=1, description="support under which a citation is dropped"
+        0.4,
+        ge=0,
+        le=1,
+        description="probability from which a passage is about a sentence that it does not say",
     )
     flare_active_retrieval: bool = Field(
         False, description="use flare where a request names no strategy"

@@ -46,7 +46,7 @@ def main() -> int:
         searcher = LibrarySearcher(plain.retriever(RetrievalOptions()), embedder)
         checker = CheckService(
             searcher_for=lambda _: searcher,
-            judge=SupportJudge(embedder),
+            judge=SupportJudge(),
             options=GenerationOptions(),
         )
         figures: dict[str, float] = {}

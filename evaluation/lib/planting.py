@@ -40,8 +40,8 @@ class Case:
 
     @property
     def group(self) -> str:
-        """right, random, article or changed."""
-        return self.kind if self.kind in {"right", "random", "article"} else "changed"
+        """quote, right, random, article or changed."""
+        return self.kind if self.kind in {"quote", "right", "random", "article"} else "changed"
 
 
 class Planter:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from app.core.sentences import sentence_spans
+from app.core.types import Verdict
 from app.generation.faithful import FAITHFUL_FEATURES
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import Comparison, SupportJudge
@@ -18,9 +19,11 @@ from app.generation.support_rows import Floats
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence of a summary, compared with its document; None if disjoint."""
+    """A sentence of a summary, compared with its document."""
 
-    found: Comparison | None
+    verdict: Verdict
+    """`weak` for all that the rules leave open."""
+    held: float
     row: Floats
     good: bool
     weight: float
@@ -56,7 +59,8 @@ def summaries(folder: Path, judge: SupportJudge) -> Iterator[Summary]:
                 good,
                 tuple(
                     Said(
-                        found,
+                        found.verdict(0.0) if found else "not_found",
+                        found.held if found else 0.0,
                         changes,
                         good or text in left,
                         1.0 if good or text not in left else 0.3,
@@ -69,11 +73,10 @@ def summaries(folder: Path, judge: SupportJudge) -> Iterator[Summary]:
 def compare(
     judge: SupportJudge, pairs: Sequence[tuple[str, ReadPassage]], *, source_given: bool
 ) -> list[tuple[Comparison | None, Floats]]:
-    """Return each claim's settled comparison with its passage, and faithful row."""
+    """Return each claim's comparison with its passage, and faithful row."""
     out: list[tuple[Comparison | None, Floats]] = []
     for text, passage in pairs:
         examination = judge.examine([passage], source_given=source_given)
         found = examination.compare(Claim(text), passage)
-        examination.settle([found] if found else [])
         out.append((found, found.changes if found else np.zeros(len(FAITHFUL_FEATURES))))
     return out

@@ -3,7 +3,7 @@
     python -m evaluation.studies.claims [--data DIR] [--write]
 
 SummEdits holds summaries with small edits; label 0 where an edit made one inconsistent with its
-document. A summary counts as good when all its sentences are supported. Weights are fitted on the
+document. A summary counts as good when all its sentences are supported or weak. Weights are fitted on the
 sentences of three domains and on planted faults of squad (even lines), and read on the fourth
 domain: those figures carry over to other texts. The packaged weights are fitted on all four.
 Reports go to evaluation/reports/claims.{json,md}; `--write` replaces the faithful weights in
@@ -23,19 +23,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from app.evaluation.collections import from_folder
 from app.evaluation.statistics import bootstrap_interval
 from app.generation.faithful import FAITHFUL_FEATURES
 from app.generation.options import GenerationOptions
 from app.generation.reading import ReadPassage
-from app.generation.support import CONTRADICTED, Comparison, SupportJudge, SupportModel
+from app.generation.support import Comparison, SupportJudge, SupportModel
 from app.generation.support_rows import Floats
 from evaluation.lib.paths import REPORTS, ROOT
 from evaluation.lib.planting import Planter
 from evaluation.lib.summedits import Said, Summary, compare, summaries
 from evaluation.lib.workbench import SEED, arguments
-from evaluation.studies.grounding import Flags
 
 COMMAND = "python -m evaluation.studies.claims --write"
 _RIDGE = 10.0
@@ -80,20 +80,16 @@ def balanced(good: Floats, passed: Floats) -> float:
 
 
 def passes(one: Summary, weights: Floats, least: float) -> bool:
-    """Return whether every sentence is supported, the faithful part by these weights."""
-    return all(said.found is not None and score(said, weights) >= least for said in one.sentences)
+    """Return whether every sentence is supported or weak, the faithful part by these weights."""
+    return all(score(said, weights) >= least for said in one.sentences)
 
 
 def score(said: Said, weights: Floats) -> float:
-    """Return a sentence's support under other faithful weights.
-
-    Than those of its comparison.
-    """
-    assert said.found is not None
-    if said.found.verbatim:
-        return 1.0
-    faithful = 1 / (1 + np.exp(-float(said.row @ weights[:-1] + weights[-1])))
-    return float(min(said.found.held, faithful, CONTRADICTED if said.found.contradicted else 1.0))
+    """Return how sure a sentence is to stay under other faithful weights than the packaged."""
+    if said.verdict != "weak":
+        return float(said.verdict == "supported")
+    faithful = 1 / (1 + math.exp(-float(said.row @ weights[:-1] + weights[-1])))
+    return min(said.held, faithful)
 
 
 def fitted(
@@ -103,10 +99,14 @@ def fitted(
 
     Accuracy on the training summaries; the bias moves it to the threshold.
     """
-    said = [one for summary in train for one in summary.sentences if one.found is not None]
+    said = [one for summary in train for one in summary.sentences if one.verdict == "weak"]
     rows = np.array([one.row for one in said])
     good, share = np.array([one.good for one in said]), np.array([one.weight for one in said])
-    cases = [(kind, row) for kind, found, row in planted if found is not None and kind in _FALLIBLE]
+    cases = [
+        (kind, row)
+        for kind, found, row in planted
+        if found is not None and found.verdict(0.0) == "weak" and kind in _FALLIBLE
+    ]
     more, right = (
         np.array([row for _, row in cases]),
         np.array([kind == "right" for kind, _ in cases]),
@@ -136,7 +136,7 @@ def fitted(
     return max(map(at, cuts), key=accuracy)
 
 
-def _even(right: Flags, share: Floats) -> Floats:
+def _even(right: npt.NDArray[np.bool_], share: Floats) -> Floats:
     """Return shares that sum to 1, right and wrong ones to a half each."""
     even: Floats = np.where(right, share / share[right].sum(), share / share[~right].sum()) / 2.0
     return even
@@ -192,7 +192,7 @@ def main() -> None:
     path = ROOT / "app" / "generation" / "grounding.json"
     packaged = json.loads(path.read_text(encoding="utf-8"))
     model = replace(SupportModel.load(), faithful=np.r_[np.zeros(len(FAITHFUL_FEATURES)), 9.0])
-    judge = SupportJudge(None, model)
+    judge = SupportJudge(model)
     everything = list(summaries(options.data / "foreign" / "summedits", judge))
     planted = planted_cases(options.data / "squad", judge)
     result: dict[str, dict[str, float]] = {}
@@ -226,10 +226,9 @@ def markdown(result: dict[str, dict[str, float]]) -> str:
         f"Made by `{COMMAND}` on SummEdits.",
         "A domain's weights were fitted on the other three and on planted faults of squad; the"
         " last row is fitted and read on",
-        "the same texts. Kept: good summaries all of whose sentences are supported. Caught: bad"
-        " ones with a sentence that is",
-        "not. A given source is compared by words alone, with and without an embedder. 95 %"
-        " bootstrap intervals.",
+        "the same texts. Kept: good summaries all of whose sentences are supported or weak."
+        " Caught: bad ones with a sentence",
+        "that is contradicted or not found. 95 % bootstrap intervals.",
         "",
         "| domain | summaries | balanced accuracy | interval | kept | caught |",
         "|---|---|---|---|---|---|",

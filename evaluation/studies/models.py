@@ -153,7 +153,7 @@ def open_askers(
         TokenCalibrator(),
         options,
     )
-    grounder = Grounder(models.embedded.grounding_embedder, options)
+    grounder = Grounder(options)
     places = {"samples": Place(services.store, services.libraries.searcher)}
     for name, collection in collections.items():
         say(f"indexing {name}")

@@ -17,7 +17,6 @@ from app.providers.ollama_embedder import OllamaEmbedder
 from app.providers.openai_compatible import HostedEndpoint
 from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import HostedOptions
-from app.providers.paced import PacedEmbedder
 from app.providers.remembered import RememberedEmbedder
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.ollama_double import OllamaDouble
@@ -44,10 +43,6 @@ def multilingual(_: ExitStack, __: MiniLmEmbedder) -> Embedder:
     return MultilingualEmbedder()
 
 
-def paced(_: ExitStack, minilm: MiniLmEmbedder) -> Embedder:
-    return PacedEmbedder(minilm, 1)
-
-
 def remembered(_: ExitStack, minilm: MiniLmEmbedder) -> Embedder:
     return RememberedEmbedder(minilm, 3)  # fewer than the texts: some are computed again
 
@@ -64,7 +59,7 @@ def hosted(stack: ExitStack, _: MiniLmEmbedder) -> Embedder:
 
 
 @pytest.fixture(
-    params=[hashed, embedded, multilingual, paced, remembered, ollama, hosted],
+    params=[hashed, embedded, multilingual, remembered, ollama, hosted],
     ids=lambda make: str(make.__name__),
 )
 def embedder(request: pytest.FixtureRequest, minilm: MiniLmEmbedder) -> Iterator[Embedder]:

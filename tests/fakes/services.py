@@ -124,7 +124,7 @@ class LocalServices:
                 AnswerWriter(
                     ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()
                 ),
-                Grounder(None, self.settings.generation()),
+                Grounder(self.settings.generation()),
                 self.memory,
                 ModelSpeeds(self.store.models),
                 options,
@@ -135,7 +135,7 @@ class LocalServices:
         )
         self.checker = CheckService(
             searcher_for=lambda _: LibrarySearcher(self._retriever(), self.embedder),
-            judge=SupportJudge(None),
+            judge=SupportJudge(),
             options=self.settings.generation(),
         )
 
@@ -180,7 +180,7 @@ class LocalServices:
             answer_writer=AnswerWriter(
                 ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()
             ),
-            grounder=Grounder(None, self.settings.generation()),
+            grounder=Grounder(self.settings.generation()),
             answer=self.settings.answer(),
             ingest=self.settings.ingest(),
             options=self.settings.retrieval(),
@@ -194,7 +194,7 @@ class LocalServices:
             AnswerWriter(
                 ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()
             ),
-            Grounder(None, self.settings.generation()),
+            Grounder(self.settings.generation()),
             ModelSpeeds(self.store.models),
             self.store.models,
             self.settings.answer().manner,

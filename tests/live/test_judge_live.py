@@ -31,7 +31,7 @@ TEXT = "Warsaw stands on the Vistula. Warsaw is 310 km from the Baltic Sea. Bana
 def _ours() -> CheckReport:
     searcher = LibrarySearcher(_AllPassages(), None)
     service = CheckService(
-        searcher_for=lambda _: searcher, judge=SupportJudge(None), options=GenerationOptions()
+        searcher_for=lambda _: searcher, judge=SupportJudge(), options=GenerationOptions()
     )
     return service.against(TEXT, WARSAW)
 

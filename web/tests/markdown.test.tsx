@@ -46,7 +46,7 @@ describe("answers as Markdown", () => {
 
   it("marks an unsupported sentence inside a list", () => {
     const text = "- One fact.\n- Two facts [1].";
-    const html = render(text, [1], [{ answer_start: 2, answer_end: 11, verdict: "unsupported" }]);
+    const html = render(text, [1], [{ answer_start: 2, answer_end: 11, verdict: "not_found" }]);
     expect(html).toContain('<span class="sentence-unsupported" title="Not supported by the sources">One fact.</span>');
   });
 

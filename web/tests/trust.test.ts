@@ -19,12 +19,14 @@ test("a high probability needs no reason, a low one says why", () => {
 test("support is told in words, headings do not count", () => {
   const of = (...verdicts: string[]) => supportOf(answer({ sentences: verdicts.map((verdict) => ({ verdict })) }));
   expect(of("supported", "no_claim")).toMatchObject({ words: "Supported", title: "1 of 1 sentence supported by a source", why: null });
-  expect(of("supported", "unsupported")).toMatchObject({ words: "Partly supported", tone: "bad", why: "1 sentence is held by no source" });
-  expect(of("weak", "weak")).toMatchObject({ words: "Not supported", why: "2 sentences are held by no source" });
+  expect(of("supported", "not_found")).toMatchObject({ words: "Partly supported", tone: "bad", why: "1 sentence is held by no source" });
+  expect(of("supported", "weak")).toMatchObject({ words: "Partly supported", tone: "warn", why: "1 sentence is close to a source, not confirmed" });
+  expect(of("weak", "weak")).toMatchObject({ words: "Not confirmed", tone: "warn", why: "2 sentences are close to a source, not confirmed" });
+  expect(of("not_found")).toMatchObject({ words: "Not supported", tone: "bad", why: "1 sentence is held by no source" });
 });
 
 test("a citation's support is told in words with its number", () => {
-  expect([1, 0.85, 0.6, 0.46].map(citationWords)).toEqual(["word for word (1.00)", "well supported (0.85)", "supported (0.60)", "barely supported (0.46)"]);
+  expect([1, 0.9, 0.44].map(citationWords)).toEqual(["word for word (1.00)", "supported (0.90)", "close to the source, not confirmed (0.44)"]);
 });
 
 test("both sides of a disagreement are marked, once each", () => {

@@ -11,11 +11,11 @@ from app.api.schemas.base import Reply, Request
 from app.core.types import (
     CheckedSentence,
     CheckReport,
-    CheckVerdict,
     Finding,
     LibraryName,
     Scope,
     SecondVerdict,
+    Verdict,
 )
 
 MOST_CHARACTERS = 500_000
@@ -75,8 +75,10 @@ class CheckSentence(Reply):
     text: str
     start: int
     end: int
-    verdict: CheckVerdict
-    support: float = Field(ge=0, le=1)
+    verdict: Verdict
+    support: float = Field(
+        ge=0, le=1, description="of the deciding place; from 0.5 only where it is supported"
+    )
     citations: list[CheckCitation]
     better: CheckCitation | None = Field(
         description="a place of the library that supports it, where `against` does not"
@@ -104,6 +106,7 @@ class CheckCounts(Reply):
     """Sentences by verdict."""
 
     supported: int
+    weak: int
     contradicted: int
     not_found: int
     no_claim: int

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from app.core.types.vocabulary import CheckVerdict, SecondVerdict
+from app.core.types.vocabulary import SecondVerdict, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class CheckedSentence:
     text: str
     start: int
     end: int
-    verdict: CheckVerdict
+    verdict: Verdict
     support: float = 0.0
     """Of the best finding, in [0, 1]; 0 without one."""
     findings: tuple[Finding, ...] = ()
@@ -54,7 +54,7 @@ class CheckReport:
     """Why it was asked no further; the sentences after that have no verdict of it."""
 
     @property
-    def counts(self) -> Mapping[CheckVerdict, int]:
+    def counts(self) -> Mapping[Verdict, int]:
         """Return the number of sentences by verdict; every verdict has an entry."""
         found = Counter(sentence.verdict for sentence in self.sentences)
-        return {verdict: found[verdict] for verdict in get_args(CheckVerdict)}
+        return {verdict: found[verdict] for verdict in get_args(Verdict)}

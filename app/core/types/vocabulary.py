@@ -42,11 +42,13 @@ Strategy = Literal["baseline", "hyde", "multi_query", "flare"]
 Reasoning = Literal["grounded", "cot", "react", "self_ask"]
 Rerank = Literal["auto", "none", "late", "mmr", "cross_encoder"]
 Band = Literal["strong", "partial", "weak"]
-Verdict = Literal["supported", "weak", "unsupported", "no_claim"]
-"""Of a sentence of an answer; `no_claim`: headings, table heads, code, lead-ins, which nothing
-can hold or deny."""
-CheckVerdict = Literal["supported", "contradicted", "not_found", "no_claim"]
-"""Of a sentence of a text that someone brings to be checked."""
+Verdict = Literal["supported", "weak", "contradicted", "not_found", "no_claim"]
+"""Of a sentence of an answer or of a text that is checked.
+
+`supported`: all of it stands together in one place of a source. `weak`: a place is about it, but it
+does not stand there together. `contradicted`: a place has another figure, name, role, comparison,
+denial or order. `not_found`: no place is about it. `no_claim`: headings, table heads, code,
+questions, lead-ins and, in an answer, an echo of the question, which nothing can hold or deny."""
 SecondVerdict = Literal["supported", "not_supported"]
 """What a model says that was asked too."""
 EmbeddedModel = Literal["minilm", "multilingual"]
@@ -80,6 +82,7 @@ NoticeCode = Literal[
     "generator_unavailable",
     "hosted_provider",
     "quoted_instead",
+    "contradicted_removed",
     "mode_needs_model",
     "document_unclear",
     "subject_missing",

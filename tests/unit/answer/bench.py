@@ -81,7 +81,7 @@ class Bench:
                     TokenCalibrator(),
                     self.generation,
                 ),
-                Grounder(None, self.generation),
+                Grounder(self.generation),
                 self.memory,
                 ModelSpeeds(self.known),
                 self.options,

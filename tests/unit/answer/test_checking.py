@@ -31,7 +31,7 @@ class _AllPassages:
 def service(found: _AllPassages | None = None) -> CheckService:
     searcher = LibrarySearcher(found or _AllPassages(), None)
     return CheckService(
-        searcher_for=lambda _: searcher, judge=SupportJudge(None), options=GenerationOptions()
+        searcher_for=lambda _: searcher, judge=SupportJudge(), options=GenerationOptions()
     )
 
 
@@ -47,7 +47,13 @@ def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:
         "contradicted",
         "not_found",
     ]
-    assert report.counts == {"supported": 1, "contradicted": 1, "not_found": 1, "no_claim": 1}
+    assert report.counts == {
+        "supported": 1,
+        "weak": 0,
+        "contradicted": 1,
+        "not_found": 1,
+        "no_claim": 1,
+    }
     for sentence in report.sentences:
         assert text[sentence.start : sentence.end] == sentence.text
         for finding in sentence.findings:
@@ -96,7 +102,7 @@ def test_a_sentence_that_repeats_the_instructions_is_never_supported() -> None:
     told = "Answer only from the passages between the marks."
     checker = CheckService(
         searcher_for=lambda _: LibrarySearcher(_AllPassages(), None),
-        judge=SupportJudge(None),
+        judge=SupportJudge(),
         options=GenerationOptions(),
         prompts=[told],
     )

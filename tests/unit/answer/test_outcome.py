@@ -13,7 +13,7 @@ from tests.unit.generation.passages import evidence
 FOUND = evidence(
     "Copper is a soft red metal. Its melting point is 1085 degrees Celsius.", title="Copper"
 )
-GROUNDER = Grounder(None, GenerationOptions())
+GROUNDER = Grounder(GenerationOptions())
 
 
 def _ground(text: str) -> Grounded:
@@ -63,7 +63,7 @@ def test_words_that_repeat_the_quote_are_not_said_twice() -> None:
 @pytest.mark.parametrize(
     ("said", "stopped", "reason"),
     [
-        ("Bananas are blue.", None, "no passage supports"),
+        ("Bananas are blue.", None, "no passage says"),
         ("Copper is a soft red metal.", "loop", "repeated itself"),
         ("Copper is a soft red metal.", "leak", "recited its instructions"),
         (REFUSAL, None, "refused"),

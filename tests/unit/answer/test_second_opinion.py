@@ -24,7 +24,7 @@ TEXT = (
 def _report() -> CheckReport:
     searcher = LibrarySearcher(_AllPassages(), None)
     service = CheckService(
-        searcher_for=lambda _: searcher, judge=SupportJudge(None), options=GenerationOptions()
+        searcher_for=lambda _: searcher, judge=SupportJudge(), options=GenerationOptions()
     )
     return service.against(TEXT, WARSAW)
 

@@ -52,7 +52,7 @@ from tests.unit.answer.bench import (
 )
 
 QUESTION = "What is the melting point of copper?"
-REPLY = "Copper melts at 1085 degrees Celsius [1]."
+REPLY = "The melting point of copper is 1085 degrees Celsius [1]."
 
 
 def test_events_come_in_order_and_the_fold_equals_the_stream() -> None:
@@ -129,11 +129,13 @@ def test_the_model_sees_the_users_own_words_and_the_index_the_question() -> None
 
 def test_bad_citations_go_and_unsupported_sentences_stay_marked() -> None:
     model = ScriptedGenerator(
-        "Copper melts at 1085 degrees Celsius [1][7]. It was found on Mars [1]."
+        "The melting point of copper is 1085 degrees Celsius [1][7]. It was found on Mars [1]."
     )
     answer = Bench(models=FixedModels(model)).ask(papers(QUESTION))
-    assert answer.text == "Copper melts at 1085 degrees Celsius [1]. It was found on Mars."
-    assert [sentence.verdict for sentence in answer.sentences] == ["supported", "unsupported"]
+    assert answer.text == (
+        "The melting point of copper is 1085 degrees Celsius [1]. It was found on Mars."
+    )
+    assert [sentence.verdict for sentence in answer.sentences] == ["supported", "not_found"]
     quoted = Bench().ask(papers(QUESTION))
     assert 0.5 < quoted.confidence <= 1
     assert answer.confidence == quoted.confidence / 2  # one of its two sentences is supported

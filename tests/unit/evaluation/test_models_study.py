@@ -54,7 +54,7 @@ def asker(opened: Site, *replies: Reply) -> Asker:
         AnswerWriter(
             ExtractiveGenerator(), PROMPTS, TokenCalibrator(), opened.settings.generation()
         ),
-        Grounder(None, opened.settings.generation()),
+        Grounder(opened.settings.generation()),
     )
 
 
@@ -93,7 +93,7 @@ def test_a_row_says_what_the_reader_and_the_model_and_the_quotes_have(
         assert (refused.own, refused.seen, refused.reason) == (
             False,
             True,
-            "no passage supports what the model wrote",
+            "no passage says what the model wrote",
         )
         with pytest.raises(ProviderError, match="could not be answered"):
             asker(opened, *[broken] * 4).ask(COPPER)

@@ -106,7 +106,7 @@ def test_chinese_is_quoted_and_its_mark_stands_before_the_full_stop() -> None:
     found = evidence(f"{capital}\u3002{river}\u3002")
     text = answer("\u6ce2\u5170\u7684\u9996\u90fd?", found)
     assert text.startswith(f"{capital} [1]\u3002")
-    grounded = Grounder(None, GenerationOptions()).ground(text, found)
+    grounded = Grounder(GenerationOptions()).ground(text, found)
     assert {sentence.verdict for sentence in grounded.sentences} == {"supported"}
 
 
@@ -118,7 +118,7 @@ def test_an_answer_is_short_and_says_nothing_twice() -> None:
 
 def test_every_quoted_sentence_is_supported_by_its_own_characters() -> None:
     found = evidence(NORMANS, WARSAW, start=7)
-    grounded = Grounder(None, GenerationOptions()).ground(
+    grounded = Grounder(GenerationOptions()).ground(
         answer("How far is Warsaw from the Baltic Sea?", found), found
     )
     assert 1 <= len(grounded.sentences) <= 3

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.generation.reading import Claim, ReadPassage, spelt_figures
-from app.generation.support import SupportJudge
+from app.generation.support import Comparison, SupportJudge
 
 TEXT = (
     "The new parser was evaluated on four diverse benchmarks. It outperforms all earlier parsers"
@@ -13,12 +13,12 @@ TEXT = (
 )
 
 
-def judged(claim: str, text: str = TEXT) -> tuple[float, bool]:
+def judged(claim: str, text: str = TEXT) -> Comparison:
     passage = ReadPassage.of_text(text)
-    examination = SupportJudge(None).examine([passage], source_given=True)
+    examination = SupportJudge().examine([passage], source_given=True)
     found = examination.compare(Claim(claim), passage)
     assert found is not None
-    return found.score, found.contradicted
+    return found
 
 
 @pytest.mark.parametrize(
@@ -44,18 +44,19 @@ def judged(claim: str, text: str = TEXT) -> tuple[float, bool]:
     ],
 )
 def test_an_edit_is_caught_and_its_original_kept(right: str, wrong: str) -> None:
-    assert judged(right)[0] >= 0.45
-    assert judged(wrong)[0] < 0.45
+    assert judged(right).verdict(0.45) in ("supported", "weak")
+    assert judged(wrong).verdict(0.45) in ("contradicted", "not_found")
 
 
 def test_an_opposite_contradicts() -> None:
-    assert judged("In the spring prices decreased.")[1]
-    assert not judged("In the spring prices increased.")[1]
+    assert judged("In the spring prices decreased.").contradicted
+    assert not judged("In the spring prices increased.").contradicted
 
 
 def test_a_true_quote_with_opposites_in_it_is_supported() -> None:
     text = "Sales rose in spring and fell in autumn. Sales rose again in winter."
-    assert judged("Sales rose in spring and fell in autumn.", text) == (1.0, False)
+    found = judged("Sales rose in spring and fell in autumn.", text)
+    assert (found.score, found.contradicted) == (1.0, False)
 
 
 def test_spelt_figures() -> None:

@@ -17,7 +17,7 @@ WARSAW = (
     "Warsaw is the capital of Poland. It stands on the Vistula, roughly 260 km from the Baltic Sea."
 )
 FOUND = evidence(NORMANS, WARSAW, start=100)
-GROUNDER = Grounder(None, GenerationOptions())
+GROUNDER = Grounder(GenerationOptions())
 
 
 def test_a_right_citation_is_kept_with_exact_characters() -> None:
@@ -62,14 +62,14 @@ def test_a_changed_figure_name_or_denial_is_caught() -> None:
         "Rollo never swore fealty to King Charles III of West Francia in 911 [1].",
     ):
         grounded = GROUNDER.ground(changed, FOUND)
-        assert grounded.sentences[0].verdict == "unsupported", changed
+        assert grounded.sentences[0].verdict == "contradicted", changed
         assert grounded.sentences[0].citations == ()
 
 
 def test_an_uncited_sentence_gets_the_mark_of_what_supports_it() -> None:
     grounded = GROUNDER.ground("Warsaw is the capital of Poland. Bananas ripen in Ecuador.", FOUND)
     assert grounded.text == "Warsaw is the capital of Poland [2]. Bananas ripen in Ecuador."
-    assert [sentence.verdict for sentence in grounded.sentences] == ["supported", "unsupported"]
+    assert [sentence.verdict for sentence in grounded.sentences] == ["supported", "not_found"]
     assert grounded.sentences[0].citations[0].cited_by == "engine"
 
 
@@ -133,9 +133,9 @@ def test_sentences_lie_where_they_say_and_quotes_are_exact(words: list[str]) -> 
 def test_a_sentence_that_repeats_the_prompt_is_never_supported() -> None:
     told = "Copy names, figures, dates and units exactly as the passages give them."
     found = evidence(f"A note on style. {told}", "Warsaw is the capital of Poland.")
-    grounder = Grounder(None, GenerationOptions(), PromptLibrary.load().instructions())
+    grounder = Grounder(GenerationOptions(), PromptLibrary.load().instructions())
     grounded = grounder.ground(f"{told[:-1]} [1]. Warsaw is the capital of Poland [2].", found)
-    assert [sentence.verdict for sentence in grounded.sentences] == ["unsupported", "supported"]
+    assert [sentence.verdict for sentence in grounded.sentences] == ["not_found", "supported"]
     assert grounded.dropped == ((0, 1),)
 
 
@@ -145,3 +145,23 @@ def test_headings_and_lead_ins_have_no_claim_and_lose_their_marks() -> None:
     )
     assert [sentence.verdict for sentence in grounded.sentences] == ["no_claim", "supported"]
     assert grounded.text.startswith("## Capitals of the East\n")
+
+
+def test_a_sentence_that_no_place_says_is_weak_and_keeps_its_mark() -> None:
+    grounded = GROUNDER.ground("The capital Warsaw stands in Poland [2].", FOUND)
+    (sentence,) = grounded.sentences
+    assert (sentence.verdict, grounded.text) == ("weak", "The capital Warsaw stands in Poland [2].")
+    assert sentence.citations[0].support < 0.45
+
+
+def test_an_echo_of_the_question_claims_nothing_unless_yes_or_no_is_asked() -> None:
+    said = "Warsaw is the capital of Poland [2]."
+    echo = GROUNDER.ground(said, FOUND, question="Which capital of Poland is Warsaw?")
+    assert [(one.verdict, one.citations) for one in echo.sentences] == [("no_claim", ())]
+    for question in (
+        "Is Warsaw the capital of Poland?",
+        "What is the capital of Poland?",
+        "Which is the capital of Poland, Warsaw or Lublin?",
+    ):
+        found = GROUNDER.ground(said, FOUND, question=question)
+        assert [one.verdict for one in found.sentences] == ["supported"], question

@@ -1,19 +1,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.types import FloatArray, Passage
+from app.core.types import Passage
 from app.generation.alignment import align, token_weights
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import SupportJudge, SupportModel
+from app.generation.support import SupportJudge, SupportModel, verdict_of
 from app.generation.support_rows import FEATURES, contradicts, longest_run, support_row
-from tests.fakes.embedders import HashEmbedder
 from tests.unit.generation.passages import evidence
 
 TEXT = (
@@ -33,7 +31,7 @@ def features(claim: str) -> dict[str, float]:
 
 
 def test_a_sentence_of_the_passage_is_supported_for_certain() -> None:
-    support = SupportJudge(None).judge("The expedition was a disaster.", PASSAGE)
+    support = SupportJudge().judge("The expedition was a disaster.", PASSAGE)
     assert support is not None
     assert support.score == 1.0
 
@@ -94,17 +92,18 @@ def test_names_in_another_form_are_known() -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("judge", [SupportJudge(None), SupportJudge(HashEmbedder())])
-def test_the_right_claim_has_more_support(judge: SupportJudge, right: str, wrong: str) -> None:
+def test_the_right_claim_has_more_support(right: str, wrong: str) -> None:
+    judge = SupportJudge()
     high, low = judge.judge(right, PASSAGE), judge.judge(wrong, PASSAGE)
     assert high is not None
     assert low is not None
-    assert high.score > max(0.45, low.score)
+    assert high.score > low.score
+    assert high.verdict(0.45) in ("supported", "weak")
 
 
 @given(st.text(max_size=200))
 def test_support_is_a_probability(claim: str) -> None:
-    support = SupportJudge(None).judge(claim, PASSAGE)
+    support = SupportJudge().judge(claim, PASSAGE)
     assert support is None or 0 <= support.score <= 1
 
 
@@ -120,68 +119,24 @@ def test_weights_for_other_features_are_refused(tmp_path: Path) -> None:
         SupportModel.load(path)
 
 
-class _Counting(HashEmbedder):
-    """Counts calls; its name is that of the model whose cosines the packaged weights are for."""
-
-    def __init__(self) -> None:
-        super().__init__(model="all-MiniLM-L6-v2")
-        self.calls = 0
-
-    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        self.calls += 1
-        return super().embed_passages(texts)
+def test_a_part_of_a_long_sentence_is_no_copy_of_it() -> None:
+    denied = evidence("No member may burn garden waste in May.")[0].hit.passage
+    found = SupportJudge().judge("Member may burn garden waste in May.", denied)
+    assert found is not None
+    assert (found.copied, found.verdict(0.45)) == (False, "contradicted")
 
 
-CLAIMS = (
-    "Braddock led 1,500 men to take the fort.",
-    "The whole expedition was a disaster for the army.",
-    "In June 1755 Braddock led army troops to Fort Niagara.",
-    "The Presiding Officer of Parliament knew nothing.",
-    "Photosynthesis was a disaster for chlorophyll.",
-    "Nobody in the British Parliament was told about the troops.",
-)
-
-
-def test_the_claims_of_an_answer_are_embedded_together_and_each_text_once() -> None:
-    embedder = _Counting()
-    examination = SupportJudge(embedder).examine([READ])
-    compared = [
-        one for claim in (*CLAIMS, *CLAIMS) if (one := examination.compare(Claim(claim), READ))
+def test_of_several_passages_one_that_says_it_decides() -> None:
+    passages = [
+        ReadPassage(one.hit.passage)
+        for one in evidence("The pump costs 900 euros.", "The pump costs 800 euros.", "Bees fly.")
     ]
-    examination.settle(compared)
-    assert all(one.settled for one in compared)
-    assert embedder.calls == 1
-    assert len(embedder.embedded) == len(set(embedder.embedded)) >= len(CLAIMS)
+    examination = SupportJudge().examine(passages)
 
+    def verdict(claim: str) -> str:
+        compared = [examination.compare(Claim(claim), one) for one in passages]
+        return verdict_of([one for one in compared if one], 0.45)[0]
 
-@pytest.mark.parametrize("claim", CLAIMS)
-@pytest.mark.parametrize("floor", [0.05, 0.3, 0.45, 0.7, 0.95])
-def test_a_floor_spares_vectors_and_changes_no_decision(claim: str, floor: float) -> None:
-    exact = SupportJudge(_Counting()).judge(claim, PASSAGE)
-    examination = SupportJudge(_Counting()).examine([READ], floor)
-    one = examination.compare(Claim(claim), READ)
-    assert exact is not None
-    assert one is not None
-    spared = one.settled
-    examination.settle([one])
-    assert (one.score >= floor) == (exact.score >= floor)
-    assert spared or one.score == exact.score
-
-
-def test_a_contradicted_claim_needs_no_vectors() -> None:
-    embedder = _Counting()
-    examination = SupportJudge(embedder).examine([READ], floor=0.45)
-    examination.settle(
-        [one for one in [examination.compare(Claim("Braddock led 1,600 troops."), READ)] if one]
-    )
-    assert embedder.calls == 0
-
-
-def test_a_text_too_long_for_the_embedder_has_no_similarity() -> None:
-    short = HashEmbedder(model="all-MiniLM-L6-v2", max_tokens=4)
-    examination = SupportJudge(short).examine([READ])
-    one = examination.compare(Claim("The whole expedition was a disaster for the army."), READ)
-    assert one is not None
-    examination.settle([one])
-    assert one.row[FEATURES.index("similarity")] == 0.0
-    assert short.embedded == []
+    assert verdict("The pump costs 800 euros.") == "supported"
+    assert verdict("The pump costs 700 euros.") == "contradicted"
+    assert verdict("Bananas ripen in Ecuador.") == "not_found"

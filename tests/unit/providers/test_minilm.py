@@ -98,19 +98,6 @@ def test_a_question_on_all_cores_has_the_vector_of_the_passage_on_one(
         np.testing.assert_allclose(embedder.embed_query(text), row, atol=1e-5)
 
 
-def test_on_one_core_nothing_is_started_and_rows_are_the_same(
-    model_cache_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wide = MiniLmEmbedder(model_cache_dir, threads=2)
-    rows, question = wide.embed_passages(TEXTS), wide.embed_query(TEXTS[0])
-    monkeypatch.setattr("app.providers.bert_session.ThreadPoolExecutor", None)
-    narrow = wide.on_one_core()
-    np.testing.assert_array_equal(narrow.embed_passages(TEXTS), rows)
-    np.testing.assert_array_equal(narrow.embed_query(TEXTS[0]), question)
-    with pytest.raises(TypeError):
-        wide.embed_passages(TEXTS)
-
-
 def test_what_was_counted_is_embedded_alike(minilm: MiniLmEmbedder) -> None:
     plain = minilm.embed_passages(TEXTS)
     counts = minilm.count_tokens([*TEXTS, TEXTS[0]])

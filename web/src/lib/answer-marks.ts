@@ -6,7 +6,7 @@ import { unitOffsets } from "@/lib/codepoints";
 export interface MarkedSentence {
   answer_start: number;
   answer_end: number;
-  verdict: "supported" | "weak" | "unsupported" | "no_claim";
+  verdict: "supported" | "weak" | "contradicted" | "not_found" | "no_claim";
 }
 
 export interface AnswerMarks {
@@ -26,7 +26,7 @@ interface Span {
 }
 
 /**
- * rehype plugin: `[n]` becomes `<sup data-citation data-sentence>`, weak and unsupported sentences get a class.
+ * rehype plugin: `[n]` becomes `<sup data-citation data-sentence>`, sentences that no source says get a class.
  *
  * Runs after sanitising, on text nodes only and never inside code, so nothing of the answer reaches a tag or an attribute.
  */
@@ -104,7 +104,10 @@ function phrase(value: string, verdict: Span["verdict"] | undefined): ElementCon
   if (verdict === undefined || verdict === "supported" || verdict === "no_claim" || words === "") return [{ type: "text", value }];
   // The space before a pill is not underlined.
   const space: Text[] = words === value ? [] : [{ type: "text", value: value.slice(words.length) }];
-  const title = verdict === "weak" ? "Only weakly supported by the sources" : "Not supported by the sources";
-  const properties = { className: [`sentence-${verdict}`], title };
+  const [kind, title] =
+    verdict === "weak"
+      ? ["weak", "Close to the source, not confirmed: a passage is about it, but does not say it in one place"]
+      : ["unsupported", "Not supported by the sources"];
+  const properties = { className: [`sentence-${kind}`], title };
   return [{ type: "element", tagName: "span", properties, children: [{ type: "text", value: words }] }, ...space];
 }

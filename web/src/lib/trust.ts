@@ -34,17 +34,23 @@ export function confidenceOf(answer: AnswerRecord): Trust {
 export function supportOf(answer: AnswerRecord): Trust {
   const claims = answer.sentences.filter((s) => s.verdict !== "no_claim");
   const supported = claims.filter((s) => s.verdict === "supported").length;
-  const unsupported = claims.filter((s) => s.verdict === "unsupported").length;
+  const weak = claims.filter((s) => s.verdict === "weak").length;
   const title = `${supported} of ${claims.length} ${claims.length === 1 ? "sentence" : "sentences"} supported by a source`;
   if (supported === claims.length) return { words: "Supported", tone: "good", title, why: null };
-  const missing = claims.length - supported;
-  const why = `${missing} ${missing === 1 ? "sentence is" : "sentences are"} held by no source`;
-  return supported === 0 ? { words: "Not supported", tone: "bad", title, why } : { words: "Partly supported", tone: unsupported > 0 ? "bad" : "warn", title, why };
+  const missing = claims.length - supported - weak;
+  const parts = [
+    weak > 0 ? `${weak} ${weak === 1 ? "sentence is" : "sentences are"} close to a source, not confirmed` : "",
+    missing > 0 ? `${missing} ${missing === 1 ? "sentence is" : "sentences are"} held by no source` : "",
+  ];
+  const why = parts.filter(Boolean).join("; ");
+  const tone = missing > 0 ? "bad" : "warn";
+  if (supported > 0) return { words: "Partly supported", tone, title, why };
+  return { words: weak > 0 ? "Not confirmed" : "Not supported", tone, title, why };
 }
 
 /** The support of one citation in words, the number behind them. */
 export function citationWords(support: number): string {
-  const words = support >= 0.999 ? "word for word" : support >= SURE ? "well supported" : support >= UNSURE ? "supported" : "barely supported";
+  const words = support >= 0.999 ? "word for word" : support >= UNSURE ? "supported" : "close to the source, not confirmed";
   return `${words} (${support.toFixed(2)})`;
 }
 

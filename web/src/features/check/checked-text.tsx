@@ -11,14 +11,15 @@ import { modelName } from "@/lib/format";
 import { saveAs } from "@/lib/save-as";
 import { citationWords } from "@/lib/trust";
 
-const VERDICTS: Record<CheckVerdict, { words: string; tone: "good" | "bad" | "warn" | "plain" }> = {
-  supported: { words: "supported", tone: "good" },
-  contradicted: { words: "contradicted", tone: "bad" },
-  not_found: { words: "not found", tone: "warn" },
-  no_claim: { words: "claims nothing", tone: "plain" },
+const VERDICTS: Record<CheckVerdict, { words: string; tone: "good" | "bad" | "warn" | "plain"; title: string }> = {
+  supported: { words: "supported", tone: "good", title: "All of it stands together in one place of the source" },
+  weak: { words: "not confirmed", tone: "warn", title: "Close to the source, not confirmed: a place is about it, but it does not stand there together. Compare the words below" },
+  contradicted: { words: "contradicted", tone: "bad", title: "A place says something else of the same thing" },
+  not_found: { words: "not found", tone: "plain", title: "No place is about it" },
+  no_claim: { words: "claims nothing", tone: "plain", title: "A heading, a table head, code, a question or a lead-in" },
 };
 /** What the place of a sentence with this verdict does. */
-const PLACES: Record<CheckVerdict, string> = { supported: "holds it", contradicted: "says otherwise", not_found: "the nearest", no_claim: "" };
+const PLACES: Record<CheckVerdict, string> = { supported: "holds it", weak: "is about it", contradicted: "says otherwise", not_found: "the nearest", no_claim: "" };
 const FORMS = ["markdown", "html", "json"] as const;
 type Form = (typeof FORMS)[number];
 const FORM_NAMES: Record<Form, string> = { markdown: "Markdown", html: "HTML", json: "JSON" };
@@ -64,12 +65,12 @@ export function CheckedText({ report }: { report: CheckReport }) {
 }
 
 function SentenceRow({ sentence, judge }: { sentence: CheckedSentence; judge: string | null }) {
-  const { words, tone } = VERDICTS[sentence.verdict];
+  const { words, tone, title } = VERDICTS[sentence.verdict];
   const best = sentence.citations[0];
   return (
     <li className="grid gap-x-4 gap-y-1 border-b border-line px-4 py-3 last:border-b-0 sm:grid-cols-[8rem_1fr]">
       <div className="flex flex-col items-start gap-1">
-        <Tag tone={tone} title={sentence.verdict === "no_claim" ? "A heading, a table head, code, a question or a lead-in" : `Support ${sentence.support.toFixed(2)}`}>
+        <Tag tone={tone} title={title}>
           {words}
         </Tag>
         {judge !== null && sentence.verdict !== "no_claim" && (

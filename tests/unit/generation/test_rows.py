@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from app.generation.clauses import read
+from app.generation.rows import rows_of, rows_say
+
+LABELLED = """Travel limits per day in euros
+
+City: Bergen | Hotel limit: 140 euros | Guide: Solveig Dahl
+City: Oslo | Hotel limit: 165 euros | Guide: Tor Lie
+"""
+TABS = "City\tHotel limit\tGuide\nBergen\t140 euros\tSolveig Dahl\nOslo\t165 euros\tTor Lie\n"
+
+
+@pytest.mark.parametrize("text", [LABELLED, TABS])
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ("The hotel limit in Bergen is 140 euros.", True),
+        ("Oslo has a hotel limit of 165 euros.", True),
+        ("The guide of Oslo is Tor Lie.", True),
+        ("The hotel limit in Oslo is higher than in Bergen.", True),
+        ("Oslo has the highest hotel limit.", True),
+        ("The hotel limit in Bergen is 165 euros.", False),
+        ("The guide of Oslo is Solveig Dahl.", False),
+        ("The hotel limit in Bergen is higher than in Oslo.", False),
+        ("Bergen has the highest hotel limit.", False),
+        ("The hotel limit in Bergen is not 140 euros.", None),
+        ("The hotel limit in Bergen is 140 euros and a breakfast.", None),
+        ("The limit in Turku is 140 euros.", None),
+    ],
+)
+def test_a_claim_about_a_row_is_judged_by_that_row(
+    text: str, claim: str, said: bool | None
+) -> None:
+    assert rows_say(read(claim), rows_of(text))[0] is said
+
+
+def test_rows_lie_where_they_say() -> None:
+    for text in (LABELLED, TABS):
+        assert [text[row.start : row.end].split()[0] for row in rows_of(text)] in (
+            ["City:", "City:"],
+            ["Bergen", "Oslo"],
+        )
+    assert rows_of("No table here: a | b\n\nat all.") == []
