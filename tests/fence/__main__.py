@@ -2,6 +2,7 @@
 
 import json
 
+from tests.fence import bundles
 from tests.fence.answers import answers
 from tests.fence.outside import GOLDEN, PARTS
 from tests.fence.server import StoredVectors, stored_embedder
@@ -10,6 +11,8 @@ if __name__ == "__main__":
     GOLDEN.mkdir(exist_ok=True)
     for name, part in PARTS.items():
         (GOLDEN / name).write_text(part() + "\n", "utf-8")
+    if not (GOLDEN / "papers.documind").exists():
+        bundles.write(GOLDEN / "papers.documind")
     vectors = StoredVectors(GOLDEN / "vectors.npz", writing=True)
     with stored_embedder(vectors):
         rows = answers()

@@ -21,9 +21,11 @@ from app.api.errors import codes, status_of
 from app.api.tool_server import make_server
 from app.cli import main as command_line
 from app.core.types import NoticeCode
+from app.evaluation.report import to_csv, to_json, to_markdown
 from app.settings import Settings
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 from tests.fence.server import fence_server
+from tests.unit.evaluation.test_runner import a_report, an_experiment
 
 SCRIPTS = (
     "build_public_corpus",
@@ -160,6 +162,14 @@ def _fields(value: object, at: str = "") -> Iterator[str]:
         yield at
 
 
+def reports() -> str:
+    """Return the columns of an evaluation's CSV, the keys of its JSON and the heads of its tables."""
+    report = a_report(an_experiment())
+    heads = [line for line in to_markdown(report).splitlines() if line.startswith(("#", "| arm"))]
+    keys = sorted(set(_fields(json.loads(to_json(report)))))
+    return "\n".join(["csv", to_csv(report).splitlines()[0], "markdown", *heads, "json", *keys])
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "commands.txt": commands,
     "scripts.txt": scripts,
@@ -167,6 +177,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "errors.txt": errors_and_notices,
     "tools.json": tools,
     "metrics.txt": metrics,
+    "reports.txt": reports,
     "stream.txt": stream,
 }
 GOLDEN = Path(__file__).parent / "golden"

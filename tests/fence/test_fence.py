@@ -7,8 +7,9 @@ import json
 import pytest
 
 from tests.fence.answers import answers
+from tests.fence.bundles import bundled, wait_for
 from tests.fence.outside import GOLDEN, PARTS
-from tests.fence.server import StoredVectors, stored_embedder
+from tests.fence.server import StoredVectors, fence_server, stored_embedder
 
 CURE = "the outside changed; if it should, run: python -m tests.fence, and say why in CHANGELOG.md"
 
@@ -30,3 +31,12 @@ def test_answers_are_as_they_were() -> None:
         if was != row
     ]
     assert not changed, f"{len(changed)} of {len(found)} answers changed; {CURE}\n" + changed[0]
+
+
+def test_a_bundle_of_an_earlier_build_is_taken() -> None:
+    kept = json.loads((GOLDEN / "bundle.json").read_text("utf-8"))
+    with fence_server() as server:
+        body = {"path": str(GOLDEN / "papers.documind"), "library": "papers"}
+        job = server.client.post("/api/v1/import", json=body).json()["id"]
+        wait_for(server, job)
+        assert bundled(server) == kept

@@ -64,18 +64,18 @@ def _retriever_of() -> tuple[Callable[[Arm], Retriever], dict[str, str]]:
     )
 
 
-def _experiment(seed: int = 1) -> Experiment:
+def an_experiment(seed: int = 1) -> Experiment:
     search = RetrieverSearch(_retriever_of()[0], Library.PUBLIC, _retriever_of()[1])
     return run(_collection(), standard_arms(), search, baseline="rrf", seed=seed, resamples=200)
 
 
-def _report(experiment: Experiment) -> Report:
+def a_report(experiment: Experiment) -> Report:
     made = Provenance("0123456789abcdef", settings_hash([experiment]), "f00d", {"hash": "d1"}, 1)
     return Report("A toy report", made, (experiment,), ("Nothing was decided.",), {"auc": 0.5})
 
 
 def test_every_arm_answers_every_question() -> None:
-    experiment = _experiment()
+    experiment = an_experiment()
     assert [result.arm.name for result in experiment.results] == [
         arm.name for arm in standard_arms()
     ]
@@ -108,7 +108,7 @@ def test_a_grid_names_its_arms() -> None:
 
 
 def test_a_rerun_gives_identical_json_apart_from_timings() -> None:
-    one, two = (json.loads(to_json(_report(_experiment()))) for _ in range(2))
+    one, two = (json.loads(to_json(a_report(an_experiment()))) for _ in range(2))
     assert one.pop("timings").keys() == two.pop("timings").keys() == {"toy"}
     assert one == two
     assert one["provenance"]["git_sha"] == "0123456789abcdef"
@@ -116,7 +116,7 @@ def test_a_rerun_gives_identical_json_apart_from_timings() -> None:
 
 
 def test_markdown_and_csv_hold_every_arm() -> None:
-    report = _report(_experiment())
+    report = a_report(an_experiment())
     text = to_markdown(report)
     rows = list(csv.DictReader(io.StringIO(to_csv(report))))
     for arm in standard_arms():
@@ -130,7 +130,7 @@ def test_markdown_and_csv_hold_every_arm() -> None:
 
 
 def test_the_dashboard_needs_nothing_from_outside() -> None:
-    page = to_html(_report(_experiment()))
+    page = to_html(a_report(an_experiment()))
     assert page.count("<svg") == 2
     assert "<script" not in page
     assert not re.search(r"(?:src|href)=['\"](?:https?:)?//", page)
