@@ -100,6 +100,7 @@ class StoreFault(Reply):
     count: int
     detail: str
     repaired: bool
+    at_start: bool  # what a killed server leaves; the next start repairs it
 
 
 class StoreCheck(Reply):

