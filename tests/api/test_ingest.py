@@ -252,3 +252,14 @@ def test_remove_restore_correct_and_clear(shop: Site) -> None:
         ).json()["documents"]
         == 1
     )
+
+
+def test_a_second_file_of_a_name_says_that_it_replaced_the_first(shop: Site) -> None:
+    assert shop.upload(("README.md", b"# Tin\n\nTin is a grey metal."))[0] == 201
+    status, body = shop.upload(("README.md", b"# Zinc\n\nZinc is a blue metal."))
+    assert (status, outcomes(body)) == (201, ["replaced"])
+    assert "took the place of the document that was sent as 'README.md'" in str(body)
+    assert shop.upload(("a.md", b"Lead is dull."), source_key="one/a.md")[0] == 201
+    _, body = shop.upload(("a.md", b"Lead is soft."), source_key="one/a.md")
+    assert outcomes(body) == ["replaced"]
+    assert "took the place" not in str(body)
