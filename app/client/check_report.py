@@ -16,9 +16,7 @@ SAID = {
 }
 _JUDGED = {"supported": "supported", "not_supported": "not supported"}
 _QUOTE_CHARACTERS = 300
-_MARKS = re.compile(
-    r"[\\`*_{}\[\]<>#!|~&$]|(?<=\w):(?=//)|(?<=www)\.|(?<=\w)@|^[-+=]"
-)
+_MARKS = re.compile(r"[\\`*_{}\[\]<>#!|~&$]|(?<=\w):(?=//)|(?<=www)\.|(?<=\w)@|^[-+=]")
 """What begins markup in CommonMark, GitHub's tables and addresses, and mathematics."""
 Fields = Mapping[str, object]
 
@@ -48,7 +46,10 @@ def as_markdown(report: Fields) -> str:
         said = _plain(_verdict(sentence, report))
         lines.append(f"- **{said}**: {_plain(_line(sentence['text']))}")
         for place, word in _places(sentence):
-            lines += [f"  > {word}{_plain(_line(place['quote']))}", f"  > ({_plain(_where(place))})"]
+            lines += [
+                f"  > {word}{_plain(_line(place['quote']))}",
+                f"  > ({_plain(_where(place))})",
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -106,11 +107,15 @@ def _counts(report: Fields) -> str:
 def _failed(report: Fields) -> str:
     """Return why the model was asked no further; empty where it did not fail."""
     reason = report.get("judge_failed")
-    return f"{report['judge']} failed: {reason}" if reason else ""
+    return " ".join(f"{report['judge']} failed: {reason}".split()) if reason else ""
 
 
 def _where(place: Fields) -> str:
-    named = f"{place['title']}, {place['library']}, {place['doc_id']}, " if place["doc_id"] else ""
+    named = (
+        f"{_line(place['title'])}, {place['library']}, {place['doc_id']}, "
+        if place["doc_id"]
+        else ""
+    )
     support = cast("float", place["support"])
     return f"{named}characters {place['start']} to {place['end']}, support {support:.2f}"
 
