@@ -29,7 +29,12 @@ HOSTILE = (
 
 
 def test_a_report_shows_what_comes_from_outside_as_it_is() -> None:
-    place = {"title": HOSTILE, "library": "papers", "doc_id": "1", "quote": HOSTILE}
+    place: dict[str, object] = {
+        "title": HOSTILE,
+        "library": "papers",
+        "doc_id": "1",
+        "quote": HOSTILE,
+    }
     place |= {"start": 0, "end": 9, "support": 0.5}
     report = {
         "judge": "m",

@@ -50,10 +50,13 @@ def test_a_place_that_does_not_become_free_is_busy_and_so_is_a_long_queue() -> N
 def test_a_client_that_leaves_cancels_its_work_and_the_place_is_free_when_that_ended() -> None:
     async def run() -> None:
         places = Places(1, most_waiting=4, wait_s=WAIT_S)
+
+        def work(cancel: CancelToken) -> None:
+            assert cancel.wait(WAIT_S)
+            cancel.raise_if_cancelled()
+
         with pytest.raises(Cancelled):
-            await places.run(
-                lambda cancel: cancel.wait(WAIT_S) and cancel.raise_if_cancelled(), _gone
-            )
+            await places.run(work, _gone)
         assert await places.run(lambda _: 7) == 7
 
     asyncio.run(run())

@@ -10,6 +10,7 @@ import pytest
 
 from app.core.errors import Conflict, IndexDamaged, InvalidInput
 from app.core.types import Library
+from app.index.catalog.sqlite_database import SqliteDatabase
 from app.index.files.steps import Steps
 from app.index.maintenance.backup import backup, restore
 from app.index.options import IndexOptions
@@ -74,6 +75,7 @@ def test_a_backup_that_was_killed_is_made_again_in_its_place(
         steps += 1
         target = tmp_path / f"killed at {steps}"
         with IndexStore(options, vector_store="off") as store:
+            assert isinstance(store.database, SqliteDatabase)
             try:
                 backup(store.database, store.originals, target, Dying(steps))
                 killed = False
