@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Annotated, Any, Self, cast
 from urllib.parse import quote_plus
 
@@ -17,6 +18,9 @@ PREVIEW_CHARACTERS = 1000
 WebLink = Annotated[str | None, BeforeValidator(web_link)]
 """The address that a document names, where a browser opens it on the web; null for anything
 else."""
+
+root_path: ContextVar[str] = ContextVar("root_path", default="")
+"""The path under which a proxy serves the page of a request (ROOT_PATH)."""
 
 
 class JsonRecord(BaseModel):
@@ -125,12 +129,12 @@ class Source(PassageRecord):
 
 
 def view_url(hit: Hit) -> str:
-    """Return our page's address of the highlighted passage, relative to the root."""
+    """Return our page's address of the highlighted passage, relative to the host."""
     chunk = hit.passage.chunk
     where = (
         f"library={chunk.library.value}&doc={quote_plus(chunk.doc_id)}&revision={chunk.revision}"
     )
-    return f"/?{where}&start={chunk.start}&end={chunk.end}"
+    return f"{root_path.get()}/?{where}&start={chunk.start}&end={chunk.end}"
 
 
 def _rounded(value: float | None) -> float | None:

@@ -17,11 +17,16 @@ from app.api.middleware.auth import KeyCheck
 from app.api.pump import StreamSlots
 from app.api.services import ServicePort
 from app.api.startup import Startup
+from app.api.waiting import Places
 from app.core.cancel import CancelToken
 from app.core.errors import Busy
 from app.core.spans import SILENT, Spans
 from app.core.types import Library, LibraryName, Scope
 from app.settings import Settings
+
+
+def _check_places() -> Places:
+    return Places(4, most_waiting=16, wait_s=10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,8 @@ class Edge:
     streams: StreamSlots
     key: KeyCheck
     metrics: Metrics = field(default_factory=Metrics)
+    checks: Places = field(default_factory=_check_places)
+    """Of what checks a text or reads a file to check, through any door."""
     stopping: CancelToken = field(default_factory=CancelToken)
     """Cancelled when the server was told to stop: what waits for a job says then that it was
     accepted."""

@@ -119,7 +119,8 @@ async def chat_completion(asked: ChatCompletionRequest, request: Request, door: 
         trace="none",
         wishes=asked.wishes(),
     )
-    shown = Completion(asked.model, str(request.base_url).rstrip("/"), door.request_id)
+    host = f"{request.url.scheme}://{request.url.netloc}"
+    shown = Completion(asked.model, host, door.request_id)
     schema = asked.response_format.schema_wanted() if asked.response_format else None
     if schema is not None and not await asyncio.to_thread(door.services.completions.can_write):
         raise needs_model()

@@ -57,6 +57,7 @@ class GuardedHttp(HttpToolsProtocol):
         self._forget_head()
         self._forget_stall()
         super().connection_lost(exc)
+        self._unset_keepalive_if_required()  # the parent does so only without an error
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser, and give a head up that grows too long."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Annotated, Any, Generic, TypeVar
 
 from anyio import to_thread
@@ -27,7 +28,6 @@ from app.api.schemas.checks import MOST_CHARACTERS, CheckRequest
 from app.api.schemas.documents import DocumentReply
 from app.api.schemas.query import QueryRequest, SearchQuery
 from app.client.check_report import as_text
-from app.core.cancel import CancelToken
 from app.core.errors import Busy
 from app.core.types import Library, LibraryName, Mode, Scope
 
@@ -201,13 +201,8 @@ async def _check(edge: Edge, asked: CheckArguments) -> ToolResult:
     wanted = CheckRequest(
         text=asked.text, library=asked.library, against=asked.against, judge=asked.judge
     )
-    services, cancel = edge.startup.services(), CancelToken()
-    try:
-        report = await to_thread.run_sync(
-            checks.checked, services, edge, wanted, cancel, abandon_on_cancel=True
-        )
-    finally:  # a client that leaves ends the calls of the judge
-        cancel.cancel()
+    services = edge.startup.services()
+    report = await edge.checks.run(partial(checks.checked, services, edge, wanted))
     data = report.model_dump(mode="json")
     return ToolResult(as_text(data) or "There is no sentence in it.", data)
 

@@ -18,6 +18,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from app.core.errors import DiskFull, InvalidInput, TooLarge, UnsupportedType
+from app.core.system_errors import made_in_data
 
 MAX_FILES = 1000
 MAX_FIELDS = 1100
@@ -77,6 +78,7 @@ class UploadReceiver:
         Raises:
             UnsupportedType: The body is not multipart/form-data.
             InvalidInput: The boundary is missing or is none (RFC 2046, section 5.1.1).
+            StorageError: The data directory, where `staging` is, was moved away.
         """
         kind, options = parse_options_header(content_type)
         if kind != b"multipart/form-data":
@@ -91,8 +93,7 @@ class UploadReceiver:
             self._parser = MultipartParser(boundary, self._callbacks())  # type: ignore[arg-type]  # its TypedDict wants exact signatures
         self._max_file_bytes = max_file_bytes
         self._allowed_fields = allowed_fields
-        staging.mkdir(parents=True, exist_ok=True)
-        self._directory = Path(tempfile.mkdtemp(dir=staging))
+        self._directory = Path(tempfile.mkdtemp(dir=made_in_data(staging)))
         self._part = _Part()
         self._header_name = bytearray()
         self._header_value = bytearray()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from app.core.errors import InvalidInput
+from app.core.hosts import without_credentials
 from app.core.spans import SILENT, Spans
 from app.settings import Settings
 
@@ -23,7 +24,6 @@ def open_spans(settings: Settings, release: str) -> Iterator[Spans]:
     if not endpoint:
         yield SILENT
         return
-    from app.providers.addresses import without_credentials  # noqa: PLC0415
     from app.providers.telemetry import OtelSpans, otlp_exporter  # noqa: PLC0415  # loaded only when asked for
 
     try:

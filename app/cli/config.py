@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,10 +12,12 @@ from dotenv import dotenv_values
 from app.cli.options import JsonOption
 from app.cli.output import emit, table
 from app.client import Json
-from app.providers.addresses import without_credentials
+from app.core.hosts import without_credentials
 from app.settings import Settings
 
 HIDDEN = "(hidden)"
+_LISTS = {"search_url", "ollama_embed_urls"}
+"""Several addresses with commas between them."""
 
 
 def register(app: typer.Typer) -> None:
@@ -52,29 +55,34 @@ def settings_in_force() -> list[Json]:
     environment = {name.upper() for name, value in os.environ.items() if value}
     written = {name.upper() for name, value in dotenv_values(".env").items() if value}
     rows: list[Json] = []
-    for field, definition in Settings.model_fields.items():
+    for field in Settings.model_fields:
         name = field.upper()
         origin = "environment" if name in environment else ".env" if name in written else "default"
         value = getattr(settings, field)
-        shown = _shown(value, secret=definition.repr is False)
+        shown_value = shown(field, value)
         rows.append(
             {
                 "setting": name,
-                "value": str(settings.data_dir.resolve()) if field == "data_dir" else shown,
+                "value": str(settings.data_dir.resolve()) if field == "data_dir" else shown_value,
                 "from": origin,
             }
         )
     return rows
 
 
-def _shown(value: object, *, secret: bool) -> str:
+def shown(field: str, value: object) -> str:
+    """Return a setting's value as people may see it."""
     if value is None or value == "":
         return ""
-    if secret:
+    definition = Settings.model_fields.get(field)
+    if definition is not None and definition.repr is False:
         return HIDDEN
     if isinstance(value, bool):
         return str(value).lower()
-    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return (
-        ",".join(without_credentials(part) for part in text.split(",")) if "://" in text else text
-    )
+    if isinstance(value, tuple):
+        return ",".join(without_credentials(str(part)) for part in value)
+    if isinstance(value, Path):
+        return str(value)
+    if field in _LISTS:
+        return ",".join(map(without_credentials, str(value).split(",")))
+    return without_credentials(str(value))

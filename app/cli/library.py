@@ -124,6 +124,7 @@ def _failure(file: FileToSend, error: InputError) -> Json:
         "doc_id": None,
         "status": "failed",
         "reason": error.message,
+        "code": error.code,
         "receipt": None,
     }
 

@@ -139,9 +139,10 @@ def run_at_edge(work: Callable[[], object]) -> None:
     except ValidationError as error:
         for problem in error.errors():
             name = "_".join(str(part) for part in problem["loc"]).upper() or "settings"
-            complain(
-                f"{name}: {problem['msg']} (got {problem['input']!r}); see docs/configuration.md"
-            )
+            got = ""  # of several settings at once the input holds all, keys too
+            if problem["loc"]:
+                got = f" (got {config.shown(name.lower(), problem['input'])!r})"
+            complain(f"{name}: {problem['msg']}{got}; see docs/configuration.md")
         sys.exit(2)
     except OSError as error:
         refused = refusal(error)

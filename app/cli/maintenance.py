@@ -83,8 +83,8 @@ def fsck(
     --repair also makes an entry for each uploaded file that no document names: read again, titled
     from its first page and flagged `recovered`.
 
-    Exit code 0: sound, or all repaired. 7: faults that --repair fixes. 8: faults of the catalog,
-    which need a backup.
+    Exit code 0: sound, all repaired, or only what a killed server leaves and its next start
+    repairs. 7: faults that --repair fixes. 8: faults of the catalog, which need a backup.
 
     Example: documind fsck --repair
     """
@@ -114,15 +114,11 @@ def show_report(found: Json, *, as_json: bool) -> None:
     say(f"checked in {found['seconds']} s: {checked or 'nothing, the catalog cannot be read'}")
     for fault in cast("list[Json]", found["faults"]):
         where = f" in {fault['library']}" if fault["library"] else ""
-        say(
-            f"{'repaired' if fault['repaired'] else 'FAULT'}  {fault['code']}{where},"
-            f" {fault['count']} times: {fault['detail']}"
-        )
-    say(
-        "sound"
-        if found["sound"]
-        else "not sound; _paused the server and run: documind fsck --repair"
-    )
+        waits = fault.get("at_start") and not fault["repaired"]
+        kind = "repaired" if fault["repaired"] else "waits" if waits else "FAULT"
+        then = "; will be repaired at the next start" if waits else ""
+        say(f"{kind}  {fault['code']}{where}, {fault['count']} times: {fault['detail']}{then}")
+    say("sound" if found["sound"] else "not sound; stop the server and run: documind fsck --repair")
 
 
 def rebuild(

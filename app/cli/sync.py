@@ -17,7 +17,7 @@ from app.cli.connection import connect
 from app.cli.library import SOME_FAILED, send_files
 from app.cli.output import complain, emit, emit_line, err, say, table
 from app.client import DocuMindClient, FileToSend
-from app.core.errors import DocuMindError, InvalidInput
+from app.core.errors import DocuMindError, InvalidInput, UnsupportedType
 from app.core.types import Library
 from app.ingest.sources.sync import FolderFile, Manifest, plan_sync
 from app.settings import Settings
@@ -40,6 +40,8 @@ class SyncOutcome:
     unchanged: int
     failed: tuple[tuple[str, str], ...]
     """Source key or path, and the reason."""
+    skipped: tuple[tuple[str, str], ...] = ()
+    """The same of files that hold no document: empty, of a program, or of no known format."""
 
     @property
     def exit_code(self) -> int:
@@ -139,6 +141,11 @@ def mirror(
         for file, row in zip(files, rows, strict=True)
         if row["status"] == "failed"
     }
+    foreign = {
+        file.source_key
+        for file, row in zip(files, rows, strict=True)
+        if row["status"] == "failed" and row.get("code") == UnsupportedType.code
+    }
     same = {
         file.source_key
         for file, row in zip(files, rows, strict=True)
@@ -169,7 +176,8 @@ def mirror(
         sent((*plan.replace, *reread)),
         removed,
         len(plan.unchanged) - len(reread),
-        (*plan.failed, *refused.items()),
+        (*plan.failed, *((key, why) for key, why in refused.items() if key not in foreign)),
+        (*plan.skipped, *((key, refused[key]) for key in refused if key in foreign)),
     )
 
 
@@ -187,12 +195,14 @@ def show(outcome: SyncOutcome) -> None:
     rows += [(key, "replaced", "") for key in outcome.replaced]
     rows += [(key, "removed", "") for key in outcome.removed]
     rows += [(key, "failed", reason) for key, reason in outcome.failed]
+    rows += [(key, "skipped", reason) for key, reason in outcome.skipped]
     if rows:
         table(("file", "what", "remark"), rows)
     say(
         f"{outcome.library}: {len(outcome.added)} added, {len(outcome.replaced)} replaced,"
         f" {len(outcome.removed)} removed, "
         f"{outcome.unchanged} unchanged, {len(outcome.failed)} failed"
+        + (f", {len(outcome.skipped)} skipped" if outcome.skipped else "")
     )
     if outcome.failed:
         err.print(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from html import escape
 from typing import Literal, cast
@@ -16,6 +17,8 @@ SAID = {
 }
 _JUDGED = {"supported": "supported", "not_supported": "not supported"}
 _QUOTE_CHARACTERS = 300
+_MARKS = re.compile(r"[\\`*_{}\[\]<>#!|~&$]|(?<=\w):(?=//)|(?<=www)\.|(?<=\w)@|^[-+=]")
+"""What begins markup in CommonMark, GitHub's tables and addresses, and mathematics."""
 Fields = Mapping[str, object]
 
 
@@ -39,11 +42,15 @@ def as_text(report: Fields) -> str:
 
 def as_markdown(report: Fields) -> str:
     """Return a report as Markdown, a list entry for each sentence."""
-    lines = ["# Check", "", _counts(report), ""]
+    lines = ["# Check", "", _plain(_counts(report)), ""]
     for sentence in _sentences(report):
-        lines.append(f"- **{_verdict(sentence, report)}**: {_line(sentence['text'])}")
+        said = _plain(_verdict(sentence, report))
+        lines.append(f"- **{said}**: {_plain(_line(sentence['text']))}")
         for place, word in _places(sentence):
-            lines += [f"  > {word}{_line(place['quote'])}", f"  > ({_where(place)})"]
+            lines += [
+                f"  > {word}{_plain(_line(place['quote']))}",
+                f"  > ({_plain(_where(place))})",
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -101,13 +108,25 @@ def _counts(report: Fields) -> str:
 def _failed(report: Fields) -> str:
     """Return why the model was asked no further; empty where it did not fail."""
     reason = report.get("judge_failed")
-    return f"{report['judge']} failed: {reason}" if reason else ""
+    return " ".join(f"{report['judge']} failed: {reason}".split()) if reason else ""
 
 
 def _where(place: Fields) -> str:
-    named = f"{place['title']}, {place['library']}, {place['doc_id']}, " if place["doc_id"] else ""
+    named = (
+        f"{_line(place['title'])}, {place['library']}, {place['doc_id']}, "
+        if place["doc_id"]
+        else ""
+    )
     support = cast("float", place["support"])
     return f"{named}characters {place['start']} to {place['end']}, support {support:.2f}"
+
+
+def _plain(text: str) -> str:
+    """Return text that a viewer of Markdown shows as it is, on one line: no links, no HTML.
+
+    CommonMark lets a backslash stand before any ASCII punctuation (0.31, section 2.4).
+    """
+    return _MARKS.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def _line(text: object) -> str:

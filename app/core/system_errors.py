@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 from app.core.errors import Busy, DocuMindError, StorageError
 
@@ -23,6 +24,22 @@ def refusal(error: BaseException) -> DocuMindError | None:
             return not_permitted(cause)
         cause = cause.__cause__
     return None
+
+
+def made_in_data(directory: Path) -> Path:
+    """Return a folder of the data directory, made if it is not there yet.
+
+    Raises:
+        StorageError: The data directory was moved away; nothing is made at its old place.
+    """
+    try:
+        directory.mkdir(exist_ok=True)
+    except FileNotFoundError as exc:
+        raise StorageError(
+            f"the data directory {str(directory.parent)!r} is gone under the server: put it back,"
+            " or stop the server and set DATA_DIR to where it is"
+        ) from exc
+    return directory
 
 
 def no_files() -> Busy:

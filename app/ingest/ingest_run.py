@@ -121,11 +121,17 @@ class IngestRun:
 
 
 def _outcome(pending: PendingDocument, result: WriteResult) -> IngestOutcome:
+    draft, remarks = pending.draft, [pending.remark] if pending.remark else []
+    if result.status == "replaced" and draft.source_key == draft.filename:
+        remarks.append(
+            f"it took the place of the document that was sent as {draft.filename!r} before; to keep"
+            " both, send each with a source_key of its own, such as its path"
+        )
     return IngestOutcome(
-        pending.draft.filename,
+        draft.filename,
         result.doc_id,
         result.status,
-        reason=pending.remark,
+        reason="; ".join(remarks) or None,
         duplicate_of=result.duplicate_of,
         receipt=pending.receipt if result.status != "unchanged" else None,
     )

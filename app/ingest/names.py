@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from hashlib import sha256
 
 from app.core.errors import InvalidInput
 
@@ -20,7 +21,7 @@ def display_name(raw: str) -> str:
     """Return a file name that is safe to show, at most 255 bytes.
 
     The last path part, NFC, without control and direction marks. A name of which nothing is left
-    becomes `unnamed`.
+    becomes `unnamed`; one that is cut ends with a number of its own, so that two stay two.
     """
     last = re.split(r"[/\\]", raw.rstrip("/\\"))[-1]
     name = _clean(last)
@@ -65,4 +66,5 @@ def _fit(name: str, limit: int) -> str:
     stem, dot, suffix = name.rpartition(".")
     tail = dot + suffix if stem and len(suffix.encode()) <= 16 else ""
     head = name[: len(name) - len(tail)]
+    tail = f"~{sha256(name.encode()).hexdigest()[:12]}{tail}"
     return head.encode()[: limit - len(tail.encode())].decode("utf-8", "ignore").rstrip() + tail

@@ -16,10 +16,12 @@ import queue
 import signal
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, Unreadable
 from app.core.types import PageBoxes, PageText, ParsedDocument
 from app.ingest.options import IngestOptions
@@ -36,6 +38,10 @@ from app.ingest.sandbox_wire import (
 PARSES_PER_CHILD = 200
 """Then a fresh one takes over: leaks of native libraries stay bounded, and start-up (0.3 s) is
 1-2 ms per parse."""
+SLOT_WAIT_S = 30.0
+"""A client that waits for a text is told then that all children are busy."""
+_SLOT_STEP_S = 0.5
+"""How soon a client that has left is noticed in the queue."""
 
 
 class SandboxedParser:
@@ -100,7 +106,9 @@ class SandboxedParser:
         with self._lock:
             return [child.pid for child in self._children if child.alive]
 
-    def parse(self, content: bytes | Path, filename: str) -> ParsedDocument:
+    def parse(
+        self, content: bytes | Path, filename: str, cancel: CancelToken | None = None
+    ) -> ParsedDocument:
         """Return the parsed document; see `Parser`.
 
         Raises:
@@ -110,10 +118,10 @@ class SandboxedParser:
             TooLarge: It passes a limit of the options.
             Unreadable: It is empty or damaged, or its parse broke a limit or crashed; trying again
                 cannot help.
-            Cancelled: The parser was closed in between.
-            Busy: A child could not be started.
+            Cancelled: The parser was closed in between, or `cancel` was cancelled.
+            Busy: A child could not be started, or, with `cancel`, none was free in time.
         """
-        answer = self._ask({"operation": "parse"}, content, filename)
+        answer = self._ask({"operation": "parse"}, content, filename, cancel)
         try:
             return unpack_document(*answer)
         except (KeyError, TypeError, ValueError) as exc:
@@ -130,18 +138,27 @@ class SandboxedParser:
         return unpack_boxes(header)
 
     def _ask(
-        self, request: dict[str, object], content: bytes | Path, filename: str
+        self,
+        request: dict[str, object],
+        content: bytes | Path,
+        filename: str,
+        cancel: CancelToken | None = None,
     ) -> tuple[Header, bytes]:
         path = str(content.absolute()) if isinstance(content, Path) else None
         body = content if isinstance(content, bytes) else b""
-        child = self._slots.get()
+        child = self._free_slot(cancel)
         kept: SandboxProcess | None = None
         try:
             child = self._ready_child(child)
-            answer = self._call(
-                child, {**request, "path": path, "filename": filename}, body, filename
-            )
+            with cancel.calling(child.stop) if cancel else nullcontext():
+                answer = self._call(
+                    child, {**request, "path": path, "filename": filename}, body, filename
+                )
             kept = child
+        except Unreadable:
+            if cancel is not None:
+                cancel.raise_if_cancelled()  # which is why the child ended
+            raise
         finally:
             if kept is None and child is not None:
                 self._drop(child)
@@ -149,6 +166,18 @@ class SandboxedParser:
         if "error" in answer[0]:
             raise unpack_error(answer[0])
         return answer
+
+    def _free_slot(self, cancel: CancelToken | None) -> SandboxProcess | None:
+        """Return a slot's child, waited for as long as it takes for work that nobody waits for."""
+        if cancel is None:
+            return self._slots.get()
+        waited_s = 0.0
+        while waited_s < SLOT_WAIT_S:
+            cancel.raise_if_cancelled()
+            with suppress(queue.Empty):
+                return self._slots.get(timeout=_SLOT_STEP_S)
+            waited_s += _SLOT_STEP_S
+        raise Busy("all parsers are at work on other files; try again later", retry_after_s=30)
 
     def _ready_child(self, child: SandboxProcess | None) -> SandboxProcess:
         if child is not None and (child.parses >= PARSES_PER_CHILD or not child.alive):

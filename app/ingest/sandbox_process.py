@@ -110,6 +110,10 @@ class SandboxProcess:
         except (BrokenPipeError, ConnectionResetError):
             return None
 
+    def stop(self) -> None:
+        """Make the child end; a call under way returns None."""
+        self._process.kill()
+
     def kill(self) -> int:
         """End the child and return how it ended (a negative number is a signal)."""
         self._process.kill()

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit
 
 from app.core.errors import InvalidInput
-from app.core.hosts import is_loopback
+from app.core.hosts import is_loopback, without_credentials
 
 
 def hostname_of(base_url: str) -> str:
     """Return the host's name or address of a base URL, empty when it has none."""
     return urlsplit(base_url if "://" in base_url else f"http://{base_url}").hostname or ""
-
-
-def without_credentials(url: str) -> str:
-    """Return an address without the name and password that may be in it."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def on_this_machine(base_url: str) -> bool:
@@ -35,13 +29,14 @@ def parsed_address(base_url: str, name: str) -> SplitResult:
         InvalidInput: The URL has no host or a foreign scheme.
     """
     url = base_url.strip()
+    refused = InvalidInput(
+        f"the address of {name} is {without_credentials(base_url)!r}; expected http://host:port"
+    )
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError as exc:  # a port that is no number, an odd bracket
-        raise InvalidInput(
-            f"the address of {name} is {base_url!r} ({exc}); expected http://host:port"
-        ) from exc
+    except ValueError:  # a port that is no number, an odd bracket; it quotes what may be a password
+        raise refused from None
     if not usable:
-        raise InvalidInput(f"the address of {name} is {base_url!r}; expected http://host:port")
+        raise refused
     return parts._replace(path=parts.path.rstrip("/"))

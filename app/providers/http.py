@@ -12,7 +12,8 @@ import requests
 
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderBadResponse
-from app.providers.addresses import parsed_address, without_credentials
+from app.core.hosts import without_credentials
+from app.providers.addresses import parsed_address
 from app.providers.http_errors import translated
 from app.providers.http_reply import HttpReply, StreamReply
 from app.providers.sockets import SocketWatch, WatchedAdapter, current_watch

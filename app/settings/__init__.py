@@ -66,8 +66,7 @@ class Settings(Variables):
         """
         if self.search_url and not self.database_url:
             raise InvalidInput(
-                f"SEARCH_URL {self.search_url!r} needs DATABASE_URL: an engine serves a catalog in"
-                " PostgreSQL"
+                "SEARCH_URL needs DATABASE_URL: an engine serves a catalog in PostgreSQL"
             )
         return IndexOptions(
             data_dir=self.data_dir,

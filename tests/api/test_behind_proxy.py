@@ -113,6 +113,17 @@ def test_documentation_pages_name_their_assets_with_the_prefix(front: Front) -> 
     assert front.ask("GET", "/rag/docs-assets/swagger-ui.css")[0] == 200
 
 
+def test_links_lead_back_under_the_prefix(front: Front) -> None:
+    _, body, _ = front.ask("GET", "/rag/api/v1/search?q=copper&library=papers")
+    assert json.loads(body)["hits"][0]["view_url"].startswith("/rag/?library=papers&doc=")
+
+
+def test_the_prefix_without_its_slash_leads_to_the_page(front: Front) -> None:
+    status, _, headers = front.ask("GET", "/rag?library=papers")
+    assert (status, headers["location"]) == (307, "/rag/?library=papers")
+    assert front.ask("GET", "/rag/")[0] == 200
+
+
 def test_events_come_as_they_happen(front: Front) -> None:
     """The model goes on only after its first words were read at the far end: a proxy or server that buffers would stand still."""
     connection = front.open()

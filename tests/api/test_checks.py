@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from app.client.check_report import as_markdown, as_text
 from app.core.errors import ProviderTimeout
 from tests.api.conftest import Site, site
 from tests.fakes.files import make_docx, make_pdf
@@ -19,6 +21,41 @@ def _checked(shop: Site, **asked: object) -> dict[str, list[dict[str, object]]]:
     assert reply.status_code == 200, reply.text
     body: dict[str, list[dict[str, object]]] = reply.json()
     return body
+
+
+HOSTILE = (
+    "T](http://evil.invalid) ![p](http://127.0.0.1:9/p.png) <script>x</script>\n\n# H\n- **x** `y`"
+)
+
+
+def test_a_report_shows_what_comes_from_outside_as_it_is() -> None:
+    place: dict[str, object] = {
+        "title": HOSTILE,
+        "library": "papers",
+        "doc_id": "1",
+        "quote": HOSTILE,
+    }
+    place |= {"start": 0, "end": 9, "support": 0.5}
+    report = {
+        "judge": "m",
+        "judge_failed": f"no\n- **supported**: {HOSTILE}",
+        "counts": {"supported": 0, "contradicted": 0, "not_found": 1, "no_claim": 0},
+        "sentences": [
+            {"verdict": "not_found", "text": HOSTILE, "citations": [place], "judged": None}
+        ],
+    }
+    written = as_markdown(report)
+    plain = re.sub(r"\\[^\w\s]", "", written)
+    assert not re.search(r"[\[\]<!`]|://", plain)
+    assert [line[:3] for line in written.splitlines() if line] == [
+        "# C",
+        "0 s",
+        "- *",
+        "  >",
+        "  >",
+    ]
+    assert "evil.invalid" in written
+    assert len(as_text(report).splitlines()) == 3
 
 
 @pytest.mark.parametrize(

@@ -252,3 +252,32 @@ def test_remove_restore_correct_and_clear(shop: Site) -> None:
         ).json()["documents"]
         == 1
     )
+
+
+def test_a_second_file_of_a_name_says_that_it_replaced_the_first(shop: Site) -> None:
+    assert shop.upload(("README.md", b"# Tin\n\nTin is a grey metal."))[0] == 201
+    status, body = shop.upload(("README.md", b"# Zinc\n\nZinc is a blue metal."))
+    assert (status, outcomes(body)) == (201, ["replaced"])
+    assert "took the place of the document that was sent as 'README.md'" in str(body)
+    assert shop.upload(("a.md", b"Lead is dull."), source_key="one/a.md")[0] == 201
+    _, body = shop.upload(("a.md", b"Lead is soft."), source_key="one/a.md")
+    assert outcomes(body) == ["replaced"]
+    assert "took the place" not in str(body)
+
+
+def test_a_data_directory_that_was_moved_away_is_told_and_not_made_again(tmp_path: Path) -> None:
+    with site(tmp_path) as shop:
+        data = shop.settings.data_dir
+        away = data.rename(tmp_path / "away")
+        status, body = shop.upload(("a.md", b"Tin is grey."))
+        assert status == 503, body
+        assert "is gone under the server" in str(body)
+        checked = shop.client.post("/api/v1/check/text", files={"file": ("a.md", b"Tin.")})
+        saved = [
+            shop.client.post("/api/v1/backup", json={}),
+            shop.client.post("/api/v1/export", json={"library": "papers"}),
+        ]
+        assert [checked.status_code, *(each.status_code for each in saved)] == [503, 503, 503]
+        assert not data.exists()
+        away.rename(data)
+        assert shop.upload(("a.md", b"Tin is grey."))[0] == 201

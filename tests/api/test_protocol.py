@@ -230,6 +230,26 @@ def test_a_request_that_came_while_the_server_was_busy_is_answered() -> None:
         assert said(connection).count(HELLO) == 1  # and unused again, it is closed
 
 
+def test_a_client_that_hangs_up_unread_leaves_no_timer_behind() -> None:
+    ended = threading.Event()
+    lost: list[tuple[Exception | None, object]] = []
+
+    class Watched(GuardedHttp):
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            lost.append((exc, self.timeout_keep_alive_task))
+            ended.set()
+
+    with serving(hello, http=Watched) as port, connected(port) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert select.select([connection], [], [], WAIT_S)[0]
+        connection.close()  # with the reply unread, which resets the connection
+        assert ended.wait(WAIT_S)
+    ((error, timer),) = lost
+    assert isinstance(error, ConnectionResetError)
+    assert timer is None
+
+
 PLACES = 8
 """Connections that there may be in the tests below."""
 

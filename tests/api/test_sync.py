@@ -84,6 +84,32 @@ def test_a_library_follows_a_folder(served: Site, tmp_path: Path) -> None:
     assert "0 added, 0 replaced, 0 removed, 1 unchanged, 0 failed" in shown.stdout
 
 
+def test_files_that_hold_no_document_are_skipped_and_fail_nothing(
+    served: Site, tmp_path: Path
+) -> None:
+    folder = tmp_path / "notes"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "tin.txt").write_text("Tin is a grey metal that melts at 232 degrees.")
+    (folder / "~$draft.docx").write_bytes(b"\x05owner" + bytes(40))
+    (folder / "deep" / "Desktop.ini").write_text("[.ShellClassInfo]")
+    (folder / "empty.md").touch()
+    (folder / "photo.jpg").write_bytes(b"\xff\xd8\xff\xe0" + bytes(range(256)) * 8)
+    code, first = sync(folder)
+    assert (code, first["added"], first["failed"]) == (0, ["tin.txt"], [])
+    skipped = first["skipped"]
+    assert isinstance(skipped, list)
+    assert sorted(key for key, _ in skipped) == [
+        "deep/Desktop.ini",
+        "empty.md",
+        "photo.jpg",
+        "~$draft.docx",
+    ]
+    (folder / "tin.txt").write_text("")
+    code, second = sync(folder)
+    assert (code, second["removed"]) == (0, [])
+    assert served.client.get("/api/v1/search", params={"q": "tin melts"}).json()["hits"]
+
+
 def test_what_an_older_release_has_read_is_read_anew_when_asked(
     served: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.answer.passage_records import root_path
 
 
 class ProxyPrefix:
@@ -21,6 +24,13 @@ class ProxyPrefix:
         """Serve one request."""
         if self._prefix and scope["type"] in {"http", "websocket"}:
             path: str = scope["path"]
+            if path == self._prefix and scope.get("method") in {"GET", "HEAD"}:
+                # The page names its files relative to the slash.
+                query = scope.get("query_string", b"").decode("latin-1")
+                there = f"{self._prefix}/" + (f"?{query}" if query else "")
+                await RedirectResponse(there)(scope, receive, send)
+                return
+            root_path.set(self._prefix)
             inside = path == self._prefix or path.startswith(f"{self._prefix}/")
             scope = {
                 **scope,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
-from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
@@ -53,25 +53,34 @@ _MEDIA: dict[ReportForm, tuple[str, str]] = {
         "provider_bad_response",
     ),
 )
-def check(asked: CheckRequest, services: Composition, edge: AtEdge) -> CheckResponse:
+async def check(
+    request: Request, asked: CheckRequest, services: Composition, edge: AtEdge
+) -> Response:
     """Check every sentence of a text against documents, or against another text.
 
-    Nothing is stored.
+    Nothing is stored. Few checks run at once: over that, and after a wait, the reply is `busy`.
     """
-    return checked(services, edge, asked, CancelToken())
+
+    def work(cancel: CancelToken) -> Response:
+        body = checked(services, edge, asked, cancel).model_dump_json()
+        return Response(body, media_type="application/json")
+
+    return await edge.checks.run(work, request.receive)
 
 
 def checked(
     services: ServicePort, edge: Edge, asked: CheckRequest, cancel: CancelToken
 ) -> CheckResponse:
-    """Return the checked text; `cancel` ends the calls of the judge."""
+    """Return the checked text; `cancel` ends it between its steps, and the calls of the judge."""
     checker = services.checker
     if asked.against is not None:
         report = checker.against(asked.text, asked.against)
+        cancel.raise_if_cancelled()
         if asked.library is not None:
             report = checker.with_better(report, asked.library)
     else:
         report = checker.in_libraries(asked.text, edge.asked(services, asked.library))
+    cancel.raise_if_cancelled()
     if asked.judge is not None:
         report = services.second_opinion.on(report, asked.judge, cancel)
     return CheckResponse.of(report)
@@ -91,7 +100,7 @@ async def read_text(  # async: the body is read as it arrives
 ) -> FileText:
     """Return the text of a file to check (DOCX, PDF, Markdown, text); store nothing."""
     async with received(request, edge.settings) as (receiver, rest):
-        return await to_thread.run_sync(_read, receiver, rest, services)
+        return await edge.checks.run(partial(_read, receiver, rest, services), request.receive)
 
 
 @router.post(
@@ -119,13 +128,15 @@ def check_report(
     )
 
 
-def _read(receiver: UploadReceiver, rest: bytes, services: ServicePort) -> FileText:
+def _read(
+    receiver: UploadReceiver, rest: bytes, services: ServicePort, cancel: CancelToken
+) -> FileText:
     receiver.feed(rest)
     files = receiver.finish().files
     if len(files) > 1:
         raise InvalidInput(f"{len(files)} files were sent; send one at a time")
     name = display_name(files[0].raw_name)
-    text = services.parser.parse(files[0].path, name).text
+    text = services.parser.parse(files[0].path, name, cancel).text
     if len(text) > MOST_CHARACTERS:
         raise TooLarge(
             f"{name!r} has {len(text):,} characters, at most {MOST_CHARACTERS:,} are checked"

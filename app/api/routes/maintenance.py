@@ -19,6 +19,7 @@ from app.api.paths import server_path
 from app.api.schemas.base import Flag, Reply, Request
 from app.api.schemas.jobs import JobReply
 from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.system_errors import made_in_data
 from app.core.types import Library, LibraryName
 from app.evaluation import answer_cases, comparison
 from app.jobs.housekeeping import request_purge
@@ -100,6 +101,7 @@ class StoreFault(Reply):
     count: int
     detail: str
     repaired: bool
+    at_start: bool  # what a killed server leaves; the next start repairs it
 
 
 class StoreCheck(Reply):
@@ -262,8 +264,7 @@ def _accepted(
 def _fresh(services: Composition, folder: str, prefix: str, suffix: str) -> Path:
     """Return a name with the present time in a folder of the data directory."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-    directory = services.settings.data_dir.resolve() / folder
-    directory.mkdir(parents=True, exist_ok=True)
+    directory = made_in_data(services.settings.data_dir.resolve() / folder)
     return directory / f"{prefix}{stamp}{suffix}"
 
 

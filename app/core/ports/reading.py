@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from app.core.cancel import CancelToken
 from app.core.types import (
     PageBoxes,
     PageText,
@@ -27,10 +28,19 @@ class DocumentSource(Protocol):
 class Parser(Protocol):
     """Bytes to text with structure."""
 
-    def parse(self, content: bytes | Path, filename: str) -> ParsedDocument:
+    def parse(
+        self, content: bytes | Path, filename: str, cancel: CancelToken | None = None
+    ) -> ParsedDocument:
         """Return the parsed document; the name is a hint, the content decides.
 
+        Args:
+            content: The bytes, or the file that holds them.
+            filename: What people call it.
+            cancel: Of a client that waits for the text.
+
         Raises:
+            Cancelled: `cancel` was cancelled.
+            Busy: A parse could not begin in time.
             UnsupportedType: No parser for this content.
             Encrypted, NoTextLayer, Unreadable, TooLarge: What is wrong with the file.
         """

@@ -12,6 +12,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from app.core.calls import Calls
 from app.core.errors import DiskFull, IndexDamaged, InvalidInput, SearchAway
+from app.core.hosts import without_credentials
 
 SEARCH_S = 5
 """How long a search waits for a node, in seconds."""
@@ -66,7 +67,8 @@ class Nodes:
         for url in self.urls:
             if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
                 raise InvalidInput(
-                    f"SEARCH_URL {url!r} is no address: write http://HOST:6333, several with commas"
+                    f"SEARCH_URL {without_credentials(url)!r} is no address: write http://HOST:6333,"
+                    " several with commas"
                 )
         self._key = api_key
         self._replicas = replicas
@@ -106,7 +108,9 @@ class Nodes:
                 answer = ask(self._client(self.urls[node], timeout_s))
             except ResponseHandlingException as exc:
                 self.calls.failed(exc)
-                problem = f"{self.urls[node]} does not answer ({exc.source or exc})"
+                problem = (
+                    f"{without_credentials(self.urls[node])} does not answer ({exc.source or exc})"
+                )
             except UnexpectedResponse as exc:
                 problem = self._refused(self.urls[node], exc)
             else:
@@ -118,6 +122,7 @@ class Nodes:
         """Return why a node may answer another time, or raise what it said."""
         said = response.content.decode(errors="replace")[:300]
         status = response.status_code or 500
+        url = without_credentials(url)
         if status == 404:
             raise NoCollection(said)
         self.calls.failed(response)

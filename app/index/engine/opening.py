@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.core.errors import InvalidInput
+from app.core.hosts import without_credentials
 from app.index.options import IndexOptions
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def ask_node(url: str, api_key: str) -> str:
     """
     engine = _named(url, api_key)
     try:
-        return f"{engine.urls[0]}, Qdrant {engine.version()}"
+        return f"{without_credentials(engine.urls[0])}, Qdrant {engine.version()}"
     finally:
         engine.close()
 

@@ -10,6 +10,7 @@ from qdrant_client import models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from app.core.errors import DiskFull, IndexDamaged, InvalidInput, SearchAway
+from app.core.hosts import without_credentials
 from app.index.engine.nodes import SEARCH_S, NoCollection, Nodes
 
 PREFIX = "documind_"
@@ -50,7 +51,7 @@ class SearchEngine(Nodes):
         try:
             self.call(lambda client: client.get_collections(), PROBE_S, rounds=1)
         except (SearchAway, IndexDamaged, DiskFull):
-            return (f"search engine {self.urls[0]}",)
+            return (f"search engine {without_credentials(self.urls[0])}",)
         return ()
 
     # --- collections

@@ -22,6 +22,7 @@ from obstore.store import S3Store
 
 from app.core.calls import Calls
 from app.core.errors import InvalidInput, OriginalsAway, StorageError
+from app.core.hosts import without_credentials
 from app.index.files.durable import delete_file
 from app.index.files.originals import SHA256, SUFFIX, Originals
 from app.index.files.steps import Steps
@@ -233,4 +234,4 @@ def _open(url: str, timeout_s: int = 60, retries: int = 3) -> tuple[S3Store, str
         },
         retry_config={"max_retries": retries},
     )  # fmt: skip
-    return store, f"{address} at {endpoint}" if endpoint else address
+    return store, f"{address} at {without_credentials(endpoint)}" if endpoint else address

@@ -19,6 +19,7 @@ from app.index.catalog.sqlite import end_backups
 from app.index.catalog.sqlite_database import SqliteDatabase
 from app.index.catalog.versions import refuse_newer, schema_of
 from app.index.files.durable import (
+    delete_file,
     delete_tree,
     disk_errors,
     replace_file,
@@ -31,6 +32,8 @@ from app.index.files.steps import Steps
 from app.index.maintenance.start_checks import CATALOG_NAME, SEEN_NAME
 
 MANIFEST = "backup.json"
+_UNFINISHED = "backup.unfinished"
+"""Stands in a directory from before the first file of a backup until after its manifest."""
 
 PAGES_PER_STEP = 2_000
 """SQLite pages copied before writers get a turn: 8 MB."""
@@ -63,7 +66,7 @@ def backup(
 ) -> BackupReport:
     """Write a backup into the empty directory `target`; the manifest comes last.
 
-    It counts once its manifest exists.
+    It counts once its manifest exists. One that was killed in this directory is made again.
 
     Args:
         database: The catalog; writes may continue.
@@ -76,13 +79,25 @@ def backup(
         Conflict: `target` holds something.
         DiskFull: No space there; what was written is removed again.
     """
+    if (target / _UNFINISHED).exists():
+        _discard(target, steps)
     if target.exists() and any(target.iterdir()):
         raise Conflict(f"{str(target)!r} is not empty: name a new directory for the backup")
     try:
         return _write_all(database, originals, target, steps, progress)
     except BaseException:
-        delete_tree(target, steps, "backup.discard")
+        _discard(target, steps)
         raise
+
+
+def _discard(target: Path, steps: Steps) -> None:
+    """Remove an unfinished backup, what says so last: a kill in between leaves it unfinished."""
+    kept = target / _UNFINISHED
+    for entry in target.iterdir() if target.exists() else ():
+        if entry != kept:
+            remove = delete_tree if entry.is_dir() else delete_file
+            remove(entry, steps, "backup.discard")
+    delete_tree(target, steps, "backup.discard")
 
 
 def _write_all(
@@ -92,8 +107,12 @@ def _write_all(
     steps: Steps,
     progress: Callable[[int, int], None] | None,
 ) -> BackupReport:
-    (target / "originals").mkdir(parents=True, exist_ok=True)
     with disk_errors(target):
+        target.mkdir(parents=True, exist_ok=True)
+        with steps.at("backup.begin"):
+            (target / _UNFINISHED).touch()
+        sync_directory(target, steps, "backup.fsync_directory")
+        (target / "originals").mkdir()
         _copy_catalog(database, target / "catalog.sqlite3", steps)
         names = _original_names(target / "catalog.sqlite3")
         size = 0
@@ -118,6 +137,7 @@ def _write_all(
             "originals": names,
         }
         replace_file(target / MANIFEST, json.dumps(manifest).encode(), steps, "backup")
+        delete_file(target / _UNFINISHED, steps, "backup.finish")
     return report
 
 

@@ -103,17 +103,16 @@ class Fsck:
         faults: list[Fault] = []
         missing, phantom = wanted - set(held), set(held) - wanted
         repeated = len(held) - len(set(held))
+        awaited = self._awaited(library) if missing or phantom else set()
         if missing:
+            detail, waits = f"chunk {min(missing)}", missing <= awaited
             faults.append(
-                Fault(
-                    "lexical_missing", library.value, len(missing), f"chunk {min(missing)}", repair
-                )
+                Fault("lexical_missing", library.value, len(missing), detail, repair, waits)
             )
         if phantom or repeated:
             detail = f"chunk {min(phantom)}" if phantom else "chunks that are there twice"
-            faults.append(
-                Fault("lexical_phantom", library.value, len(phantom) + repeated, detail, repair)
-            )
+            waits, count = not repeated and phantom <= awaited, len(phantom) + repeated
+            faults.append(Fault("lexical_phantom", library.value, count, detail, repair, waits))
         sample = sorted(wanted - missing)
         step = max(1, len(sample) // CONTENT_SAMPLE)
         wrong = [
@@ -134,6 +133,18 @@ class Fsck:
         if faults and repair:
             self.projector.rebuild_lexical(library, self.loader.documents(library))
         yield from faults
+
+    def _awaited(self, library: Library) -> set[int]:
+        """Return the chunks of changes that the lexical index lacks; a start replays them."""
+        log, awaited = self.catalog.log, set[int]()
+        after = log.mark(library, "lexical")
+        while changes := log.pending(library, after, dense=False):
+            after = changes[-1].seq
+            for change in changes:
+                awaited.update(change.ids)
+            for document in self.loader.lexical_documents([change.doc for change in changes]):
+                awaited.update(chunk_id for chunk_id, _, _ in document.chunks)
+        return awaited
 
     def _unknown(self, recover: Recover | None) -> Iterator[Fault]:
         unknown = self.catalog.unlinks.unknown()

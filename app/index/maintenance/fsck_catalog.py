@@ -209,6 +209,7 @@ class CatalogCheck:
                 len(orphans),
                 f"{orphans[0]}.bin was deleted or never accepted",
                 repair,
+                at_start=True,
             )
 
     def _delete_originals(self, names: list[str]) -> None:

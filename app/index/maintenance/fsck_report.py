@@ -45,6 +45,8 @@ class Fault:
     detail: str
     """An example, and the cure where the repair cannot help."""
     repaired: bool = False
+    at_start: bool = False
+    """Whether the next start repairs it, as a process that was killed leaves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,8 @@ class FsckReport:
 
     @property
     def sound(self) -> bool:
-        """Return whether no fault is left."""
-        return all(fault.repaired for fault in self.faults)
+        """Return whether no fault is left but those that the next start repairs."""
+        return not self._left
 
     @property
     def exit_code(self) -> int:
@@ -69,10 +71,13 @@ class FsckReport:
 
         No other failure of the command line has these codes.
         """
-        left = [fault for fault in self.faults if not fault.repaired]
-        if not left:
+        if not self._left:
             return 0
-        return 8 if any(fault.code in BEYOND_REPAIR for fault in left) else 7
+        return 8 if any(fault.code in BEYOND_REPAIR for fault in self._left) else 7
+
+    @property
+    def _left(self) -> list[Fault]:
+        return [fault for fault in self.faults if not fault.repaired and not fault.at_start]
 
     def record(self) -> dict[str, object]:
         """Return the report as JSON values."""

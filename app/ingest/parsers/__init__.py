@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.core.cancel import CancelToken
 from app.core.errors import TooLarge, Unreadable
 from app.core.types import PageBoxes, PageText, ParsedDocument
 from app.ingest.options import IngestOptions
@@ -26,16 +27,21 @@ class DirectParser:
         """Keep the limits on pages and characters."""
         self._options = options
 
-    def parse(self, content: bytes | Path, filename: str) -> ParsedDocument:
+    def parse(
+        self, content: bytes | Path, filename: str, cancel: CancelToken | None = None
+    ) -> ParsedDocument:
         """Return the parsed document; the content decides what it is, the name is a hint.
 
         Raises:
+            Cancelled: `cancel` was cancelled before the parse began.
             UnsupportedType: No parser for this content.
             Encrypted: It wants a password.
             NoTextLayer: Pages without text.
             TooLarge: It passes a limit of the options.
             Unreadable: It is empty or damaged, or holds no text at all.
         """
+        if cancel is not None:
+            cancel.raise_if_cancelled()
         data = _read(content, filename, self._options.max_file_bytes)
         parsed = FORMATS[identify(data, filename)].parse(data, filename, self._options)
         if len(parsed.text) > self._options.max_characters:

@@ -37,6 +37,18 @@ _INVISIBLE_STYLE = re.compile(
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
 _OPEN_TAG = re.compile(r"<[a-z]", re.IGNORECASE)
 _OPTION = re.compile(r"</?(?:option|optgroup)\b[^<>]*+>", re.IGNORECASE)
+_BLANK = r"[ \t\n\r\f]"
+_ATTRIBUTE = (
+    rf"(?:{_BLANK}|/)*+[^ \t\n\r\f/>][^ \t\n\r\f/>=]*+"
+    rf"(?:{_BLANK}*+=(?:{_BLANK}*+(?:\"[^\"]*+\"|'[^']*+'|[^ \t\n\r\f>]*+)))?+"
+)
+"""https://html.spec.whatwg.org/multipage/parsing.html, from the before attribute name state on."""
+_MOST_ATTRIBUTES = 300
+"""Of one tag; a parser compares each with all before it."""
+_ATTRIBUTES = re.compile(
+    rf"(<[a-z][^ \t\n\r\f/>]*+(?:{_ATTRIBUTE}){{0,{_MOST_ATTRIBUTES}}}+)((?:{_ATTRIBUTE})*+)",
+    re.IGNORECASE,
+)
 _ENDLESS = frozenset(
     "area base br col embed hr img input link meta param source track wbr html head body p li dt"
     " dd tr td th thead tbody tfoot"
@@ -110,10 +122,11 @@ def _meta(tree: LexborHTMLParser) -> tuple[tuple[str, ...], int | None]:
 
 
 def _within_bounds(source: str, filename: str) -> str:
-    """Return markup that selectolax parses in linear time: `option` tags removed.
+    """Return markup that selectolax parses in linear time.
 
-    Their text is dropped in any case. A parser looks through all open elements at many tags, and
-    through all options of a list at each.
+    `option` tags are removed, their text is dropped in any case; of a tag's attributes the first
+    hundreds stay. A parser looks through all open elements at many tags, and through all options of
+    a list at each.
 
     Raises:
         Unreadable: Over one of the bounds.
@@ -126,6 +139,7 @@ def _within_bounds(source: str, filename: str) -> str:
             f"{filename!r} has more than {_MOST_ELEMENTS:,} elements; save the part that you need"
             " as a page of its own"
         )
+    source = _ATTRIBUTES.sub(r"\1", source)
     if _nests(source) > _DEEPEST:
         raise Unreadable(
             f"{filename!r} has more than {_DEEPEST:,} elements within one another; save its text"

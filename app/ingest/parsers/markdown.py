@@ -20,9 +20,12 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 _ATX = re.compile(r"[ ]{0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\Z")
 _SETEXT = re.compile(r"[ ]{0,3}(=+|-+)[ \t]*\Z")
-# Matches are bounded: an opening mark without an end must not scan the rest of its line each time.
-_IMAGE = re.compile(r"!\[([^\]\n]{0,500})\]\([^)\n]{0,2000}\)")
-_LINK = re.compile(r"\[([^\]\n]{1,500})\]\([^)\n]{0,2000}\)|<(https?://[^>\s]{1,2000})>")
+# Matches are bounded, and what is matched holds no other opening mark: one without an end must
+# not scan the rest of its line each time.
+_TARGET = r"\((?:[^()\n]{1,2000}+|\([^()\n]{0,2000}+\)){0,20}+\)"
+"""Of a link, with pairs of brackets as in .../Heron_(bird)."""
+_IMAGE = re.compile(rf"!\[([^\[\]\n]{{0,500}}+)\]{_TARGET}")
+_LINK = re.compile(rf"\[([^\[\]\n]{{1,500}}+)\]{_TARGET}|<(https?://[^<>\s]{{1,2000}}+)>")
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1")
 _TABLE_RULE = re.compile(r"[ ]{0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
 """The line under a table's head (GitHub Flavored Markdown, section 4.10)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,14 +15,23 @@ IGNORE_FILE = ".documindignore"
 """Names what a synced folder leaves out, as gitignore(5) describes."""
 
 
-def visible_files(root: Path, failed: Callable[[OSError], None] | None = None) -> Iterator[Path]:
+_OF_PROGRAMS = re.compile(r"~\$.*|desktop\.ini|thumbs\.db", re.IGNORECASE)
+"""Locks of open office documents, and what Windows keeps of a folder's looks."""
+
+
+def visible_files(
+    root: Path,
+    failed: Callable[[OSError], None] | None = None,
+    skipped: Callable[[Path], None] | None = None,
+) -> Iterator[Path]:
     """Yield regular files below `root` by path, without hidden and ignored ones.
 
-    Symbolic links are left out too.
+    Symbolic links, and files that programs keep for themselves, are left out too.
 
     Args:
         root: The folder; its `.documindignore` is read.
         failed: Called for folders that cannot be listed; by default they are skipped.
+        skipped: Called for the files of programs.
 
     Raises:
         InvalidInput: The ignore file cannot be read.
@@ -45,7 +55,10 @@ def visible_files(root: Path, failed: Callable[[OSError], None] | None = None) -
                 and path.is_file()
                 and not rules.match_file((relative / name).as_posix())
             ):
-                yield path
+                if not _OF_PROGRAMS.fullmatch(name):
+                    yield path
+                elif skipped is not None:
+                    skipped(path)
 
 
 def read_ignore_file(root: Path) -> GitIgnoreSpec:

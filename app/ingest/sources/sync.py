@@ -60,6 +60,8 @@ class SyncPlan:
     """Source keys."""
     unchanged: tuple[FolderFile, ...]
     failed: tuple[tuple[str, str], ...]
+    skipped: tuple[tuple[str, str], ...]
+    """Paths of files that hold no document, with the reason."""
 
 
 class Manifest:
@@ -161,12 +163,14 @@ def plan_sync(
     if not root.is_dir():
         raise InvalidInput(f"{str(root)!r} is no folder; give the folder to sync")
     failed: list[tuple[str, str]] = []
+    skipped: list[tuple[str, str]] = []
     found: dict[str, FolderFile] = {}
     for path in visible_files(
         root,
         lambda error: failed.append(
             (_relative(root, error.filename), error.strerror or "unreadable")
         ),
+        lambda path: skipped.append((_relative(root, path), "a file of a program")),
     ):
         try:
             file = _look(root, path, manifest.entries)
@@ -181,6 +185,9 @@ def plan_sync(
             found[file.source_key] = file
     groups: dict[str, list[FolderFile]] = {"add": [], "replace": [], "unchanged": []}
     for key, file in found.items():
+        if file.entry.size == 0:
+            skipped.append((key, "empty"))
+            continue
         sha256 = live.get(document_id(library, key))
         groups[
             "add" if sha256 is None else "unchanged" if sha256 == file.entry.sha256 else "replace"
@@ -193,6 +200,7 @@ def plan_sync(
         tuple(sorted(gone)),
         tuple(groups["unchanged"]),
         tuple(failed),
+        tuple(skipped),
     )
 
 

@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 
 from app.core.errors import Unreadable
 from app.ingest.parsers import html, wikitext
 from app.ingest.parsers.html import parse_html
+from app.ingest.parsers.markdown import parse_markdown
 from app.ingest.parsers.wikitext import parse_wikitext
 from tests.fakes.hostile.markup import HTML, WIKITEXT
 
@@ -66,3 +68,41 @@ def test_a_table_within_a_table_is_a_layout_and_the_inner_one_is_data() -> None:
     assert "left" in text
     assert text.index("left") < text.index("x")
     assert html._nests(f"<div>{inner}</div>") == 2  # rows and cells need no end tag
+
+
+@pytest.mark.parametrize("attribute", [" a{}=1", ' a{}="x>y"', "/a{}", ' "{}', " a{}<b", " =a{} b"])
+def test_a_tag_keeps_its_first_hundreds_of_attributes(
+    monkeypatch: pytest.MonkeyPatch, attribute: str
+) -> None:
+    seen: list[str] = []
+
+    def spied(source: str) -> LexborHTMLParser:
+        seen.append(source)
+        return LexborHTMLParser(source)
+
+    monkeypatch.setattr(html, "LexborHTMLParser", spied)
+    many = "".join(attribute.format(number) for number in range(5_000))
+    source = f'<p{many}>The heron</p><p class="a" title="b > c">eats.</p>'
+    assert parse_html(source.encode()).text == "The heron\n\neats."
+    assert seen[0].count("a") <= 330
+    assert seen[0].endswith('>The heron</p><p class="a" title="b > c">eats.</p>')
+
+
+@pytest.mark.parametrize(
+    "unit", ["[a](", "[a](b", "![a](", "[", "[a][b](", "<http://a", "[a]((", "**a ", "[^a]: b "]
+)
+def test_long_markdown_is_read_to_its_end(unit: str) -> None:
+    assert parse_markdown(unit.encode() * 100_000).text.count("a") == (unit * 100_000).count("a")
+
+
+@pytest.mark.parametrize(
+    ("source", "read"),
+    [
+        ("See [the heron](http://x.org/Heron_(bird)).", "See the heron."),
+        ("![a [b](c) d](e", "![a b d](e"),
+        ("[![logo](a.png)](b) and [c](d (e) f)", "logo and c"),
+        ("<https://x.org/a> [a](", "https://x.org/a [a]("),
+    ],
+)
+def test_links_are_read_by_their_text(source: str, read: str) -> None:
+    assert parse_markdown(source.encode()).text == read

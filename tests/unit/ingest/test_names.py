@@ -23,7 +23,7 @@ from app.ingest.names import display_name, source_key
         ("..", "unnamed"),
         ("///", "unnamed"),
         ("<img src=x onerror=alert(1)>.pdf", "<img src=x onerror=alert(1)>.pdf"),
-        ("x" * 300 + ".pdf", "x" * 251 + ".pdf"),
+        ("x" * 300 + ".pdf", "x" * 238 + "~c5aab184a468.pdf"),
         ("\ud83d.txt", ".txt"),
     ],
 )
@@ -62,3 +62,9 @@ def test_source_keys(raw: str, key: str) -> None:
 def test_source_keys_that_are_refused(raw: str) -> None:
     with pytest.raises(InvalidInput, match="source_key"):
         source_key(raw)
+
+
+def test_long_names_that_differ_stay_two() -> None:
+    names = {display_name(f"{'a' * 300}{end}.md") for end in ("x", "y")}
+    assert len(names) == 2
+    assert all(len(name) <= 255 and name.endswith(".md") for name in names)

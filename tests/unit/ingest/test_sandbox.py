@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from app.core.cancel import CancelToken
-from app.core.errors import Cancelled, DocuMindError, Unreadable
+from app.core.errors import Busy, Cancelled, DocuMindError, Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.options import IngestOptions
 from app.ingest.sandbox import SandboxedParser
@@ -130,6 +130,36 @@ def test_close_ends_children_and_cancels_what_they_do() -> None:
     assert not psutil.pid_exists(pid)
     with pytest.raises(Cancelled):
         parser.parse(b"x", "a.txt")
+
+
+def test_a_client_that_leaves_ends_its_parse_and_frees_the_child() -> None:
+    with SandboxedParser(OPTIONS) as parser:
+        parser.parse(b"warm", "a.txt")
+        cancel = CancelToken()
+        thread, caught = in_thread(lambda: parser.parse(SLOW, "slow.html", cancel))
+        old = wait_busy(parser)
+        left = CancelToken()
+        waiting, also = in_thread(lambda: parser.parse(b"next", "next.txt", left))
+        left.cancel()
+        waiting.join(20)
+        cancel.cancel()
+        thread.join(20)
+        assert [type(error) for error in also + caught] == [Cancelled, Cancelled]
+        assert not psutil.pid_exists(old)
+        assert parser.parse(b"still here", "b.txt").text == "still here"
+
+
+def test_a_client_does_not_wait_for_ever_for_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.ingest.sandbox.SLOT_WAIT_S", 0.1)
+    with SandboxedParser(OPTIONS) as parser:
+        parser.parse(b"warm", "a.txt")
+        cancel = CancelToken()
+        thread, _ = in_thread(lambda: parser.parse(SLOW, "slow.html", cancel))
+        wait_busy(parser)
+        with pytest.raises(Busy, match="all parsers are at work"):
+            parser.parse(b"next", "next.txt", CancelToken())
+        cancel.cancel()
+        thread.join(20)
 
 
 def test_a_child_inherits_no_socket_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:

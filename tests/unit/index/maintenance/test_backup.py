@@ -10,8 +10,9 @@ import pytest
 
 from app.core.errors import Conflict, IndexDamaged, InvalidInput
 from app.core.types import Library
+from app.index.catalog.sqlite_database import SqliteDatabase
 from app.index.files.steps import Steps
-from app.index.maintenance.backup import restore
+from app.index.maintenance.backup import backup, restore
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from tests.unit.index.drafts import make_draft, unit_rows
@@ -52,6 +53,44 @@ def test_restored_is_what_was_backed_up(options: IndexOptions, tmp_path: Path) -
         assert len(store.jobs.list()) == 1
         assert store.fsck.run().faults == ()
     assert len(list(options.data_dir.glob("replaced.*"))) == 1
+
+
+class Killed(BaseException):
+    """Ends everything from a step on, the clearing up too."""
+
+
+class Dying(Steps):
+    def _reach(self) -> None:
+        self._reached += 1
+        if self._crash_at is not None and self._reached >= self._crash_at:
+            raise Killed
+
+
+def test_a_backup_that_was_killed_is_made_again_in_its_place(
+    options: IndexOptions, tmp_path: Path
+) -> None:
+    filled(options)
+    steps, killed = 0, True
+    while killed:
+        steps += 1
+        target = tmp_path / f"killed at {steps}"
+        with IndexStore(options, vector_store="off") as store:
+            assert isinstance(store.database, SqliteDatabase)
+            try:
+                backup(store.database, store.originals, target, Dying(steps))
+                killed = False
+            except Killed:
+                if not (target / "backup.json").exists() or (target / "backup.unfinished").exists():
+                    assert store.backup(target).originals == 1
+            with pytest.raises(Conflict, match="not empty"):
+                store.backup(target)
+        assert sorted(each.name for each in target.iterdir()) == [
+            "backup.json",
+            "catalog.sqlite3",
+            "originals",
+        ]
+    assert steps > 10
+    restore(target, options.data_dir, Steps())
 
 
 def test_writes_go_on_during_a_backup(options: IndexOptions, tmp_path: Path) -> None:
