@@ -14,7 +14,8 @@ from app.cli.connection import base_url
 from app.cli.edge import configure_logs, make_app, make_server
 from app.cli.output import complain, err, say
 from app.cli.page import open_page
-from app.core.errors import Conflict, InvalidInput
+from app.client import DocuMindClient
+from app.core.errors import Conflict, DocuMindError, InvalidInput
 from app.index.files.lock import DirectoryLock
 from app.settings import Settings
 from app.settings.checks import check_start, unknown_names
@@ -61,6 +62,20 @@ def serve(
         run(settings, lock, open_when_ready=open_it)
 
 
+def _taken(settings: Settings) -> str:
+    """Return what to do about a port that another program listens on."""
+    port = f"port {settings.api_port} of {settings.api_host!r} is taken by"
+    other = "choose another port with --port or API_PORT"
+    try:
+        with DocuMindClient(base_url(settings), timeout_s=2.0) as client:
+            ours = "generator" in client.health()
+    except DocuMindError:
+        ours = False
+    if ours:
+        return f"{port} a DocuMind: show it with documind open, or {other}"
+    return f"{port} another program: end that one, or {other}"
+
+
 def check_port(settings: Settings) -> None:
     """Refuse an address that cannot be listened on, before anything heavy is loaded.
 
@@ -83,11 +98,7 @@ def check_port(settings: Settings) -> None:
                 probe.bind(address)
             except OSError as exc:
                 if exc.errno == errno.EADDRINUSE:
-                    raise Conflict(
-                        f"port {settings.api_port} of {settings.api_host!r} is taken by another"
-                        " program: end that one, or choose"
-                        " another port with --port or API_PORT"
-                    ) from exc
+                    raise Conflict(_taken(settings)) from exc
                 if exc.errno == errno.EACCES:
                     raise InvalidInput(
                         f"port {settings.api_port} is not open to this user; choose one above 1023"

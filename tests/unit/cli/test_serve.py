@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from app.cli import serve
+from app.core.errors import Conflict
 from app.index.files.lock import DirectoryLock
 from app.settings import Settings
+from tests.fakes.http_double import Canned, HttpDouble
 
 
 class _Server:
@@ -50,3 +52,21 @@ def test_what_is_loaded_when_ready_is_out_of_the_collectors_sight(
         "a full collection would go through all of it with every thread stopped"
     )
     assert "is ready" in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("reply", "cure"),
+    [
+        (
+            '{"status": "ready", "generator": "extractive"}',
+            "a DocuMind: show it with documind open",
+        ),
+        ("<html>hello</html>", "another program: end that one"),
+    ],
+)
+def test_a_port_that_is_taken_says_by_whom(tmp_path: Path, reply: str, cure: str) -> None:
+    with HttpDouble() as other:
+        other.queue(Canned(body=reply.encode()))
+        settings = Settings(_env_file=None, data_dir=tmp_path, api_port=other.server_port)
+        with pytest.raises(Conflict, match=cure):
+            serve.check_port(settings)
