@@ -22,7 +22,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from app.providers.minilm import GRAPH_FILE, WEIGHTS_SHA256, minilm_graph, model_folder
+from app.models.minilm import GRAPH_FILE, WEIGHTS_SHA256, minilm_graph, model_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = Path("app/api/static/page")

@@ -21,7 +21,7 @@ from typing import cast
 from app.cli.main import run_at_edge
 from app.client import DocuMindClient, Json
 from app.core.errors import Busy, DocuMindError, InvalidInput, NotFound, ProviderError
-from app.providers.arxiv import base_id
+from app.models.arxiv import base_id
 from scripts.reports import ROOT
 from scripts.run_retrieval_ablation import server_options
 

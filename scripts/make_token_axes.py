@@ -2,8 +2,8 @@
 
 Reads the texts of data/sample_docs (written for this project, Apache-2.0), runs the embedded model
 over parts of 800 characters and writes the mean of the token states and their first 128 principal
-axes to app/providers/token_axes.npy (float16 `[129, 384]`). Afterwards raise CODES_VERSION in
-app/core/types/codes.py: stored codes are then rebuilt.
+axes to app/models/token_axes.npy (float16 `[129, 384]`). Afterwards raise CODES_VERSION in
+app/core/documents.py: stored codes are then rebuilt.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from app.core.types import TOKEN_BITS, FloatArray
-from app.providers.bert_session import BertSession
-from app.providers.bert_tokens import BertTokenizer, cut, feed
-from app.providers.late import AXES_FILE
-from app.providers.minilm import MAX_TOKENS, minilm_graph, model_folder
+from app.models.bert import BertSession, BertTokenizer, cut, feed
+from app.models.late import AXES_FILE
+from app.models.minilm import MAX_TOKENS, minilm_graph, model_folder
 
 TEXTS = Path(__file__).parents[1] / "data" / "sample_docs"
 _PART = 800

@@ -11,10 +11,9 @@ import argparse
 from pathlib import Path
 
 from app.cli.main import run_at_edge
-from app.evaluation.answer_cases import load
-from app.evaluation.dashboard import to_html
+from app.evaluation.cases import load
 from app.evaluation.probes import Probe, load_probes
-from app.evaluation.report import Report
+from app.evaluation.report import Report, to_html
 from scripts.reports import PROBES, ROOT, reports_folder, require_writable
 from scripts.run_retrieval_ablation_offline import offline
 

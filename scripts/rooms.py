@@ -12,17 +12,18 @@ from pathlib import Path
 
 import grimp
 
-PACKAGE = "app.index"
+PACKAGE = "app.storage"
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 BEGIN, END = "<!-- rooms: made by `python -m scripts.rooms` -->", "<!-- end of rooms -->"
-WHOLE = "composition"
-"""Files outside the rooms; they put storage together."""
+WHOLE = "writing"
+"""The files that order writes over all rooms below."""
+WRITING = ("projector", "removal", "writer")
 
 
 def room_of(module: str) -> str:
-    """Return the room of a module of storage: its folder, or `composition`."""
-    parts = module.removeprefix(f"{PACKAGE}.").split(".")
-    return parts[0] if len(parts) > 1 else WHOLE
+    """Return the room of a module of storage: its folder, itself, or `writing`."""
+    name = module.removeprefix(f"{PACKAGE}.").split(".")[0]
+    return WHOLE if name in WRITING else name
 
 
 def arrows() -> set[tuple[str, str]]:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from app.bootstrap import build_services
 from app.cli.main import run_at_edge
+from app.core.ids import checkout_sha
 from app.core.ports import Catalog
-from app.core.release import checkout_sha
 from app.core.types import Library
 from app.evaluation.probes import (
     Probe,

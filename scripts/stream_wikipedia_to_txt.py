@@ -14,8 +14,8 @@ from pathlib import Path
 
 from app.cli.main import run_at_edge
 from app.core.errors import DocuMindError
-from app.ingest.bulk_work import ARTICLE_NAMESPACE, parse_article
-from app.ingest.sources.articles import open_articles
+from app.ingest.bulk import ARTICLE_NAMESPACE, parse_article
+from app.ingest.sources.dumps import open_articles
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from typing import get_args
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from app.jobs.context import Lane
+from app.jobs.runner import Lane
 from app.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,7 +89,7 @@ def configuration_page() -> str:
     lines = [
         "# Configuration",
         "",
-        f"{HEAD} This page is generated from `app/settings/variables.py` by `python -m"
+        f"{HEAD} This page is generated from `app/settings.py` by `python -m"
         " scripts.write_env_example`;",
     ]
     lines += [

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from app.providers.minilm import MiniLmEmbedder
+from app.models.minilm import MiniLmEmbedder
 from tests.fakes.postgres_server import PostgresServer, running_server
 
 # Other work on the machine slows examples down; a time limit for each would fail by chance.

@@ -6,26 +6,278 @@ every sentence, over passages in memory: no index is searched and nothing of the
 
 from __future__ import annotations
 
+import json
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Steps
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Literal
 
-from app.answer.exam_questions import ExamQuestion, exam_questions
-from app.answer.manner import Manner, MannerOptions, manner
-from app.answer.model_advice import EVIDENCE, ModelReply, Prompts, TestReport, counted, findings_of
-from app.answer.models import ModelCalls, ModelChoice, ModelSelector
-from app.answer.outcome import is_refusal, reads_as_refusal, settle
-from app.answer.speeds import ModelSpeeds
-from app.answer.writing import CONFIDENT, AnswerWriter, Assignment, ModelText, quote_of, write
+from app.answer.models import (
+    Manner,
+    MannerOptions,
+    ModelCalls,
+    ModelChoice,
+    ModelSelector,
+    ModelSpeeds,
+    manner,
+)
+from app.answer.writing import (
+    CONFIDENT,
+    AnswerWriter,
+    Assignment,
+    ModelText,
+    is_refusal,
+    quote_of,
+    reads_as_refusal,
+    settle,
+    write,
+)
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator, ModelStore
 from app.core.trace import Trace
-from app.core.types import ModelFindings, Question, ReadingEvent, TokenEvent
+from app.core.types import (
+    Chunk,
+    Document,
+    Evidence,
+    Hit,
+    Library,
+    ModelFindings,
+    Passage,
+    Question,
+    ReadingEvent,
+    TokenEvent,
+)
 from app.generation.citations import without_marks
 from app.generation.grounding import Grounder
+
+# Define the questions and passages that test models.
+
+_FILE = Path(__file__).with_name("model_test.json")
+
+
+@dataclass(frozen=True, slots=True)
+class ExamQuestion:
+    """One question with its passages, best first."""
+
+    text: str
+    evidence: tuple[Evidence, ...]
+    expected: tuple[str, ...]
+    """Any of them makes an answer right; empty where the passages do not hold the answer."""
+
+    def right(self, text: str) -> bool:
+        """Return whether a text holds an expected answer as whole words."""
+        return any(
+            re.search(rf"(?<!\w){re.escape(one)}(?!\w)", text, re.IGNORECASE)
+            for one in self.expected
+        )
+
+
+def exam_questions() -> tuple[ExamQuestion, ...]:
+    """Return the 24 built-in questions; the last four have no answer."""
+    data = json.loads(_FILE.read_text(encoding="utf-8"))
+    passages = {row["name"]: _passage(at, row) for at, row in enumerate(data["passages"])}
+    return tuple(
+        ExamQuestion(
+            row["question"],
+            _evidence([passages[name] for name in row["passages"]]),
+            tuple(row["expected"]),
+        )
+        for row in data["questions"]
+    )
+
+
+def _evidence(passages: Sequence[Passage]) -> tuple[Evidence, ...]:
+    return tuple(Evidence(n, Hit(passage, 1.0 / n)) for n, passage in enumerate(passages, start=1))
+
+
+def _passage(at: int, row: Mapping[str, str]) -> Passage:
+    """Return a passage of a document that holds nothing else and lies in no library."""
+    name, text = f"test:{row['name']}", row["text"]
+    chunk = Chunk(at, name, Library.PUBLIC, 1, 0, 0, len(text), "body", None, text)
+    document = Document(
+        doc_id=name,
+        library=Library.PUBLIC,
+        source_key=name,
+        revision=1,
+        sha256="",
+        title=row["title"],
+        authors=(),
+        year=None,
+        type="text",
+        state="live",
+        characters=len(text),
+        pages=0,
+        chunks=1,
+        embedded=0,
+        duplicate_of=None,
+        source_url=None,
+        licence=None,
+        added_at="",
+        updated_at="",
+    )
+    return Passage(chunk, document)
+
+
+# Evaluate a model's test: counts, the chosen prompt, and advice.
+
+Prompts = Literal["compact", "full"]
+EVIDENCE: Mapping[Prompts, Literal["short", "full"]] = {"compact": "short", "full": "full"}
+"""Each prompt is tested with the evidence that it is made for."""
+_WORTH = 2
+"""Questions by which the slower prompt must be better to be taken: one may be chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """The outcome of one question with one prompt."""
+
+    prompts: Prompts
+    question: int
+    """Its place among the built-in questions, from 0."""
+    right: bool
+    """By the model's own words; a question without an answer: it was refused."""
+    absent: bool
+    """The passages do not hold the answer."""
+    refused: bool
+    cited: bool
+    """Some of the model's words are supported and carry a mark that holds."""
+    own_marks: bool
+    """The model wrote such a mark itself; otherwise the engine did."""
+    stopped: Literal["loop", "leak"] | None
+    prompt_tokens: int | None
+    """As the host counts them, else as they were estimated; None where the model was not asked."""
+    first_word_s: float | None
+    """None where the model was not asked or wrote nothing."""
+    whole_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Outcomes of all questions with one prompt; median times in seconds."""
+
+    asked: int
+    right: int
+    cited: int
+    own_marks: int
+    refused_rightly: int
+    refused_wrongly: int
+    loops: int
+    leaks: int
+    prompt_tokens: float | None
+    first_word_s: float | None
+    whole_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TestReport:
+    """The findings of one model's test."""
+
+    __test__ = False  # no test case, although its name begins like one
+
+    model: str
+    """`provider:model`."""
+    questions: int
+    quotes_right: int
+    """Questions that the quoted sentences alone answer, or rightly do not."""
+    prompts: Mapping[Prompts, Counts]
+    reading_tokens_s: float | None
+    writing_tokens_s: float | None
+    budget_tokens: int
+    """Evidence to hand over at most from now on."""
+    budget_s: float | None
+    """Seconds that this host takes to read it; the first word comes after that."""
+
+
+def counted(replies: Sequence[ModelReply]) -> Counts:
+    """Return the counts of replies to one prompt; at least one."""
+    tokens = [one.prompt_tokens for one in replies if one.prompt_tokens is not None]
+    waits = [one.first_word_s for one in replies if one.first_word_s is not None]
+    return Counts(
+        asked=len(replies),
+        right=sum(one.right for one in replies),
+        cited=sum(one.cited for one in replies),
+        own_marks=sum(one.own_marks for one in replies),
+        refused_rightly=sum(one.refused and one.absent for one in replies),
+        refused_wrongly=sum(one.refused and not one.absent for one in replies),
+        loops=sum(one.stopped == "loop" for one in replies),
+        leaks=sum(one.stopped == "leak" for one in replies),
+        prompt_tokens=median(tokens) if tokens else None,
+        first_word_s=round(median(waits), 2) if waits else None,
+        whole_s=round(median(one.whole_s for one in replies), 2),
+    )
+
+
+def better_prompt(prompts: Mapping[Prompts, Counts]) -> Prompts:
+    """Return the better prompt: compact, unless the full one clearly wins."""
+    return "full" if prompts["full"].right >= prompts["compact"].right + _WORTH else "compact"
+
+
+def findings_of(report: TestReport, at: str) -> ModelFindings:
+    """Return what is kept of a test.
+
+    Args:
+        report: Its counts.
+        at: When it ended, UTC ISO 8601.
+    """
+    taken = better_prompt(report.prompts)
+    as_good = report.prompts[taken].right >= report.quotes_right
+    line = f"{_line(report, taken)}; quotes alone {report.quotes_right} of {report.questions}"
+    then = "its answers stand alone" if as_good else "its words stand below the quotes"
+    return ModelFindings(
+        taken, EVIDENCE[taken], as_good, f"{line}; {then}", at, json.dumps(asdict(report))
+    )
+
+
+def right_share(findings: ModelFindings) -> float:
+    """Return the share of a test's questions that the model had right, in [0, 1]."""
+    return _kept(findings)[0] / max(1, int(json.loads(findings.report)["questions"]))
+
+
+def compared(tests: Sequence[tuple[str, ModelFindings]]) -> str:
+    """Return a line that compares tested models and quotes; empty without a test."""
+    if not tests:
+        return ""
+    found = sorted((_kept(findings) for _, findings in tests), key=lambda one: -one[0])
+    best = max(tests, key=lambda test: _kept(test[1])[0])
+    quotes = _kept(best[1])[2]
+    lines = "; ".join(line for _, line, _ in found)
+    if best[1].as_good_as_quotes:
+        end = f"{best[0]} is as good as the quotes and answers alone"
+    else:
+        end = "no model is as good as the quotes, which come first in its answers"
+    return f"{lines}; quotes alone {quotes}: {end}"
+
+
+def _kept(findings: ModelFindings) -> tuple[int, str, str]:
+    """Return how many were right, the line of the model, and what the quotes had."""
+    report = json.loads(findings.report)
+    counts = report["prompts"][findings.prompts]
+    told = f"{report['quotes_right']} of {report['questions']}"
+    line = _words(
+        report["model"],
+        counts["right"],
+        report["questions"],
+        findings.prompts,
+        counts["first_word_s"],
+    )
+    return int(counts["right"]), line, told
+
+
+def _line(report: TestReport, taken: Prompts) -> str:
+    counts = report.prompts[taken]
+    return _words(report.model, counts.right, report.questions, taken, counts.first_word_s)
+
+
+def _words(model: str, right: int, asked: int, prompts: str, first_word_s: float | None) -> str:
+    waits = "" if first_word_s is None else f", first word after {first_word_s:.1f} s"
+    return f"{model}: {right} of {asked} with {prompts}{waits}"
+
 
 _ATTEMPTS = 5
 """Of one question, while its host breaks off."""

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as Steps
 from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, ProviderTimeout
-from app.core.ports import Generator
+from app.core.ports import Generator, ModelStore
 from app.core.trace import Trace
-from app.core.types import Evidence, ModelProfile, Prompt, Token, Usage, WaitsFor
-from app.generation.prompt_sets import Task
-from app.generation.prompts import PromptLibrary
+from app.core.types import (
+    Evidence,
+    EvidenceKind,
+    Mode,
+    ModelProfile,
+    ModelSpeed,
+    Prompt,
+    PromptKind,
+    Quote,
+    Token,
+    Usage,
+    WaitsFor,
+)
+from app.generation.prompts import PromptLibrary, Task
 
 SIDE_CALL_S = 30.0
 """Longest call besides the answer's own (a draft, a rewrite, sub-queries), seconds: what it would
@@ -237,3 +248,225 @@ def _told(usage: Usage) -> dict[str, int]:
 def _sum(counts: list[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
+
+
+# Decide how a model is asked: prompt, amount of evidence, alone or not.
+
+SMALL_PARAMETERS = 4e9
+"""Below it a model gets the compact prompt and speaks below the quotes until its test says better:
+evaluation/reports/models.md."""
+ASSUMED_TOKENS_S = 100.0
+"""Reading speed of a host that was never measured: a model of 1.5 billion parameters on two
+cores."""
+QUICK_TOKENS_S = 1000.0
+"""From this speed on reading is no reason to hand over less."""
+MIN_TOKENS, PLAIN_TOKENS = 150, 350
+"""Least evidence, and most for a plain question on a host that is not quick, in tokens."""
+_WIDE_MODES = 4
+"""Modes other than `general` need more than the answer to one question: so many times the
+budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """The way one model is asked one question."""
+
+    prompts: Literal["compact", "full"]
+    evidence: Literal["short", "full"]
+    leads: bool
+    """The quote leads and the model's words stand below it."""
+    budget_tokens: int
+    """Evidence to hand over at most."""
+    reads_tokens_s: float | None
+    """Measured reading speed, tokens a second; None before the first call."""
+    why: str
+    """The reason, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class MannerOptions:
+    """The configuration of it."""
+
+    prompts: PromptKind = "auto"
+    evidence: EvidenceKind = "auto"
+    first_token_target_s: float = 3.0
+    """Seconds that a model may read before its first word."""
+
+
+def manner(
+    profile: ModelProfile,
+    speed: ModelSpeed | None,
+    options: MannerOptions,
+    *,
+    mode: Mode = "general",
+    asked: EvidenceKind | None = None,
+    own_prompt: bool = False,
+) -> Manner:
+    """Return how to ask a model.
+
+    Args:
+        profile: What is known of it.
+        speed: Its measured speed on this host, if any.
+        options: The configuration.
+        mode: What the answer is for; all but `general` get more evidence.
+        asked: How much evidence the question asks for; overrides the configuration.
+        own_prompt: The user wrote the full prompt, which is taken unless the configuration names
+            the other.
+    """
+    findings = profile.findings
+    small = not profile.hosted and (
+        profile.parameters is None or profile.parameters < SMALL_PARAMETERS
+    )
+    prompts = options.prompts
+    if prompts == "auto":
+        prompts = findings.prompts if findings else "compact" if small else "full"
+        prompts = "full" if own_prompt else prompts
+    quick = profile.hosted or (speed is not None and speed.reading > QUICK_TOKENS_S)
+    evidence = options.evidence if asked in (None, "auto") else asked
+    if evidence == "auto":
+        evidence = findings.evidence if findings else "full" if quick and not small else "short"
+    if mode != "general":
+        evidence = "full"
+    leads = not findings.as_good_as_quotes if findings else small
+    budget, why = _budget(
+        speed,
+        options.first_token_target_s,
+        quick=quick,
+        wide=mode != "general",
+        full=evidence == "full",
+    )
+    because = "its test" if findings else "its size"
+    return Manner(
+        prompts,
+        evidence,
+        leads,
+        budget,
+        speed.reading if speed else None,
+        f"{why}; prompt and evidence by {because}",
+    )
+
+
+def worth_asking(
+    evidence: Sequence[Evidence], quoted: Quote | None, how: Manner, *, cutoff_decides: bool = False
+) -> bool:
+    """Return whether to ask a model.
+
+    Not without passages, and not where the engine decides and finds no answer; it does not decide
+    where the user's own cutoff does.
+    """
+    if not evidence:
+        return False
+    fallback = any(item.hit.fallback for item in evidence)
+    return quoted is not None or fallback or how.evidence == "full" or cutoff_decides
+
+
+def _budget(
+    speed: ModelSpeed | None, target_s: float, *, quick: bool, wide: bool, full: bool
+) -> tuple[int, str]:
+    """Return the most evidence in tokens, and why."""
+    if quick:
+        return 1_000_000, "this host reads quickly, the window is the bound"
+    reads = speed.reading if speed else ASSUMED_TOKENS_S
+    budget = int(reads * target_s)
+    if wide or full:
+        budget *= _WIDE_MODES
+    else:
+        budget = min(budget, PLAIN_TOKENS)
+    known = "measured" if speed else "assumed"
+    why = (
+        f"this host reads {reads:.0f} tokens a second ({known}), the first word is due in"
+        f" {target_s:g} s"
+    )
+    return max(MIN_TOKENS, budget), why
+
+
+# Learn and keep how fast each model reads and writes on its host.
+
+_MIN_TOKENS = 48
+"""A shorter prompt says little about reading: what a host does once per call weighs too much."""
+_NEWEST = 0.3
+"""Weight of the newest call in the running mean of seconds per token."""
+_SWING = 4.0
+"""One call changes the mean by this factor at most: a cached prompt seems to be read at once."""
+_SLOWEST, _QUICKEST = 0.1, 1e5
+"""Tokens a second that a host may claim."""
+_WORTH_KEEPING = 0.1
+"""Share by which a speed must change to be written down again."""
+
+
+class ModelSpeeds:
+    """Speeds by host and model; thread-safe."""
+
+    def __init__(self, store: ModelStore) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._known: dict[tuple[str, str], ModelSpeed | None] = {}
+
+    def of(self, host: str, model: str) -> ModelSpeed | None:
+        """Return the speed of a model on a host, None before it was measured."""
+        with self._lock:
+            key = (host, model)
+            if key not in self._known:
+                self._known[key] = self._store.speed(host, model)
+            return self._known[key]
+
+    def observe(self, host: str, model: str, usage: Usage) -> None:
+        """Learn from one finished call; one that says no durations is left out.
+
+        Raises:
+            StorageError: The speed could not be kept.
+        """
+        if not usage.prompt_seconds or (usage.prompt_tokens or 0) < _MIN_TOKENS:
+            return
+        old = self.of(host, model)
+        reading = _mean(
+            old.reading if old else None, (usage.prompt_tokens or 0) / usage.prompt_seconds
+        )
+        writing = old.writing if old else None
+        if usage.completion_seconds and usage.completion_tokens:
+            writing = _mean(writing, usage.completion_tokens / usage.completion_seconds)
+        new = ModelSpeed(round(reading, 1), round(writing, 1) if writing else None)
+        with self._lock:
+            self._known[host, model] = new
+        if old is None or abs(new.reading - old.reading) > _WORTH_KEEPING * old.reading:
+            self._store.keep_speed(host, model, new)
+
+
+def _mean(old: float | None, seen: float) -> float:
+    """Return the running mean of a speed, as a mean of seconds per token."""
+    seen = min(max(seen, _SLOWEST), _QUICKEST)
+    if old is None:
+        return seen
+    bounded = min(max(seen, old / _SWING), old * _SWING)
+    return 1.0 / ((1.0 - _NEWEST) / old + _NEWEST / bounded)
+
+
+# Options of the query use case.
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """Strategies, memory and privacy."""
+
+    flare_active_retrieval: bool = False
+    flare_draft_max_context_chars: int = 6000
+    flare_threshold: float = 0.4
+    """A draft sentence with a less probable word is searched for and generated again, [0, 1]."""
+    flare_mask_threshold: float = 0.4
+    """Words less probable than this are left out of a masked query, [0, 1]."""
+    flare_query: Literal["masked", "question"] = "masked"
+    """How an unsure sentence becomes a query; `question` costs one more call of the helper each
+    time."""
+    flare_max_rounds: int = 3
+    """Sentences generated again at most, so that a small unsure model cannot search for ever."""
+    memory_strategy: Literal["summary_buffer", "buffer", "none"] = "summary_buffer"
+    memory_buffer_size: int = 4
+    """Exchanges kept word for word; 0 with summary_buffer folds every turn."""
+    memory_token_budget: int = 2000
+    store_answers: Literal["off", "hash", "full"] = "full"
+    answer_retention_days: int = 0
+    """0: for ever."""
+    refusal_language: Literal["en", "question"] = "en"
+    """Language of the sentence of an abstention."""
+    manner: MannerOptions = field(default_factory=MannerOptions)
+    """How models are asked."""

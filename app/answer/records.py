@@ -6,21 +6,43 @@ no other name in JSON (sentences, citations, notices, traces) are the value obje
 
 from __future__ import annotations
 
-from typing import Self
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, Self, TypedDict, cast
+from urllib.parse import quote_plus
 
-from pydantic import Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from app.answer.passage_records import JsonRecord, Source
+from app.answer.models import AnswerOptions
+from app.core.ids import web_link
+from app.core.ports import AnswerStore
 from app.core.types import (
     Answer,
     AnswerStatus,
+    Band,
     ContextTrace,
     Disagreement,
+    Evidence,
+    EvidenceKind,
+    Filters,
+    Fusion,
+    Hit,
+    Library,
+    Message,
     Mode,
     Notice,
+    Question,
     Quote,
+    Reasoning,
+    Rerank,
     Scope,
     Sentence,
+    Signals,
     StageTrace,
     Strategy,
     TraceItem,
@@ -28,6 +50,157 @@ from app.core.types import (
     TraceReport,
     Usage,
 )
+
+# Passages as JSON: a hit of a search, a numbered source of an answer.
+
+PREVIEW_CHARACTERS = 1000
+"""A chunk of the default size is shown whole: a client can judge it without a second request."""
+
+WebLink = Annotated[str | None, BeforeValidator(web_link)]
+"""The address that a document names, where a browser opens it on the web; null for anything
+else."""
+
+root_path: ContextVar[str] = ContextVar("root_path", default="")
+"""The path under which a proxy serves the page of a request (ROOT_PATH)."""
+
+
+class JsonRecord(BaseModel):
+    """A JSON object; field docstrings become the descriptions of OpenAPI."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        use_attribute_docstrings=True,
+        populate_by_name=True,
+        serialize_by_alias=True,
+        json_schema_serialization_defaults_required=True,
+    )
+
+    @classmethod
+    def trusted(cls, values: Mapping[str, object]) -> Self:
+        """Return an object of values that this program made, without checking them again."""
+        make = cast("Callable[..., Self]", cls.model_construct)
+        return make(**values)
+
+    def json_values(self) -> dict[str, Any]:
+        """Return the object as plain JSON values."""
+        return self.model_dump(mode="json")
+
+
+class PassageRecord(JsonRecord):
+    """A passage of a stored revision; offsets are Unicode code points."""
+
+    doc_id: str
+    duplicate_of: str | None
+    revision: int
+    library: Library
+    title: str
+    sample: bool = False
+    """The document came with the program."""
+    authors: tuple[str, ...]
+    year: int | None
+    section: str
+    page: int | None
+    chunk_index: int
+    start: int
+    """First character."""
+    end: int
+    """One past the last character."""
+    band: Band | None
+    score: float
+    """Order of this reply's passages; higher is better, not comparable between questions."""
+    signals: Signals
+    source_url: WebLink
+    view_url: str
+    """Where the page shows the passage highlighted, relative to the root of the server."""
+    flags: tuple[str, ...] = ()
+    """Findings at ingest a reader should see, of the whole document; absent from old answers."""
+
+    @classmethod
+    def of_hit(cls, hit: Hit, **more: object) -> Self:
+        """Return the record of a hit; `more` holds the fields that a subclass adds."""
+        chunk, document = hit.passage.chunk, hit.passage.document
+        values: dict[str, object] = {
+            "doc_id": document.doc_id,
+            "duplicate_of": document.duplicate_of,
+            "revision": chunk.revision,
+            "library": chunk.library,
+            "title": document.title,
+            "sample": document.is_sample,
+            "authors": document.authors,
+            "year": document.year,
+            "section": chunk.section,
+            "page": chunk.page,
+            "chunk_index": chunk.ordinal,
+            "start": chunk.start,
+            "end": chunk.end,
+            "band": hit.band,
+            "score": round(hit.score, 6),
+            "signals": _rounded_signals(hit.signals),
+            "source_url": web_link(document.source_url),
+            "view_url": view_url(hit),
+            "flags": document.flags,
+        }
+        values.update(more)
+        return cls.trusted(values)
+
+
+class Source(PassageRecord):
+    """A numbered passage of an answer."""
+
+    n: int
+    distance: float | None
+    """Cosine distance, 0 to 2."""
+    similarity: float | None
+    """1 - distance."""
+    preview: str
+    licence: str | None
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Self:
+        """Return the record of numbered evidence."""
+        distance = evidence.hit.signals.dense
+        return cls.of_hit(
+            evidence.hit,
+            n=evidence.n,
+            distance=_rounded(distance),
+            similarity=None if distance is None else _rounded(1.0 - distance),
+            preview=_preview(evidence.hit.passage.chunk.text),
+            licence=evidence.hit.passage.document.licence,
+        )
+
+
+def view_url(hit: Hit) -> str:
+    """Return our page's address of the highlighted passage, relative to the host."""
+    chunk = hit.passage.chunk
+    where = (
+        f"library={chunk.library.value}&doc={quote_plus(chunk.doc_id)}&revision={chunk.revision}"
+    )
+    return f"{root_path.get()}/?{where}&start={chunk.start}&end={chunk.end}"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(float(value), 6)
+
+
+def _rounded_signals(signals: Signals) -> Signals:
+    return Signals(
+        _rounded(signals.dense),
+        _rounded(signals.bm25),
+        _rounded(signals.overlap),
+        _rounded(signals.sentence),
+        _rounded(signals.rerank),
+    )
+
+
+def _preview(text: str) -> str:
+    """Return a passage's beginning, cut at a word, with an ellipsis if cut."""
+    if len(text) <= PREVIEW_CHARACTERS:
+        return text
+    cut = text[:PREVIEW_CHARACTERS]
+    head = (
+        cut.rsplit(maxsplit=1)[0] if cut[-1:].strip() and text[PREVIEW_CHARACTERS].strip() else cut
+    )
+    return f"{head.rstrip()}\u2026"
 
 
 class TraceStage(JsonRecord):
@@ -134,3 +307,289 @@ class AnswerRecord(JsonRecord):
         }
         values.update(more)
         return cls.trusted(values)
+
+
+# Answers as the store keeps them: with the request, the settings and the whole trace.
+
+
+class AskedFilters(JsonRecord):
+    """Conditions on passages, as a query gives them."""
+
+    section: tuple[str, ...] = ()
+    doc_ids: tuple[str, ...] = ()
+    year_from: int | None = None
+    year_to: int | None = None
+    author: str | None = None
+    type: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, filters: Filters) -> Self:
+        """Return the record of filters."""
+        return cls(
+            section=filters.sections,
+            doc_ids=filters.doc_ids,
+            year_from=filters.year_from,
+            year_to=filters.year_to,
+            author=filters.author,
+            type=filters.types,
+        )
+
+    def filters(self) -> Filters:
+        return Filters(
+            self.section, self.doc_ids, self.year_from, self.year_to, self.author, self.type
+        )
+
+
+class AskedQuestion(JsonRecord):
+    """A request with its defaults; null for options newer than the answer."""
+
+    question: str
+    library: Scope
+    query_mode: Mode
+    retrieval_strategy: Strategy
+    retrieve_only: bool
+    top_k: int | None
+    filters: AskedFilters
+    history: tuple[Message, ...]
+    fusion: Fusion | None
+    rerank: Rerank | None = None
+    reasoning: Reasoning | None = None
+    model: str | None
+    fallback: bool | None = None
+    evidence: EvidenceKind | None = None
+
+    @classmethod
+    def of(cls, question: Question) -> Self:
+        """Return the record of a question."""
+        return cls(
+            question=question.text,
+            library=question.library,
+            query_mode=question.mode,
+            retrieval_strategy=question.strategy,
+            retrieve_only=question.retrieve_only,
+            top_k=question.top_k,
+            filters=AskedFilters.of(question.filters),
+            history=question.history,
+            fusion=question.fusion,
+            rerank=question.rerank,
+            reasoning=question.reasoning,
+            model=question.model,
+            fallback=question.fallback,
+            evidence=question.evidence,
+        )
+
+
+class StoredRecord(AnswerRecord):
+    """An answer as given, with its full trace and request.
+
+    Quotes of deleted documents are blank.
+    """
+
+    asked: AskedQuestion
+    settings: dict[str, str]
+    """What can change an answer besides the documents."""
+    at: str
+    """When it was answered, UTC ISO 8601."""
+    kept: Literal["full", "hash"]
+    """hash: texts are replaced by their SHA-256."""
+    feedback: dict[str, object] | None = Field(None, exclude_if=lambda feedback: feedback is None)
+
+    @classmethod
+    def kept_whole(cls, answer: Answer, settings: Mapping[str, str], at: str) -> Self:
+        """Return everything that a later reader needs.
+
+        Args:
+            answer: The final answer.
+            settings: Names and values of settings that can change an answer.
+            at: When it was answered, UTC ISO 8601.
+        """
+        return cls.of(
+            answer,
+            "full",
+            asked=AskedQuestion.of(answer.question),
+            settings=dict(settings),
+            at=at,
+            kept="full",
+        )
+
+
+# Keep answers whole, hashed, or not at all (STORE_ANSWERS), for a time.
+
+_PRUNE_EVERY = timedelta(hours=1)
+
+Clock = Callable[[], datetime]
+"""The time now, with a zone."""
+
+
+def utc_now() -> datetime:
+    """Return the time now in UTC."""
+    return datetime.now(UTC)
+
+
+class AnswerJournal:
+    """Keeps finished answers as the privacy options say. Thread-safe."""
+
+    def __init__(
+        self,
+        store: AnswerStore,
+        options: AnswerOptions,
+        settings: Callable[[], Mapping[str, str]],
+        clock: Clock = utc_now,
+    ) -> None:
+        self._store = store
+        self._options = options
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._pruned: datetime | None = None
+
+    @property
+    def keeps_traces(self) -> bool:
+        """Return whether answers and their full traces are stored."""
+        return self._options.store_answers != "off"
+
+    def keep(self, answer: Answer) -> None:
+        """Store a finished answer, and now and then forget those past retention.
+
+        Searches (`retrieve_only`) and pleasantries are not answers and are not kept.
+        """
+        if self._options.store_answers == "off" or answer.status in ("retrieved", "chitchat"):
+            return
+        record = StoredRecord.kept_whole(answer, self._settings(), _iso(self._clock()))
+        shown = hashed(record) if self._options.store_answers == "hash" else record
+        self._store.save(answer, shown.json_values())
+        self._prune()
+
+    def _prune(self) -> None:
+        if self._options.answer_retention_days <= 0:
+            return
+        now = self._clock()
+        with self._lock:
+            if self._pruned is not None and now - self._pruned < _PRUNE_EVERY:
+                return
+            self._pruned = now
+        self._store.delete(_iso(now - timedelta(days=self._options.answer_retention_days)))
+
+
+def with_verdicts_of_today(record: Mapping[str, object]) -> dict[str, object]:
+    """Return a kept answer; older releases called `not_found` `unsupported`."""
+    sentences = cast("Sequence[Mapping[str, object]]", record.get("sentences", ()))
+    return {
+        **record,
+        "sentences": [
+            {**one, "verdict": "not_found"} if one.get("verdict") == "unsupported" else one
+            for one in sentences
+        ],
+    }
+
+
+def hashed(record: StoredRecord) -> StoredRecord:
+    """Return the record with every human text replaced by its SHA-256.
+
+    Offsets, scores and times stay.
+    """
+    asked, quote, trace = record.asked, record.quote, record.trace
+    history = tuple(replace(turn, content=_sha256(turn.content)) for turn in asked.history)
+    return record.model_copy(
+        update={
+            "answer": _sha256(record.answer),
+            "rewritten_query": _hash_or_none(record.rewritten_query),
+            "sources": tuple(
+                source.model_copy(update={"preview": ""}) for source in record.sources
+            ),
+            "sentences": _hashed_sentences(record.sentences),
+            "quote": quote
+            and replace(
+                quote, text=_sha256(quote.text), sentences=_hashed_sentences(quote.sentences)
+            ),
+            "model_text": _hash_or_none(record.model_text),
+            "trace": trace and trace.model_copy(update={"disagreements": ()}),
+            "asked": asked.model_copy(
+                update={"question": _sha256(asked.question), "history": history}
+            ),
+            "kept": "hash",
+        }
+    )
+
+
+def _hashed_sentences(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
+    return tuple(
+        replace(
+            sentence,
+            text=_sha256(sentence.text),
+            citations=tuple(replace(one, quote=_sha256(one.quote)) for one in sentence.citations),
+        )
+        for sentence in sentences
+    )
+
+
+def _hash_or_none(text: str | None) -> str | None:
+    return None if text is None else _sha256(text)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _iso(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+# Turn ratings of stored answers into an answer set for evaluation.
+
+
+class CaseRecord(TypedDict):
+    """One line of an answer set (docs/evaluation.md)."""
+
+    question: str
+    library: str
+    intent: str
+    expected_substrings: list[str]
+    keywords: list[str]
+    expected_docs: list[str]
+    oos: bool
+
+
+def to_case(record: Mapping[str, object]) -> CaseRecord | None:
+    """Return the case that a rated answer makes; None if it names nothing right.
+
+    A right passage names the document to find. Thumbs up confirm the documents that the answer
+    cites, or that refusing was right. Thumbs down alone say that something was wrong, not what.
+
+    Args:
+        record: A stored answer with its `feedback`, as `AnswerStore.list(with_feedback=True)`
+            returns them.
+    """
+    answer = StoredRecord.model_validate(with_verdicts_of_today(record))
+    feedback = answer.feedback or {}
+    if answer.kept != "full" or answer.status not in ("answered", "abstained"):
+        return None
+    passage, approved = feedback.get("passage"), feedback.get("thumbs") == "up"
+    if passage is None and not approved:
+        return None
+    cited = {citation.n for sentence in answer.sentences for citation in sentence.citations}
+    documents = [source.doc_id for source in answer.sources if source.n in cited]
+    return CaseRecord(
+        question=answer.asked.question,
+        library=answer.library,
+        intent="question",
+        expected_substrings=[],
+        keywords=[],
+        expected_docs=[str(passage["doc_id"])]
+        if isinstance(passage, Mapping)
+        else list(dict.fromkeys(documents)),
+        oos=passage is None and answer.status == "abstained",
+    )
+
+
+def answer_set(records: Iterable[Mapping[str, object]]) -> str:
+    """Return rated answers as JSON lines, one a question, newest rating first.
+
+    Only the newest counts. Empty without any.
+    """
+    cases: dict[tuple[str, str], CaseRecord] = {}
+    for record in records:  # newest first
+        case = to_case(record)
+        if case is not None:
+            cases.setdefault((case["question"], case["library"]), case)
+    return "".join(f"{json.dumps(case, ensure_ascii=False)}\n" for case in cases.values())

@@ -10,26 +10,24 @@ import logging
 from collections.abc import Generator as Steps
 from dataclasses import dataclass, replace
 
-from app.answer.carrying import carried
-from app.answer.closing import NO_WRITER, closed, hosted_notice
-from app.answer.datasets_mode import inventory
+from app.answer.conversation import ConversationMemory, carried, rewrite
 from app.answer.disagreement import disagreement_notice, disagreements
-from app.answer.engine_modes import NEEDS_MODEL, SHAPED_MODES, EngineModes
-from app.answer.finding import degraded_notice, find, strategy_of
-from app.answer.manner import Manner, manner, worth_asking
-from app.answer.memory import ConversationMemory
-from app.answer.options import AnswerOptions
-from app.answer.outcome import Outcome, quoted_instead, settle
-from app.answer.rewrite import rewrite
-from app.answer.search import Search, SearcherFor
-from app.answer.speeds import ModelSpeeds
-from app.answer.strategies import StrategyContext
-from app.answer.strategies.base import renumbered
-from app.answer.summaries import Summaries, unclear
-from app.answer.summary_wish import wish_of
-from app.answer.targets import Targets
-from app.answer.turn import Turn
-from app.answer.writing import CONFIDENT, AnswerWriter, Assignment, quote_of, write
+from app.answer.models import AnswerOptions, Manner, ModelSpeeds, manner, worth_asking
+from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
+from app.answer.search import Search, SearcherFor, Targets
+from app.answer.strategies import StrategyContext, degraded_notice, find, renumbered, strategy_of
+from app.answer.summaries import Summaries, unclear, wish_of
+from app.answer.turn import NO_WRITER, Turn, closed, hosted_notice
+from app.answer.writing import (
+    CONFIDENT,
+    AnswerWriter,
+    Assignment,
+    Outcome,
+    quote_of,
+    quoted_instead,
+    settle,
+    write,
+)
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Catalog, Generator
 from app.core.types import (
@@ -43,11 +41,10 @@ from app.core.types import (
     TokenEvent,
     bare_name,
 )
-from app.generation.answer_room import SUMMARY
-from app.generation.extractive import Selection
 from app.generation.grounding import Grounder
 from app.generation.prompts import REFUSAL
-from app.generation.subject import missing_things
+from app.generation.quote_features import missing_things
+from app.generation.quoting import SUMMARY, Selection
 
 _LOG = logging.getLogger(__name__)
 SCANNER = "scanner"

@@ -6,39 +6,122 @@ JSON, SSE, CLI, the OpenAI endpoint, MCP and evaluation fold its events.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from collections.abc import Generator as Steps
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from app.answer.closing import NO_WRITER
+from app.answer.conversation import recollection
 from app.answer.intent import Intent, detect, without_politeness
-from app.answer.journal import AnswerJournal
-from app.answer.library_state import empty_notice, is_empty
-from app.answer.memory import recollection
 from app.answer.models import ModelCalls, ModelChoice, ModelSelector
-from app.answer.refusal import translated
+from app.answer.records import AnswerJournal
 from app.answer.research import Research
-from app.answer.search import embedder_names
-from app.answer.turn import Turn
+from app.answer.search import embedder_names, libraries
+from app.answer.turn import NO_WRITER, Turn
 from app.core.cancel import CancelToken
-from app.core.errors import StorageError
+from app.core.errors import NotFound, StorageError
 from app.core.ids import new_id
+from app.core.languages import LANGUAGES, language_of
 from app.core.ports import Catalog
-from app.core.spans import SILENT, Spans, ended_with_block
-from app.core.trace import Trace
+from app.core.trace import SILENT, Spans, Trace, ended_with_block
 from app.core.types import (
     Answer,
     AnswerEvent,
     AnswerStatus,
+    DefaultLibrary,
     FinalEvent,
+    Library,
     MetaEvent,
+    Notice,
     Question,
+    Scope,
     SourcesEvent,
     TokenEvent,
     Usage,
 )
 from app.generation.prompts import REFUSAL
+
+# Report which library a question is for, and whether libraries have documents to ask about.
+
+
+@dataclass(frozen=True, slots=True)
+class AskedByDefault:
+    """Where a question looks that names no library, and why."""
+
+    library: Scope
+    reason: str
+
+
+def asked_by_default(
+    catalog: Catalog, configured: DefaultLibrary, doc_ids: Sequence[str] = ()
+) -> AskedByDefault:
+    """Return where a question looks that names no library.
+
+    Args:
+        catalog: Counts documents.
+        configured: DEFAULT_LIBRARY.
+        doc_ids: Documents that the question names; the libraries that hold them come first.
+    """
+    if named := [one for one in Library if _holds_any(catalog, one, doc_ids)]:
+        return AskedByDefault(_scope(named), "it holds the documents that were named")
+    if configured != "auto":
+        return AskedByDefault(configured, "DEFAULT_LIBRARY names it")
+    counts = {library: catalog.counts(library) for library in Library}
+    if own := [library for library, held in counts.items() if not held.is_disposable]:
+        alone = len(own) == 1
+        return AskedByDefault(
+            _scope(own),
+            "it holds your own documents" if alone else "both libraries hold your own documents",
+        )
+    if counts[Library.PAPERS].samples:
+        return AskedByDefault("papers", "only sample documents are there")
+    return AskedByDefault("public", "papers has no documents")
+
+
+def is_empty(catalog: Catalog, scope: Scope) -> bool:
+    """Return True when no library of the scope has a chunk."""
+    return not any(catalog.counts(library).chunks for library in libraries(scope))
+
+
+def empty_notice(scope: Scope) -> Notice:
+    """Return the notice `library_empty` with the cure."""
+    names = " and ".join(repr(library.value) for library in libraries(scope))
+    what = f"the libraries {names} are empty" if scope == "all" else f"the library {names} is empty"
+    return Notice("library_empty", f"{what}; add a document, or load the samples: documind samples")
+
+
+def _scope(chosen: Sequence[Library]) -> Scope:
+    return chosen[0].value if len(chosen) == 1 else "all"
+
+
+def _holds_any(catalog: Catalog, library: Library, doc_ids: Sequence[str]) -> bool:
+    for doc_id in doc_ids:
+        try:
+            catalog.document(library, doc_id)
+        except NotFound:
+            continue
+        return True
+    return False
+
+
+# Say in the question's language that the documents do not answer it.
+
+
+def translated(event: AnswerEvent, question: str) -> AnswerEvent:
+    """Return an event whose refusal is in the language of the question.
+
+    Other events, and questions in a language that is not listed, stay as they are. `status` is
+    `abstained` in any language.
+    """
+    known = LANGUAGES.get(language_of(question))
+    if known is None:
+        return event
+    if isinstance(event, TokenEvent) and event.text == REFUSAL:
+        return TokenEvent(known.refusal)
+    if isinstance(event, FinalEvent) and event.answer.text == REFUSAL:
+        return replace(event, answer=replace(event.answer, text=known.refusal))
+    return event
+
 
 _LOG = logging.getLogger(__name__)
 
@@ -223,7 +306,6 @@ class RAGService:
         yield self._final(turn, turn.answer(text, status, NO_WRITER))
 
     def _researched(self, turn: Turn, asked: str) -> Steps[AnswerEvent, None, None]:
-        """Yield an answer from evidence."""
         yield self._meta(turn, self._research.writer(turn))
         answer = yield from self._research.events(turn, asked)
         yield self._final(turn, answer)

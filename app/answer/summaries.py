@@ -7,17 +7,28 @@ passage supports is dropped in both steps; where a part gives nothing, its key s
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from collections.abc import Generator as Steps
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from app.answer.closing import NO_WRITER, closed, hosted_notice
-from app.answer.manner import Manner
-from app.answer.outcome import Outcome, is_refusal, quoted_instead, settle
-from app.answer.targets import MOST_DOCUMENTS, Targets
-from app.answer.turn import CERTAIN, Turn
-from app.answer.writing import DEFAULT_WINDOW_TOKENS, AnswerWriter, Assignment, ModelText, write
+from app.answer import intent
+from app.answer.intent import any_of, folded, without_politeness
+from app.answer.models import Manner
+from app.answer.search import MOST_DOCUMENTS, Targets
+from app.answer.turn import CERTAIN, NO_WRITER, Turn, closed, hosted_notice
+from app.answer.writing import (
+    DEFAULT_WINDOW_TOKENS,
+    AnswerWriter,
+    Assignment,
+    ModelText,
+    Outcome,
+    is_refusal,
+    quoted_instead,
+    settle,
+    write,
+)
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator
 from app.core.sentences import sentence_spans
@@ -27,6 +38,7 @@ from app.core.types import (
     Document,
     Evidence,
     Notice,
+    Question,
     Quote,
     QuoteEvent,
     ReadingEvent,
@@ -34,12 +46,11 @@ from app.core.types import (
     TokenEvent,
 )
 from app.generation.citations import without_marks
-from app.generation.extractive import Selection
 from app.generation.grounding import Grounder
 from app.generation.prompts import REFUSAL
-from app.generation.quoted import QuotedText
-from app.generation.summary_parts import SummaryPart, key_texts, summary_parts
-from app.generation.summary_text import quoted_summary
+from app.generation.quoting import QuotedText, Selection
+from app.generation.reading import content_tokens
+from app.generation.summaries import SummaryPart, key_texts, quoted_summary, summary_parts
 
 _WINDOW_SHARE = 0.5
 """Of a model's window that the text of one part may take."""
@@ -230,3 +241,64 @@ def _joined(evidence: Sequence[Evidence], more: Sequence[Evidence]) -> tuple[Evi
     """Return evidence and more of it, each passage once, by number."""
     found = {item.n: item for item in (*evidence, *more)}
     return tuple(found[n] for n in sorted(found))
+
+
+# Recognise requests for a summary, and what they want summarised.
+
+_EXPLICIT = re.compile(rf"\W*{any_of(intent.SUMMARIES)}")
+_ABOUT = re.compile(rf"\W*(?:{'|'.join(intent.ABOUTS)})\W*\Z")
+_QUOTED = re.compile(r"[\"\u201c\u00ab](?P<title>[^\"\u201d\u00bb]{2,200})[\"\u201d\u00bb]")
+_LEADING = re.compile(rf"\W*(?:{any_of(intent.SUMMARY_LEADS)}\W*)+")
+_TRAILING = re.compile(rf"\W*\b{any_of(intent.SUMMARY_ENDINGS)}\W*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryWish:
+    """A request for a summary."""
+
+    about: str
+    """The title or topic, as typed; empty where the request says "this paper"."""
+    explicit: bool
+    """Says "summarise". What asks what something is about may be a plain question."""
+
+    @property
+    def names_something(self) -> bool:
+        """Return whether the request names a document or a topic."""
+        return bool(content_tokens(self.about))
+
+
+def summary_wish(question: str) -> SummaryWish | None:
+    """Return what a question wants summarised; None if it asks for no summary."""
+    text = without_politeness(question)
+    plain = folded(text)
+    if match := _EXPLICIT.match(plain):
+        return SummaryWish(_named(text[match.end() :]), explicit=True)
+    if match := _ABOUT.match(plain):
+        group = "title" if match["title"] else "named"
+        named = text[slice(*match.span(group))] if match[group] else ""
+        return SummaryWish(_named(named), explicit=False)
+    return None
+
+
+def wish_of(question: Question) -> SummaryWish | None:
+    """Return what a question wants summarised; None if it asks for something else.
+
+    In the mode `summary` all of its words name the document.
+    """
+    if question.retrieve_only:
+        return None
+    if question.mode == "summary":
+        return summary_wish(question.text) or SummaryWish(_named(question.text), explicit=True)
+    return summary_wish(question.text) if question.mode == "general" else None
+
+
+def _named(rest: str) -> str:
+    """Return the title or topic in the rest of a request, without words around it."""
+    if quoted := _QUOTED.search(rest):
+        return quoted["title"].strip()
+    plain = folded(rest)
+    end = len(rest)
+    while match := _TRAILING.search(plain, 0, end):
+        end = match.start()
+    leading = _LEADING.match(plain, 0, end)
+    return rest[leading.end() if leading else 0 : end].strip(" \t\n.?!:,;\"'")

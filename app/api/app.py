@@ -9,57 +9,109 @@ import asyncio
 import logging
 import shutil
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 
 from anyio import to_thread
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 
-from app.api import handlers, openai
-from app.api.contract import publish
-from app.api.deps import Edge
+from app.api import openai
+from app.api.deps import Edge, allowed_methods, publish
+from app.api.errors import problem, problem_response, request_id_of, response_of, status_of
 from app.api.mcp import McpDoor
-from app.api.middleware.auth import ApiKey, KeyCheck
-from app.api.middleware.dialect import Dialect
-from app.api.middleware.edge import RequestEdge
-from app.api.middleware.headers import SecurityHeaders
-from app.api.middleware.hosts import HostAndOrigin
-from app.api.middleware.limits import BodyLimit, Concurrency, RateLimit
-from app.api.middleware.metering import Metering
-from app.api.middleware.prefix import ProxyPrefix
-from app.api.middleware.request_id import RequestId
-from app.api.middleware.tracing import Tracing
+from app.api.middleware.access import ApiKey, HostAndOrigin, KeyCheck, SecurityHeaders
+from app.api.middleware.limits import BodyLimit, Concurrency, Dialect, RateLimit, route_path
+from app.api.middleware.observing import Metering, ProxyPrefix, RequestEdge, RequestId, Tracing
 from app.api.page import add_docs, add_page
-from app.api.pump import StreamSlots
-from app.api.routes import (
-    bulk,
-    checks,
-    collect,
-    conversations,
-    documents,
-    evaluations,
-    health,
-    ingest,
-    jobs,
-    libraries,
-    maintenance,
-    metrics,
-    models,
-    papers,
-    query,
-    sync,
-)
+from app.api.routes import documents, ingest, jobs, questions, status
 from app.api.services import ServicePort
 from app.api.startup import Startup
-from app.core.release import package_version
-from app.settings import Settings
-from app.settings.checks import check_start
+from app.api.streaming import StreamSlots
+from app.core import errors
+from app.core.ids import package_version
+from app.settings import Settings, check_start
+
+# Turn exceptions of the framework and the use cases into problem replies.
+
+_BY_HTTP_STATUS = {
+    401: "unauthorized",
+    403: "host_refused",
+    404: "not_found",
+    413: "too_large",
+    415: "unsupported_type",
+}
+"""Codes for what the framework refuses by itself; anything else of the 4xx is invalid_input."""
+
+
+def install(app: FastAPI) -> None:
+    """Answer our errors, validation errors and framework refusals as problems."""
+
+    def ours(request: Request, error: Exception) -> Response:
+        if not isinstance(error, errors.DocuMindError):
+            raise error
+        if status_of(type(error)) >= 500:
+            logger.warning(
+                "%s %s: %s: %s", request.method, request.scope["path"], error.code, error.message
+            )
+        return response_of(error, request_id_of(request))
+
+    def invalid(request: Request, error: Exception) -> Response:
+        if not isinstance(error, RequestValidationError):
+            raise error
+        detail = "; ".join(_line(item) for item in error.errors()[:20])
+        return response_of(errors.InvalidInput(detail), request_id_of(request))
+
+    def refused(request: Request, error: Exception) -> Response:
+        if not isinstance(error, HTTPException):
+            raise error
+        if (
+            error.status_code == 400
+        ):  # the framework's word for a body that cannot be read; ours is 422
+            return response_of(errors.InvalidInput(str(error.detail)), request_id_of(request))
+        code = _BY_HTTP_STATUS.get(
+            error.status_code, "invalid_input" if error.status_code < 500 else "internal"
+        )
+        detail = f"{request.method} {request.scope['path']!r}: {error.detail}"
+        body = problem(
+            status=error.status_code,
+            code=code,
+            detail=detail,
+            retryable=False,
+            request_id=request_id_of(request),
+        )
+        response = problem_response(body)
+        response.headers.update(error.headers or {})
+        if error.status_code == 405 and (
+            methods := allowed_methods(app, route_path(request.scope))
+        ):
+            response.headers["Allow"] = ", ".join(methods)
+        return response
+
+    app.add_exception_handler(errors.DocuMindError, ours)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, refused)
+
+
+def _line(item: Mapping[str, object]) -> str:
+    """Return one validation finding as `field: what is wrong (got value)`."""
+    location = item.get("loc")
+    parts: Iterable[object] = location if isinstance(location, tuple) else ()
+    where = (
+        ".".join(str(part) for part in parts if part not in {"body", "query", "path"}) or "request"
+    )
+    got = item.get("input")
+    shown = f" (got {got!r:.80})" if isinstance(got, str | int | float | bool) else ""
+    return f"{where}: {str(item.get('msg')).removeprefix('Value error, ')}{shown}"
+
 
 logger = logging.getLogger(__name__)
 
@@ -145,26 +197,26 @@ def create_app(
         middleware=_middleware(settings, edge),
     )
     app.state.edge = edge
-    handlers.install(app)
-    for module in (
-        query,  # first, because routes are tried in this order
-        checks,
-        health,
-        metrics,
-        libraries,
-        ingest,
-        sync,
-        collect,
-        bulk,
-        jobs,
-        papers,
-        documents,
-        evaluations,
-        conversations,
-        models,
-        maintenance,
+    install(app)
+    for router in (
+        questions.router,  # first, because routes are tried in this order
+        questions.checks_router,
+        status.router,
+        status.metrics_router,
+        status.libraries_router,
+        ingest.router,
+        ingest.sync_router,
+        ingest.collect_router,
+        ingest.bulk_router,
+        jobs.router,
+        documents.papers_router,
+        documents.router,
+        jobs.evaluations_router,
+        questions.conversations_router,
+        status.models_router,
+        jobs.maintenance_router,
     ):
-        app.include_router(module.router)
+        app.include_router(router)
     app.include_router(openai.router)
     app.router.routes.append(Route("/mcp", tools, methods=["POST"], include_in_schema=False))
     if not settings.disable_openapi:

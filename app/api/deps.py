@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, FastAPI, Query, Request
+from starlette.routing import compile_path
 
-from app.answer.library_state import asked_by_default
-from app.api.errors import request_id_of
+from app.answer.service import asked_by_default
+from app.api.errors import PROBLEM_TYPE, request_id_of
 from app.api.metrics import Measured, Metrics
-from app.api.middleware.auth import KeyCheck
-from app.api.pump import StreamSlots
+from app.api.middleware.access import KeyCheck
 from app.api.services import ServicePort
 from app.api.startup import Startup
-from app.api.waiting import Places
+from app.api.streaming import Places, StreamSlots
 from app.core.cancel import CancelToken
-from app.core.errors import Busy
-from app.core.spans import SILENT, Spans
+from app.core.errors import Busy, InvalidInput
+from app.core.trace import SILENT, Spans
 from app.core.types import Library, LibraryName, Scope
 from app.settings import Settings
 
@@ -137,3 +138,83 @@ def _scope(
 
 OneLibrary = Annotated[Library, Depends(_one_library)]
 AnyLibrary = Annotated[Scope, Depends(_scope)]
+
+
+# The OpenAPI document, as the contract says it: errors are problem+json.
+
+_PROBLEM = "#/components/schemas/Problem"
+
+Node = dict[str, Any]
+"""A JSON object of the document, whose shape FastAPI decides."""
+
+
+def publish(app: FastAPI) -> None:
+    """Correct the media type of errors in the app's OpenAPI document.
+
+    FastAPI only knows the media type of successes.
+    """
+    generate: Callable[[], Node] = app.openapi
+
+    def document() -> Node:
+        fresh = app.openapi_schema is None
+        found = generate()
+        if fresh:
+            for response in _responses(found):
+                content = response.get("content", {})
+                if content.get("application/json", {}).get("schema", {}).get("$ref") == _PROBLEM:
+                    content[PROBLEM_TYPE] = content.pop("application/json")
+        return found
+
+    app.openapi = document  # type: ignore[method-assign]  # FastAPI's documented way to change the document
+
+
+def _responses(document: Node) -> Iterator[Node]:
+    for path in document["paths"].values():
+        for operation in path.values():
+            yield from operation["responses"].values()
+
+
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string"},
+        "data": {"type": "string", "description": "a JSON object"},
+    },
+}
+
+
+def events(description: str) -> dict[int | str, Node]:
+    """Return OpenAPI `responses` of a route that streams events."""
+    return {200: {"description": description, "content": {"text/event-stream": {"schema": _EVENT}}}}
+
+
+def allowed_methods(app: FastAPI, path: str) -> list[str]:
+    """Return the methods declared for a path within the app, sorted.
+
+    The framework names only one route's methods.
+    """
+    found: set[str] = set()
+    for template, operations in app.openapi()["paths"].items():
+        if compile_path(template)[0].match(path):
+            found.update(method.upper() for method in operations)
+    return sorted(found)
+
+
+# Paths on the server's own machine, as a request names them.
+
+
+def server_path(value: str) -> Path:
+    """Return a path the system can look up; the caller checks that it exists.
+
+    Raises:
+        InvalidInput: The system does not take it for a path (a name too long, links in a circle),
+            or does not let us look.
+    """
+    path = Path(value)
+    try:
+        path.exists()
+    except OSError as exc:
+        raise InvalidInput(
+            f"path {value[:80]!r} cannot be used ({exc.strerror}); give another one"
+        ) from exc
+    return path

@@ -9,9 +9,26 @@ from typing import NotRequired, TypedDict
 
 from fastapi import Request
 from fastapi.responses import Response
+from pydantic import BaseModel, Field
 
-from app.api.schemas.problem import Problem
 from app.core import errors
+
+# The one shape of errors.
+
+
+class Problem(BaseModel):
+    """RFC 9457 problem details, with a stable code."""
+
+    type: str = Field(
+        description="a URI that names the kind of problem", examples=["urn:documind:not_found"]
+    )
+    title: str = Field(description="the status's own phrase")
+    status: int
+    detail: str = Field(description="the wrong value, the expected one, and what to do")
+    code: str = Field(description="stable, for programs", examples=["not_found"])
+    retryable: bool = Field(description="whether the same request may succeed later")
+    request_id: str = Field(description="as in the X-Request-ID header and the server's log")
+
 
 PROBLEM_TYPE = "application/problem+json"
 
@@ -123,7 +140,6 @@ def problem_response(body: ProblemDict, retry_after_s: float | None = None) -> R
 
 
 def response_of(error: errors.DocuMindError, request_id: str) -> Response:
-    """Return the response of one of our errors."""
     return problem_response(problem_of(error, request_id), error.retry_after_s)
 
 

@@ -34,7 +34,6 @@ class McpDoor:
     """The ASGI app at /mcp; serves while `open` is entered."""
 
     def __init__(self, edge: Edge, version: str) -> None:
-        """Keep what the tools work on, and the version to report."""
         self._edge = edge
         self._version = version
         self._manager: StreamableHTTPSessionManager | None = None
@@ -85,6 +84,6 @@ class McpDoor:
         # probes.
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415
 
-        from app.api.tool_server import make_server  # noqa: PLC0415
+        from app.api.mcp_server import make_server  # noqa: PLC0415
 
         return StreamableHTTPSessionManager(make_server(self._edge, self._version), stateless=True)

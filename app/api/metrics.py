@@ -25,7 +25,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from app.api.services import Answering, ServicePort
 from app.core.cancel import CancelToken
 from app.core.types import Answer, AnswerEvent, FinalEvent, Library, Question, TokenEvent
-from app.jobs.context import Lane
+from app.jobs.runner import Lane
 
 CONTENT_TYPE: str = CONTENT_TYPE_LATEST
 _REQUEST_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -42,7 +42,6 @@ class Metrics:
     """The registry of one app, and what feeds it. Thread-safe."""
 
     def __init__(self) -> None:
-        """Make the metrics, all at zero."""
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
@@ -229,7 +228,6 @@ class Measured:
     """A query use case whose answers are counted."""
 
     def __init__(self, inner: Answering, metrics: Metrics) -> None:
-        """Wrap a use case."""
         self._inner = inner
         self._metrics = metrics
 

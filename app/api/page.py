@@ -15,7 +15,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from app.api.middleware.auth import needs_key
+from app.api.middleware.access import needs_key
 
 PAGE_DIR = Path(__file__).parent / "static" / "page"
 """Where `make page` (vite) puts the built page."""

@@ -10,11 +10,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from app.answer.checking import CheckService
+from app.answer.checking import CheckService, SecondOpinion
 from app.answer.completion import Completions
-from app.answer.second_opinion import SecondOpinion
 from app.answer.suggestions import Suggester
-from app.core.calls import Calls
 from app.core.cancel import CancelToken
 from app.core.ports import (
     AnswerStore,
@@ -27,8 +25,7 @@ from app.core.ports import (
     PageLocator,
     Parser,
 )
-from app.core.spans import Spans
-from app.core.trace import Trace
+from app.core.trace import Calls, Spans, Trace
 from app.core.types import (
     Answer,
     AnswerEvent,
@@ -42,8 +39,7 @@ from app.core.types import (
     ServiceStatus,
 )
 from app.jobs.bulk import BulkService
-from app.jobs.evaluation import EvaluationService
-from app.jobs.models import ModelTestService
+from app.jobs.maintenance import EvaluationService, ModelTestService
 from app.jobs.runner import JobRunner
 from app.retrieval.request import Retrieval, SearchRequest
 from app.settings import Settings

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 
 from app.api.services import ServicePort
-from app.core.errors import Busy, DocuMindError, ProviderError
-from app.core.system_errors import refusal
+from app.core.errors import Busy, DocuMindError, ProviderError, refusal
 
 logger = logging.getLogger(__name__)
 

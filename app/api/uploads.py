@@ -8,17 +8,19 @@ from __future__ import annotations
 import errno
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from anyio import to_thread
+from fastapi import Request
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from app.core.errors import DiskFull, InvalidInput, TooLarge, UnsupportedType
-from app.core.system_errors import made_in_data
+from app.core.errors import DiskFull, InvalidInput, TooLarge, UnsupportedType, made_in_data
+from app.settings import Settings
 
 MAX_FILES = 1000
 MAX_FIELDS = 1100
@@ -243,3 +245,48 @@ def _text(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         return raw.decode("latin-1")
+
+
+# Receive a form with files: the body goes to disk as it arrives, without holding a thread.
+
+FEED_BYTES = 1024 * 1024
+
+
+@asynccontextmanager
+async def received(
+    request: Request, settings: Settings, fields: frozenset[str] = frozenset()
+) -> AsyncIterator[tuple[UploadReceiver, bytes]]:
+    """Yield what received a body, and its last bytes, which are still to be fed.
+
+    What was written is removed at the end.
+
+    Args:
+        request: A multipart form.
+        settings: Say where files go and how large they may be.
+        fields: Text fields that the form may have.
+
+    Raises:
+        InvalidInput: No such form, or a field that is not allowed.
+        TooLarge: A file over MAX_FILE_SIZE_MB.
+        DiskFull: No space for a file.
+    """
+
+    def opened() -> UploadReceiver:
+        return UploadReceiver(
+            request.headers.get("content-type", ""),
+            settings.data_dir / "uploads",
+            max_file_bytes=settings.max_file_size_mb * 2**20,
+            allowed_fields=fields,
+        )
+
+    receiver = await to_thread.run_sync(opened)
+    try:
+        pending = bytearray()
+        async for piece in request.stream():
+            pending += piece
+            if len(pending) >= FEED_BYTES:
+                await to_thread.run_sync(receiver.feed, bytes(pending))
+                pending.clear()
+        yield receiver, bytes(pending)
+    finally:
+        await to_thread.run_sync(receiver.discard)

@@ -5,29 +5,41 @@ Its fingerprint decides which.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import get_args
 
 from app.answer.search import LibrarySearcher
-from app.core.errors import FingerprintMismatch
+from app.bootstrap.models import Embedders
+from app.core.errors import Conflict, FingerprintMismatch, InvalidInput, StorageError
+from app.core.languages import DEFAULT, language_name
 from app.core.ports import Embedder, Parser, PassageEncoder, Reranker
 from app.core.text import TOKENIZER_VERSION
 from app.core.trace import Trace
-from app.core.types import EmbedderIdentity, Fingerprint, Library, Notice
+from app.core.types import EmbedderIdentity, EmbeddingState, Fingerprint, Library, Notice
 from app.generation.injection import inspect
-from app.index.catalog.builds import HeldBuild
-from app.index.store import IndexStore
+from app.generation.prompts import AnswerMode
 from app.ingest.chunking import CHUNKER_VERSION
-from app.ingest.codes import CodeBackfill
-from app.ingest.embedding import VectorBackfill
-from app.ingest.options import IngestOptions
+from app.ingest.embedding import CodeBackfill, VectorBackfill
+from app.ingest.names import IngestOptions
 from app.ingest.pipeline import IngestPipeline
-from app.retrieval.calibration import Calibration, Calibrations
-from app.retrieval.late import LateInteraction
-from app.retrieval.options import RetrievalOptions
+from app.jobs.bulk import BULK
+from app.jobs.kinds import ARXIV, BACKFILL, CALIBRATE, IMPORT, INGEST, SAMPLES
+from app.jobs.reembed import REEMBED, ReembedPayload, request_reembed
+from app.jobs.runner import JobRunner
+from app.models.minilm import MODEL as MINILM
+from app.models.multilingual import CURE, is_installed
+from app.models.ollama import same_model
+from app.models.selection import EmbedderChoice
 from app.retrieval.pipeline import Retriever
-from app.retrieval.request import Retrieval, SearchRequest
+from app.retrieval.reading import Calibration, Calibrations
+from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
+from app.retrieval.reranking import LateInteraction
+from app.settings import Settings
+from app.storage.catalog.vectors import HeldBuild
+from app.storage.store import IndexStore
 
 EmbedderFor = Callable[[Library, Fingerprint | None], Embedder | None]
 """Returns the embedder that a library's fingerprint asks for (None: it is empty); None when it
@@ -210,4 +222,318 @@ class Libraries:
             self._encoder_of(),
             self._store.catalog,
             self._ingest.late_interaction_max_chunks,
+        )
+
+
+# Tell which thresholds act under a fusion and an embedder's calibration.
+
+_OF_MODELS = (
+    "llm_model",
+    "helper_model",
+    "llm_temperature",
+    "llm_max_tokens",
+    "llm_num_ctx",
+    "reasoning",
+    "model_prompts",
+    "evidence",
+    "prompts_dir",
+)
+"""Settings that act where a model is asked."""
+
+
+def inert_settings(settings: Settings) -> list[str]:
+    """Return a line for each changed setting without effect, naming what acts."""
+    return [*_without_fusion(settings), *_without_model(settings), *_unused_prompts(settings)]
+
+
+def _without_fusion(settings: Settings) -> list[str]:
+    if settings.fusion == "dense":
+        return []
+    options = settings.retrieval()
+    weight = options.keyword_fusion_weight if settings.fusion == "relative_score" else 0.0
+    closeness = (
+        "the closeness of the embedder's calibration decides (documind calibrate;"
+        " diagnostics shows it)"
+    )
+    instead = {
+        "relevance_threshold": closeness,
+        "public_relevance_threshold": closeness,
+        "keyword_rerank_weight": f"keyword overlap weighs {weight:g}",
+        "public_keyword_rerank_weight": f"keyword overlap weighs {weight:g}",
+    }
+    return [
+        f"{name.upper()} acts under FUSION=dense only; under FUSION={settings.fusion} {acts}"
+        for name, acts in instead.items()
+        if getattr(settings, name) != Settings.model_fields[name].default
+    ]
+
+
+def _without_model(settings: Settings) -> list[str]:
+    provider = settings.llm_provider
+    if provider == "extractive":
+        return [
+            f"{name.upper()} does not act under LLM_PROVIDER=extractive: no model is asked"
+            for name in _OF_MODELS
+            if name in settings.model_fields_set
+        ]
+    if provider in {"auto", "ollama"} or not settings.llm_model:
+        return []
+    named = "OPENAI" if provider == "openai_compatible" else provider.upper()
+    return [
+        f"LLM_MODEL names a model of Ollama; under LLM_PROVIDER={provider} {named}_MODEL decides"
+    ]
+
+
+def _unused_prompts(settings: Settings) -> list[str]:
+    """Return a line for each prompt of PROMPTS_DIR that MODEL_PROMPTS leaves out."""
+    folder = settings.prompts_dir
+    if folder is None or settings.model_prompts == "auto" or not folder.is_dir():
+        return []
+    own = {path.stem for path in folder.glob("*.yml")}
+    left_out = (
+        own & {"contract", *get_args(AnswerMode)}
+        if settings.model_prompts == "compact"
+        else own & {"compact"}
+    )
+    return [
+        f"{name}.yml of PROMPTS_DIR does not act under MODEL_PROMPTS={settings.model_prompts}"
+        for name in sorted(left_out)
+    ]
+
+
+def acting_constants(
+    options: RetrievalOptions, library: Library, row: Calibration | None
+) -> dict[str, float]:
+    """Return the constants that decide in a library, by fusion and calibration.
+
+    `row` None: MiniLM's.
+
+    Args:
+        options: Of the server.
+        library: Whose thresholds.
+        row: Of the library's embedder.
+    """
+    acting = row.applied(options) if row else options
+    constants = {name: float(getattr(acting, name)) for name in ("band_strong", "band_partial")}
+    constants |= {
+        "similarity_offset": acting.similarity_offset,
+        "similarity_scale": acting.similarity_scale,
+    }
+    if options.fusion == "dense":
+        papers = library is Library.PAPERS
+        return {
+            **constants,
+            "distance_threshold": options.relevance_threshold
+            if papers
+            else options.public_relevance_threshold,
+            "keyword_weight": options.keyword_rerank_weight
+            if papers
+            else options.public_keyword_rerank_weight,
+        }
+    weighs = options.fusion == "relative_score"
+    return {
+        **constants,
+        "closeness_threshold": acting.closeness_threshold,
+        "coverage_threshold": acting.coverage_threshold,
+        "confidence_midpoint": acting.confidence_midpoint,
+        "confidence_slope": acting.confidence_slope,
+        "keyword_weight": options.keyword_fusion_weight if weighs else 0.0,
+        "phrase_weight": options.phrase_fusion_weight if weighs else 0.0,
+    }
+
+
+# Offer each library the configured model when it becomes available later.
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 5.0
+"""How often the model host is asked while a library would take its model; the answer is as old
+as `OllamaWatch` keeps one."""
+
+LOOK_SELDOM_S = 30.0
+"""The same where a model is only offered."""
+
+_WRITERS = frozenset({INGEST, SAMPLES, ARXIV, BACKFILL, BULK, IMPORT, REEMBED})
+"""Kinds of jobs that put documents or vectors into a library."""
+
+
+class LibraryEmbedders:
+    """Knows what embeds each library and what is offered to it; thread-safe."""
+
+    def __init__(self, store: IndexStore, embedders: Embedders) -> None:
+        self._store = store
+        self._embedders = embedders
+        self.calibrations = Calibrations(store.calibrations)
+        self._offers: dict[Library, str] = {}
+
+    def state(self, library: Library) -> EmbeddingState:
+        """Return what embeds a library; asks the model host, runs no model."""
+        state = self._embedders.state(library, self._store.made_with(library))
+        self.look(library)
+        return replace(state, notices=(*self.notices(library), *self._remarks(library)))
+
+    def _remarks(self, library: Library) -> tuple[Notice, ...]:
+        """Return the notice that the vectors which serve find less than those before."""
+        live = self._store.builds.of(library, "live")
+        remark = "" if live is None else self._store.builds.remark_of(live.number)
+        if live is None or not remark:
+            return ()
+        said = (
+            f"{live.fingerprint.embedding_model!r} embeds the library {library.value!r} now:"
+            f" {remark}; to go back, run: documind reembed --library {library.value} --rollback"
+        )
+        return (Notice("vectors_worse", said),)
+
+    def better(self, library: Library) -> EmbedderChoice | None:
+        """Return a better available, configured model for a library, or None.
+
+        A model that the library went back from does not count: that was a person's choice.
+        """
+        fingerprint = self._store.made_with(library)
+        better = None if fingerprint is None else self._embedders.better(library, fingerprint)
+        previous = self._store.builds.of(library, "previous")
+        if better is None or (
+            previous is not None and same_model(previous.fingerprint.embedding_model, better.model)
+        ):
+            return None
+        return better
+
+    def look(self, library: Library) -> str:
+        """Check and return the offer to a library as text; empty for none.
+
+        `notices` repeat it until the next check.
+        """
+        try:
+            better = self.better(library)
+        except InvalidInput as error:
+            logger.warning("%s", error.message)
+            better = None
+        offer = ""
+        fingerprint = self._store.made_with(library)
+        if (
+            better is not None
+            and fingerprint is not None
+            and not self._store.catalog.counts(library).is_disposable
+        ):
+            offer = (
+                f"the library {library.value!r} is embedded with {fingerprint.embedding_model!r},"
+                f" and {better.model!r}"
+                f" ({better.provider}) is there now; to use it, run: documind reembed --library"
+                f" {library.value}"
+                " (to keep the present model and hide this notice: set EMBEDDING_PROVIDER to it)"
+            )
+        self._offers[library] = offer or self._language_offer(library, fingerprint)
+        return self._offers[library]
+
+    def _language_offer(self, library: Library, fingerprint: Fingerprint | None) -> str:
+        """Return the offer of the multilingual model to a library it suits; else nothing."""
+        language = self._store.lexical.languages(library)[0]
+        if fingerprint is None or fingerprint.embedding_model != MINILM or language == DEFAULT:
+            return ""
+        first = "" if is_installed() else f" (first {CURE})"
+        return (
+            f"most of the library {library.value!r} is in {language_name(language)}, which"
+            f" {MINILM!r} does not know; for a"
+            " model of many languages, run: documind models use multilingual --library"
+            f" {library.value}{first}"
+        )
+
+    def notices(self, library: Library) -> tuple[Notice, ...]:
+        """Return notices of a library; asks no host, so that no question waits."""
+        offer = self._offers.get(library)
+        offers = (Notice("reembed_offered", offer),) if offer else ()
+        fingerprint = self._store.made_with(library)
+        if fingerprint is None or self.calibrations.of(fingerprint) is not None:
+            return offers
+        said = (
+            f"similarities of {fingerprint.embedding_model!r} are not calibrated yet: bands,"
+            " cutoff and confidence of the library"
+            f" {library.value!r} are rough; they follow by themselves, or run: documind calibrate"
+            f" --library {library.value}"
+        )
+        return (*offers, Notice("bands_not_calibrated", said))
+
+
+class Adopter:
+    """Thread that checks for a new model, and re-embeds libraries without own data.
+
+    Own data are a person's documents.
+    """
+
+    def __init__(self, embedders: LibraryEmbedders, store: IndexStore, runner: JobRunner) -> None:
+        self._embedders = embedders
+        self._store = store
+        self._runner = runner
+        self._asked: set[tuple[Library, str]] = set()
+        """What was begun already: one that failed or was cancelled is not tried without end."""
+        self._calibrated_at: dict[tuple[Library, str], int] = {}
+        """Documents at the last calibration that was asked for; one that found too few is tried
+        again at twice as many."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="adopter", daemon=True)
+
+    def start(self) -> None:
+        """Start a chat."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End; waits for the look that is under way."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        wait_s = 0.0
+        while not self._stop.wait(wait_s):
+            try:
+                eager = [self.look(library) for library in Library]
+            except (StorageError, Conflict, InvalidInput):
+                logger.exception("what embeds the libraries could not be looked at; trying again")
+                eager = []
+            wait_s = LOOK_EVERY_S if any(eager) else LOOK_SELDOM_S
+
+    def look(self, library: Library) -> bool:
+        """Re-embed a library with the new model if allowed; return whether it would."""
+        self._embedders.look(library)
+        if not self._store.catalog.counts(library).is_disposable:
+            self._calibrate(library)
+            return False
+        better = self._embedders.better(library)
+        if better is None:
+            self._calibrate(library)
+            return True
+        if (library, better.model) in self._asked or self._is_filled(library):
+            return True
+        self._asked.add((library, better.model))
+        logger.info(
+            "library %s takes %s (%s), which has come", library.value, better.model, better.provider
+        )
+        request_reembed(
+            self._runner,
+            ReembedPayload(library, provider=better.provider, model=better.model, force=True),
+        )
+        return True
+
+    def _calibrate(self, library: Library) -> None:
+        """Ask for the row of an embedder that has none, once the library has its vectors."""
+        counts, fingerprint = self._store.catalog.counts(library), self._store.made_with(library)
+        if fingerprint is None or self._embedders.calibrations.of(fingerprint) is not None:
+            return
+        tried = (library, fingerprint.embedding_model)
+        enough = counts.documents >= 2 * self._calibrated_at.get(tried, 0)
+        if enough and counts.embedded == counts.chunks and not self._is_filled(library):
+            self._calibrated_at[tried] = counts.documents
+            self._runner.submit(
+                CALIBRATE,
+                {"library": library.value, "retry": True, "automatic": True},
+                unit="pairs",
+                coalesce=True,
+            )
+
+    def _is_filled(self, library: Library) -> bool:
+        """Return whether a job writes to the library now; the next check comes soon."""
+        return any(
+            job.kind in _WRITERS
+            and job.state in ("queued", "running")
+            and job.payload.get("library", library) == library.value
+            for job in self._runner.list(1000)
         )

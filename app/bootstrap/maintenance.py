@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.core.errors import InvalidInput, NotFound
-from app.core.types import Library
-from app.evaluation.archive import ReportArchive
+from app.core.errors import InputError, InvalidInput, NotFound
+from app.core.types import Library, RawDocument
+from app.evaluation.report import ReportArchive
 from app.generation.injection import inspect
-from app.index.files.steps import Steps
-from app.index.maintenance.backup import restore
-from app.index.store import IndexStore
-from app.ingest.codes import CodeBackfill, CodeProgress
+from app.ingest.embedding import CodeBackfill, CodeProgress
+from app.ingest.parsers.formats import FORMATS
+from app.ingest.parsers.sniffing import identify
+from app.ingest.pipeline import IngestPipeline
+from app.ingest.sandbox import SandboxedParser
 from app.jobs.maintenance import Progress
-from app.providers.minilm import MiniLmEmbedder
+from app.models.minilm import MiniLmEmbedder
 from app.settings import Settings
+from app.storage.files.durable import Steps
+from app.storage.maintenance.backup import restore
+from app.storage.store import IndexStore
 
 PURGE_AFTER_S = 60.0
 """Seconds after the last deletion until a library's files are rewritten; deleting 20 papers
@@ -60,25 +64,20 @@ class StoreMaintenance:
     """Of evaluations; they quote passages."""
 
     def check(self) -> Mapping[str, object]:
-        """Check everything and change nothing."""
         return self.store.fsck.run().record()
 
     def export(self, library: Library, target: Path, progress: Progress) -> Mapping[str, object]:
-        """Write a library into one file."""
         return asdict(self.store.bundler.export(library, target, progress))
 
     def load(
         self, source: Path, library: Library | None, progress: Progress
     ) -> Mapping[str, object]:
-        """Add a file's documents to a library."""
         return asdict(self.store.bundler.load(source, library, progress, inspect))
 
     def backup(self, target: Path, progress: Progress) -> Mapping[str, object]:
-        """Write a backup into a new or empty directory."""
         return asdict(self.store.backup(target, progress))
 
     def purge(self) -> Mapping[str, object]:
-        """Make deletions physical."""
         purged = asdict(self.store.purger.run())
         return {**purged, "report_passages": self.reports.forget(self._alive)}
 
@@ -93,8 +92,7 @@ class StoreMaintenance:
         return False
 
     def end_grace(self) -> int:
-        """Remove deleted documents and conversations whose grace is over; return how many."""
-        return self.store.remover.purge_due() + self.store.conversations.forget_due()
+        return self.store.remover.purge_due() + self.store.conversations.delete_due()
 
     def purge_is_due(self) -> bool:
         """Return whether deleted bytes are old enough: a minute, or an hour if large.
@@ -140,3 +138,51 @@ def restore_backup(source: Path, settings: Settings) -> None:
             " and copy the originals back"
         )
     restore(source, settings.data_dir, Steps(settings.documind_crash_at or None))
+
+
+# Restore catalog entries of orphan uploads by the normal upload path.
+
+RECOVERED = "recovered"
+"""Flag of a document whose entry was made from its kept bytes: its name and source are not known
+any more."""
+
+
+def recover_originals(
+    store: IndexStore, settings: Settings, library: Library, names: Sequence[str]
+) -> Mapping[str, str]:
+    """Parse originals again and add an entry for each, flagged `recovered`.
+
+    Its title comes from the first page. Words are found at once; vectors follow when a server next
+    runs.
+
+    Args:
+        store: Open, and used by no one else.
+        settings: Limits of reading.
+        library: Where the entries go.
+        names: SHA-256 of the originals.
+
+    Returns:
+        Why an original got no entry, by SHA-256. Its bytes stay.
+    """
+    refused: dict[str, str] = {}
+    with SandboxedParser(settings.ingest()) as parser:
+        pipeline = IngestPipeline(
+            parser,
+            store.writer,
+            None,
+            settings.ingest(),
+            inspect=lambda text: (*inspect(text), RECOVERED),
+            rereads=lambda: False,
+        )
+        for sha256 in names:
+            path = store.originals.path(sha256)
+            try:
+                kind = FORMATS[identify(path.read_bytes(), sha256)]
+                name = f"recovered-{sha256[:12]}{kind.suffixes[0]}"
+            except InputError as error:
+                refused[sha256] = error.message
+                continue
+            (outcome,) = pipeline.ingest(library, [RawDocument(name, name, path)])
+            if outcome.status == "failed":
+                refused[sha256] = outcome.reason or "it cannot be read"
+    return refused

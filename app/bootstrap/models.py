@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, cast
 
-from app.answer.model_advice import right_share
+from app.answer.model_test import right_share
 from app.answer.models import ModelChoice
-from app.bootstrap.embedded import EmbeddedModels
-from app.bootstrap.embedders import Embedders
-from app.bootstrap.endpoints import Endpoints
 from app.core.cancel import CancelToken
 from app.core.errors import (
     Conflict,
@@ -19,26 +18,312 @@ from app.core.errors import (
     ModelNotInstalled,
     ProviderError,
     ProviderUnreachable,
+    Unreadable,
 )
-from app.core.ports import Generator, ModelStore
-from app.core.types import HostStatus, ModelFindings, ModelProfile, ModelReport, WaitsFor
-from app.generation.options import GenerationOptions
-from app.providers.model_size import parameters_in_name, parameters_of
-from app.providers.ollama import OllamaHost
-from app.providers.ollama_generator import OllamaGenerator
-from app.providers.ollama_listing import PullProgress, same_model
-from app.providers.ollama_memory import MemoryWatch
-from app.providers.ollama_watch import OllamaWatch
-from app.providers.openai_compatible import OpenAICompatibleGenerator
-from app.providers.options import ProviderOptions
-from app.providers.selection import (
+from app.core.ports import Embedder, Generator, ModelStore, Reranker
+from app.core.types import (
+    EmbeddingState,
+    Fingerprint,
+    HostStatus,
+    Library,
+    ModelFindings,
+    ModelProfile,
+    ModelReport,
+    WaitsFor,
+)
+from app.generation.prompts import GenerationOptions
+from app.generation.quoting import ExtractiveGenerator
+from app.models.late import LateEncoder
+from app.models.minilm import CrossEncoder, MiniLmEmbedder
+from app.models.multilingual import CURE, MultilingualEmbedder, is_installed
+from app.models.ollama import (
+    MemoryWatch,
+    OllamaHost,
+    OllamaWatch,
+    PullProgress,
+    parameters_in_name,
+    parameters_of,
+    same_model,
+)
+from app.models.ollama_adapters import OllamaEmbedder, OllamaGenerator
+from app.models.openai import HostedEndpoint, OpenAICompatibleEmbedder, OpenAICompatibleGenerator
+from app.models.options import (
+    SUGGESTED_MODEL,
+    EmbeddingProviderName,
+    HostedOptions,
+    ProviderOptions,
+)
+from app.models.remembered import RememberedEmbedder
+from app.models.retries import CallSlots, TimelyEmbedder
+from app.models.selection import (
     NO_PREFERENCES,
+    EmbedderChoice,
     GeneratorChoice,
     Preferences,
+    TwinComparison,
+    Twins,
+    automatic_model,
+    better_embedder,
+    choose_embedder,
     choose_generator,
+    compare,
 )
-from app.providers.slots import CallSlots
-from app.providers.twin import Twins
+from app.settings import Settings
+
+# The models that come with the program or lie in a folder: they need no host.
+
+
+class EmbeddedModels:
+    """Loads each model once, at its first use; thread-safe."""
+
+    def __init__(self, options: ProviderOptions) -> None:
+        """Prepare; nothing is loaded yet.
+
+        Args:
+            options: Threads, and where graphs and a cross-encoder lie.
+        """
+        self._options = options
+        self._lock = threading.RLock()
+        self._extractive: ExtractiveGenerator | None = None
+        self._minilm: MiniLmEmbedder | None = None
+        self._multilingual: MultilingualEmbedder | None = None
+        self._late: LateEncoder | None = None
+
+    @property
+    def extractive(self) -> ExtractiveGenerator:
+        """Quotes the best supporting sentences; always there."""
+        with self._lock:
+            if self._extractive is None:
+                self._extractive = ExtractiveGenerator(RememberedEmbedder(self.sentence_embedder))
+            return self._extractive
+
+    @property
+    def sentence_embedder(self) -> MiniLmEmbedder:
+        """Return the embedded model, which always serves quoting and grounding.
+
+        Their thresholds were measured with it.
+        """
+        with self._lock:
+            if self._minilm is None:
+                self._minilm = MiniLmEmbedder(
+                    self._options.model_cache_dir, threads=self._options.model_threads
+                )
+            return self._minilm
+
+    @property
+    def multilingual(self) -> MultilingualEmbedder:
+        """Return the embedded model of fifteen languages.
+
+        Raises:
+            ModelNotInstalled: The extra `multilingual` is not installed.
+        """
+        with self._lock:
+            if self._multilingual is None:
+                self._multilingual = MultilingualEmbedder()
+            return self._multilingual
+
+    @property
+    def late_encoder(self) -> LateEncoder:
+        """Return the encoder of late-interaction codes, which uses the embedded model."""
+        with self._lock:
+            if self._late is None:
+                self._late = self.sentence_embedder.late_encoder()
+            return self._late
+
+    def reranker(self) -> Reranker | None:
+        """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one.
+
+        Raises:
+            InvalidInput: The directory holds no such model; the message names the setting and the
+                file.
+        """
+        folder = self._options.cross_encoder_dir
+        if folder is None:
+            return None
+        try:
+            return CrossEncoder(
+                folder, self._options.model_cache_dir, threads=self._options.model_threads
+            )
+        except Unreadable as error:
+            raise InvalidInput(
+                f"CROSS_ENCODER_DIR {str(folder)!r} cannot be used: {error.message}"
+            ) from error
+
+
+# The hosted providers, each with one connection pool.
+
+
+class Endpoints:
+    """Makes the endpoint of a hosted provider once; thread-safe."""
+
+    def __init__(self, options: ProviderOptions) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._made: dict[str, HostedEndpoint] = {}
+
+    def of(self, provider: str) -> HostedEndpoint:
+        """Return the endpoint of a provider.
+
+        Raises:
+            InvalidInput: Its address cannot be read.
+        """
+        with self._lock:
+            if provider not in self._made:
+                hosted = self._options.hosted.get(provider, HostedOptions())
+                self._made[provider] = HostedEndpoint(
+                    provider, hosted, timeout_s=self._options.ollama_timeout_s
+                )
+            return self._made[provider]
+
+    def close(self) -> None:
+        """Close the connections."""
+        for endpoint in self._made.values():
+            endpoint.http.close()
+
+
+# Choose the embedder of each library while hosts come and go.
+
+logger = logging.getLogger(__name__)
+
+
+class Embedders:
+    """Makes each embedder that `app.models.selection` chooses once; thread-safe."""
+
+    def __init__(
+        self,
+        options: ProviderOptions,
+        ollama: OllamaHost,
+        watch: OllamaWatch,
+        endpoints: Endpoints,
+        embedded: EmbeddedModels,
+    ) -> None:
+        """Prepare; no model is loaded and no host asked before it is needed.
+
+        Args:
+            options: Hosts and names.
+            ollama: The host of Ollama's models.
+            watch: Knows whether it answers and what it has.
+            endpoints: The hosted providers.
+            embedded: The model that needs no host.
+        """
+        self._options = options
+        self._ollama = ollama
+        self._watch = watch
+        self._endpoints = endpoints
+        self._embedded = embedded
+        self._lock = threading.Lock()
+        self._made: dict[tuple[str, str, int | None], Embedder] = {}
+        self._timely: dict[int, Embedder] = {}
+        """By the identity of the embedder that asks a host."""
+        self._told: set[str] = set()
+
+    def for_questions(self, embedder: Embedder) -> Embedder:
+        """Return an embedder that a question can wait for: QUERY_EMBED_TIMEOUT_S at most."""
+        with self._lock:
+            return self._timely.get(id(embedder), embedder)
+
+    def of(self, library: Library, fingerprint: Fingerprint | None) -> Embedder | None:
+        """Return a library's embedder by fingerprint; None while it is unavailable.
+
+        Its host lacks the model or does not respond, or its package is gone.
+
+        Raises:
+            InvalidInput: A hosted provider is configured without a model.
+        """
+        choice = choose_embedder(self._options, self._watch, fingerprint, library)
+        self._tell(choice)
+        if choice.provider == "minilm":
+            return self._embedded.sentence_embedder
+        if choice.provider == "multilingual":
+            return self._embedded.multilingual if is_installed() else None
+        if choice.provider == "ollama" and not self._watch.status().has(choice.model):
+            return None
+        dimension = fingerprint.dimension if fingerprint else None
+        with self._lock:
+            key = (choice.provider, choice.model, dimension)
+            if key not in self._made:
+                made = self._made[key] = self._make_embedder(choice, dimension)
+                timeout_s = self._options.query_embed_timeout_s
+                self._timely[id(made)] = TimelyEmbedder(made, timeout_s, self._watch.forget)
+            return self._made[key]
+
+    def state(self, library: Library, fingerprint: Fingerprint | None) -> EmbeddingState:
+        """Return a library's embedder and whether it responds; runs no model.
+
+        Raises:
+            InvalidInput: A hosted provider is configured without a model.
+        """
+        choice = choose_embedder(self._options, self._watch, fingerprint, library)
+        name = f"{choice.provider}:{choice.model}"
+        if choice.provider == "multilingual" and not is_installed():
+            return EmbeddingState(
+                name, reachable=False, detail=f"the model is not installed; {CURE}"
+            )
+        status = self._watch.status() if choice.provider == "ollama" else None
+        if status is None or status.has(choice.model):
+            return EmbeddingState(name, reachable=True)
+        if not status.reachable:
+            return EmbeddingState(
+                name,
+                reachable=False,
+                detail=f"{status.trouble}; start it: documind up, or: ollama serve",
+            )
+        return EmbeddingState(
+            name,
+            reachable=False,
+            detail=f"Ollama does not have the model; run: ollama pull {choice.model}",
+        )
+
+    def better(self, library: Library, fingerprint: Fingerprint) -> EmbedderChoice | None:
+        """Return the configured, available embedder if a library has another.
+
+        Raises:
+            InvalidInput: A hosted provider is configured without a model.
+        """
+        return better_embedder(self._options, self._watch, fingerprint, library)
+
+    def named(self, library: Library, provider: str | None, model: str | None) -> Embedder:
+        """Return an embedder by name for a re-embedding; defaults are as configured.
+
+        Raises:
+            ModelNotInstalled: Ollama does not have the model, or its package is not installed.
+            ProviderError: Its host is away.
+            InvalidInput: A hosted provider without a model.
+        """
+        options = self._options
+        if provider is not None:
+            options = replace(options, embedding_provider=cast("EmbeddingProviderName", provider))
+        elif model is not None and options.embedding_provider == "auto":
+            options = replace(
+                options, embedding_provider="ollama"
+            )  # the only one of the automatic two that has models to name
+        if model is not None:
+            options = replace(options, embedding_model=model)
+        choice = choose_embedder(options, self._watch, None, library)
+        if choice.provider == "minilm":
+            return self._embedded.sentence_embedder
+        if choice.provider == "multilingual":
+            return self._embedded.multilingual
+        return self._make_embedder(choice, None)
+
+    def _make_embedder(self, choice: EmbedderChoice, dimension: int | None) -> Embedder:
+        if choice.provider == "ollama":
+            return OllamaEmbedder(
+                self._ollama,
+                choice.model,
+                keep_alive=self._options.ollama_keep_alive,
+                dimension=dimension,
+            )
+        return OpenAICompatibleEmbedder(
+            self._endpoints.of(choice.provider), choice.model, dimension=dimension
+        )
+
+    def _tell(self, choice: EmbedderChoice) -> None:
+        """Log a notice of a choice once."""
+        if choice.notice and choice.notice not in self._told:
+            self._told.add(choice.notice)
+            logger.warning("%s", choice.notice)
+
 
 _ASK_S = 1.0
 """Longest wait for what a host has in memory, seconds."""
@@ -47,7 +332,7 @@ BUSY_AFTER_S = 30.0
 
 
 class Models:
-    """Makes each adapter that `app.providers.selection` chooses once; thread-safe.
+    """Makes each adapter that `app.models.selection` chooses once; thread-safe.
 
     A ModelSelector.
     """
@@ -85,7 +370,6 @@ class Models:
         self._generators: dict[tuple[str, str], Generator] = {}
 
     def __enter__(self) -> Self:
-        """Return the models."""
         return self
 
     def __exit__(
@@ -94,7 +378,6 @@ class Models:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close the connections."""
         self.ollama.http.close()
         self._endpoints.close()
 
@@ -306,3 +589,51 @@ class Models:
         """
         yield from self.ollama.pull(model, cancel)
         self.watch.forget()
+
+
+# Check the model host for commands that run before a server.
+
+
+def ollama_host(settings: Settings) -> OllamaHost:
+    """Return the configured Ollama host; nothing is sent yet.
+
+    Raises:
+        InvalidInput: OLLAMA_BASE_URL cannot be read.
+    """
+    options = settings.providers()
+    return OllamaHost(
+        options.ollama_base_url,
+        connect_timeout_s=options.ollama_connect_timeout_s,
+        read_timeout_s=options.ollama_timeout_s,
+    )
+
+
+def needs_ollama(settings: Settings) -> bool:
+    """Return whether Ollama may answer or embed under this configuration."""
+    return not {"auto", "ollama"}.isdisjoint({settings.llm_provider, settings.embedding_provider})
+
+
+def wanted_models(settings: Settings, host: OllamaHost) -> tuple[str, ...]:
+    """Return the Ollama models of the configuration, each once.
+
+    Where LLM_MODEL names none, a chat model that the host has, else the one to fetch.
+    """
+    options = settings.providers()
+    wanted: list[str] = []
+    if options.llm_provider in {"auto", "ollama"}:
+        found = options.llm_model or automatic_model(options, OllamaWatch(host), NO_PREFERENCES)[0]
+        wanted += [found or SUGGESTED_MODEL, options.helper_model]
+    if options.embedding_provider in {"auto", "ollama"}:
+        wanted.append(options.embedding_model)
+    return tuple(dict.fromkeys(name for name in wanted if name))
+
+
+def embedders_compared(settings: Settings, host: OllamaHost) -> TwinComparison:
+    """Compare the embedded model with Ollama's configured one: vectors and speed.
+
+    Raises:
+        ProviderError: The host failed, or its model cannot embed.
+    """
+    options = settings.providers()
+    embedded = MiniLmEmbedder(options.model_cache_dir, threads=options.model_threads)
+    return compare(embedded, OllamaEmbedder(host, options.embedding_model))

@@ -6,41 +6,33 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from app.answer.checking import CheckService
+from app.answer.checking import CheckService, SecondOpinion
 from app.answer.completion import Completions
-from app.answer.journal import AnswerJournal
-from app.answer.memory import ConversationMemory
-from app.answer.second_opinion import SecondOpinion
+from app.answer.conversation import ConversationMemory
+from app.answer.records import AnswerJournal
 from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
-from app.bootstrap.acting import acting_constants, inert_settings
-from app.bootstrap.adoption import LibraryEmbedders
-from app.bootstrap.answering import compose_answering
-from app.bootstrap.foundation import open_foundation
-from app.bootstrap.libraries import Libraries
+from app.bootstrap.foundation import compose_answering, open_foundation
+from app.bootstrap.libraries import Libraries, LibraryEmbedders, acting_constants, inert_settings
 from app.bootstrap.models import Models
 from app.bootstrap.work import compose_work, start_work
-from app.core.calls import Calls
 from app.core.ports import Embedder, Generator, PageLocator
-from app.core.spans import Spans
+from app.core.trace import Calls, Spans
 from app.core.types import Library, ModelReport, ServiceStatus
 from app.generation.prompts import PromptLibrary
-from app.index.catalog.answers import SqliteAnswerStore
-from app.index.catalog.conversations import SqliteConversationStore
-from app.index.catalog.documents import SqliteCatalog
-from app.index.catalog.ledger import SqliteLedger
-from app.index.catalog.sync_claims import SyncClaims
-from app.index.files.lock import DirectoryLock
-from app.index.status import ProjectionStatus
-from app.index.store import IndexStore
-from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
 from app.jobs.bulk import BulkService
-from app.jobs.evaluation import EvaluationService
-from app.jobs.models import ModelTestService
+from app.jobs.maintenance import EvaluationService, ModelTestService
 from app.jobs.runner import JobRunner
-from app.retrieval.calibration import Calibrations
+from app.retrieval.reading import Calibrations
 from app.settings import Settings
+from app.storage.catalog.answers import SqliteAnswerStore, SqliteConversationStore
+from app.storage.catalog.documents import SqliteCatalog
+from app.storage.catalog.state import SqliteLedger, SyncClaims
+from app.storage.files.lock import DirectoryLock
+from app.storage.status import ProjectionStatus
+from app.storage.store import IndexStore
+from app.storage.writer import CatalogIndexWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,27 +65,22 @@ class Services:
 
     @property
     def completions(self) -> Completions:
-        """Return what asks the answering model directly."""
         return Completions(self.models, self.prompts)
 
     @property
     def catalog(self) -> SqliteCatalog:
-        """The truth, read."""
         return self.store.catalog
 
     @property
     def projections(self) -> ProjectionStatus:
-        """Return the state of the projections against the catalog."""
         return self.store.status
 
     @property
     def writer(self) -> CatalogIndexWriter:
-        """The truth, written."""
         return self.store.writer
 
     @property
     def claims(self) -> SyncClaims:
-        """Which documents a synced folder sent."""
         return self.store.claims
 
     @property
@@ -103,17 +90,14 @@ class Services:
 
     @property
     def ledger(self) -> SqliteLedger:
-        """Return the ledger of all articles of bulk sources."""
         return self.store.ledger
 
     @property
     def answers(self) -> SqliteAnswerStore:
-        """Stored answers."""
         return self.store.answers
 
     @property
     def conversations(self) -> SqliteConversationStore:
-        """Stored conversations."""
         return self.store.conversations
 
     @property
@@ -126,11 +110,9 @@ class Services:
 
     @property
     def generator(self) -> Generator:
-        """Return the generator in use."""
         return self.models.select().model or self.models.embedded.extractive
 
     def model_report(self) -> ModelReport:
-        """Return installed, loaded and used models; asks the host, runs nothing."""
         return self.models.report(self.embedders.state(self.settings.library).embedder)
 
     def choose_model(self, model: str) -> None:
@@ -145,7 +127,6 @@ class Services:
 
     @property
     def engine_calls(self) -> Sequence[Calls]:
-        """Return counts of each engine that another process serves."""
         return self.store.calls
 
     def missing(self) -> tuple[str, ...]:

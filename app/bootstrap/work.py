@@ -2,31 +2,244 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from app.answer.model_test import ModelTester
-from app.bootstrap.adoption import Adopter
-from app.bootstrap.answering import AnswerParts
-from app.bootstrap.bulk import compose_bulk
-from app.bootstrap.collecting import register_collecting
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
-from app.bootstrap.foundation import Foundation
+from app.bootstrap.foundation import AnswerParts, Foundation, open_runner
+from app.bootstrap.libraries import Adopter, Libraries, fingerprint_of
 from app.bootstrap.maintenance import StoreMaintenance
-from app.bootstrap.reembed import register_reembed
-from app.bootstrap.runner import open_runner
-from app.jobs.bulk import BulkService
-from app.jobs.calibrate import CalibrateJob
-from app.jobs.evaluation import EvaluationService
-from app.jobs.housekeeping import Housekeeper
-from app.jobs.kinds import CALIBRATE, PULL, SAMPLES, resume_backfills
-from app.jobs.maintenance import register_maintenance
-from app.jobs.models import ModelTestService, PullJob, register_model_tests
-from app.jobs.registry import per_library
-from app.jobs.runner import JobRunner
-from app.jobs.seeding import SeedPolicy, seed
-from app.retrieval.calibration import Calibrations
+from app.core.errors import OriginalsAway
+from app.core.ports import Embedder, IndexWriter
+from app.core.trace import Trace
+from app.core.types import Hit, Library
+from app.evaluation.comparison import DEPTH, Search
+from app.ingest.bulk import BulkIndexer
+from app.ingest.sources.folders import bundled
+from app.jobs.bulk import BulkIndexJob, BulkPlanJob, BulkService
+from app.jobs.ingest import ArxivJob, OriginalFiles, SamplesJob, SeedPolicy, seed
+from app.jobs.kinds import (
+    ARXIV,
+    CALIBRATE,
+    PULL,
+    SAMPLES,
+    register_bulk,
+    register_ingest,
+    request_backfill,
+    resume_backfills,
+)
+from app.jobs.maintenance import (
+    EvaluationService,
+    Housekeeper,
+    ModelTestService,
+    PullJob,
+    register_maintenance,
+    register_model_tests,
+)
+from app.jobs.reembed import REEMBED, CalibrateJob, ReembedJob, Target
+from app.jobs.runner import JobRunner, per_library
+from app.models.arxiv import ArxivClient
+from app.retrieval.pipeline import Retriever
+from app.retrieval.reading import Calibrations
+from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.settings import Settings
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+
+# The bulk jobs, composed.
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchIndex:
+    """An index in a directory that is removed afterwards; a `Scratch`."""
+
+    store: IndexStore
+
+    @property
+    def writer(self) -> IndexWriter:
+        return self.store.writer
+
+    def disk_bytes(self) -> int:
+        """Return what its files take."""
+        self.store.database.checkpoint()
+        return sum(
+            path.stat().st_size for path in self.store.options.data_dir.rglob("*") if path.is_file()
+        )
+
+
+@contextmanager
+def scratch_index(options: IndexOptions) -> Iterator[ScratchIndex]:
+    """Yield an empty index on the data's disk, so that measurements fit it."""
+    with tempfile.TemporaryDirectory(prefix="plan-", dir=options.data_dir) as directory:
+        there = Path(directory)
+        with IndexStore(
+            replace(
+                options,
+                data_dir=there,
+                chroma_dir=there / "chroma",
+                database_url="",
+                search_url="",
+                originals_url="",
+            ),
+            vector_store="off",
+        ) as store:
+            yield ScratchIndex(store)
+
+
+def compose_bulk(
+    settings: Settings, store: IndexStore, libraries: Libraries, jobs: JobRunner
+) -> BulkService:
+    """Register the bulk jobs over an open store."""
+    index = BulkIndexJob(
+        indexer=BulkIndexer(store.writer, store.ledger),
+        catalog=store.catalog,
+        options=settings.ingest(),
+        later=lambda library: request_backfill(jobs, library),
+    )
+    plan = BulkPlanJob(
+        scratch=lambda: scratch_index(store.options),
+        embedder_of=lambda library: libraries.wired(library).embedder,
+        options=settings.ingest(),
+        data_dir=settings.data_dir,
+        index=store.options,
+    )
+    return register_bulk(jobs, index=index, plan=plan)
+
+
+# The jobs that bring documents in: uploads, samples and papers of arXiv.
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedDirectory:
+    """Originals in a directory that servers and workers should share."""
+
+    originals: OriginalFiles
+
+    def original_path(self, sha256: str) -> Path:
+        """Return where the bytes of a hash are.
+
+        Raises:
+            OriginalsAway: Another process accepted them, in a directory of its own.
+        """
+        path = self.originals.original_path(sha256)
+        if not path.exists():
+            raise OriginalsAway(
+                f"an upload was kept by another process: {str(path)!r} is not here. Servers and"
+                " workers need one ORIGINALS_URL, or one directory DATA_DIR/originals"
+            )
+        return path
+
+    def delete_original(self, sha256: str) -> None:
+        self.originals.delete_original(sha256)
+
+
+def register_collecting(
+    jobs: JobRunner, store: IndexStore, libraries: Libraries, settings: Settings
+) -> None:
+    """Register the jobs that read documents into a library."""
+    hosts, alone = settings.providers(), settings.originals_url or not settings.is_shared
+    register_ingest(
+        jobs,
+        pipeline_of=lambda library: libraries.wired(library).pipeline,
+        backfill_of=libraries.backfill,
+        catalog=store.catalog,
+        originals=store.writer if alone else _SharedDirectory(store.writer),
+        jobs=store.jobs,
+    )
+    samples = SamplesJob(
+        root=bundled(),
+        pipeline_of=lambda library: libraries.wired(library).pipeline,
+        backfill_of=libraries.backfill,
+        catalog=store.catalog,
+        writer=store.writer,
+        later=lambda library: request_backfill(jobs, library),
+    )
+    jobs.register(SAMPLES, samples, exclusive=per_library)
+    arxiv = ArxivJob(
+        client=ArxivClient(
+            hosts.arxiv_base_url, max_bytes=hosts.arxiv_max_bytes, interval_s=hosts.arxiv_interval_s
+        ),
+        catalog=store.catalog,
+        pipeline_of=lambda library: libraries.wired(library).pipeline,
+        backfill_of=libraries.backfill,
+        later=lambda library: request_backfill(jobs, library),
+    )
+    jobs.register(ARXIV, arxiv, lane="network")
+
+
+# The re-embedding job, composed.
+
+
+def register_reembed(
+    jobs: JobRunner,
+    settings: Settings,
+    store: IndexStore,
+    *,
+    live_embedder: Callable[[Library], Embedder | None],
+    embedder_named: Callable[[Library, str | None, str | None], Embedder],
+) -> None:
+    """Register `reembed` over an open store."""
+    ingest, retrieval = settings.ingest(), settings.retrieval()
+
+    def target_of(library: Library, provider: str | None, model: str | None) -> Target:
+        embedder = embedder_named(library, provider, model)
+        return Target(embedder, fingerprint_of(embedder.identity, ingest))
+
+    job = ReembedJob(
+        reembedding=store.reembedding,
+        catalog=store.catalog,
+        options=ingest,
+        target_of=target_of,
+        live_embedder=live_embedder,
+        searcher=lambda library, build, embedder, plain: build_search(
+            store, retrieval, library, build, embedder, plain=plain
+        ),
+        later=lambda library: request_backfill(jobs, library),
+    )
+    jobs.register(REEMBED, job, lane="background", exclusive=per_library)
+
+
+def build_search(
+    store: IndexStore,
+    options: RetrievalOptions,
+    library: Library,
+    build: int,
+    embedder: Embedder,
+    *,
+    plain: bool,
+) -> Search:
+    """Return a search over one build that keeps nothing.
+
+    Args:
+        store: Open.
+        options: Of the server's own searches.
+        library: What is searched.
+        build: Whose vectors.
+        embedder: That made them.
+        plain: The nearest neighbours alone, so that words do not hide what the vectors are worth.
+    """
+    view = store.reembedding.view(build)
+    retriever = Retriever(store.catalog, view, store.lexical, embedder, options)
+
+    def search(question: str) -> Sequence[Hit]:
+        return retriever.retrieve(
+            SearchRequest(question, library, top_k=DEPTH + 1, keep_weak=True), Trace()
+        ).hits
+
+    def neighbours(question: str) -> Sequence[Hit]:
+        found = {
+            hit.chunk_id: hit.score
+            for hit in view.search(library, embedder.embed_query(question), DEPTH + 1)
+        }
+        passages = store.catalog.passages(library, list(found))
+        return [Hit(passage, -found[chunk_id]) for chunk_id, passage in passages.items()]
+
+    return neighbours if plain else search
+
 
 START_APART_S = 10.0
 """Of processes that start together, one asks for what is missing."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, cast, get_args
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Literal, cast, get_args
 
 import typer
 from rich.markdown import Markdown
 from rich.markup import escape
 
-from app.cli.connection import connect
-from app.cli.options import JsonOption
-from app.cli.output import emit, err, out, table
-from app.cli.waiting import Provisional
-from app.client import DocuMindClient, Json
+from app.cli.connection import Provisional, connect
+from app.cli.output import JsonOption, complain, emit, err, out, say, table
+from app.client import DocuMindClient, Json, ServerEvent, written
 from app.core.errors import DocuMindError, NotFound
 from app.core.text import either
 from app.core.types import EvidenceKind, LibraryName, Mode, Scope, Strategy
+from app.ingest.sandbox import SandboxedParser
 from app.settings import Settings
 
 LibraryOption = Annotated[
@@ -198,4 +200,292 @@ def search(
             for n, h in enumerate(hits, 1)
         ],
         right=(4,),
+    )
+
+
+# `documind chat`: a conversation in the terminal, remembered by the server.
+
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "library": get_args(Scope),
+    "mode": get_args(Mode),
+    "strategy": get_args(Strategy),
+}
+_COMMANDS = (
+    (f"/library [{'|'.join(_CHOICES['library'])}]", "where answers come from"),
+    (f"/mode [{'|'.join(_CHOICES['mode'])}]", "how passages are read"),
+    (f"/strategy [{'|'.join(_CHOICES['strategy'])}]", "how passages are found"),
+    ("/sources", "what the last answer cites, word for word"),
+    ("/topics", "questions the library can answer"),
+    ("/history", "what was said so far"),
+    ("/reset", "begin a new conversation"),
+    ("/quit", "leave (or Ctrl-D)"),
+)
+HELP = "\n".join(f"{command:<60}{what}" for command, what in _COMMANDS)
+HELP += "\nCtrl-C stops the answer that is being written, never the chat."
+_TOPICS = 5
+_FIELDS: Mapping[str, str] = {
+    "library": "library",
+    "mode": "query_mode",
+    "strategy": "retrieval_strategy",
+}
+
+
+def register_chat(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(chat)
+
+
+def chat(
+    library: LibraryOption = None,
+    model: Annotated[
+        str | None, typer.Option(help="another model for this chat [default: the one that answers]")
+    ] = None,
+    conversation: Annotated[
+        str | None, typer.Option(help="id of a conversation to continue [default: a new one]")
+    ] = None,
+) -> None:
+    """Chat with the libraries; earlier turns are remembered. /help lists commands.
+
+    A restart of the server keeps them.
+
+    Example: documind chat --library papers
+    """
+    with connect(Settings()) as client:
+        options = {
+            "library": library or str(client.libraries()["default_library"]),
+            **({"model": model} if model else {}),
+        }
+        Chat(client, options, conversation).run()
+
+
+class Chat:
+    """One sitting: reads lines until the end, answers each."""
+
+    def __init__(
+        self, client: DocuMindClient, options: Mapping[str, str], conversation_id: str | None
+    ) -> None:
+        """Start a chat.
+
+        Args:
+            client: The server.
+            options: Fields of QueryRequest to start with.
+            conversation_id: The conversation to continue; None starts one.
+        """
+        self._client = client
+        self._options = dict(options)
+        self._conversation_id = conversation_id
+        self._last: Json | None = None
+        self._commands: Mapping[str, Callable[[str], None]] = {
+            "/help": lambda _: say(HELP),
+            "/library": lambda value: self._choose("library", value),
+            "/mode": lambda value: self._choose("mode", value),
+            "/strategy": lambda value: self._choose("strategy", value),
+            "/sources": lambda _: self._sources(),
+            "/topics": lambda _: self._topics(),
+            "/history": lambda _: self._history(),
+            "/reset": lambda _: self._reset(),
+        }
+
+    def run(self) -> None:
+        """Read and answer until /quit or the end of input."""
+        # Line editing and the arrow keys; importing it is all that `input` needs. Not every Python
+        # has it.
+        with suppress(ImportError):
+            import readline  # noqa: F401, PLC0415
+        say(f"Library: {self._options['library']}. Ask something; /help lists the commands.")
+        while True:
+            try:
+                text = out.input("[bold]>[/] ").strip()
+                if text in {"/quit", "/exit"}:
+                    return
+                if text:
+                    self._take(text)
+            except EOFError:
+                out.print()
+                return
+            except KeyboardInterrupt:  # at the prompt it drops the line that was begun
+                out.print("\n[dim]/quit leaves[/]")
+
+    def _take(self, text: str) -> None:
+        """Answer or obey one line; what goes wrong ends the turn, never the chat."""
+        name, _, value = text.partition(" ")
+        try:
+            if not text.startswith("/"):
+                self._answer(text)
+            elif name in self._commands:
+                self._commands[name](value.strip())
+            else:
+                complain(f"there is no command {name!r}; /help lists them")
+        except DocuMindError as error:
+            complain(error.message)
+
+    def _answer(self, message: str) -> None:
+        shown = Provisional(out)
+        final: Json | None = None
+        try:
+            with (
+                shown.live(),
+                self._client.chat_stream(message, self._conversation_id, **self._options) as events,
+            ):
+                final = self._follow(shown.follow(events))
+        except DocuMindError:
+            _keep(shown)
+            raise
+        except KeyboardInterrupt:
+            _keep(shown)
+            err.print("[dim]stopped[/]")
+            return
+        if final is None:
+            raise DocuMindError("the answer's stream ended early; ask again")
+        self._last = final
+        show_answer(final)
+
+    def _follow(self, events: Iterator[ServerEvent]) -> Json | None:
+        final: Json | None = None
+        for event in events:
+            if event.name == "meta":
+                self._conversation_id = str(event.data["conversation_id"])
+            elif event.name == "final":
+                final = event.data
+        return final
+
+    def _choose(self, what: str, value: str) -> None:
+        field, choices = _FIELDS[what], _CHOICES[what]
+        if value in choices:
+            self._options[field] = value
+        elif value:
+            complain(f"{what} {value!r} is none of {', '.join(choices)}")
+            return
+        say(f"{what}: {self._options.get(field, 'as the server is set')}    ({', '.join(choices)})")
+
+    def _sources(self) -> None:
+        if self._last is None or not self._last["sources"]:
+            say("there is no answer with sources yet")
+            return
+        for sentence in cast("Sequence[Json]", self._last["sentences"]):
+            for citation in cast("Sequence[Json]", sentence["citations"]):
+                say(f"[{citation['n']}] \u201c{citation['quote']}\u201d")
+        show_sources(self._last)
+
+    def _topics(self) -> None:
+        found = self._client.get(
+            "/api/v1/suggestions", {"library": self._options["library"], "n": _TOPICS}
+        )
+        suggestions = cast("Sequence[Json]", found["suggestions"])
+        for one in suggestions:
+            say(f"{one['question']}    ({one['title']})")
+        if not suggestions:
+            say("nothing to suggest yet; index some documents first: documind ingest PATH")
+
+    def _history(self) -> None:
+        if self._conversation_id is None:
+            say("nothing has been said yet")
+            return
+        conversation = self._client.get(f"/api/v1/conversations/{self._conversation_id}")
+        for turn in cast("Sequence[Json]", conversation["turns"]):
+            say(f"{'you' if turn['role'] == 'user' else 'it'}: {turn['content']}")
+
+    def _reset(self) -> None:
+        self._conversation_id = self._last = None
+        say("a new conversation begins with the next question")
+
+
+def _keep(shown: Provisional) -> None:
+    """Print what was shown of an answer that has no end."""
+    if shown.text:
+        say(shown.text)
+
+
+# `documind check`: hold every sentence of a file against the libraries.
+
+Format = Literal["markdown", "html", "json"]
+
+
+def register_check(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(check)
+
+
+def check(
+    file: Annotated[
+        str, typer.Argument(help="text, Markdown, DOCX, HTML or PDF; - reads standard input")
+    ],
+    library: Annotated[
+        str | None,
+        typer.Option(
+            "--library",
+            "-l",
+            help="public, papers or all; with --against: where to look for a better source"
+            " [default: DEFAULT_LIBRARY; with --against: none]",
+        ),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="check it against this file [default: the library]"),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="ask this model for a second verdict, shown next to the first [default: none]",
+        ),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="markdown, html or json")] = "markdown",
+) -> None:
+    """Check every sentence of a text: supported, weak, contradicted or not found.
+
+    Weak is close to a place, not confirmed. Each verdict names the place in a document.
+
+    Example: documind check draft.docx --library papers
+    """
+    settings = Settings()
+    with SandboxedParser(settings.ingest()) as parser:
+        content: bytes | Path = sys.stdin.buffer.read() if file == "-" else Path(file)
+        text = parser.parse(content, "text.md" if file == "-" else Path(file).name).text
+        source = parser.parse(against, against.name).text if against else None
+    with connect(settings) as client:
+        report = client.check(text, library, source, judge)
+    if form == "json":
+        emit(report)
+    else:
+        sys.stdout.write(written(report, form))
+
+
+# Commands for stored answers: export ratings, delete them.
+
+
+def register_answers(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(feedback)
+    app.command()(forget)
+
+
+def feedback() -> None:
+    """Print ratings of answers as JSON Lines for `documind evaluate answers`.
+
+    Example: documind feedback > feedback.jsonl
+    """
+    with connect(Settings()) as client:
+        out.file.write(client.feedback())
+
+
+def forget(
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    conversations: Annotated[
+        bool, typer.Option("--conversations", help="delete conversations too")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget every stored answer, with its question, trace and feedback.
+
+    Example: documind forget --conversations --yes
+    """
+    if not yes:
+        typer.confirm("Forget every stored answer?", abort=True, err=True)
+    with connect(Settings()) as client:
+        gone = {"answers": client.forget("answers")["forgotten"]}
+        if conversations:
+            gone["conversations"] = client.forget("conversations")["forgotten"]
+    emit(gone) if as_json else say(
+        "forgotten: " + ", ".join(f"{count} {what}" for what, count in gone.items())
     )

@@ -10,8 +10,7 @@ from typing import Annotated, cast, get_args
 import typer
 from rich.markup import escape
 
-from app.cli.connection import connect
-from app.cli.jobs import run_job
+from app.cli.connection import connect, run_job
 from app.cli.output import duration, emit, err, out, say, size, table
 from app.client import FINISHED, DocuMindClient, Json
 from app.core.errors import ProviderError

@@ -5,17 +5,30 @@ Either way it speaks HTTP by the same client, so there is one path for every com
 
 from __future__ import annotations
 
+import json
+import signal
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from signal import SIGHUP, SIGTERM
+from typing import NoReturn, cast
 from urllib.parse import urlsplit
 
-from app.cli.edge import make_app
-from app.client import DocuMindClient
-from app.core.errors import Locked, ProviderUnreachable
-from app.index.files.lock import DirectoryLock, owner
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from app.cli.output import duration, err, job_progress, make_app
+from app.client import FINISHED, DocuMindClient, Json, ServerEvent, error_from
+from app.core.errors import DocuMindError, Locked, ProviderUnreachable
+from app.core.types import ReadingEvent, WaitsFor
 from app.settings import Settings
+from app.storage.files.lock import DirectoryLock, owner
 
 START_TIMEOUT_S = 600.0
 """A first start may rebuild an index of a million chunks."""
@@ -50,7 +63,7 @@ def _own_server(settings: Settings) -> Iterator[str]:
     """Serve on a free loopback port in a thread, quietly."""
     lock = DirectoryLock([settings.data_dir, settings.chroma_dir])
     try:
-        from app.index.maintenance.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
+        from app.storage.maintenance.start import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
 
         refuse_foreign_catalog(settings.data_dir, settings.database_url)
         import uvicorn  # noqa: PLC0415  # heavy imports come after the lock, so that a second process is refused at once
@@ -103,3 +116,190 @@ def base_url(settings: Settings) -> str:
     host = "127.0.0.1" if settings.api_host in ("0.0.0.0", "::") else settings.api_host  # noqa: S104  # compared, not bound
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.api_port}"
     return urlsplit(url).geturl() + settings.root_path.rstrip("/")
+
+
+# Follow a job of the server to its end, in a terminal or for a program.
+
+INTERRUPTED = 130
+PAUSE_TIMEOUT_S = 120.0
+"""A batch that is being written ends before a run pauses, seconds."""
+
+
+def run_job(
+    client: DocuMindClient, job: Json, title: str, again: str = "", *, as_json: bool = False
+) -> Json:
+    """Follow a job to its end and return it; Ctrl-C, or an end from outside, pauses it.
+
+    Without `again`, the command that goes on with it, the job is cancelled.
+
+    Raises:
+        DocuMindError: The job failed, or it was paused or cancelled elsewhere.
+    """
+    job_id = str(job["id"])
+    try:
+        with _ended_like_ctrl_c(), job_progress(title, quiet=as_json) as changed:
+
+            def tell(now: Json) -> None:
+                if as_json:
+                    _print_line(now)
+                else:
+                    changed(now)
+                if now["state"] == "paused":
+                    raise DocuMindError(f"job {job_id} was paused; go on with: {again}")
+
+            done = client.follow(job_id, tell)
+    except KeyboardInterrupt:
+        _pause_and_exit(client, job_id, again)
+    if done["state"] == "done":
+        return done
+    problem = cast("Json | None", done["result"]) or {}
+    if "error" in problem:
+        raise error_from(cast("Json", problem["error"]))
+    raise DocuMindError(
+        f"job {job_id} was {done['state']}; what it has done stays. Go on with: {again}"
+    )
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP do what Ctrl-C does, so that no job goes on unseen."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, interrupt) for number in (SIGTERM, SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _pause_and_exit(client: DocuMindClient, job_id: str, again: str) -> NoReturn:
+    """Pause a job, wait until it stands still, and end the command."""
+    job = client.pause(job_id) if again else client.cancel(job_id)
+    deadline = time.monotonic() + PAUSE_TIMEOUT_S
+    while job["state"] not in {"paused", *FINISHED} and time.monotonic() < deadline:
+        time.sleep(0.1)
+        job = client.job(job_id)
+    if job["state"] == "paused":
+        err.print(
+            f"paused at {job['done']} {job['unit']}; what is indexed can be searched. Go on with:"
+            f" {again}",
+            markup=False,
+        )
+    sys.exit(INTERRUPTED)
+
+
+def _print_line(job: Json) -> None:
+    """Print what a program wants to know of a job, on one line."""
+    shown = {name: job[name] for name in ("id", "kind", "state", "done", "total", "unit", "eta_s")}
+    if job["state"] in FINISHED:
+        shown["result"] = job["result"]
+    sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+# Show an answer in progress: quote, time to read, then the model's words.
+
+REFRESH_PER_S = 12
+_BAR_COLUMNS = 24
+
+
+class Provisional:
+    """The state of an answer so far; the newest lines that fit on the screen."""
+
+    def __init__(self, console: Console) -> None:
+        """Begin with nothing but a spinner.
+
+        Args:
+            console: Where it is shown.
+        """
+        self._console = console
+        self._spinner = Spinner("dots", "reading")
+        self._quote = ""
+        self._said = ""
+        self._bar: ProgressBar | None = None
+        self._since = 0.0
+
+    @property
+    def text(self) -> str:
+        """The quote and what came of the model's words."""
+        return f"{self._quote}\n\n{self._words}".strip()
+
+    @property
+    def _words(self) -> str:
+        """Return the text below the quote; the quote may come first."""
+        return self._said.removeprefix(self._quote).strip()
+
+    def live(self) -> Live:
+        """Return what shows it until the block ends."""
+        return Live(self, console=self._console, transient=True, refresh_per_second=REFRESH_PER_S)
+
+    def follow(self, events: Iterator[ServerEvent]) -> Iterator[ServerEvent]:
+        """Yield events as they come, after showing what they say."""
+        for event in events:
+            if event.name == "quote":
+                self._quote = str(event.data["text"])
+            elif event.name == "reading":
+                self._reads(event.data)
+            elif event.name == "token":
+                self._said += str(event.data["text"])
+            yield event
+
+    def _reads(self, data: Json) -> None:
+        seconds = data["seconds"]
+        known = float(seconds) if isinstance(seconds, int | float) else None
+        part, parts = (int(str(data[name])) for name in ("part", "parts"))
+        reading = ReadingEvent(
+            str(data["model"]),
+            int(str(data["tokens"])),
+            known,
+            part,
+            parts,
+            cast("WaitsFor | None", data.get("waits_for")),
+        )
+        if reading.waits_for is not None:  # the bar goes on
+            self._spinner.update(text=reading_line(reading))
+            return
+        self._since = time.monotonic()
+        self._spinner.update(text=reading_line(reading))
+        self._bar = ProgressBar(total=known or None, width=_BAR_COLUMNS, pulse=not known)
+
+    def __rich__(self) -> RenderableType:
+        lines = Text(self.text).wrap(self._console, self._console.width)[
+            -max(1, self._console.height - 3) :
+        ]
+        return Group(*lines) if self._words else Group(*lines, self._waiting())
+
+    def _waiting(self) -> RenderableType:
+        if self._bar is None:
+            return self._spinner
+        self._bar.update(time.monotonic() - self._since)
+        row = Table.grid(padding=(0, 1))
+        row.add_row(self._spinner, self._bar)
+        return row
+
+
+WAITING: Mapping[WaitsFor, str] = {
+    "reading": "is still reading",
+    "loading": "is being loaded into memory",
+    "queue": "answers another question first",
+    "silent": "says nothing: its host does not respond; still waiting",
+}
+"""What a model does that has no first word yet."""
+
+
+def reading_line(reading: ReadingEvent) -> str:
+    """Return a line such as "llama3.2 is reading about 1,300 tokens, about 9 s".
+
+    Rounded, since both are estimates. Of several parts it names the one that is read.
+    """
+    if reading.waits_for is not None:
+        return f"{reading.model} {WAITING[reading.waits_for]}"
+    which = f"part {reading.part} of {reading.parts}, " if reading.parts > 1 else ""
+    line = f"{reading.model} is reading {which}about {float(f'{reading.tokens:.2g}'):,.0f} tokens"
+    return line if reading.seconds is None else f"{line}, about {duration(max(1, reading.seconds))}"

@@ -9,16 +9,14 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from app.cli.connection import connect
-from app.cli.jobs import run_job
-from app.cli.options import JsonOption
-from app.cli.output import emit, out, say, table
+from app.cli.connection import connect, run_job
+from app.cli.output import JsonOption, emit, out, say, table
 from app.client import DocuMindClient, Json
 from app.core.errors import InvalidInput
 from app.core.text import either
 from app.core.types import Strategy
-from app.evaluation.answer_cases import load
-from app.evaluation.request import values_of
+from app.evaluation.arms import values_of
+from app.evaluation.cases import load
 from app.settings import Settings
 
 SourceArgument = Annotated[

@@ -16,35 +16,13 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from app.cli import (
-    admin,
-    answers,
-    ask,
-    bulk,
-    bundles,
-    chat,
-    check,
-    config,
-    doctor,
-    evaluate,
-    library,
-    maintenance,
-    mcp,
-    migrate,
-    models,
-    page,
-    prompt,
-    serve,
-    sync,
-    up,
-    vectors,
-    work,
-)
-from app.cli.jobs import INTERRUPTED
+from app.cli import ask, bulk, doctor, evaluate, library, maintenance, models, output, serve, up
+from app.cli import maintenance as config
+from app.cli.connection import INTERRUPTED
 from app.cli.output import complain, say
 from app.core import errors
-from app.core.release import package_version
-from app.core.system_errors import refusal
+from app.core.errors import refusal
+from app.core.ids import package_version
 
 EXIT_CODES: tuple[tuple[type[errors.DocuMindError], int], ...] = (
     (errors.InvalidInput, 2),
@@ -88,35 +66,34 @@ def everywhere(
     """Ask your own documents; every citation can be checked."""
 
 
-for module in (
-    up,
-    serve,
-    work,
-    page,
-    ask,
-    check,
-    chat,
-    library,
-    bulk,
-    evaluate,
-    answers,
-    models,
-    prompt,
-    sync,
-    maintenance,
-    migrate,
-    bundles,
-    vectors,
-    admin,
-    doctor,
-    config,
-    mcp,
+for register in (
+    up.register,
+    serve.register,
+    serve.register_work,
+    output.register,
+    ask.register,
+    ask.register_check,
+    ask.register_chat,
+    library.register,
+    bulk.register,
+    evaluate.register,
+    ask.register_answers,
+    models.register,
+    models.register_prompt,
+    library.register_sync,
+    maintenance.register,
+    serve.register_migrate,
+    library.register_bundles,
+    models.register_vectors,
+    maintenance.register_admin,
+    doctor.register,
+    maintenance.register_config,
+    serve.register_mcp,
 ):
-    module.register(app)
+    register(app)
 
 
 def exit_code(error: errors.DocuMindError) -> int:
-    """Return the exit code of an error."""
     return next((code for cls, code in EXIT_CODES if isinstance(error, cls)), 1)
 
 

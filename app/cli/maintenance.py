@@ -6,26 +6,28 @@ lock themselves. The rest goes through the server that owns the data.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from dotenv import dotenv_values
 
-from app.cli.connection import connect
-from app.cli.jobs import run_job
-from app.cli.options import JsonOption, check_library
-from app.cli.output import emit, say, size
+from app.cli.connection import connect, run_job
+from app.cli.models import answering
+from app.cli.output import JsonOption, check_library, emit, out, say, size, table
 from app.client import Json
+from app.core.ids import without_credentials
 from app.core.types import Library
-from app.index.files.lock import DirectoryLock, owner
 from app.settings import Settings
+from app.storage.files.lock import DirectoryLock, owner
 
 if TYPE_CHECKING:
-    from app.index.store import IndexStore
+    from app.storage.store import IndexStore
 
 
 def register(app: typer.Typer) -> None:
@@ -57,7 +59,7 @@ def open_store(settings: Settings, *, heal: bool) -> IndexStore:
 
 def check_stopped(store: IndexStore, settings: Settings, library: str, *, repair: bool) -> Json:
     """Return the report of a check of a store that this process opened."""
-    from app.bootstrap.recovery import recover_originals  # noqa: PLC0415  # heavy imports come after the lock
+    from app.bootstrap.maintenance import recover_originals  # noqa: PLC0415  # heavy imports come after the lock
 
     return store.fsck.run(
         repair=repair, recover=partial(recover_originals, store, settings, Library(library))
@@ -197,3 +199,136 @@ def restore(
 
         restore_backup(directory.absolute(), settings)
     say("restored; the next start rebuilds the indexes")
+
+
+# `documind status`: how things are.
+
+
+def register_admin(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(status)
+
+
+def status(as_json: JsonOption = False) -> None:
+    """Show the libraries, the models in use and running jobs.
+
+    Example: documind status
+    """
+    with connect(Settings()) as client:
+        found = {
+            "health": client.health(),
+            "libraries": client.libraries(),
+            "jobs": client.jobs(10),
+        }
+        found["models"] = client.get("/api/v1/models/tests")
+        found["answering"] = client.get("/api/v1/models")
+    if as_json:
+        emit(found)
+        return
+    health = found["health"]
+    say(f"answers: {answering(found['answering'])}")
+    say(f"embeds: {health['embedder']}")
+    if advice := found["models"]["advice"]:
+        say(f"models tested: {advice}")
+    libraries = cast("Sequence[Json]", found["libraries"]["libraries"])
+    table(
+        ("library", "documents", "chunks", "embedded", "size", "index"),
+        [
+            (
+                r["library"],
+                r["documents"],
+                r["chunks"],
+                r["embedded"],
+                size(cast("float", r["bytes"])),
+                r["build"],
+            )
+            for r in libraries
+        ],
+        right=(1, 2, 3, 4),
+    )
+    jobs = [
+        row
+        for row in cast("Sequence[Json]", found["jobs"]["jobs"])
+        if row["state"] not in ("done", "cancelled")
+    ]
+    if jobs:
+        out.print()
+        table(
+            ("job", "kind", "state", "done", "of", "unit"),
+            [tuple(r[k] for k in ("id", "kind", "state", "done", "total", "unit")) for r in jobs],
+        )
+
+
+# `documind config`: which settings hold, and where each comes from.
+
+HIDDEN = "(hidden)"
+_LISTS = {"search_url", "ollama_embed_urls"}
+"""Several addresses with commas between them."""
+
+
+def register_config(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(config)
+
+
+def config(
+    everything: Annotated[
+        bool, typer.Option("--all", "-a", help="also what stands at its default")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show changed settings and their source: environment or `.env`. Keys are hidden.
+
+    Example: documind config --all
+    """
+    rows = [
+        row
+        for row in settings_in_force()
+        if everything or row["from"] != "default" or row["setting"] == "DATA_DIR"
+    ]
+    if as_json:
+        emit(rows)
+    else:
+        table(
+            ("setting", "value", "from"),
+            [(row["setting"], row["value"], row["from"]) for row in rows],
+        )
+
+
+def settings_in_force() -> list[Json]:
+    """Return every setting with its value as text and its source; secrets are hidden."""
+    settings = Settings()
+    environment = {name.upper() for name, value in os.environ.items() if value}
+    written = {name.upper() for name, value in dotenv_values(".env").items() if value}
+    rows: list[Json] = []
+    for field in Settings.model_fields:
+        name = field.upper()
+        origin = "environment" if name in environment else ".env" if name in written else "default"
+        value = getattr(settings, field)
+        shown_value = shown(field, value)
+        rows.append(
+            {
+                "setting": name,
+                "value": str(settings.data_dir.resolve()) if field == "data_dir" else shown_value,
+                "from": origin,
+            }
+        )
+    return rows
+
+
+def shown(field: str, value: object) -> str:
+    """Return a setting's value as people may see it."""
+    if value is None or value == "":
+        return ""
+    definition = Settings.model_fields.get(field)
+    if definition is not None and definition.repr is False:
+        return HIDDEN
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(without_credentials(str(part)) for part in value)
+    if isinstance(value, Path):
+        return str(value)
+    if field in _LISTS:
+        return ",".join(map(without_credentials, str(value).split(",")))
+    return without_credentials(str(value))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import typer
 
-from app.cli.connection import connect
-from app.cli.jobs import run_job
-from app.cli.options import JsonOption, check_library
-from app.cli.output import emit, err, out, say, size, table
+from app.cli.connection import connect, run_job
+from app.cli.output import JsonOption, check_library, complain, emit, err, out, say, size, table
 from app.client import Json
 from app.core.errors import InvalidInput
 from app.core.types import EmbeddedModel
+from app.generation.prompts import PromptLibrary, described
 from app.settings import Settings
 
 app = typer.Typer(
@@ -132,7 +133,7 @@ def use(
 
 def answering(models: Json) -> str:
     """Return which model answers, why, and which others could, from `/api/v1/models`."""
-    from app.providers.ollama_listing import same_model  # noqa: PLC0415  # only where a server answered
+    from app.models.ollama import same_model  # noqa: PLC0415  # only where a server answered
 
     answers = str(cast("Json", models["in_use"])["answers"])
     others = [
@@ -233,3 +234,148 @@ _COUNTS = {
 def _number(value: object) -> str:
     """Return a number for people; a host that does not say leaves it unknown."""
     return "unknown" if value is None else f"{cast('float', value):.4g}"
+
+
+# `documind prompt`: what models are told, and whether an overlay of it holds.
+
+prompt_app = typer.Typer(
+    help="Prompts: show them, check an overlay.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+def register_prompt(parent: typer.Typer) -> None:
+    """Add the commands."""
+    parent.add_typer(prompt_app, name="prompt")
+
+
+@prompt_app.command()
+def show() -> None:
+    """Print every prompt as a model gets it, PROMPTS_DIR laid over the packaged ones.
+
+    Example: documind prompt show
+    """
+    say(described(PromptLibrary.load(Settings().prompts_dir)).rstrip())
+
+
+@prompt_app.command()
+def check(
+    directory: Annotated[
+        Path | None, typer.Argument(help="folder with YAML files [default: PROMPTS_DIR]")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is wrong with an overlay of prompts. Exit code 1 when something is.
+
+    Example: documind prompt check my-prompts
+    """
+    findings = PromptLibrary.check(directory or Settings().prompts_dir)
+    if as_json:
+        emit(findings)
+    else:
+        for finding in findings:
+            complain(finding)
+        if not findings:
+            say("the prompts are in order")
+    if findings:
+        sys.exit(1)
+
+
+# Commands for the vectors of a library: re-embed, calibrate.
+
+NEW_VECTORS_FIND_LESS = 9
+"""Exit code of a re-embedding that left the old vectors in service."""
+
+
+def register_vectors(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(reembed)
+    app.command()(calibrate)
+
+
+def reembed(
+    library: Annotated[str, typer.Option("--library", "-l", help="public or papers")],
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            "--embedder",
+            help="ollama, minilm, multilingual or a hosted provider [default: EMBEDDING_PROVIDER]",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="embedding model of the provider [default: EMBEDDING_MODEL]"),
+    ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            "--questions",
+            help="answer set (JSON Lines) to compare old and new vectors with [default: questions"
+            " made from the documents]",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="use the new vectors even if they find less")
+    ] = False,
+    rollback: Annotated[
+        bool,
+        typer.Option("--rollback", help="go back to the previous vectors; nothing is embedded"),
+    ] = False,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="remove previous and unfinished vectors")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Re-embed a library with another model; swap unless the new vectors find less.
+
+    The current vectors keep serving. The same command goes on after an interruption. Exit code 9:
+    the new vectors find less and the old ones serve on.
+
+    Example: documind reembed --library papers --embedder ollama --model nomic-embed-text
+    """
+    check_library(library)
+    if rollback and discard:
+        raise InvalidInput("--rollback and --discard exclude each other")
+    body: Json = {
+        "library": library,
+        "action": "rollback" if rollback else "discard" if discard else "start",
+        "provider": embedder,
+        "model": model,
+        "questions": str(questions.absolute()) if questions else None,
+        "force": force,
+    }
+    with connect(Settings()) as client:
+        job = client.post("/api/v1/reembed", body)
+        found = cast(
+            "Json", run_job(client, job, f"re-embedding {library}", "the same command")["result"]
+        )
+    if as_json:
+        emit(found)
+    else:
+        say(f"{found['outcome']}: {found['reason']}")
+    if found["outcome"] == "kept":
+        sys.exit(NEW_VECTORS_FIND_LESS)
+
+
+def calibrate(
+    library: Annotated[str, typer.Option("--library", "-l", help="public or papers")],
+    as_json: JsonOption = False,
+) -> None:
+    """Calibrate a library's embedding model from the library's own sentences.
+
+    Bands, cutoff and confidence go by it in every library of that model. It runs by itself after
+    indexing.
+
+    Example: documind calibrate --library papers
+    """
+    check_library(library)
+    with connect(Settings()) as client:
+        job = client.post("/api/v1/calibrate", {"library": library})
+        found = cast("Json", run_job(client, job, f"calibrating {library}")["result"])
+    if as_json:
+        emit(found)
+    else:
+        line = f"(similarity - {found['similarity_offset']}) / {found['similarity_scale']}"
+        say(
+            f"{found['embedding_model']}: {line} is on the scale of the thresholds, by"
+            f" {found['pairs']} pairs"
+        )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 import sys
+import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import cast
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Annotated, Any, cast
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -21,6 +26,10 @@ from rich.progress import (
 from rich.table import Table
 
 from app.client import Json
+from app.core.errors import InvalidInput, NotFound
+from app.core.types import Library
+from app.settings import Settings
+from app.storage.files.lock import DirectoryLock, owner
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -115,3 +124,81 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
+
+
+# `documind open`, and the browser that other commands open.
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("open")(open_running)
+
+
+def open_running() -> None:
+    """Open the page of the server that runs on this data.
+
+    Example: documind open
+    """
+    running = owner(Settings().data_dir)
+    if running is None or not running.url or not running.lasting:
+        raise NotFound("no server is running on this data; start one: documind up")
+    if not open_page(running.url):
+        say(f"there is no browser here; the page is at {running.url}")
+
+
+def open_page(url: str) -> bool:
+    """Open the page in a browser and return True, where there is a screen for it."""
+    if sys.platform.startswith("linux") and not (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    ):
+        return False
+    return webbrowser.open(url)
+
+
+# Options that several commands share, and the check of a library's name.
+
+JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON")]
+
+
+def check_library(name: str) -> None:
+    """Refuse a name that is no library's.
+
+    Raises:
+        InvalidInput: It is neither `public` nor `papers`.
+    """
+    known = [library.value for library in Library]
+    if name not in known:
+        raise InvalidInput(f"library {name!r} is none of {', '.join(known)}")
+
+
+# Import the edge and the composition by name, as late as possible.
+
+
+def make_app(settings: Settings, lock: DirectoryLock, **told: Callable[..., None]) -> Any:  # noqa: ANN401  # an ASGI app
+    """Return the HTTP application over a data directory whose lock is held.
+
+    `told` holds its `on_ready` and `on_failure`.
+    """
+    edge = importlib.import_module("app.api.app")
+    bootstrap = importlib.import_module("app.bootstrap")
+    return edge.create_app(settings, build=partial(bootstrap.build_services, lock=lock), **told)
+
+
+def make_server(app: Any, settings: Settings) -> Any:  # noqa: ANN401  # an ASGI app, and the server around it
+    """Return the server of an application; `run` blocks until it is told to stop."""
+    return importlib.import_module("app.api.serving").make_server(app, settings)
+
+
+def make_services(settings: Settings, lock: DirectoryLock) -> AbstractContextManager[object]:
+    """Return everything but the HTTP application; the directory's lock is held."""
+    services: AbstractContextManager[object] = importlib.import_module(
+        "app.bootstrap"
+    ).build_services(settings, lock)
+    return services
+
+
+def configure_logs(settings: Settings) -> None:
+    """Set up logging as the settings say."""
+    importlib.import_module("app.api.serving").configure(
+        settings.log_level, as_json=settings.log_json
+    )

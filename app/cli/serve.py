@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import errno
 import gc
+import signal
 import socket
 import sys
-from typing import Annotated
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.cli.connection import base_url
-from app.cli.edge import configure_logs, make_app, make_server
-from app.cli.output import complain, err, say
-from app.cli.page import open_page
+from app.cli.connection import base_url, connect
+from app.cli.output import (
+    complain,
+    configure_logs,
+    err,
+    make_app,
+    make_server,
+    make_services,
+    open_page,
+    say,
+)
 from app.client import DocuMindClient
 from app.core.errors import Conflict, DocuMindError, InvalidInput
-from app.index.files.lock import DirectoryLock
-from app.settings import Settings
-from app.settings.checks import check_start, unknown_names
+from app.settings import Settings, check_start, check_work, lanes_of, unknown_names
+from app.storage.files.lock import DirectoryLock
 
 
 def register(app: typer.Typer) -> None:
@@ -56,7 +65,7 @@ def serve(
         )
     with DirectoryLock([settings.data_dir, settings.chroma_dir], base_url(settings)) as lock:
         check_port(settings)
-        from app.index.maintenance.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
+        from app.storage.maintenance.start import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
 
         refuse_foreign_catalog(settings.data_dir, settings.database_url)
         run(settings, lock, open_when_ready=open_it)
@@ -143,3 +152,172 @@ def run(settings: Settings, lock: DirectoryLock, *, open_when_ready: bool = Fals
             complain(error.message)
             sys.exit(2)
         raise error
+
+
+# `documind work`: jobs of a shared catalog, without a server.
+
+
+def register_work(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(work)
+
+
+def work(
+    lanes: Annotated[
+        str | None,
+        typer.Option(
+            help="lanes to work in, with commas: interactive (uploads), background (vectors, bulk,"
+            " checks), network (downloads) [default: JOB_LANES]"
+        ),
+    ] = None,
+) -> None:
+    """Run jobs of a shared catalog (DATABASE_URL, SEARCH_URL) until told to stop.
+
+    Example: documind work --lanes background,network
+    """
+    try:
+        settings = Settings()
+        if lanes is not None:
+            settings = settings.model_copy(update={"job_lanes": lanes_of(lanes)})
+        check_work(settings)
+        configure_logs(settings)
+        with DirectoryLock([settings.data_dir, settings.chroma_dir]) as lock:
+            _run(settings, lock)
+    except InvalidInput as error:  # a setting, or what it names
+        complain(error.message)
+        sys.exit(2)
+
+
+def _run(settings: Settings, lock: DirectoryLock) -> None:
+    """Work until SIGTERM or Ctrl-C; jobs that run then are queued again."""
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    if not settings.originals_url:
+        err.print(
+            "[yellow]warning:[/] ORIGINALS_URL is empty: files that other servers accept are read"
+            " from DATA_DIR/originals, which must then be one directory for all"
+        )
+    with make_services(settings, lock):
+        say(f"DocuMind works: {', '.join(settings.job_lanes)}  (Ctrl-C ends it)")
+        stopping.wait()
+        say("DocuMind stops: jobs that run are queued again")
+
+
+# `documind mcp`: the server's MCP tools over stdio, for clients that need it.
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.server import Server
+
+_CONNECT_TIMEOUT_S = 30.0
+_SILENCE_S = 600.0
+"""A slow model may think for minutes before its first word."""
+
+
+def register_mcp(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("mcp")(serve_stdio)
+
+
+def serve_stdio() -> None:
+    """Offer search, ask, check and get_document to an MCP client over stdio.
+
+    Example: documind mcp
+    """
+    # The SDK takes a third of a second to import; no other command needs it.
+    import anyio  # noqa: PLC0415
+
+    settings = Settings()
+    with connect(settings) as client:
+        anyio.run(_bridge, f"{client.base_url}/mcp", settings.api_key)
+
+
+async def _bridge(url: str, api_key: str) -> None:
+    """Pass requests on until standard input ends."""
+    import httpx2  # noqa: PLC0415  # as above
+    from mcp import Client, stdio_server  # noqa: PLC0415
+    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
+
+    headers = {"X-API-Key": api_key} if api_key else {}
+    timeout = httpx2.Timeout(_CONNECT_TIMEOUT_S, read=_SILENCE_S)
+    # No proxy of the environment has any business between two processes of this machine.
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False) as http,
+        Client(streamable_http_client(url, http_client=http)) as remote,
+        stdio_server() as (received, sent),
+    ):
+        server = _mirror(remote)
+        await server.run(received, sent, server.create_initialization_options())
+
+
+def _mirror(remote: Client) -> Server[Any]:
+    """Return a server that offers what the one behind `remote` does."""
+    from mcp.server import Server  # noqa: PLC0415  # as above
+    from mcp.server.context import ServerRequestContext  # noqa: PLC0415
+    from mcp_types import (  # noqa: PLC0415
+        CallToolRequestParams,
+        CallToolResult,
+        ListToolsResult,
+        PaginatedRequestParams,
+    )
+
+    async def list_tools(
+        _: ServerRequestContext[Any], page: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return await remote.list_tools(cursor=page.cursor if page else None)
+
+    async def call_tool(
+        _: ServerRequestContext[Any], asked: CallToolRequestParams
+    ) -> CallToolResult:
+        return await remote.call_tool(asked.name, asked.arguments)
+
+    about = remote.server_info  # optional in the protocol
+    return Server(
+        about.name if about else "documind",
+        version=about.version if about else "",
+        instructions=remote.instructions,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+# `documind migrate`: the catalog's schema, without a server.
+
+
+def register_migrate(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(migrate)
+
+
+def migrate() -> None:
+    """Bring the catalog's schema to this release's, and exit.
+
+    For installations of several servers: run it once before servers of a new release start. A
+    server does the same as it starts. Exit code 2: a setting is wrong, or the database does not
+    answer.
+
+    Example: documind migrate
+    """
+    from app.storage.maintenance.start import migrate_catalog  # noqa: PLC0415  # SQL comes after the lock
+
+    settings = Settings()
+    try:
+        with _alone(settings):
+            done = migrate_catalog(settings.index())
+    except InvalidInput as error:  # a setting, or what it names
+        complain(error.message)
+        sys.exit(2)
+    if done.before is None:
+        say(f"{done.name}: a new catalog, schema {done.after}")
+    elif done.before == done.after:
+        say(f"{done.name}: schema {done.after}, nothing to do")
+    else:
+        say(f"{done.name}: schema {done.before} is now {done.after}")
+
+
+def _alone(settings: Settings) -> AbstractContextManager[object]:
+    """Return the lock of a catalog that is a file; a database has locks of its own."""
+    if settings.database_url:
+        return nullcontext()
+    return DirectoryLock([settings.data_dir, settings.chroma_dir])

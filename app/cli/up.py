@@ -5,30 +5,343 @@ For people without make.
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Literal
+from urllib.parse import urlsplit
 
 import typer
+from rich.markup import escape
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from app.cli.connection import START_TIMEOUT_S, base_url
-from app.cli.ollama_start import OllamaFound, find_or_start, missing, pull
-from app.cli.options import JsonOption
-from app.cli.output import complain, emit, err, say
-from app.cli.page import open_page
-from app.cli.processes import Background, last_lines, start
+from app.cli.output import JsonOption, complain, emit, err, open_page, say
 from app.cli.serve import check_port
-from app.cli.up_state import Started, UpState
 from app.client import DocuMindClient
+from app.core.cancel import CancelToken
 from app.core.errors import DocuMindError, Locked, ProviderError, ProviderUnreachable
-from app.index.files.lock import owner
-from app.settings import Settings
-from app.settings.checks import check_start
+from app.settings import Settings, check_start
+from app.storage.files.lock import DirectoryLock, owner
+
+# Start, recognise and end processes that outlive their command.
+
+_PROC = Path("/proc")
+_TAIL_BYTES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """A process by its pid and by when it started, as the operating system tells it."""
+
+    pid: int
+    started: str
+
+    @classmethod
+    def of(cls, pid: int) -> Background | None:
+        """Return the running process with this pid; None if there is none.
+
+        A zombie does not count.
+        """
+        started = start_time(pid)
+        return cls(pid, started) if started else None
+
+    def runs(self) -> bool:
+        """True while this very process runs; false for another one that was given its pid."""
+        return start_time(self.pid) == self.started
+
+    def stop(self, grace_s: float) -> bool:
+        """End the process, by force after `grace_s` seconds; return whether it ran.
+
+        Force ends its process group, which `start` made its own, so that no runner of a model host
+        stays behind.
+        """
+        if not self._signal(signal.SIGTERM):
+            return False
+        if not self._gone_within(grace_s) and self._signal(signal.SIGKILL, group=True):
+            self._gone_within(grace_s)
+        return True
+
+    def _signal(self, number: signal.Signals, *, group: bool = False) -> bool:
+        if not self.runs():
+            return False
+        try:
+            if group and os.getpgid(self.pid) == self.pid:
+                os.killpg(self.pid, number)
+            else:
+                os.kill(self.pid, number)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def _gone_within(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while self.runs():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_S)
+        return True
+
+
+def start_time(pid: int) -> str:
+    """Return a process's start time in the system's words; empty if not running.
+
+    On Linux the boot's id and field 22 of /proc/PID/stat, clock ticks since that boot (proc(5));
+    elsewhere what `ps` prints.
+    """
+    if not _PROC.joinpath("self").exists():
+        return _start_time_by_ps(pid)
+    try:
+        stat = _PROC.joinpath(str(pid), "stat").read_text(encoding="utf-8", errors="replace")
+        boot = _PROC.joinpath("sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+    fields = stat[
+        stat.rindex(")") + 2 :
+    ].split()  # the name, field 2, may hold anything; field 3 is the state
+    # A leader that is gone while other threads of it still run (field 20 counts them) holds its
+    # files and locks.
+    ended = fields[0] == "X" or (fields[0] == "Z" and int(fields[17]) <= 1)
+    return "" if ended else f"{boot}:{fields[19]}"
+
+
+def _start_time_by_ps(pid: int) -> str:
+    ps = shutil.which("ps") or "/bin/ps"
+    shown = subprocess.run(  # noqa: S603
+        [ps, "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    state, _, started = shown.stdout.strip().partition(" ")
+    return "" if not state or state.startswith("Z") else started.strip()
+
+
+def start(
+    command: Sequence[str], log: Path, environment: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], Background | None]:
+    """Start a program in its own session that outlives this one.
+
+    No Ctrl-C here reaches it.
+
+    Args:
+        command: Program and arguments.
+        log: Where both its outputs go; an earlier run's log is kept as `.1`.
+        environment: Added to this process's.
+
+    Returns:
+        The handle for this process, and how later ones recognise it; None when it has ended
+        already.
+    """
+    if log.exists():
+        log.replace(log.with_name(f"{log.name}.1"))
+    with log.open("wb") as sink:
+        process = _spawn(command, sink, environment)
+    return process, Background.of(process.pid)
+
+
+def _spawn(
+    command: Sequence[str], sink: IO[bytes], environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603  # the command is ours
+        list(command),
+        stdin=subprocess.DEVNULL,
+        stdout=sink,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **environment},
+        start_new_session=True,
+    )
+
+
+def last_lines(log: Path, count: int = 12) -> str:
+    """Return the end of a log; empty when there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-count:])
+
+
+# Store what `documind up` started, so that `documind down` ends only that.
+
+
+@dataclass(slots=True)
+class Started:
+    """Processes that `up` started and that may still run; None for each other."""
+
+    server: Background | None = None
+    ollama: Background | None = None
+
+    def forget_the_dead(self) -> None:
+        """Drop processes that have ended."""
+        self.server = self.server if self.server and self.server.runs() else None
+        self.ollama = self.ollama if self.ollama and self.ollama.runs() else None
+
+
+class UpState:
+    """The folder `run` of a data directory: a state file, and logs."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.directory = data_dir / "run"
+        self._file = self.directory / "up.json"
+
+    def log(self, name: str) -> Path:
+        """Return where a process writes."""
+        return self.directory / f"{name}.log"
+
+    @contextmanager
+    def held(self) -> Iterator[Started]:
+        """Yield what runs, for one command at a time.
+
+        Raises:
+            Locked: Another `up` or `down` is at work on this directory.
+        """
+        try:
+            lock = DirectoryLock([self.directory])
+        except Locked as error:
+            busy = owner(self.directory)
+            who = f"process {busy.pid}" if busy else "another process"
+            raise Locked(
+                f"{who} is starting or stopping this server (documind up or down); wait for it and"
+                " try again"
+            ) from error
+        with lock:
+            started = self._load()
+            started.forget_the_dead()
+            yield started
+
+    def save(self, started: Started) -> None:
+        """Store what was started, at once, so that an interruption loses nothing."""
+        part = self._file.with_suffix(".part")
+        part.write_text(json.dumps(asdict(started)), encoding="utf-8")
+        part.replace(self._file)
+
+    def _load(self) -> Started:
+        try:
+            found = json.loads(self._file.read_text(encoding="utf-8"))
+            return Started(_process(found.get("server")), _process(found.get("ollama")))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            # No file yet, or not ours to read: then nothing can be recognised, and nothing is
+            # ended.
+            return Started()
+
+
+def _process(record: object) -> Background | None:
+    return (
+        Background(int(record["pid"]), str(record["started"])) if isinstance(record, dict) else None
+    )
+
+
+# Finding or starting Ollama, and fetching its models, before a server is there.
+
+if TYPE_CHECKING:
+    from app.models.ollama import OllamaHost
+
+OLLAMA_START_TIMEOUT_S = 60.0
+"""Ollama's port answers only after it has looked for graphics cards, which may take half a
+minute."""
+_ASK_S = 2.0
+_OLLAMA_POLL_S = 0.1
+
+State = Literal["not needed", "running", "started", "absent"]
+
+
+@dataclass(frozen=True, slots=True)
+class OllamaFound:
+    """The state of Ollama; `detail` says why it is absent, `models` what it has."""
+
+    state: State
+    detail: str = ""
+    models: tuple[str, ...] = ()
+
+    @property
+    def there(self) -> bool:
+        """True when it answers."""
+        return self.state in {"running", "started"}
+
+
+def find_or_start(host: OllamaHost, started: Started, state: UpState) -> OllamaFound:
+    """Return Ollama as found, or start it if its program is on this machine."""
+    models = _models(host)
+    if models is not None:
+        return OllamaFound("started" if started.ollama else "running", models=models)
+    if not host.local:
+        return OllamaFound("absent", f"{host.name} does not answer; check OLLAMA_BASE_URL")
+    program = shutil.which("ollama")
+    if program is None:
+        return OllamaFound(
+            "absent", "there is no program 'ollama' on the PATH; install it from ollama.com"
+        )
+    address = urlsplit(host.shown_url)
+    # Documents never leave this machine through a model of Ollama's own cloud, unless the user
+    # allows it.
+    environment = {"OLLAMA_HOST": address.netloc, "OLLAMA_NO_CLOUD": "1"}
+    process, started.ollama = start([program, "serve"], state.log("ollama"), environment)
+    state.save(started)
+    deadline = time.monotonic() + OLLAMA_START_TIMEOUT_S
+    while (models := _models(host)) is None:
+        if process.poll() is not None or time.monotonic() > deadline:
+            what = (
+                f"ended with code {process.returncode}"
+                if process.returncode is not None
+                else "does not answer"
+            )
+            log = state.log("ollama")
+            return OllamaFound(
+                "absent",
+                f"'ollama serve' was started and {what}; its log {log} ends:\n{last_lines(log)}",
+            )
+        time.sleep(_OLLAMA_POLL_S)
+    return OllamaFound("started", models=models)
+
+
+def _models(host: OllamaHost) -> tuple[str, ...] | None:
+    try:
+        return tuple(model.name for model in host.models(timeout_s=_ASK_S))
+    except ProviderError:
+        return None
+
+
+def missing(wanted: Iterable[str], installed: Iterable[str]) -> list[str]:
+    """Return the models that are not installed."""
+    from app.models.ollama import same_model  # noqa: PLC0415  # only where a host was found
+
+    have = list(installed)
+    return [name for name in wanted if not any(same_model(name, other) for other in have)]
+
+
+def pull(host: OllamaHost, model: str, *, quiet: bool) -> None:
+    """Fetch a model with progress on standard error; continue an interrupted fetch.
+
+    Raises:
+        ModelNotInstalled: The registry has no such model.
+        ProviderError: The host failed, or cannot reach the registry.
+    """
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
+    with Progress(
+        *columns, console=err, transient=True, disable=quiet or not err.is_terminal
+    ) as bar:
+        task = bar.add_task(escape(model), total=None)
+        for step in host.pull(model, CancelToken()):
+            bar.update(
+                task,
+                description=escape(f"{model}: {step.status}"),
+                total=step.total,
+                completed=step.completed or 0,
+            )
+
 
 STOP_GRACE_S = 30.0
 """A server lets answers under way end for 20 seconds; after this one it is ended by force."""
@@ -173,11 +486,7 @@ def prepare_ollama(
     quiet: bool,
 ) -> None:
     """Find or start Ollama and check its models; report missing ones, never stop."""
-    from app.bootstrap.hosts import (  # noqa: PLC0415  # most of a second to import
-        needs_ollama,
-        ollama_host,
-        wanted_models,
-    )
+    from app.bootstrap.models import needs_ollama, ollama_host, wanted_models  # noqa: PLC0415
 
     if not needs_ollama(settings):
         return

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextvars
+import os
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from typing import Any, Generic, Self, TypeVar, overload
 
 from app.core.errors import Cancelled
 
@@ -16,7 +20,6 @@ class CancelToken:
     """
 
     def __init__(self) -> None:
-        """Start out not cancelled."""
         self._event = threading.Event()
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[], object]] = []
@@ -69,3 +72,68 @@ class CancelToken:
     def wait(self, timeout_s: float) -> bool:
         """Sleep up to `timeout_s` seconds, less when cancelled; return whether it was."""
         return self._event.wait(timeout_s)
+
+
+# Run a function in a spare thread; if none is free, run it inline.
+
+T = TypeVar("T")
+
+THREADS = max(1, (os.cpu_count() or 1) - 1)
+"""More would take turns on the cores: such work runs without the interpreter for the most part."""
+_pool = ThreadPoolExecutor(THREADS, thread_name_prefix="concurrent")
+_free = threading.Semaphore(THREADS)
+
+
+@contextmanager
+def run_concurrently(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    """Run `work` in a spare thread during the block; yield a getter of its result.
+
+    Leaving the block waits for the work. Without a spare thread the work runs when its result is
+    asked for, or never. Meant for milliseconds of work that mostly runs without the interpreter.
+    """
+    if not _free.acquire(blocking=False):
+        yield work
+        return
+
+    def run() -> T:
+        try:
+            return work()
+        finally:
+            _free.release()
+
+    future: Future[T] = _pool.submit(contextvars.copy_context().run, run)
+    try:
+        yield future.result
+    finally:
+        wait([future])
+
+
+# Properties that are computed once per object.
+
+
+class lazy(Generic[T]):  # noqa: N801  # used like `property`
+    """A property computed on first access and kept in the object's `__dict__`.
+
+    Two threads that ask at once may both compute it, so it must have no effects.
+    `functools.cached_property` keeps one lock for all objects of a class until Python 3.12: answers
+    that are checked side by side wait for each other in it (docs/decisions/0020).
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+
+    def __get__(self, instance: object | None, owner: type) -> Self | T:
+        if instance is None:
+            return self
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value

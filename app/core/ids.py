@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import json
+import re
+import shutil
+import subprocess
 import uuid
 from dataclasses import asdict
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import platformdirs
+
+from app.core.errors import InvalidInput, TooLarge
 from app.core.types import Fingerprint, Library
 
 
@@ -48,3 +58,152 @@ def embedder_key(fingerprint: Fingerprint) -> str:
     made = (fingerprint.embedding_model, fingerprint.model_digest, str(fingerprint.dimension))
     prefixes = (fingerprint.query_prefix, fingerprint.passage_prefix)
     return hashlib.sha256("\0".join((*made, *prefixes)).encode()).hexdigest()[:16]
+
+
+# Which release this is, and which commit.
+
+CHECKOUT = "0.1.0"
+"""The version in pyproject.toml, for a checkout that was not installed; a test compares the two."""
+
+
+def package_version() -> str:
+    """Return the version of the installed distribution, or that of the checkout."""
+    try:
+        return version("documind-server")
+    except PackageNotFoundError:
+        return CHECKOUT
+
+
+def bundle(name: str) -> Path:
+    """Return a folder of the wheel (`minilm`, `samples`).
+
+    In a checkout it exists only after `make wheel`.
+    """
+    return Path(__file__).resolve().parents[1] / "bundle" / name
+
+
+@cache
+def checkout_sha() -> str:
+    """Return the commit of this checkout; empty outside of one or without git."""
+    root = Path(__file__).resolve().parents[2]
+    git = shutil.which("git")
+    if git is None or not (root / ".git").exists():
+        return ""
+    found = subprocess.run(  # noqa: S603
+        [git, "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip()
+
+
+# Choose the data directory when DATA_DIR is not set, and look at files that a person names.
+
+CATALOG = "catalog.sqlite3"
+DISTRIBUTION = "documind-server"
+_HERE = Path("var")
+
+
+def default_data_dir() -> Path:
+    """Return `./var` if it holds our catalog or in a checkout, else the user's folder.
+
+    So a checkout keeps its data inside, an installed program finds the same data from any folder,
+    and a `./var` that an older release filled is found again.
+    """
+    if (_HERE / CATALOG).is_file() or _in_checkout():
+        return _HERE
+    return platformdirs.user_data_path("documind", appauthor=False)
+
+
+def _in_checkout() -> bool:
+    try:
+        return f'name = "{DISTRIBUTION}"' in Path("pyproject.toml").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def regular_file(path: Path, most_bytes: int) -> Path:
+    """Return `path` if it is a file of at most `most_bytes` bytes.
+
+    A device or a pipe has no end: reading one would fill the memory or hold a thread for ever.
+
+    Raises:
+        InvalidInput: There is no such file, or it is no regular one.
+        TooLarge: It is larger.
+    """
+    try:
+        if not path.is_file():
+            raise InvalidInput(f"{path.name!r} cannot be read: it is not a file; give one")
+        size = path.stat().st_size
+    except OSError as exc:
+        raise InvalidInput(f"{str(path)!r} cannot be read ({exc.strerror})") from exc
+    if size > most_bytes:
+        raise TooLarge(
+            f"{path.name!r} has {size:,} bytes; at most {most_bytes:,} are read, so split it"
+        )
+    return path
+
+
+# Names and addresses of hosts.
+
+_SCHEME_END = "(?:://|%3A%2F%2F)"
+_CREDENTIALS = re.compile(
+    rf"(\A|{_SCHEME_END})(?:(?!{_SCHEME_END}).)*(?:@|%40)", re.IGNORECASE | re.DOTALL
+)
+"""All before the last @ of an address, a well-formed one or not, also of one in a query part."""
+_SECRET_PARAMETER = re.compile(
+    r"([?&;][^=&;#]*(?:pass|pwd|secret|token|key|sig|auth|cred)[^=&;#]*=)[^&;#]*", re.IGNORECASE
+)
+
+
+def without_credentials(address: str) -> str:
+    """Return an address as people may see it: without names, passwords and keys.
+
+    Everything that shows an address, or says that one is wrong, shows it like this.
+    """
+    return _SECRET_PARAMETER.sub(r"\1(hidden)", _CREDENTIALS.sub(r"\1", address))
+
+
+def is_loopback(name: str) -> bool:
+    """Return whether a host name or address can only mean this machine."""
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+# Decide which address of a document may leave as a link.
+
+_WEB = re.compile(r"https?://[^\s\x00-\x20\x7f<>\"\\^`{|}]+", re.IGNORECASE)
+"""No white space, and none of the characters that a URL carries only in percent-encoding (RFC
+3986, section 2)."""
+_HOST = re.compile(r"[\w.\-]+|\[?[0-9a-f:.]+\]?", re.IGNORECASE)
+
+
+def web_link(url: str | None) -> str | None:
+    """Return a URL of http or https with a host, as it is; None for anything else."""
+    if url is None or _WEB.fullmatch(url) is None:
+        return None
+    try:
+        parts = urlsplit(url)
+        valid = (
+            parts.hostname is not None
+            and _HOST.fullmatch(parts.hostname) is not None
+            and (parts.port or 1) > 0
+        )
+    except ValueError:  # a port that is none, brackets that do not close
+        return None
+    return url if valid else None
+
+
+# Describe what a deletion removes and what it cannot remove.
+
+OUT_OF_REACH = (
+    "exports and backups made before",
+    "copies of the data directory, and snapshots of the file system or the disk",
+    "where DATABASE_URL is set: PostgreSQL's write-ahead log until it is recycled, and its dumps"
+    " and standbys",
+    "what a hosted provider was sent, where one was used",
+    "names of files in the list of finished jobs, until those are forgotten",
+)
+"""What a purge cannot change; shown with every deletion and purge."""

@@ -1,6 +1,6 @@
 """Fold and tokenise text: the tokenizer for all lexical work in Python.
 
-tantivy's analyzer (app/index/lexical/index.py) is configured to agree with `tokenise`: split at
+tantivy's analyzer (app/storage/words/tantivy.py) is configured to agree with `tokenise`: split at
 non-alphanumerics, drop tokens over 40 bytes, lower-case, Snowball English stemmer. `lexical_form`
 runs before both; it stems words of other languages first (docs/decisions/0208).
 """
@@ -8,10 +8,12 @@ runs before both; it stems words of other languages first (docs/decisions/0208).
 from __future__ import annotations
 
 import re
+import string
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 
 import Stemmer
 
@@ -274,3 +276,83 @@ def either(names: Iterable[str]) -> str:
     """Return names as a choice: `a, b or c`."""
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
+
+
+# Measure how far words are apart by edits, and list those one edit away.
+
+
+def edit_distance(left: str, right: str) -> int:
+    """Return the fewest inserts, deletes, changes and swaps between two words.
+
+    Each letter is edited at most once.
+
+    References:
+        Damerau: A technique for computer detection and correction of spelling errors, CACM 1964
+            (optimal string alignment).
+    """
+    before: list[int] = []
+    last = list(range(len(right) + 1))
+    for i, one in enumerate(left, 1):
+        row = [i]
+        for j, other in enumerate(right, 1):
+            best = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (one != other))
+            if i > 1 and j > 1 and one == right[j - 2] and left[i - 2] == other:
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+        before, last = last, row
+    return last[-1]
+
+
+def one_edit_away(token: str) -> set[str]:
+    """Return what one insert, delete, change or swap of letters or digits makes of a token."""
+    letters = string.ascii_lowercase + string.digits
+    cuts = [(token[:at], token[at:]) for at in range(len(token) + 1)]
+    deletes = {left + right[1:] for left, right in cuts if right}
+    swaps = {left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1}
+    changes = {left + letter + right[1:] for left, right in cuts if right for letter in letters}
+    inserts = {left + letter + right for left, right in cuts for letter in letters}
+    return (deletes | swaps | changes | inserts) - {""}
+
+
+# Leave function words out: words that shape a question, not its topic.
+
+
+@cache
+def function_words(language: str, stemmed_in: str = "") -> frozenset[str]:
+    """Return the function words of a language as tokens; empty without a list.
+
+    They are rare in some libraries, so their idf does not tell.
+
+    Args:
+        language: Whose words.
+        stemmed_in: By the rules of which language they are stemmed; empty: of their own.
+    """
+    listed = LANGUAGES[language].function_words if language in LANGUAGES else ""
+    return _tokens(listed, stemmed_in or language)
+
+
+def _tokens(listed: str, language: str) -> frozenset[str]:
+    return frozenset(token for word in listed.split() for token in tokenise(word, language))
+
+
+CLAIMLESS_WORDS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        code: function_words(code) | _tokens(language.connectives, code)
+        for code, language in LANGUAGES.items()
+    }
+)
+"""Stemmed words that carry no claim of their own, by language."""
+
+
+def content_or_all(tokens: Sequence[str], language: str = DEFAULT, asked_in: str = "") -> list[str]:
+    """Return a question's tokens without function words; all if none are left.
+
+    Args:
+        tokens: Stemmed, as `tokenise` returns them for `language`.
+        language: Of the documents that are searched.
+        asked_in: Of the question; empty: unknown, or the same.
+    """
+    empty = function_words(language)
+    if asked_in and asked_in != language:
+        empty |= function_words(asked_in, language)
+    return [token for token in tokens if token not in empty] or list(tokens)

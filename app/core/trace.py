@@ -5,13 +5,102 @@ Candidates are recorded on request.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
-from app.core.spans import SILENT_SPAN, Attributes, Span, ended_with_block
+from app.core.errors import Cancelled
 from app.core.types import ContextTrace, Disagreement, StageTrace, TraceItem, TraceReport
+
+# Define spans: named durations with attributes, for external tracing.
+
+Attribute = str | int | float | bool
+Attributes = Mapping[str, Attribute]
+
+
+class Span(Protocol):
+    """A stretch of time under way. Not shared between threads."""
+
+    def child(self, name: str, attributes: Attributes) -> Span:
+        """Begin a span inside this one."""
+        ...
+
+    def put(self, attributes: Attributes) -> None:
+        """Add attributes; a later value replaces an earlier one."""
+        ...
+
+    def end(self, error: BaseException | None = None) -> None:
+        """End the span; an error marks it failed with its class name. Idempotent."""
+        ...
+
+
+class Spans(Protocol):
+    """Starts spans; thread-safe."""
+
+    def begin(self, name: str, attributes: Attributes, traceparent: str = "") -> Span:
+        """Begin a span, inside the one that surrounds this thread or task if any.
+
+        Args:
+            name: From a small fixed set.
+            attributes: To begin with.
+            traceparent: A caller's W3C Trace Context header; the span continues the caller's trace.
+                Anything else is ignored.
+        """
+        ...
+
+    def around(self, span: Span) -> AbstractContextManager[None]:
+        """Make a span current for a block: spans started inside are its children."""
+        ...
+
+
+@contextmanager
+def ended_with_block(span: Span) -> Iterator[Span]:
+    """End a span with its block; failed if the block raises an error.
+
+    A block that is left early or cancelled has not failed.
+    """
+    error: BaseException | None = None
+    try:
+        yield span
+    except (GeneratorExit, Cancelled):
+        span.put({"documind.cancelled": True})
+        raise
+    except BaseException as failure:
+        error = failure
+        raise
+    finally:
+        span.end(error)
+
+
+class _SilentSpan:
+    """Records nothing."""
+
+    def child(self, name: str, attributes: Attributes) -> Span:  # noqa: ARG002
+        return self
+
+    def put(self, attributes: Attributes) -> None:
+        """Forget them."""
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Do nothing."""
+
+
+class _SilentSpans:
+    """Begins spans that record nothing."""
+
+    def begin(self, name: str, attributes: Attributes, traceparent: str = "") -> Span:  # noqa: ARG002
+        return SILENT_SPAN
+
+    def around(self, span: Span) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Surround with nothing."""
+        return nullcontext()
+
+
+SILENT_SPAN: Span = _SilentSpan()
+SILENT: Spans = _SilentSpans()
 
 
 @dataclass(slots=True)
@@ -75,3 +164,47 @@ class Trace:
     def report(self) -> TraceReport:
         """Return what was recorded so far."""
         return TraceReport(tuple(self._stages), self.llm_calls, self.context, self.disagreements)
+
+
+# Count calls to an engine of the shared mode, their time and failures.
+
+Failure = TypeVar("Failure", bound=Exception)
+
+
+class Calls:
+    """Counts of one engine since the start of this process; thread-safe."""
+
+    def __init__(self, engine: str) -> None:
+        """Start at zero.
+
+        Args:
+            engine: Its name in metrics.
+        """
+        self.engine = engine
+        self.count = 0
+        self.seconds = 0.0
+        self.failures = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Count the block as one call, however it ends."""
+        started_s = time.perf_counter()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.count += 1
+                self.seconds += time.perf_counter() - started_s
+
+    def failed(self, error: Failure) -> Failure:
+        """Count a failure, and return it to be raised."""
+        with self._lock:
+            self.failures += 1
+        return error
+
+
+def counted(*parts: object) -> Sequence[Calls]:
+    """Return the counts of those parts that another process serves."""
+    found = (getattr(part, "calls", None) for part in parts)
+    return [calls for calls in found if isinstance(calls, Calls)]

@@ -12,8 +12,8 @@ from app.core.ports import Catalog
 from app.core.sentences import sentence_spans
 from app.core.text import words
 from app.core.types import Chunk, Document, Hit, Library
-from app.evaluation.answer_cases import AnswerCase
-from app.evaluation.statistics import LEVEL, permutation_p
+from app.evaluation.cases import AnswerCase
+from app.evaluation.metrics import LEVEL, permutation_p
 
 DEPTH = 10
 """Passages looked at; a right one below counts as not found."""

@@ -15,14 +15,13 @@ from typing import Any, get_args
 import numpy as np
 
 from app.client import DocuMindClient
-from app.core.data_folder import regular_file
 from app.core.errors import InvalidInput, NotFound
+from app.core.ids import regular_file
 from app.core.types import Answer, Fusion, Mode, Question, Scope, Strategy
 from app.evaluation.arms import Arm
-from app.evaluation.metrics import grounded, overlap_with
+from app.evaluation.metrics import RESAMPLES, bootstrap_interval, compare, grounded, overlap_with
 from app.evaluation.runner import DOCUMENTS, ArmResult, Experiment, RankedPassages
-from app.evaluation.statistics import RESAMPLES, bootstrap_interval, compare
-from app.retrieval.options import RetrievalOptions
+from app.retrieval.request import RetrievalOptions
 
 GROUNDED = "grounded"
 
@@ -197,7 +196,6 @@ class ServerAsk:
     """Names of arms whose strategy the server degraded for want of a model."""
 
     def __call__(self, arm: Arm, probe: Probe, top_k: int) -> RankedPassages:
-        """Ask for passages only."""
         start = time.perf_counter()
         reply = self.client.query(
             probe.question,
@@ -240,7 +238,6 @@ class ServiceAsk:
     """Names of arms whose strategy was degraded for want of a model."""
 
     def __call__(self, arm: Arm, probe: Probe, top_k: int) -> RankedPassages:
-        """Ask for passages only."""
         question = Question(
             probe.question,
             probe.library,

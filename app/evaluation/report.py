@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import html
 import io
 import json
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
 
+from app.core.errors import NotFound
+from app.evaluation.metrics import PairedComparison
 from app.evaluation.runner import ArmResult, Experiment
-from app.evaluation.statistics import PairedComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,3 +272,375 @@ def _row(
         + " | ".join([*cells, f"{result.latency_ms(0.5):.1f}", f"{result.latency_ms(0.95):.1f}"])
         + " |"
     )
+
+
+# Draw a report's charts as inline SVG: means with intervals, means over time.
+
+_WIDTH, _ROW = 460, 26  # of the plot and of one arm in it, in pixels
+_TOP, _BOTTOM, _CHARACTER = (
+    28,
+    40,
+    6.6,
+)  # margins; width of a letter of 11 px, a little more than it takes
+_TICKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One arm in a chart."""
+
+    arm: str
+    mean: float
+    low: float
+    high: float
+    p50_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From values to pixels along one side of a plot."""
+
+    low: float
+    high: float
+    pixels: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        low, high, at = (math.log(v) if self.log else v for v in (self.low, self.high, value))
+        return (at - low) / (high - low) * self.pixels if high > low else self.pixels / 2
+
+    def ticks(self) -> list[float]:
+        """Return the values that are written at the side."""
+        if self.high <= self.low:
+            return [self.low]
+        steps = [step / (_TICKS - 1) for step in range(_TICKS)]
+        if self.log:
+            return [self.low * (self.high / self.low) ** step for step in steps]
+        return [self.low + (self.high - self.low) * step for step in steps]
+
+
+def quality(points: Sequence[Point], measure: str) -> str:
+    """Return a chart of means with 95 % intervals, one row per arm, in order."""
+    left = max(len(point.arm) for point in points) * _CHARACTER + 12
+    height = _ROW * len(points)
+    x = Scale(min(p.low for p in points), max(p.high for p in points), _WIDTH)
+    parts = [_bottom_axis(x, height, measure)]
+    for row, point in enumerate(points):
+        y = _ROW * (row + 0.5)
+        parts += [
+            _text(-8, y + 4, point.arm, "end"),
+            f'<line x1="{x(point.low):.1f}" x2="{x(point.high):.1f}" y1="{y}" y2="{y}"'
+            ' stroke="#1c2330"/>',
+            _dot(
+                x(point.mean),
+                y,
+                f"{point.arm}: {point.mean:.4f} ({point.low:.4f} to {point.high:.4f})",
+            ),
+        ]
+    return _svg("Quality, 95 % intervals", left, 30, height, parts)
+
+
+def quality_by_time(points: Sequence[Point], measure: str) -> str:
+    """Return a chart of means over median search time, a point per arm, log scale."""
+    height = _ROW * max(len(points), 4)
+    times = [max(point.p50_ms, 0.01) for point in points]
+    x = Scale(min(times), max(times), _WIDTH, log=True)
+    y = Scale(min(p.mean for p in points), max(p.mean for p in points), height)
+    parts = [_bottom_axis(x, height, "median search time, ms")]
+    parts += [_text(-8, height - y(value) + 4, _number(value), "end") for value in y.ticks()]
+    parts.append(_text(-8, -10, measure, "end"))
+    for point, time in zip(points, times, strict=True):
+        at = height - y(point.mean)
+        parts += [
+            _dot(x(time), at, f"{point.arm}: {point.mean:.4f} in {time:.1f} ms"),
+            _text(x(time) + 8, at + 4, point.arm),
+        ]
+    labels = max(len(point.arm) for point in points) * _CHARACTER + 12
+    return _svg(
+        "Quality against time", max(60, len(measure) * _CHARACTER + 12), labels, height, parts
+    )
+
+
+def _svg(title: str, left: float, right: float, height: float, parts: Sequence[str]) -> str:
+    width, tall = left + _WIDTH + right, _TOP + height + _BOTTOM
+    return (
+        f'<svg role="img" width="{width:.0f}" height="{tall:.0f}" viewBox="0 0 {width:.0f}'
+        f' {tall:.0f}"'
+        ' font-family="sans-serif" font-size="11"'
+        f' fill="#1c2330"><title>{html.escape(title)}</title>'
+        f'<text x="{left + _WIDTH / 2:.0f}" y="12" text-anchor="middle"'
+        f' font-weight="bold">{html.escape(title)}</text>'
+        f'<g transform="translate({left:.0f},{_TOP})"><rect width="{_WIDTH}" height="{height}"'
+        ' fill="none" stroke="#d8dde6"/>'
+        f"{''.join(parts)}</g></svg>"
+    )
+
+
+def _bottom_axis(scale: Scale, height: float, label: str) -> str:
+    """Return ticks with their values, and the label, below the plot."""
+    ticks = "".join(
+        f'<line x1="{scale(value):.1f}" x2="{scale(value):.1f}" y1="{height}" y2="{height + 4}"'
+        ' stroke="#5a6475"/>' + _text(scale(value), height + 16, _number(value), "middle")
+        for value in scale.ticks()
+    )
+    return ticks + _text(_WIDTH / 2, height + 32, label, "middle")
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(text)}</text>'
+
+
+def _dot(x: float, y: float, said: str) -> str:
+    return (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"'
+        f' fill="#4c78a8"><title>{html.escape(said)}</title></circle>'
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+# Write an evaluation as one HTML file: inline SVG charts, no script.
+
+_QUESTIONS = 40
+"""Questions shown in a scorecard: those on which the arms differ most."""
+
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:68rem;padding:0"
+    " 1rem;color:#1c2330;background:#fff}"
+    "table{border-collapse:collapse;margin:1rem 0}th,td{padding:.25rem .7rem;border-bottom:1px"
+    " solid #d8dde6;text-align:right}"
+    "th:first-child,td:first-child{text-align:left}.charts{display:flex;flex-wrap:wrap;gap:2rem}summary{cursor:pointer}"
+    "details{border-bottom:1px solid #e6e9ef;padding:.3rem 0}li{margin:.2rem"
+    " 0}li.hit{font-weight:600}small{color:#5a6475}"
+)
+
+
+Content = Mapping[str, Any]
+"""A part of a JSON report with passages."""
+
+
+def to_html(report: Report) -> str:
+    """Return the page: two charts per collection, verdicts, and a scorecard.
+
+    The scorecard shows passages.
+    """
+    return page_of(json.loads(to_json(report, passages=True)))
+
+
+def page_of(content: Content) -> str:
+    """Return the page of a JSON report that was written with its passages."""
+    made, title = content["provenance"], html.escape(content["title"])
+    parts = [
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport'"
+        " content='width=device-width'>",
+        f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
+        *(f"<p>{html.escape(remark)}</p>" for remark in content["remarks"]),
+    ]
+    for experiment in content["experiments"]:
+        parts += _section(experiment, content["timings"].get(experiment["collection"], {}))
+    parts.append(
+        f"<p><small>{html.escape(Provenance(**made).in_words())}</small></p></body></html>"
+    )
+    return "".join(parts)
+
+
+def _section(experiment: Content, timings: Content) -> Iterator[str]:
+    points = _points(experiment, timings)
+    measure = experiment["measure"]
+    yield f"<h2>{html.escape(experiment['collection'])}</h2>"
+    yield f"<p>{experiment['questions']} questions, {experiment['passages']} documents</p>"
+    yield (
+        "<div"
+        f" class='charts'>{quality(points, measure)}{quality_by_time(points, measure)}</div><ul>"
+    )
+    for comparison in experiment["comparisons"]:
+        yield f"<li>{html.escape(comparison['arm'])}: {html.escape(comparison['verdict'])}</li>"
+    yield "</ul><h3>Where the arms differ</h3>"
+    yield from _scorecard_rows(experiment)
+
+
+def _points(experiment: Content, timings: Content) -> list[Point]:
+    return [
+        Point(
+            arm["name"],
+            p50_ms=timings.get(arm["name"], {}).get("p50_ms", 0.0),
+            **arm["measures"][experiment["measure"]],
+        )
+        for arm in experiment["arms"]
+    ]
+
+
+def _scorecard_rows(experiment: Content) -> Iterator[str]:
+    """The questions on which the arms differ most, each arm's value and passages."""
+    arms = experiment["arms"]
+
+    def spread(question: str) -> float:
+        values = [float(arm["per_question"].get(question, 0.0)) for arm in arms]
+        return max(values) - min(values)
+
+    texts = experiment["question_texts"]
+    for question in sorted(texts, key=lambda question: (-spread(question), question))[:_QUESTIONS]:
+        marks = " ".join(
+            f"{html.escape(arm['name'])} {arm['per_question'].get(question, 0.0):.2f}"
+            for arm in arms
+        )
+        yield f"<details><summary>{html.escape(texts[question])} <small>{marks}</small></summary>"
+        for arm in arms:
+            yield f"<h4>{html.escape(arm['name'])}</h4><ol>"
+            for passage in experiment["found"][arm["name"]].get(question, ()):
+                mark = " class='hit'" if passage in experiment["relevant"].get(question, ()) else ""
+                preview = html.escape(experiment["previews"].get(passage, ""))
+                yield f"<li{mark}><small>{html.escape(passage)}</small> {preview}</li>"
+            yield "</ol>"
+        yield "</details>"
+
+
+# Store finished reports, one folder each; purge quotes of purged documents.
+
+Format = Literal["json", "md", "csv", "html"]
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_OUTCOMES = "outcomes.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportEntry:
+    """A finished report in a list."""
+
+    id: str
+    """Of the job that made it."""
+    title: str
+    created_at: str
+
+
+class ReportArchive:
+    """Reports under one folder; each is written whole before it is listed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def outcomes(self, report_id: str) -> Path:
+        """Return where the outcomes of a run are kept until its report is made."""
+        folder = self._folder / report_id
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / _OUTCOMES
+
+    def save(
+        self, report_id: str, report: Report, created_at: str, *, own_documents: bool
+    ) -> ReportEntry:
+        """Write a report; on return it is listed and its outcomes are gone.
+
+        Args:
+            report_id: Id of the job.
+            report: What was found.
+            created_at: UTC, ISO 8601.
+            own_documents: Its passages are of the libraries, named by doc_id, so that `forget`
+                looks at them.
+        """
+        folder = self._folder / report_id
+        folder.mkdir(parents=True, exist_ok=True)
+        texts: Mapping[Format, str] = {
+            "md": to_markdown(report),
+            "csv": to_csv(report),
+            "json": to_json(report, passages=True),
+        }
+        for kind, text in texts.items():
+            (folder / f"report.{kind}").write_text(text, encoding="utf-8")
+        entry = ReportEntry(report_id, report.title, created_at)
+        row = {"title": entry.title, "created_at": entry.created_at, "own_documents": own_documents}
+        _replace(folder / "entry.json", json.dumps(row))
+        (folder / _OUTCOMES).unlink(missing_ok=True)
+        return entry
+
+    def list(self) -> list[ReportEntry]:
+        found = []
+        for path in self._folder.glob("*/entry.json"):
+            row = json.loads(path.read_text(encoding="utf-8"))
+            found.append(ReportEntry(path.parent.name, str(row["title"]), str(row["created_at"])))
+        return sorted(found, key=lambda entry: (entry.created_at, entry.id), reverse=True)
+
+    def text(self, report_id: str, kind: Format) -> str:
+        """Return a report in one format.
+
+        Raises:
+            NotFound: There is no finished report of this id.
+        """
+        folder = self._folder / report_id
+        if (
+            not _ID.fullmatch(report_id)
+            or kind not in get_args(Format)
+            or not (folder / "entry.json").is_file()
+        ):
+            raise NotFound(
+                f"no evaluation report {report_id!r}; a run has one when its job is done"
+            )
+        if kind == "html":
+            return page_of(self.read(report_id))
+        return (folder / f"report.{kind}").read_text(encoding="utf-8")
+
+    def read(self, report_id: str) -> dict[str, object]:
+        """Return a report as JSON values.
+
+        Raises:
+            NotFound: There is no finished report of this id.
+        """
+        return cast("dict[str, object]", json.loads(self.text(report_id, "json")))
+
+    def forget(self, alive: Callable[[str], bool]) -> int:
+        """Remove what reports quote of deleted documents; return the number of texts.
+
+        Scores stay: they say nothing of a text. Outcomes of runs that have not ended go too; those
+        are asked again.
+
+        Args:
+            alive: Whether a doc_id is still in a library.
+        """
+        for path in self._folder.glob(f"*/{_OUTCOMES}"):
+            path.unlink(missing_ok=True)
+        gone = 0
+        for entry in self._folder.glob("*/entry.json"):
+            if not json.loads(entry.read_text(encoding="utf-8"))["own_documents"]:
+                continue
+            path = entry.with_name("report.json")
+            content = json.loads(path.read_text(encoding="utf-8"))
+            removed = sum(_redact(experiment, alive) for experiment in content["experiments"])
+            if removed:
+                _replace(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+            gone += removed
+        return gone
+
+
+def _redact(experiment: dict[str, Any], alive: Callable[[str], bool]) -> int:
+    """Empty previews and questions of deleted documents; return how many had text."""
+    previews, texts = experiment["previews"], experiment["question_texts"]
+    dead = {name for name in previews if _document(name) != ANSWER and not alive(_document(name))}
+    for by_question in experiment["found"].values():
+        for names in by_question.values():
+            if dead.intersection(names):
+                dead.update(
+                    name for name in names if _document(name) == ANSWER
+                )  # an answer quotes what it was made of
+    asked = {
+        question
+        for question, documents in experiment["relevant"].items()
+        if not all(map(alive, documents))
+    }
+    removed: int = sum(previews[name] != "" for name in dead) + sum(
+        texts[question] != "" for question in asked
+    )
+    previews.update(dict.fromkeys(dead, ""))
+    texts.update(dict.fromkeys(asked, ""))
+    return removed
+
+
+def _document(name: str) -> str:
+    """Return the doc_id of a preview's name."""
+    return name.partition(SEPARATOR)[0]
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)

@@ -8,7 +8,8 @@ allowed to, nine and 9, took and taken, and listed words of one meaning. A verb 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from app.core.text import tokenise
 
@@ -256,3 +257,853 @@ def _passive(word: str, before: list[Token]) -> bool:
         if token.kind not in "ow" or (token.kind == "w" and not token.key.endswith("li")):
             return False
     return False
+
+
+# Decide whether a text says what a sentence says, in one place.
+
+_MOST_LEFT_OUT = 4
+"""Words with content that may be left out within a claim."""
+_SUBJECT = 5
+"""Most words of a thing that a pronoun stands for."""
+_BACK = 4
+"""Sentences that a pronoun's thing is looked for in."""
+_LONGEST = 150
+"""Tokens of a sentence; what is longer is a table or a list that lost its lines."""
+_ORDERED = {"before": "after", "after": "before"}
+_FRONTED = ("if", "until", "unless", "because", "since")
+_PRONOUNS = (
+    ("she", "her"),
+    ("he", "him", "his"),
+    ("it", "its"),
+    ("they", "them", "their"),
+)
+_OWNERS = frozenset(("its", "his", "her", "their"))
+_MONTHS = frozenset(
+    "januari februari march april may june juli august septemb octob novemb decemb monday tuesday"
+    " wednesday thursday friday saturday sunday".split()
+)
+_STOP = Token(";", ".")
+_BOUND = frozenset(("if", "unless", "except", "without", "until", "only", "than", "not"))
+"""Operators behind a claim that bound what it says."""
+_CONDITIONS = frozenset(("if", "unless", "except", "perhaps"))
+_PARTICLES = frozenset(("out", "up", "off", "down"))
+_MODAL = frozenset(
+    ("must", "may", "can", "should", "not", "forbidden", "impossible", "unwise", "needless", "no")
+)
+_DENIALS = frozenset(("not", "forbidden", "impossible", "unwise", "needless", "no"))
+_OPPOSED = {
+    frozenset(pair.split("/"))
+    for pair in (
+        "before/after all/some all/most all/few must/may must/needless forbidden/may forbidden/must"
+        " can/impossible should/unwise at least/at most all/no over/under most/few".replace(
+            "at least/at most", "at_least/at_most"
+        )
+    ).split()
+}
+_ANTONYMS = {
+    one: other
+    for pair in (
+        "more/less more/fewer most/least big/small larger/smaller largest/smallest bigger/smaller"
+        " higher/lower highest/lowest longer/shorter longest/shortest older/younger oldest/youngest"
+        " earlier/later earliest/latest best/worst better/worse faster/slower fastest/slowest"
+        " heavier/lighter heaviest/lightest warmer/colder hotter/colder warmest/coldest"
+        " hottest/coldest cheaper/dearer cheapest/dearest stronger/weaker strongest/weakest"
+        " wider/narrower widest/narrowest deeper/shallower quieter/louder newer/older newest/oldest"
+        " greater/smaller greatest/smallest raise/reduce rise/fall open/close above/below"
+    ).split()
+    for one, other in (pair.split("/"), pair.split("/")[::-1])
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A claim as it is looked for: tokens with content, and what stands before each."""
+
+    said: tuple[Token, ...]
+    between: tuple[tuple[Token, ...], ...]
+    """Tokens without content before each of `said`."""
+
+    @staticmethod
+    def of(tokens: Sequence[Token]) -> Statement:
+        """Divide tokens."""
+        said: list[Token] = []
+        between: list[tuple[Token, ...]] = []
+        waiting: list[Token] = []
+        for token in tokens:
+            if token.said:
+                said.append(token)
+                between.append(tuple(waiting))
+                waiting = []
+            else:
+                waiting.append(token)
+        return Statement(tuple(said), tuple(between))
+
+
+def said_in(tokens: Sequence[Token]) -> frozenset[str]:
+    """Return the keys of what has content, voice aside."""
+    return frozenset(token.key.rstrip("~") for token in tokens if token.said)
+
+
+def states(tokens: Sequence[Token], sentence: Sequence[Token], before: Sequence[Token]) -> bool:
+    """Return whether a sentence says what a claim's tokens say.
+
+    Args:
+        tokens: Of the claim.
+        sentence: Of the text.
+        before: The sentences before, the nearest last: what a pronoun may stand for.
+    """
+    earlier = said_in(before)
+    pronoun = any(token.kind == "i" or token.key in _OWNERS for token in sentence)
+    sources = [turned for one in (sentence, *_unfolded(sentence)) for turned in (one, *active(one))]
+    here = frozenset().union(*map(said_in, sources))
+    for claim in _wordings(tokens):
+        missing = said_in(claim) - here
+        if missing and not (pronoun and missing <= earlier):
+            continue
+        statement = Statement.of(claim)
+        for source in sources:
+            if (
+                _spans(statement, source)
+                or _gapped(statement, source)
+                or _of_pronoun(claim, source, before)
+                or _of_owner(claim, source, before)
+                or _moved(claim, source)
+            ):
+                return True
+    return False
+
+
+def denies(tokens: Sequence[Token], sentence: Sequence[Token], before: Sequence[Token]) -> bool:
+    """Return whether a sentence says something else of what a claim speaks of.
+
+    One figure, one operator, one opposite or the order of two things differs, nothing else.
+    """
+    return any(states(other, sentence, before) for other in _differing(tokens, sentence))
+
+
+def _differing(tokens: Sequence[Token], sentence: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Yield what the sentence would have to say for the claim to be wrong."""
+    denials = _DENIALS & {token.key for token in sentence if token.said}
+    modal = any(token.key in _MODAL for token in tokens)
+    for at, token in enumerate(tokens):
+        head, tail = list(tokens[:at]), list(tokens[at + 1 :])
+        for other in _others(token, sentence):
+            yield [*head, *other, *tail]
+        if token.kind in "wbh" and not modal:
+            for denial in denials:
+                yield [*head, token, Token("o", denial), *tail]
+        if token.kind == "o" and token.key in ("than", "then", *_ORDERED):
+            yield _exchanged(tokens, at)
+        if token.past and not token.name and not token.key.endswith("~"):
+            end = at + 1
+            while end < len(tokens) and tokens[end].kind in "awn":
+                end += 1
+            yield [*tokens[at + 1 : end], token, *tokens[:at], *tokens[end:]]
+    for denial in denials:
+        yield [Token("o", denial), *tokens]
+
+
+def _others(token: Token, sentence: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield what could stand in a word's place in a sentence that says otherwise."""
+    keys = {one.key for one in sentence if one.said}
+    for other in sentence:
+        figures = token.kind == other.kind == "n" and other.key != token.key
+        if (figures and not (token.key + " " + other.key + " ").count(". ")) or (
+            token.kind == other.kind == "o" and _opposed(token.key, other.key)
+        ):
+            yield [other]
+    if token.kind == "o" and token.key in ("not", "no") and token.key not in keys:
+        yield []
+    elif token.key in _ANTONYMS and token.key not in keys:
+        yield [replace(token, key=_ANTONYMS[token.key])]
+
+
+def _exchanged(tokens: Sequence[Token], at: int) -> list[Token]:
+    """Return a comparison or an order with its two sides exchanged."""
+    if tokens[at].key == "than":
+        verb = next((n for n, token in enumerate(tokens) if token.kind in "bh"), at)
+        end = [token for token in tokens[at + 1 :] if token.kind != ";"]
+        return [*end, *tokens[verb : at + 1], *tokens[:verb]]
+    end = [token for token in tokens[at + 1 :] if token.kind != ";"]
+    start = _measure_start(tokens, at)
+    first = [token for token in tokens[:1] if token.key == "1."]
+    head = [token for token in tokens[len(first) : start] if token.kind != ","]
+    return [*first, *end, *tokens[start:at], tokens[at], *head]
+
+
+def _opposed(one: str, other: str) -> bool:
+    return frozenset((one.replace(" ", "_"), other.replace(" ", "_"))) in _OPPOSED
+
+
+def _wordings(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Yield a claim in other voices, and `B after A` for `A before B`."""
+    for one in (tokens, *_unfolded(tokens)):
+        at = next((n for n, token in enumerate(one) if token.key in _ORDERED), None)
+        if at is None:
+            yield from _voices(one)
+            continue
+        start = _measure_start(one, at)
+        measure, operator = one[start:at], one[at]
+        end = [token for token in one[at + 1 :] if token.kind != ";"]
+        for head in _voices(one[:start]):
+            for tail in _voices(end):
+                yield [*head, *measure, operator, *tail]
+                yield [*tail, *measure, Token("o", _ORDERED[operator.key]), *head]
+
+
+def _voices(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    yield tokens
+    yield from active(tokens)
+    yield from _subjectless(tokens)
+    yield from _imperative(tokens)
+
+
+def _measure_start(tokens: Sequence[Token], at: int) -> int:
+    """Return where `two years` begins before an operator; the operator's place without it."""
+    counted = at > 1 and tokens[at - 2].kind == "n" and tokens[at - 1].kind == "w"
+    return at - 2 if counted else at
+
+
+def _unfolded(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield a sentence in plain order.
+
+    `Before A, B` is `B before A`; `first A, then B` is `A before B`; of `..., X, who does` the part
+    `X does`.
+    """
+    opened = tokens[:1] and tokens[0].kind == "o" and tokens[0].key in (*_ORDERED, *_FRONTED)
+    comma = next((n for n, token in enumerate(tokens) if token.kind == ","), None)
+    if opened and comma is not None:
+        stop = _clause_end(tokens, comma + 1)
+        yield [*tokens[comma + 1 : stop], *tokens[:comma], *tokens[stop:]]
+    then = next((n for n, token in enumerate(tokens) if token.key == "then"), None)
+    if then:
+        head = [token for token in tokens[:then] if token.key != "1." and token.kind not in ",c"]
+        yield [*head, Token("o", "before"), *tokens[then + 1 :]]
+    for at, token in enumerate(tokens):
+        if token.key not in ("who", "which"):
+            continue
+        end = at - 1 if at and tokens[at - 1].kind == "," else at
+        start = end
+        while start and tokens[start - 1].kind in "wn" and tokens[start - 1].name:
+            start -= 1
+        if start == end:
+            while start and tokens[start - 1].kind in "wn":
+                start -= 1
+            if not start or tokens[start - 1].kind != "a":
+                continue
+        if start < end:
+            yield [*tokens[start:end], *tokens[at + 1 :]]
+
+
+def _clause_end(tokens: Sequence[Token], at: int) -> int:
+    return next((n for n in range(at, len(tokens)) if tokens[n].kind == ";"), len(tokens))
+
+
+def active(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield the sentence with a passive verb turned: `X was done by Y in Z` is `Y done X in Z`."""
+    for at, token in enumerate(tokens):
+        if token.kind != "w" or not token.key.endswith("~"):
+            continue
+        start = _clause_start(tokens, at)
+        by = next((n for n in range(at + 1, len(tokens)) if tokens[n].key == "by"), None)
+        if by is None or any(one.kind in ",;r" for one in tokens[at:by]):
+            continue
+        end = by + 1
+        while end < len(tokens) and (tokens[end].kind in "awn" or tokens[end].key == "of"):
+            end += 1
+        be = next((n for n in range(at, start, -1) if tokens[n].kind == "b"), at)
+        thing = be
+        while thing > start and tokens[thing - 1].kind in "oh":
+            thing -= 1
+        verb = _behind_particles(tokens, at + 1)
+        yield [
+            *tokens[:start],
+            *tokens[by + 1 : end],
+            *tokens[thing:be],
+            *tokens[be + 1 : at],
+            replace(token, key=token.key[:-1]),
+            *tokens[at + 1 : verb],
+            *tokens[start:thing],
+            *tokens[verb:by],
+            *tokens[end:],
+        ]
+
+
+def _behind_particles(tokens: Sequence[Token], at: int) -> int:
+    while at < len(tokens) and tokens[at].key in _PARTICLES:
+        at += 1
+    return at
+
+
+def _subjectless(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield a passive claim that names no doer as what is done: `done X`."""
+    for at, token in enumerate(tokens):
+        if token.kind == "w" and token.key.endswith("~"):
+            if any(one.key == "by" for one in tokens):
+                return
+            be = next((n for n in range(at, -1, -1) if tokens[n].kind == "b"), at)
+            verb = _behind_particles(tokens, at + 1)
+            yield [
+                *tokens[be + 1 : at],
+                replace(token, key=token.key[:-1]),
+                *tokens[at + 1 : verb],
+                *tokens[:be],
+                *tokens[verb:],
+            ]
+
+
+def _clause_start(tokens: Sequence[Token], at: int) -> int:
+    return next((n + 1 for n in range(at - 1, -1, -1) if tokens[n].kind in ",;rc"), 0)
+
+
+def _imperative(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield `you must do` as `do`, and `you must never do` as `never do`."""
+    if len(tokens) > 2 and tokens[0].key == "you":
+        if tokens[1].key == "must":
+            yield list(tokens[2:])
+        elif tokens[1].key == "forbidden":
+            yield [Token("o", "not"), *tokens[2:]]
+
+
+def _spans(
+    statement: Statement, source: Sequence[Token], *, whole: bool = True
+) -> set[tuple[int, int]]:
+    """Return where a statement stands: places of its first and its last word."""
+    said = statement.said
+    if not said:
+        return set()
+    places = [[n for n, one in enumerate(source) if _same(token, one)] for token in said]
+    if not all(places):
+        return set()
+    found: set[tuple[int, int]] = set()
+    for first in places[0]:
+        if whole and not _may_begin(source, first, statement.between[0]):
+            continue
+        reached = {first}
+        for at in range(1, len(said)):
+            reached = {
+                later
+                for later in places[at]
+                if any(
+                    one < later and _may_skip(source, one, later, statement, at) for one in reached
+                )
+            }
+        found |= {(first, last) for last in reached if not whole or _may_end(source, last)}
+    return found
+
+
+def _same(token: Token, other: Token) -> bool:
+    return other.said and token.key == other.key
+
+
+def _prepositions(tokens: Sequence[Token]) -> set[str]:
+    return {token.key for token in tokens if token.kind == "p"}
+
+
+def _may_skip(source: Sequence[Token], one: int, later: int, statement: Statement, at: int) -> bool:
+    """Return whether what stands between two words of a claim can be left out."""
+    gap, between = source[one + 1 : later], statement.between[at]
+    pronouns = any(token.kind == "i" for token in between)
+    content = [token for token in gap if token.said or (token.kind == "i" and not pronouns)]
+    kinds = {token.kind for token in gap}
+    number = "n" in (source[one].kind, source[later].kind)
+    if ";" in kinds:
+        return False
+    wanted = _prepositions(between)
+    linked = any(token.kind == "b" for token in between)
+    if (wanted and not wanted & _prepositions(gap)) or (linked and not _links(gap, number)):
+        return False
+    if not content:
+        return bool(wanted) or not _prepositions(gap) or number or "b" in kinds
+    if not between and source[one].kind == "n":
+        return False
+    if source[later].key in _ORDERED:
+        return not kinds & set("rcobhi")
+    if _dated(content, source[later]) or _inserted(gap):
+        return True
+    if kinds & {"i", "r", "("} or any(token.kind == "o" for token in gap[:2]):
+        return False
+    if _conjoined(gap):
+        return True
+    if kinds & {"n", "o", "b", "h"} or (number and not between):
+        return False
+    return len(content) <= _MOST_LEFT_OUT and _is_phrase(gap, bool(wanted))
+
+
+def _dated(content: Sequence[Token], later: Token) -> bool:
+    """Return whether what is left out is the day or month of a date: on 3 March 2016, in 2016."""
+    year = later.kind == "n" and len(later.key) == 4
+    return (year or later.key in _MONTHS) and all(
+        token.key in _MONTHS or (token.kind == "n" and len(token.key) <= 2) for token in content
+    )
+
+
+def _is_phrase(gap: Sequence[Token], wanted: bool) -> bool:
+    """Return whether a gap is a phrase of its own: `and B`, or `of the house` without a verb."""
+    if gap[0].kind in "c,":
+        return not wanted
+    if gap[0].kind not in "ap" or any(token.kind in "c," or token.past for token in gap):
+        return False
+    return bool(_prepositions(_trailing(gap))) == wanted
+
+
+def _links(gap: Sequence[Token], number: bool) -> bool:
+    """Return whether one thing is said to be another: by a form of be, a comma or a colon."""
+    return any(token.kind in "b,(" or (number and token.kind == "p") for token in gap)
+
+
+def _inserted(gap: Sequence[Token]) -> bool:
+    """Return whether a gap is one insertion in brackets or between commas."""
+    kinds = "".join(token.kind for token in gap)
+    if kinds.startswith("(") and kinds.find(")") > 0:
+        rest = gap[kinds.find(")") + 1 :]
+        return not any(token.said or token.kind in ",(" for token in rest)
+    if kinds.startswith(",") and kinds.find(",", 1) > 0:
+        rest = gap[kinds.rfind(",") + 1 :]
+        return kinds.count(",") == 2 and not any(token.said or token.kind == "c" for token in rest)
+    return False
+
+
+def _trailing(gap: Sequence[Token]) -> Sequence[Token]:
+    """Return the tokens without content at the end of a gap."""
+    at = len(gap)
+    while at and not gap[at - 1].said:
+        at -= 1
+    return gap[at:]
+
+
+def _conjoined(gap: Sequence[Token]) -> bool:
+    """Return whether a gap ends in a conjunction, or in the comma of a list."""
+    trailing = _trailing(gap)
+    return any(
+        token.kind == "c" or (token.kind == "," and len(trailing) <= 2) for token in trailing
+    )
+
+
+def _may_begin(source: Sequence[Token], first: int, lead: Sequence[Token]) -> bool:
+    """Return whether what stands before a claim can be left out."""
+    start = _clause_start(source, first)
+    stretch, rest = source[start:first], source[:start]
+    if any(token.kind == "o" and token.key in _CONDITIONS for token in rest):
+        return False
+    if rest and rest[-1].kind == "r":
+        return False
+    if any(token.kind in "obhir" for token in stretch) or any(token.past for token in stretch):
+        return False
+    free = _trailing(stretch)
+    if _prepositions(free) - _prepositions(lead):
+        return False
+    content = [token for token in stretch if token.said]
+    adverbial = bool(stretch) and (stretch[0].kind == "p" or stretch[0].key == "1.")
+    return len(content) <= 3 and (adverbial or not any(token.kind == "n" for token in content))
+
+
+def _may_end(source: Sequence[Token], last: int) -> bool:
+    """Return whether what stands behind a claim can be left out."""
+    rest = source[last + 1 :]
+    if not rest:
+        return True
+    if rest[0].kind in "wnbh" or (rest[0].kind == "o" and rest[0].key in _MODAL | {"than"}):
+        return False
+    for token in rest:
+        if token.kind == ";":
+            return True
+        if token.kind == "o" and token.key in _BOUND - {"not"}:
+            return False
+    return True
+
+
+def _gapped(statement: Statement, source: Sequence[Token]) -> bool:
+    """Return whether a clause without its verb says it: `A opens at six, B at nine`.
+
+    The words that the second clause lacks stand in the first one, between its own parts.
+    """
+    said, between = statement.said, statement.between
+    if len(said) < 3:
+        return False
+    for cut in (n for n, token in enumerate(source) if token.kind in ",;c"):
+        first, second = source[:cut], source[cut + 1 :]
+        opening = [token for token in second if token.kind in "wn"][:1]
+        if not opening or opening[0].key != said[0].key or not first:
+            continue
+        begin = _clause_start(first, len(first))
+        first = first[begin:] if any(token.said for token in first[begin:]) else first
+        for left in range(1, len(said)):
+            for right in range(left + 1, len(said)):
+                lent = said[left:right]
+                own = Statement(
+                    (*said[:left], *said[right:]),
+                    (*between[:left], _plain(between[right]), *between[right + 1 :]),
+                )
+                if (
+                    _follow(lent, first)
+                    and not any(_same(token, one) for token in lent for one in second)
+                    and not any(token.past and not token.name for token in second)
+                    and any(span[0] <= 3 for span in _spans(own, second))
+                    and _parallel(lent, said[right], first)
+                ):
+                    return True
+    return False
+
+
+def _plain(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    return tuple(token for token in tokens if token.kind != "b")
+
+
+def _follow(lent: Sequence[Token], first: Sequence[Token]) -> bool:
+    """Return whether words stand in a clause without content between them, not at its start."""
+    words = [token.key for token in first if token.said]
+    keys = [token.key for token in lent]
+    return any(words[at : at + len(keys)] == keys for at in range(1, len(words)))
+
+
+def _parallel(lent: Sequence[Token], value: Token, first: Sequence[Token]) -> bool:
+    """Return whether what follows the lent words in the first clause is of the value's kind."""
+    words = [token for token in first if token.said]
+    at = next(n for n, token in enumerate(words) if token.key == lent[-1].key)
+    if at + 1 >= len(words):
+        return False
+    return words[at + 1].kind == value.kind
+
+
+def _of_pronoun(tokens: Sequence[Token], source: Sequence[Token], before: Sequence[Token]) -> bool:
+    """Return whether a pronoun stands for the thing that a claim begins with."""
+    pronouns = [n for n, token in enumerate(source) if token.kind == "i"]
+    content = [n for n, token in enumerate(tokens) if token.said]
+    for size in range(1, min(_SUBJECT, len(content))):
+        thing = [tokens[n] for n in content[:size]]
+        claim = tokens[content[size - 1] + 1 :]
+        for place in pronouns:
+            earlier = [*before, *source[:place]]
+            if not _named_before(thing, earlier, source[place]):
+                continue
+            mark = Token("w", "\u2020")
+            marked = [*source[:place], mark, *source[place + 1 :]]
+            statement = Statement.of([mark, *claim])
+            if _spans(statement, marked) or _moved([mark, *claim], marked):
+                return True
+    return False
+
+
+def _of_owner(tokens: Sequence[Token], source: Sequence[Token], before: Sequence[Token]) -> bool:
+    """Return whether `its point` stands for the point of the thing that a claim names."""
+    for place in (n for n, token in enumerate(source) if token.key in _OWNERS):
+        owned = [token.key for token in source[place + 1 : place + 4] if token.said]
+        earlier = [*before, *source[:place]]
+        for at in (n for n, token in enumerate(tokens) if token.key == "of"):
+            if at == 0 or tokens[at - 1].key not in owned:
+                continue
+            for end in range(at + 2, min(at + 2 + _SUBJECT, len(tokens) + 1)):
+                thing = [token for token in tokens[at + 1 : end] if token.said]
+                rest = Statement.of([*tokens[:at], *tokens[end:]])
+                if thing and _named_before(thing, earlier, source[place]) and _spans(rest, source):
+                    return True
+    return False
+
+
+def _named_before(thing: Sequence[Token], before: Sequence[Token], pronoun: Token) -> bool:
+    """Return whether a thing opens a sentence before, or is the last person named before.
+
+    Sentences that speak of it by a pronoun themselves are gone over.
+    """
+    keys = [token.key for token in thing]
+    forms = next(forms for forms in _PRONOUNS if pronoun.key in forms)
+    clauses: list[list[Token]] = [[]]
+    for token in before:
+        if token.kind == ";":
+            clauses.append([])
+        else:
+            clauses[-1].append(token)
+    clauses = [clause for clause in clauses if any(token.said for token in clause)]
+    for at, clause in enumerate(reversed(clauses)):
+        words = [token for token in clause if token.said]
+        if [token.key for token in words[: len(keys)]] == keys:
+            return True
+        named = [token.key for token in words if token.name and token.key not in _MONTHS]
+        if at == 0 and pronoun.key in ("he", "she") and named and named[-len(keys) :] == keys:
+            return True
+        if not any(token.key in forms for token in clause):
+            return False
+    return False
+
+
+def _moved(tokens: Sequence[Token], source: Sequence[Token]) -> bool:
+    """Return whether it says the claim with a phrase at its other end: in 2016, at the mill."""
+    cuts = [n for n, token in enumerate(tokens) if token.kind == "p" and n]
+    for cut in cuts:
+        phrase = [token for token in tokens[cut:] if token.kind != ";"]
+        if _apart(tokens[:cut], phrase, source):
+            return True
+    if tokens and tokens[0].kind == "p":
+        for end in range(2, min(len(tokens), 8)):
+            if _apart([token for token in tokens[end:] if token.kind != ","], tokens[:end], source):
+                return True
+    return False
+
+
+def _apart(core: Sequence[Token], phrase: Sequence[Token], source: Sequence[Token]) -> bool:
+    """Return whether a claim's core and a phrase of it stand in one clause of the source."""
+    statement, block = Statement.of(core), Statement.of(phrase)
+    if not statement.said or not block.said or any(token.kind == "r" for token in phrase):
+        return False
+    spans = _spans(statement, source)
+    if not spans:
+        return False
+    wanted = _prepositions(block.between[0])
+    for begin, end in _spans(block, source, whole=False):
+        lead = source[max(0, begin - 3) : begin]
+        if not wanted & _prepositions(_trailing(lead)) or (
+            end + 1 < len(source) and source[end + 1].kind in "wn"
+        ):
+            continue
+        for first, last in spans:
+            inner = source[end + 1 : first] if end < first else source[last + 1 : begin]
+            kinds = [token.kind for token in inner if token.kind in ",;cr"]
+            content = sum(token.said for token in inner)
+            if kinds in ([], [","] if end < first else []) and content <= _MOST_LEFT_OUT:
+                return True
+    return False
+
+
+def verdict_on(
+    tokens: Sequence[Token], sentences: Sequence[Sequence[Token]], titles: Sequence[Token]
+) -> tuple[bool | None, int]:
+    """Return True, False or None for what a text's sentences say of a claim, and which one.
+
+    Args:
+        tokens: Of the claim, one sentence.
+        sentences: The text's, read.
+        titles: Of the document and section, what `it` may stand for at the beginning.
+    """
+    wanted = said_in(tokens)
+    near: list[tuple[int, Sequence[Token]]] = []
+    for at, sentence in enumerate(sentences):
+        if len(sentence) > _LONGEST:
+            continue
+        found = said_in(sentence)
+        pronoun = any(token.kind == "i" or token.key in _OWNERS for token in sentence)
+        if len(wanted & found) >= (0.3 if pronoun else 0.6) * len(wanted):
+            before = [*titles, _STOP]
+            for one in sentences[max(0, at - _BACK) : at]:
+                before += [*one, _STOP]
+            near.append((at, before))
+    for judged, answer in ((states, True), (denies, False)):
+        for at, earlier in near:
+            if judged(tokens, sentences[at], earlier):
+                return answer, at
+    return None, -1
+
+
+# Read the rows of tables in a text, and say what a row or two rows hold of a claim.
+
+_RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*")
+_LABELLED = re.compile(r"([^:|]{1,80}):\s+(.*)")
+_FEWEST_CELLS = 2
+_CAPTION = 300
+"""Characters of the text before a table that may name what it is about."""
+_LIGHT = frozenset(
+    "take price get hold list show amount total reach stand lie come measur count number record"
+    " report valu equal hav cell row column figur".split()
+)
+"""Words that say no more than that a cell has a value; also `measured~` and the like."""
+_MORE = frozenset(
+    "more higher larger greater longer older bigger heavier taller wider deeper warmer hotter later"
+    " dearer faster most highest largest greatest longest oldest biggest heaviest tallest widest"
+    " deepest warmest hottest latest dearest".split()
+)
+_LESS = frozenset(
+    "less fewer lower smaller shorter younger lighter narrower colder cooler earlier cheaper slower"
+    " least fewest lowest smallest shortest youngest lightest narrowest coldest earliest"
+    " cheapest".split()
+)
+_UTMOST = re.compile(r"(?:most|least|fewest|\w+est)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value under its label, by the keys of their words; `value` is None where no number is."""
+
+    label: frozenset[str]
+    words: frozenset[str]
+    number: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table at `[start, end)` of its text."""
+
+    start: int
+    end: int
+    cells: tuple[Cell, ...]
+    table: int
+    about: frozenset[str]
+    """Words of the caption and of the first line of the text."""
+
+    @property
+    def key(self) -> Cell | None:
+        """The cell that names the row: its first with words."""
+        return next((cell for cell in self.cells if cell.words), None)
+
+
+def rows_of(text: str, title: str = "") -> list[Row]:
+    """Return the rows of Markdown tables, of tables between tabs and of labelled lines."""
+    rows: list[Row] = []
+    head: list[str] | None = None
+    table, at, last_end, above = 0, 0, -1, text[: text.find("\n") + 1]
+    about: frozenset[str] = frozenset()
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        start, end = at, at + len(line)
+        at = end + 1
+        if _RULE.fullmatch(line) and "-" in line:
+            continue
+        cells = _cells(line)
+        if len(cells) < _FEWEST_CELLS:
+            head = None
+            continue
+        if head is None or (last_end >= 0 and start > last_end + 200):
+            table += 1
+            before = text[max(0, start - _CAPTION) : start]
+            about = said_in(read(f"{title} . {above} . {before}"))
+        labelled = [_LABELLED.fullmatch(cell) for cell in cells]
+        if all(labelled):
+            named = [(found[1], found[2]) for found in labelled if found]
+            head = head or [""]
+        elif head is None or len(head) != len(cells):
+            following = lines[number + 1] if number + 1 < len(lines) else ""
+            head = cells if _RULE.fullmatch(following) or "\t" in line else [""]
+            continue
+        else:
+            named = list(zip(head, cells, strict=True))
+        rows.append(Row(start, end, tuple(_cell(*pair) for pair in named), table, about))
+        last_end = end
+    return rows
+
+
+def _cells(line: str) -> list[str]:
+    mark = "|" if "|" in line else "\t"
+    cells = [cell.strip() for cell in line.strip().strip("|").split(mark)]
+    return cells if mark in line else []
+
+
+def _cell(label: str, value: str) -> Cell:
+    tokens = read(value)
+    numbers = [token.key for token in tokens if token.kind == "n" and not token.key.endswith(".")]
+    negative = value.strip().startswith(("-", "\u2212", "("))
+    number = float(numbers[0]) * (-1 if negative else 1) if len(numbers) == 1 else None
+    return Cell(said_in(read(label)), said_in(tokens), number)
+
+
+def rows_say(tokens: Sequence[Token], rows: Sequence[Row]) -> tuple[bool | None, Row | None]:
+    """Return whether a table holds a claim, says otherwise, or neither, and the row."""
+    said = [token for token in tokens if token.said]
+    words = said_in(said)
+    against: Row | None = None
+    computed = list(_computed(tokens, words, rows))
+    if computed:
+        return computed[0]
+    if any(token.kind == "o" for token in said) or words & (_MORE | _LESS):
+        return None, None
+    for row in rows:
+        found = [cell for cell in row.cells if cell.words and _stands(cell, said)]
+        if len({cell.words for cell in row.cells}) < _FEWEST_CELLS:
+            continue  # a line across the table
+        if _holds(words, row, found):
+            return True, row
+        if against is None and _contradicts(said, words, row, rows):
+            against = row
+    return (None, None) if against is None else (False, against)
+
+
+def _stands(cell: Cell, said: Sequence[Token]) -> bool:
+    """Return whether a claim has the words of a cell together."""
+    keys = [token.key.rstrip("~") for token in said]
+    size = len(cell.words)
+    return any(cell.words == frozenset(keys[at : at + size]) for at in range(len(keys)))
+
+
+def _holds(words: frozenset[str], row: Row, found: Sequence[Cell]) -> bool:
+    """Return whether a row has all words of a claim, each value with its label."""
+    first = row.key
+    if first is None or first not in found:
+        return False
+    values = [cell for cell in found if cell is not first and cell.label & words]
+    told = frozenset().union(*(cell.label | cell.words for cell in (first, *values)))
+    others = [cell for cell in row.cells if cell not in values and cell is not first]
+    if not values or any(
+        cell.label - told - row.about and cell.label - told <= words for cell in others
+    ):
+        return False
+    figures = frozenset(word for word in words if word[0].isdigit())
+    explained = told | _LIGHT | (row.about - figures if not figures <= told else row.about)
+    return words <= explained | (row.about & figures)
+
+
+def _contradicts(
+    said: Sequence[Token], words: frozenset[str], row: Row, rows: Sequence[Row]
+) -> bool:
+    """Return whether a claim names the row and one label, and gives it another value."""
+    first = row.key
+    if first is None or not first.words <= words:
+        return False
+    left = words - first.words - first.label - _LIGHT
+    named = [cell for cell in row.cells if cell is not first and cell.label and cell.label <= words]
+    if len(named) != 1 or named[0].words <= words:
+        return False
+    left -= named[0].label
+    if named[0].number is not None:
+        return any(token.kind == "n" and token.key in left for token in said)
+    column = row.cells.index(named[0])
+    return any(
+        len(other.cells) > column
+        and other.table == row.table
+        and other.cells[column].words
+        and other.cells[column].words <= left
+        for other in rows
+    )
+
+
+def _computed(
+    tokens: Sequence[Token], words: frozenset[str], rows: Sequence[Row]
+) -> Iterator[tuple[bool | None, Row | None]]:
+    """Yield the verdict on a comparison of two rows, or on the utmost of a column."""
+    sign = bool(words & _MORE) - bool(words & _LESS)
+    if not sign:
+        return
+    than = next((n for n, token in enumerate(tokens) if token.key == "than"), None)
+    sides = (tokens, ()) if than is None else (tokens[:than], tokens[than + 1 :])
+    utmost = any(_UTMOST.match(word) for word in words & (_MORE | _LESS))
+    if utmost == (than is not None):
+        return
+    one, two = (said_in(side) for side in sides)
+    for row in rows:
+        key = row.key
+        if key is None or not key.words <= one:
+            continue
+        others = [
+            other
+            for other in rows
+            if other is not row
+            and other.table == row.table
+            and len(other.cells) == len(row.cells)
+            and (utmost or any(cell.words and cell.words <= two for cell in other.cells[:1]))
+        ]
+        columns = [
+            n
+            for n, cell in enumerate(row.cells)
+            if cell is not key and cell.number is not None and cell.label & words
+        ]
+        if len(columns) != 1 or not others:
+            continue
+        column = row.cells[columns[0]]
+        named = frozenset().union(*(other.cells[0].words for other in others if not utmost))
+        told = key.words | key.label | column.label | named | row.about | _LIGHT | _MORE | _LESS
+        if not words <= told | {"than"}:
+            continue
+        values = [other.cells[columns[0]].number for other in others]
+        if column.number is None or any(value is None for value in values):
+            continue
+        yield (
+            all(sign * (column.number - value) > 0 for value in values if value is not None),
+            row,
+        )

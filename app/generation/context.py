@@ -2,15 +2,321 @@
 
 from __future__ import annotations
 
+import math
+import re
+import secrets
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TypeVar
 
-from app.core.types import Evidence, Message, Mode, Prompt, Reasoning, Scope
-from app.generation.context_plan import ContextPlan, plan_context
-from app.generation.fencing import new_fence
-from app.generation.prompt_sets import CompactPrompt
-from app.generation.prompts import PromptLibrary
-from app.generation.tokens import MESSAGE_TOKENS, TokenEstimate, text_size
+from app.core.sentences import sentence_spans
+from app.core.types import ContextTrace, Evidence, Message, Mode, Notice, Prompt, Reasoning, Scope
+from app.generation.candidates import Candidate
+from app.generation.injection import findings_at
+from app.generation.prompts import CompactPrompt, PromptLibrary
+from app.generation.quoting import Selection
+
+# Render a passage for a prompt: between random marks, with nothing in it that looks like one.
+
+_FENCE_BYTES = 6
+_NATIVE_MARK = re.compile(r"\[(\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*)\]")
+
+
+def new_fence(*texts: str) -> str:
+    """Return a random delimiter that stands in none of the texts."""
+    while True:
+        fence = secrets.token_hex(_FENCE_BYTES)
+        if not any(fence in text for text in texts):
+            return fence
+
+
+def rendered_evidence(
+    item: Evidence, fence: str, text: str | None = None, *, titled: bool = False
+) -> str:
+    """Return a passage for the prompt: fenced, or one plain line without a fence."""
+    if fence:
+        return render_passage(item, fence, text)
+    body = " ".join(_disarmed(item.hit.passage.chunk.text if text is None else text, "").split())
+    return f"{_attribute(item.hit.passage.document.title)}: {body}" if titled else body
+
+
+def render_passage(item: Evidence, fence: str, text: str | None = None) -> str:
+    """Return a passage between its marks, with title, section and page.
+
+    `text` replaces the chunk's own. Anything that looks like a mark is disarmed, and the source's
+    own `[12]` becomes `(12)`, so that it is not taken for a citation.
+    """
+    chunk, document = item.hit.passage.chunk, item.hit.passage.document
+    head = (
+        f'<passage-{fence} n="{item.n}" library="{chunk.library.value}"'
+        f' title="{_attribute(document.title)}"'
+    )
+    if chunk.section and chunk.section != "body":
+        head += f' section="{_attribute(chunk.section)}"'
+    if chunk.page is not None:
+        head += f' page="{chunk.page}"'
+    body = _disarmed(chunk.text if text is None else text, fence)
+    return f"{head}>\n{body}\n</passage-{fence}>"
+
+
+def _disarmed(text: str, fence: str) -> str:
+    text = (
+        (text.replace(fence, "") if fence else text)
+        .replace("<passage", "&lt;passage")
+        .replace("</passage", "&lt;/passage")
+    )
+    return _NATIVE_MARK.sub(r"(\1)", text)
+
+
+def _attribute(text: str) -> str:
+    return re.sub(r"[\s<>\"]+", " ", text).strip()[:200]
+
+
+# Estimate tokens without the model's tokenizer.
+
+MESSAGE_TOKENS = 8
+"""What a chat template adds around one message, role marks and separators: 4 to 7 in those of
+llama, qwen, gemma and mistral."""
+
+DEFAULT_CHARS_PER_TOKEN = 3.0
+"""Before anything was observed. English prose has 4 to 5 in present tokenizers, tables, code and
+formulas about 3."""
+
+_MARGIN = 1.1
+"""Estimates are this much over the densest text seen, for text that is denser still."""
+_MIN_CHARS_PER_TOKEN = 1.0
+"""No tokenizer makes more than one token of a byte; a host that says so miscounts."""
+_MAX_CHARS_PER_TOKEN = 6.5
+"""No tokenizer in use packs prose tighter over a whole prompt; beyond it, a prompt was cut."""
+_SLACK = 1.15
+"""A prompt may be this much looser than any seen before it is taken for cut."""
+_MIN_TOKENS = 64
+"""Shorter prompts say little: their template weighs too much."""
+
+
+def text_size(text: str) -> int:
+    """Return a text's size in UTF-8 bytes.
+
+    Other scripts than ASCII need more bytes and more tokens per character.
+    """
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEstimate:
+    """Over-estimates tokens; `chars_per_token` counts UTF-8 bytes, with margin."""
+
+    chars_per_token: float = DEFAULT_CHARS_PER_TOKEN / _MARGIN
+
+    def tokens(self, text: str) -> int:
+        """Return how many tokens the text takes at most, as far as is known."""
+        return math.ceil(text_size(text) / self.chars_per_token)
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    lowest: float
+    highest: float
+
+
+class TokenCalibrator:
+    """Characters per token of each model, learned from finished calls. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[str, _Range] = {}
+
+    def estimate(self, model: str) -> TokenEstimate:
+        """Return a model's estimate: its densest prompt and the margin, or the default."""
+        with self._lock:
+            seen = self._seen.get(model)
+        return TokenEstimate((seen.lowest if seen else DEFAULT_CHARS_PER_TOKEN) / _MARGIN)
+
+    def observe(self, model: str, prompt_size: int, messages: int, seen_tokens: int | None) -> bool:
+        """Learn from one call, and return whether the host cut its prompt.
+
+        Args:
+            model: Name that the ratio belongs to.
+            prompt_size: `text_size` of all messages together.
+            messages: How many there were.
+            seen_tokens: What the host says it read (`prompt_eval_count`); None or 0 when it does
+                not say.
+
+        Returns:
+            True when so few tokens were read that part of the prompt must be missing; nothing is
+            learned then.
+        """
+        if not seen_tokens:
+            return False
+        content = max(1, seen_tokens - MESSAGE_TOKENS * messages)
+        ratio = prompt_size / content
+        with self._lock:
+            known = self._seen.get(model)
+            bound = (
+                min(_MAX_CHARS_PER_TOKEN, known.highest * _SLACK) if known else _MAX_CHARS_PER_TOKEN
+            )
+            if ratio > bound and prompt_size / bound > _MIN_TOKENS:
+                return True
+            if content >= _MIN_TOKENS and ratio >= _MIN_CHARS_PER_TOKEN:
+                lowest = min(known.lowest, ratio) if known else ratio
+                highest = max(known.highest, ratio) if known else ratio
+                self._seen[model] = _Range(lowest, highest)
+        return False
+
+
+# Choose and order the passages of a prompt.
+
+_T = TypeVar("_T")
+_MIN_TRIMMED_CHARS = 200
+"""A passage cut to less than this says too little to be worth its header."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPlan:
+    """Passages that fit, and the outcome of each; evidence numbers in rank order."""
+
+    text: str
+    fence: str
+    used: tuple[int, ...]
+    trimmed: tuple[int, ...]
+    dropped: tuple[int, ...]
+    planned_tokens: int
+    """Tokens of the whole prompt, over-estimated by the safety margin."""
+    budget_tokens: int
+    """Tokens that a prompt may have: the window less the answer, or what the host reads in time."""
+    by_window: bool = True
+    """The window is the bound, not the time that reading takes."""
+
+
+def plan_context(
+    evidence: Sequence[Evidence],
+    *,
+    fixed_tokens: int,
+    budget_tokens: int,
+    estimate: TokenEstimate,
+    fence: str,
+    texts: Mapping[int, str] = MappingProxyType({}),
+    titled: bool = False,
+) -> ContextPlan:
+    """Return the passages that fit next to everything else.
+
+    Args:
+        evidence: Numbered passages, best first.
+        fixed_tokens: What the prompt takes without passages.
+        budget_tokens: What it may take with them.
+        estimate: How many tokens a text may take.
+        fence: Delimiter of this request, from `new_fence`; empty: plain lines.
+        texts: What is handed over of a passage, by evidence number, where that is not the whole
+            one.
+        titled: Begin a plain line with the document's title.
+
+    Returns:
+        A plan whose `used` are in rank order; at least the best passage is used, trimmed if need
+        be, when any evidence fits at all.
+    """
+    left = budget_tokens - fixed_tokens
+    used: list[tuple[int, str]] = []
+    trimmed: list[int] = []
+    dropped: list[int] = []
+    for item in evidence:
+        block = rendered_evidence(item, fence, texts.get(item.n), titled=titled)
+        cost = estimate.tokens(block)
+        if (
+            trimmed or dropped
+        ):  # one gap ends it: a worse passage must not take the place of a better one
+            dropped.append(item.n)
+        elif cost <= left:
+            used.append((item.n, block))
+            left -= cost
+        else:
+            shorter = _trimmed(item, fence, left, estimate, texts.get(item.n))
+            if shorter is None:
+                dropped.append(item.n)
+            else:
+                used.append((item.n, shorter))
+                trimmed.append(item.n)
+                left -= estimate.tokens(shorter)
+    laid_out = best_at_both_ends(used) if fence else used
+    text = ("\n\n" if fence else "\n").join(block for _, block in laid_out)
+    return ContextPlan(
+        text,
+        fence,
+        tuple(n for n, _ in used),
+        tuple(trimmed),
+        tuple(dropped),
+        max(0, budget_tokens - left),
+        budget_tokens,
+    )
+
+
+def best_at_both_ends(ranked: Sequence[_T]) -> list[_T]:
+    """Return ranks 1, 3, 5, ... from the front and 2, 4, 6, ... from the back."""
+    return [*ranked[::2], *reversed(ranked[1::2])]
+
+
+def context_trace(
+    plan: ContextPlan,
+    seen_tokens: int | None,
+    *,
+    prompts: str = "full",
+    evidence: str = "full",
+    why: str = "",
+) -> ContextTrace:
+    """Return the plan, the tokens the host says it read, and the reason.
+
+    The reason says why so much was sent.
+    """
+    return ContextTrace(
+        plan.budget_tokens,
+        plan.planned_tokens,
+        seen_tokens,
+        plan.used,
+        plan.trimmed,
+        plan.dropped,
+        prompts,
+        evidence,
+        why,
+    )
+
+
+def cut_notice(plan: ContextPlan, *, was_cut: bool) -> Notice | None:
+    """Return the notice `context_cut` if text was dropped or cut; else None.
+
+    Dropped by the plan, or cut by the host.
+    """
+    if was_cut:
+        return Notice(
+            "context_cut",
+            "The model host cut the prompt: it read fewer tokens than it was sent. Set LLM_NUM_CTX"
+            " to what it allows.",
+        )
+    if not plan.by_window or not (plan.trimmed or plan.dropped):
+        return None
+    what = [f"{len(plan.trimmed)} passage shortened"] if plan.trimmed else []
+    what += [f"{len(plan.dropped)} left out"] if plan.dropped else []
+    return Notice(
+        "context_cut",
+        f"Not all evidence fits the model's window: {', '.join(what)}. Raise LLM_NUM_CTX to use it"
+        " all.",
+    )
+
+
+def _trimmed(
+    item: Evidence, fence: str, left: int, estimate: TokenEstimate, text: str | None
+) -> str | None:
+    """Return the passage cut at the last sentence that fits; None if too short."""
+    text = item.hit.passage.chunk.text if text is None else text
+    for _, end in reversed(sentence_spans(text)):
+        if end < min(_MIN_TRIMMED_CHARS, len(text)):
+            return None
+        block = rendered_evidence(item, fence, text[:end])
+        if end < len(text.rstrip()) and estimate.tokens(block) <= left:
+            return block
+    return None
+
 
 _UNTITLED: frozenset[Mode] = frozenset({"general", "summary"})
 """Modes whose plain lines have no title in front: small models recite it."""
@@ -169,3 +475,93 @@ def _fitting_history(
 
 def _tokens(messages: Sequence[Message], estimate: TokenEstimate) -> int:
     return sum(estimate.tokens(message.content) + MESSAGE_TOKENS for message in messages)
+
+
+# Choose the evidence sentences that a model reads, passage by passage.
+
+_GAP = " \u2026 "
+"""Between sentences that do not follow each other in their passage."""
+_HEAD_TOKENS = 12
+"""What a passage's number and title take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """A passage's sentences in reading order; `spans` are places in the chunk."""
+
+    item: Evidence
+    text: str
+    spans: tuple[tuple[int, int], ...]
+
+
+def extracts(
+    selection: Selection, budget_tokens: int, estimate: TokenEstimate, *, only_chosen: bool = False
+) -> tuple[Extract, ...]:
+    """Return what to hand over, by rank of the passages.
+
+    Args:
+        selection: Sentences as the quoting answerer chose and ranked them.
+        budget_tokens: Most that may be handed over; the chosen sentences are handed over in any
+            case.
+        estimate: How many tokens a text may take.
+        only_chosen: Leave out neighbours and the rest: what the smallest models do best with.
+
+    Returns:
+        One extract per passage that has a sentence in it, that of the best sentence first.
+    """
+    taken = {one.key: one for one in selection.chosen}
+    left = budget_tokens - sum(_cost(one, estimate) for one in selection.chosen)
+    left -= _HEAD_TOKENS * len({one.item.n for one in selection.chosen})
+    for one in () if only_chosen else _further(selection):
+        cost = _cost(one, estimate)
+        head = 0 if any(one.item.n == other.item.n for other in taken.values()) else _HEAD_TOKENS
+        if one.key not in taken and cost + head <= left:
+            taken[one.key] = one
+            left -= cost + head
+    lead = [one.item.n for one in selection.chosen]
+    order = {n: lead.index(n) for n in lead}
+    return _by_passage(
+        sorted(
+            taken.values(),
+            key=lambda one: (order.get(one.item.n, len(order) + one.item.n), one.ordinal),
+        )
+    )
+
+
+def _further(selection: Selection) -> list[Candidate]:
+    """Return the neighbours of the chosen sentences, then the best of the rest."""
+    near = {(one.item.n, one.ordinal + step) for one in selection.chosen for step in (-1, 1)}
+    return [
+        *(one for one in selection.ranked if one.key in near),
+        *(one for one in selection.ranked if one.key not in near),
+    ]
+
+
+def _by_passage(sentences: Sequence[Candidate]) -> tuple[Extract, ...]:
+    found: dict[int, list[Candidate]] = {}
+    for one in sentences:
+        found.setdefault(one.item.n, []).append(one)
+    return tuple(
+        Extract(group[0].item, _joined(group), tuple((one.start, one.end) for one in group))
+        for group in found.values()
+    )
+
+
+def _joined(group: Sequence[Candidate]) -> str:
+    text = group[0].text
+    for before, one in pairwise(group):
+        text += (" " if one.ordinal == before.ordinal + 1 else _GAP) + one.text
+    return text
+
+
+def _cost(one: Candidate, estimate: TokenEstimate) -> int:
+    return estimate.tokens(one.text) + 1
+
+
+def without_instructions(text: str) -> str:
+    """Return a passage without the sentences that read like instructions to a model."""
+    spans = sentence_spans(text)
+    sentences = [text[start:end] for start, end in spans]
+    return " ".join(
+        sentence for at, sentence in enumerate(sentences) if not findings_at(sentences, at)
+    )

@@ -8,14 +8,157 @@ gelten als hinfällig`. Chinese, which has no spaces, has expressions of the sam
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntFlag, auto
 from functools import cache, reduce
 from operator import or_
+from pathlib import Path
+from typing import Literal, get_args
 
-from app.generation.directive_phrases import PHRASES
-from app.generation.directive_words import Directive, Means, directive_words
+# Read `directives.json`: words of instructions to a model, by meaning.
+
+Directive = Literal["override", "role", "output", "disclosure", "request"]
+"""The families of `injection.Finding` that meanings show."""
+
+
+class Means(IntFlag):
+    """The meanings of a word."""
+
+    SET_ASIDE = auto()
+    """to ignore, to forget; void, cancelled"""
+    NOT = auto()
+    HEED = auto()
+    """to follow, to obey; valid, to apply: together with NOT the same as SET_ASIDE"""
+    RULES = auto()
+    """instructions, rules, prompt"""
+    WORDS = auto()
+    """orders, tasks, what was said: instructions only where more points to a model"""
+    EARLIER = auto()
+    ALL = auto()
+    YOU = auto()
+    """second person, pronouns and verbs"""
+    MACHINE = auto()
+    """assistant, chatbot"""
+    SYSTEM = auto()
+    """model, system, bot: a machine only where more says so"""
+    SPEECH = auto()
+    """language, artificial: makes a SYSTEM a MACHINE"""
+    MUST = auto()
+    SAY = auto()
+    """to answer, to write; an answer"""
+    ADVISE = auto()
+    """to recommend, to promote"""
+    READING = auto()
+    """this text, to read, to process, the user"""
+    ONLY = auto()
+    """from now on, always, nothing but"""
+    ROLE = auto()
+    FREE = auto()
+    """limits, restrictions, filters"""
+    REVEAL = auto()
+    SECRET = auto()
+    ORDER = auto()
+    """imperatives that tell what to say"""
+    TASK = auto()
+    """the same, where the form may also tell what a person does"""
+    LIGHT = auto()
+    """verbs that mean little alone: to take (on a role), to leave (out of account)"""
+    ME = auto()
+    AND = auto()
+    """after which a clause may open"""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectiveWords:
+    """The content of `directives.json`."""
+
+    words: dict[Means, frozenset[str]]
+    """Spellings in English, German, Spanish and French, lower case, without accents; `*` stands
+    for any ending."""
+    lookalikes: dict[int, str]
+    """Code points that fonts draw like Latin letters, and these letters."""
+    chinese: tuple[tuple[Directive, re.Pattern[str]], ...]
+
+
+@cache
+def directive_words() -> DirectiveWords:
+    """Read the packaged words."""
+    data = json.loads(Path(__file__).with_name("directives.json").read_text(encoding="utf-8"))
+    return DirectiveWords(
+        {
+            Means[name.upper()]: frozenset(" ".join(lines).split())
+            for name, lines in data["words"].items()
+        },
+        {
+            ord(looks): letter
+            for letter, lookalikes in data["lookalikes"].items()
+            for looks in lookalikes
+        },
+        tuple(_chinese(data["chinese"]["terms"], data["chinese"]["patterns"])),
+    )
+
+
+def _chinese(
+    terms: dict[str, str], patterns: dict[str, list[str]]
+) -> Iterator[tuple[Directive, re.Pattern[str]]]:
+    """Yield each family's expressions; terms replace names, gaps replace `~n`."""
+    for finding in get_args(Directive):
+        for pattern in patterns.get(finding, ()):
+            with_terms = re.sub("<([a-z]+)>", lambda name: f"(?:{terms[name[1]]})", pattern)
+            yield (
+                finding,
+                re.compile(re.sub(r"~(\d+) ", r"[^\\u3002\\uff01\\uff1f\\n]{0,\1}", with_terms)),
+            )
+
+
+# Hold phrases of small words that address a model or a reader.
+
+_FROM_NOW = (
+    r"(?:from (?:now|here|this (?:point|moment))(?: on| onwards?)?|henceforth"
+    r"|(?:ab|von) (?:jetzt|nun|sofort|hier)(?: an)?|kunftig|fortan"
+    r"|(?:a partir de|desde) (?:ahora|aqui|este momento)|en adelante|de ahora en adelante"
+    r"|(?:a partir de|des) (?:maintenant|cet instant)|desormais|dorenavant)"
+)
+PHRASES: tuple[tuple[Directive, re.Pattern[str]], ...] = (
+    (
+        "role",
+        re.compile(
+            r"\b(?:du bist|sie sind|ihr seid|eres|usted es|tu es|vous etes|you are|you re) (?:\w+"
+            r" ){0,2}"
+            r"(?:jetzt|nun|sofort|kunftig|ahora|maintenant|desormais|now|no longer|nicht mehr|ya"
+            r" no)\b"
+            r"|\b(?:jetzt|nun|ahora|maintenant|now|desormais) (?:bist du|eres|seras|tu es|tu seras"
+            r"|vous etes|vous serez|you are)\b"
+            rf"|\A(?:\w+ )?{_FROM_NOW} (?:you\b|tu\b|vous\b|eres\b|usted\b|du\b|sie\b|te\b|\w+"
+            r" (?:du|sie|vous)\b)"
+        ),
+    ),
+    (
+        "output",
+        re.compile(
+            rf"\b{_FROM_NOW} (?:answer|reply|respond|write|say|speak|act|tell|use|always|please"
+            r"|end|begin|translate|never|do not)\b"
+            r"|\b(?:dein|deine|deiner|tu|tus|ta|tes|votre|vos|your) (?:\w+ )?(?:antwort|antworten"
+            r"|respuestas?|reponses?)\b"
+        ),
+    ),
+    (
+        "output",
+        re.compile(
+            r"\b(?:if|when|as|wenn|falls|sofern|da|als|si|cuando|como|puisque|comme) "
+            r"(?:you are|you re|du|sie|eres|usted es|tu es|vous etes|you happen to be)\b"
+            r"(?: \w+){0,5} (?:ai|llms?|assistants?|assistent|chatbot|asistente|ki|ia|sprachmodell"
+            r"|language model"
+            r"|modelo de lenguaje|modele de langage|bot|agent|modele|modell)\b"
+        ),
+    ),
+)
+"""What small words say, which have no meaning of their own here: read only in sentences that
+address a reader or a machine."""
+
 
 _OPENS = 1 << len(Means)
 """Set on the first two words of a clause: where an imperative stands."""
@@ -223,7 +366,6 @@ _QUOTES = '"\u201c\u201e\u00ab\u2018'
 
 
 def _placed(bits: list[int], quote: int) -> list[int]:
-    """Return the bits of each word with those that its place gives it."""
     placed = [one | quote for one in bits]
     for at, one in enumerate(bits):
         if at < _IMPERATIVE or bits[at - 1] & _AND:

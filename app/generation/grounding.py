@@ -14,14 +14,45 @@ from dataclasses import dataclass
 
 from app.core.sentences import sentence_spans
 from app.core.types import Citation, CitedBy, Evidence, Sentence, Verdict
-from app.generation.citations import MARK, guard, mark_numbers, with_mark
-from app.generation.claims import ClaimReader, plain_claim
-from app.generation.echoes import PromptEcho
-from app.generation.options import GenerationOptions
-from app.generation.prompts import REFUSAL
+from app.generation.citations import MARK, ClaimReader, guard, mark_numbers, plain_claim, with_mark
+from app.generation.prompts import PLACEHOLDER, REFUSAL, GenerationOptions
+from app.generation.quoting import asks_yes_or_no
 from app.generation.reading import Claim, ReadPassage, content_tokens
-from app.generation.support import Comparison, Examination, SupportJudge, verdict_of
-from app.generation.yes_no import asks_yes_or_no
+from app.generation.support import Comparison, Examination, SupportJudge, longest_run, verdict_of
+
+# Find answer sentences that repeat the prompt instead of the passages.
+
+_REPEATED = 0.8
+"""Share of a sentence's content words in one run of an instruction from which it repeats it."""
+_FEWEST = 3
+"""Content words; what is shorter is said by chance."""
+
+
+class PromptEcho:
+    """Knows a prompt's sentences."""
+
+    def __init__(self, prompts: Iterable[str]) -> None:
+        """Read the prompts; what is filled in between their words is left out.
+
+        Args:
+            prompts: Texts with or without placeholders.
+        """
+        texts = [MARK.sub(" ", PLACEHOLDER.sub("\n\n", prompt)) for prompt in prompts]
+        pieces = {text[start:end] for text in texts for start, end in sentence_spans(text)}
+        self._told = [
+            tokens for piece in sorted(pieces) if len(tokens := content_tokens(piece)) >= _FEWEST
+        ]
+
+    def repeats(self, claim: Claim) -> bool:
+        """Return whether a claim is one of the prompt's sentences, or nearly."""
+        said = claim.content
+        least = max(_FEWEST, _REPEATED * len(said))
+        return len(said) >= _FEWEST and any(
+            longest_run(said, told) >= least
+            for told in self._told
+            if not claim.wanted.isdisjoint(told)
+        )
+
 
 _LEADING_MARKS = re.compile(r"(?:\[\d{1,4}\])+[.,;:]?")
 
@@ -112,7 +143,6 @@ class Grounder:
         examination: Examination,
         by: CitedBy,
     ) -> tuple[Verdict, dict[int, Comparison]]:
-        """Return the verdict on a claim, and the passages that hold it or are about it."""
         own = _compared(claim, {n: passages[n] for n in cited}, examination)
         if held := {n: one for n, one in own.items() if self._supports(one, by)}:
             return "supported", held

@@ -7,20 +7,23 @@ text.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
-from app.core.function_words import CLAIMLESS_WORDS
-from app.core.languages import DEFAULT
-from app.core.languages.detection import language_of
-from app.core.lazy import lazy
+from app.core.cancel import lazy
+from app.core.languages import DEFAULT, language_of
 from app.core.sentences import sentence_spans
-from app.core.text import tokenise, words
+from app.core.text import CLAIMLESS_WORDS, tokenise, words
 from app.core.types import Passage
-from app.generation.clauses import Token, read
-from app.generation.rows import Row, rows_of
+from app.generation.clauses import Row, Token, read, rows_of
 
 MAX_QUOTE_CHARS = 600
 """A quote is something to read next to the sentence, not a page."""
@@ -122,7 +125,6 @@ class Claim:
     """One sentence of an answer, without marks and markup."""
 
     def __init__(self, text: str) -> None:
-        """Keep the sentence."""
         self.text = text
 
     @lazy
@@ -170,7 +172,6 @@ class ReadText:
     """A text that claims are looked for in."""
 
     def __init__(self, text: str) -> None:
-        """Keep the text."""
         self.text = text
 
     @lazy
@@ -220,7 +221,6 @@ class ReadPassage(ReadText):
     """A passage with the title and section that it stands under."""
 
     def __init__(self, passage: Passage) -> None:
-        """Keep the passage."""
         self._place(
             passage.chunk.text,
             passage.document.title,
@@ -319,3 +319,185 @@ def _bounded(text: str, start: int, end: int) -> list[tuple[int, int]]:
     if start < end:
         pieces.append((start, end))
     return pieces
+
+
+# Find the place of an answer's sentence in its passage, without a model.
+
+_MAX_WINDOW = 3
+_LENGTH_PENALTY = 0.03
+"""What a further sentence in a window must add to the coverage to be worth quoting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Characters `[start, end)` of the passage, and the claim's share they hold.
+
+    `coverage` is the share of weighted words, in [0, 1].
+    """
+
+    start: int
+    end: int
+    coverage: float
+
+
+def term_weights(sentences: Iterable[str]) -> dict[str, float]:
+    """Return `log(1 + N / df)` per stemmed token over N sentences.
+
+    `WeightedTokens` gives unknown tokens the heaviest weight.
+    """
+    return token_weights(frozenset(tokenise(sentence)) for sentence in sentences)
+
+
+def token_weights(sentences: Iterable[AbstractSet[str]]) -> dict[str, float]:
+    """Return `term_weights` of sentences given by their distinct tokens."""
+    frequencies: Counter[str] = Counter()
+    total = 0
+    for tokens in sentences:
+        frequencies.update(tokens)
+        total += 1
+    return {token: math.log(1 + total / df) for token, df in frequencies.items()}
+
+
+class WeightedTokens:
+    """Distinct tokens to look for in many places, with their weights."""
+
+    def __init__(self, tokens: Iterable[str], weights: Mapping[str, float]) -> None:
+        """Look the weights up; a token that has none gets the heaviest.
+
+        Args:
+            tokens: Stemmed tokens; each counts once.
+            weights: From `term_weights`.
+        """
+        heaviest = max(weights.values(), default=1.0)
+        self._weighted = [(token, weights.get(token, heaviest)) for token in set(tokens)]
+        self._whole = sum(weight for _, weight in self._weighted)
+
+    def share(self, found: AbstractSet[str]) -> float:
+        """Return the weighted share of the tokens found, in [0, 1]; 0 without tokens."""
+        part = sum(weight for token, weight in self._weighted if token in found)
+        return part / self._whole if self._whole else 0.0
+
+
+def align(claim: Claim, text: ReadText, weights: Mapping[str, float]) -> Alignment | None:
+    """Return a text's best window for a claim; None without a shared content word.
+
+    Args:
+        claim: What is looked for.
+        text: The text that offsets count in.
+        weights: From `term_weights`.
+    """
+    pieces = text.pieces
+    held = [tokens & claim.wanted for _, _, tokens in pieces]
+    if not any(held):
+        return None
+    wanted = WeightedTokens(claim.wanted, weights)
+    best: tuple[float, Alignment] | None = None
+    for first in range(len(pieces)):
+        found: frozenset[str] = frozenset()
+        for last in range(first, min(first + _MAX_WINDOW, len(pieces))):
+            start, end = pieces[first][0], pieces[last][1]
+            if end - start > MAX_QUOTE_CHARS or not held[first]:
+                break
+            if held[last] <= found:
+                # a longer window with nothing new is never the best, as one that begins with
+                # nothing
+                continue
+            found |= held[last]
+            share = wanted.share(found)
+            value = share - _LENGTH_PENALTY * (last - first)
+            if best is None or value > best[0] + 1e-9:
+                best = (value, Alignment(start, end, share))
+    return best[1] if best else None
+
+
+# Know the opposites of a word: from a list of antonyms, and by a prefix.
+
+_MAKES_OPPOSITE = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
+_SWAPPED = (
+    ("under", "out"),
+    ("under", "over"),
+    ("pro", "anti"),
+    ("pre", "post"),
+    ("up", "down"),
+    ("in", "de"),
+)
+_SHORTEST = 4
+"""Letters that a word must have behind such a prefix; shorter ones are chance: in, inn."""
+
+
+@cache
+def antonyms() -> Mapping[str, AbstractSet[str]]:
+    """Return the stems of each stem's opposites; made by scripts/write_antonyms.py."""
+    found: dict[str, set[str]] = {}
+    for line in Path(__file__).with_name("antonyms.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            first, second = line.split()
+            found.setdefault(first, set()).add(second)
+            found.setdefault(second, set()).add(first)
+    return found
+
+
+def prefixed(stem: str) -> Iterator[str]:
+    """Yield the opposites that a prefix makes of a stem, or that it is made of."""
+    for prefix in _MAKES_OPPOSITE:
+        if stem.startswith(prefix) and len(stem) - len(prefix) >= _SHORTEST:
+            yield stem[len(prefix) :]
+        if len(stem) >= _SHORTEST:
+            yield prefix + stem
+    for pair in _SWAPPED:
+        for own, other in (pair, pair[::-1]):
+            if stem.startswith(own) and len(stem) - len(own) >= _SHORTEST:
+                yield other + stem[len(own) :]
+
+
+def opposites(stem: str) -> set[str]:
+    """Return the stems of a word's opposites, listed or made by a prefix."""
+    return {*antonyms().get(stem, ()), *prefixed(stem)}
+
+
+# Decide whether a passage has a word in any spelling.
+
+_ALIKE = 0.78
+"""Edit similarity from which two words are one, misspelt or inflected: Dusquesne, Duquesne."""
+_SHARED_STEM = 4
+"""Letters that Britain and British, Poland and Polish share less one; enough when both are
+names."""
+
+
+def unknown_words(claim: Claim, passage: ReadPassage) -> frozenset[str]:
+    """Return a claim's content words that the passage lacks in every spelling."""
+    return frozenset(
+        token for token in set(claim.content) - passage.known if not _misspelt(token, passage)
+    )
+
+
+def _misspelt(token: str, passage: ReadPassage) -> bool:
+    """Return whether the passage has a similar token with the same first letter."""
+    return any(
+        abs(len(token) - len(other)) <= 2
+        # The ratio is at most this: no more characters can match than stand in the other. Most
+        # pairs are done here.
+        and 2 * min(sum(map(other.__contains__, token)), sum(map(token.__contains__, other)))
+        >= _ALIKE * (len(token) + len(other))
+        and SequenceMatcher(None, token, other).ratio() >= _ALIKE
+        for other in passage.known_by_initial.get(token[0], ())
+    )
+
+
+def is_named(name: str, passage: ReadPassage) -> bool:
+    """Return whether the passage has the name in another form.
+
+    Misspelt, as an adjective of its country, or spelt out (EU).
+    """
+    if _misspelt(name, passage):
+        return True
+    if len(name) > _SHARED_STEM and any(
+        other.startswith(name[:_SHARED_STEM]) for other in passage.known_by_initial.get(name[0], ())
+    ):
+        return True
+    return is_spelt_out(name, passage)
+
+
+def is_spelt_out(name: str, passage: ReadPassage) -> bool:
+    """Return whether the passage has the words that a name is the initials of."""
+    return 2 <= len(name) <= 5 and name in passage.initials

@@ -12,22 +12,160 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from app.core.text import tokenise
 from app.core.types import Passage, Verdict
-from app.generation.alignment import Alignment, align, token_weights
 from app.generation.citations import without_marks
-from app.generation.faithful import FAITHFUL_FEATURES, faithful_row, says_the_opposite
-from app.generation.reading import Claim, ReadPassage
-from app.generation.rows import rows_say
-from app.generation.spelling import unknown_words
-from app.generation.statements import verdict_on
-from app.generation.support_rows import FEATURES, Floats, contradicts, support_row
+from app.generation.clauses import rows_say, verdict_on
+from app.generation.reading import (
+    Alignment,
+    Claim,
+    ReadPassage,
+    align,
+    antonyms,
+    is_named,
+    is_spelt_out,
+    negations,
+    prefixed,
+    token_weights,
+    unknown_words,
+)
+
+# Find small contradictions between a claim and a text on the same subject.
+
+FAITHFUL_FEATURES = (
+    "names",  # names of the claim that the passage has not, nor misspelt
+    "figures",  # figures of the claim, spelt ones too, that the passage has not, 2 at most
+    "denials",  # how much more often the claim denies than the window
+    "denied",  # how often the claim denies, 2 at most
+    "opposites",  # words of the claim that the place has not, while it has their opposite
+    "prefixes",  # the same for opposites made by a prefix: unable, able
+)
+"""Columns of a faithful row; each can only lower the support."""
+OPPOSITES = FAITHFUL_FEATURES.index("opposites")
+
+
+def faithful_row(
+    claim: Claim, passage: ReadPassage, window: str, unknown: AbstractSet[str]
+) -> npt.NDArray[np.float64]:
+    """Return FAITHFUL_FEATURES of a claim, float64 `[len(FAITHFUL_FEATURES)]`.
+
+    Args:
+        claim: What was said.
+        passage: Where it should stand.
+        window: The characters of the passage that hold most of it.
+        unknown: Content words of the claim that stand nowhere in the passage, however spelt.
+    """
+    near, known = frozenset(tokenise(window)), antonyms()
+    denied = claim.specifics.negations
+    opposites = prefixes = 0
+    for token in claim.wanted:
+        if token in near:
+            continue
+        place = passage.known if token in unknown else near
+        opposites += not place.isdisjoint(known.get(token, ()))
+        prefixes += token in unknown and not passage.known.isdisjoint(prefixed(token))
+    return np.asarray(
+        [
+            float(sum(not is_spelt_out(name, passage) for name in claim.specifics.names & unknown)),
+            float(min(2, len(claim.figures - passage.figures))),
+            float(max(0, denied - negations(window))),
+            float(min(2, denied)),
+            float(opposites),
+            float(prefixes),
+        ]
+    )
+
+
+def says_the_opposite(row: npt.NDArray[np.float64]) -> bool:
+    """Return whether a faithful row shows an opposite."""
+    return bool(row[OPPOSITES:].any())
+
+
+# Compare a claim with a passage in figures: what is shared and what differs.
+
+Floats = npt.NDArray[np.float64]
+
+FEATURES = (
+    "coverage",  # idf-weighted share of the claim's words in the quoted window
+    "names",  # names in the claim that the passage has not, 2 at most
+    "run",  # longest common run of words, relative to the claim
+    # share of the claim's content words that stand nowhere in the passage, however spelt
+    "unknown",
+    "unknown_count",  # their number, 5 at most
+    "grams",  # share of the claim's character 4-grams in the passage
+    "pairs",  # share of its neighbouring content words that are neighbours in the passage
+    "length",  # tens of content words
+)
+"""Columns of a support row, in order."""
+
+_NEAR_COPY = 0.35
+"""Share of a claim in one run from which it copies its source; with a strange name 0.3 % of
+right sentences are like that."""
+
+
+def contradicts(claim: Claim, passage: ReadPassage, found: Alignment, row: Floats) -> bool:
+    """Return whether a claim differs from its passage in what must not differ.
+
+    It has a figure that stands nowhere in the passage, or denies more often than the window does,
+    or is a near copy in which nothing but names is strange.
+
+    Args:
+        claim: What was said.
+        passage: The cited passage.
+        found: From `align`.
+        row: From `support_row`.
+    """
+    names, run, unknown = (row[FEATURES.index(name)] for name in ("names", "run", "unknown_count"))
+    if names >= 1 and unknown <= names and run >= _NEAR_COPY:
+        return True
+    if claim.specifics.negations > negations(passage.text[found.start : found.end]):
+        return True
+    return bool(claim.figures - passage.figures)
+
+
+def support_row(claim: Claim, passage: ReadPassage, found: Alignment) -> Floats:
+    """Return FEATURES of a claim and its passage, float64 `[len(FEATURES)]`."""
+    known, ordered = passage.known, claim.content
+    strangers = unknown_words(claim, passage)
+    unknown = [token for token in ordered if token in strangers]
+    strange = [
+        name for name in claim.specifics.names if name not in known and not is_named(name, passage)
+    ]
+    run = longest_run(claim.tokens, tokenise(passage.text[found.start : found.end]))
+    return np.asarray(
+        [
+            found.coverage,
+            float(min(2, len(strange))),
+            run / max(1, len(claim.tokens)),
+            len(unknown) / max(1, len(ordered)),
+            float(min(5, len(unknown))),
+            len(claim.grams & passage.grams) / max(1, len(claim.grams)),
+            len(claim.pairs & passage.pairs) / max(1, len(claim.pairs)),
+            len(ordered) / 10,
+        ]
+    )
+
+
+def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the length of the longest common contiguous run of two token lists."""
+    places: dict[str, list[int]] = {}
+    for at, token in enumerate(second):
+        places.setdefault(token, []).append(at)
+    best = 0
+    before: dict[int, int] = {}
+    for token in first:
+        before = {at: before.get(at - 1, 0) + 1 for at in places.get(token, ())}
+        best = max([best, *before.values()])
+    return best
+
 
 _RUN = FEATURES.index("run")
 
@@ -222,7 +360,6 @@ class SupportJudge:
     """Judges claims against passages; stateless."""
 
     def __init__(self, model: SupportModel | None = None) -> None:
-        """Keep the weights, or the packaged ones."""
         self._model = model or SupportModel.load()
 
     def examine(

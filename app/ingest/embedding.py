@@ -5,6 +5,7 @@ The catalog says what is missing.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,11 +14,221 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.core.cancel import CancelToken
-from app.core.ports import Embedder, VectorSink
+from app.core.errors import DocuMindError, InputError, PassageTooLong, ProviderBadResponse
+from app.core.ports import Catalog, Embedder, PassageCodes, PassageEncoder, VectorSink
 from app.core.types import Chunk, FloatArray, Library, PassageCode
-from app.ingest.codes import CodeBackfill, CodeProgress
-from app.ingest.embedding_run import ChunkFailure, Embedded, EmbeddingRun
-from app.ingest.options import IngestOptions
+from app.core.vectors import l2_normalise
+from app.ingest.chunking import halves
+from app.ingest.names import IngestOptions
+
+# Make missing late-interaction codes; resumable.
+
+CodeProgress = Callable[[int, int], None]
+"""Told how many chunks have been coded, and of how many at most."""
+
+_BATCH = 64
+"""Chunks per transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBackfill:
+    """Makes the missing codes of a library that is not too large for them."""
+
+    store: PassageCodes
+    encoder: PassageEncoder
+    catalog: Catalog
+    most_chunks: int
+    """A library of more chunks gets none; 0: none does."""
+
+    def wanted(self, library: Library) -> bool:
+        """Return whether a library of this size has codes."""
+        return 0 < self.catalog.counts(library).chunks <= self.most_chunks
+
+    def shared_encoder(self, library: Library, embedder: Embedder) -> PassageEncoder | None:
+        """Return the encoder that makes vectors and codes in one run, or None.
+
+        None if another model embeds or no codes are wanted.
+        """
+        return (
+            self.encoder
+            if self.wanted(library) and self.encoder.identity == embedder.identity
+            else None
+        )
+
+    def missing(self, library: Library) -> bool:
+        """Return whether a chunk lacks a code that it should have."""
+        return self.wanted(library) and bool(self.store.pending_codes(library, 1))
+
+    def run(
+        self,
+        library: Library,
+        *,
+        doc_ids: Sequence[str] | None = None,
+        progress: CodeProgress | None = None,
+        cancel: CancelToken | None = None,
+    ) -> int:
+        """Make every missing code and return their number.
+
+        Args:
+            library: Whose chunks.
+            doc_ids: Only those of these documents; None takes all.
+            progress: Called after each batch.
+            cancel: Checked before each batch.
+
+        Raises:
+            Cancelled: Asked to stop; the codes so far are kept.
+            DiskFull: No space.
+        """
+        if not self.wanted(library):
+            return 0
+        done, after = 0, 0
+        while chunks := self.store.pending_codes(library, _BATCH, after, doc_ids):
+            if cancel is not None:
+                cancel.raise_if_cancelled()
+            made = self.encoder.encode([chunk.text for chunk in chunks])
+            self.store.write_codes(
+                {chunk.chunk_id: code for chunk, code in zip(chunks, made, strict=True)}
+            )
+            after = chunks[-1].chunk_id
+            done += len(chunks)
+            if progress is not None:
+                progress(done, self.catalog.counts(library).chunks)
+        return done
+
+
+# Embed the batches of one run; set aside the texts that the embedder refuses.
+
+_HOPELESS = 8
+"""This many refusals before the first success mean that the host is broken, not the texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkFailure:
+    """A chunk that the embedder refuses even alone; it stays findable by its words."""
+
+    chunk_id: int
+    doc_id: str
+    code: str
+    reason: str
+
+
+Embedded = tuple[Chunk, FloatArray]
+
+
+class EmbeddingRun:
+    """State of a run: failing texts, and whether over-long ones occur; thread-safe."""
+
+    def __init__(self, embedder: Embedder, encoder: PassageEncoder | None) -> None:
+        self._embedder = embedder
+        self._encoder = encoder
+        self._made: dict[int, PassageCode] = {}
+        self._max_tokens = embedder.identity.max_tokens
+        self._counts_first = False
+        self._lock = threading.Lock()
+        self.embedded = 0
+        self.failed: dict[int, ChunkFailure] = {}
+
+    def embed(self, chunks: Sequence[Chunk]) -> list[Embedded]:
+        """Return rows of norm 1 for every chunk that can have one."""
+        if self._counts_first:
+            return self._embed_counted(chunks)
+        try:
+            rows = self._vectors(chunks)
+        except PassageTooLong:
+            # Chunks of uploads were bounded when they were cut. These were not (bulk text), so
+            # count from now on.
+            self._counts_first = True
+            return self._embed_counted(chunks)
+        except (InputError, ProviderBadResponse) as exc:
+            return self._bisect(chunks, exc)
+        return self._keep(chunks, rows)
+
+    def _embed_counted(self, chunks: Sequence[Chunk]) -> list[Embedded]:
+        counts = self._embedder.count_tokens([chunk.text for chunk in chunks])
+        fitting = [
+            chunk
+            for chunk, tokens in zip(chunks, counts, strict=True)
+            if tokens <= self._max_tokens
+        ]
+        long = [
+            chunk for chunk, tokens in zip(chunks, counts, strict=True) if tokens > self._max_tokens
+        ]
+        return self._embed_fitting(fitting) + [
+            pair for chunk in long for pair in self._embed_long(chunk)
+        ]
+
+    def _embed_fitting(self, chunks: Sequence[Chunk]) -> list[Embedded]:
+        if not chunks:
+            return []
+        try:
+            rows = self._vectors(chunks)
+        except (InputError, ProviderBadResponse) as exc:
+            return self._bisect(chunks, exc)
+        return self._keep(chunks, rows)
+
+    def _vectors(self, chunks: Sequence[Chunk]) -> FloatArray:
+        """Embed chunks; with codes where the same run gives them."""
+        texts = [chunk.text for chunk in chunks]
+        if self._encoder is None:
+            return self._embedder.embed_passages(texts)
+        rows, codes = self._encoder.embed_and_encode(texts)
+        with self._lock:
+            self._made.update(zip((chunk.chunk_id for chunk in chunks), codes, strict=True))
+        return rows
+
+    def take_codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
+        """Return the codes that were made of these chunks, and forget them."""
+        with self._lock:
+            return {
+                chunk_id: self._made.pop(chunk_id)
+                for chunk_id in chunk_ids
+                if chunk_id in self._made
+            }
+
+    def _embed_long(self, chunk: Chunk) -> list[Embedded]:
+        try:
+            rows = self._embedder.embed_passages(self._windows(chunk.text))
+        except (InputError, ProviderBadResponse) as exc:
+            return self._give_up(chunk, exc)
+        return self._keep([chunk], l2_normalise(rows.mean(axis=0, keepdims=True)))
+
+    def _windows(self, text: str) -> list[str]:
+        """Cut a text at sentences until every part fits."""
+        todo, fitting = [text], list[str]()
+        while todo:
+            counts = self._embedder.count_tokens(todo)
+            again: list[str] = []
+            for part, tokens in zip(todo, counts, strict=True):
+                if tokens <= self._max_tokens or len(part) < 2:
+                    fitting.append(part)
+                else:
+                    again += [part[start:end] for start, end in halves(part, 0, len(part))]
+            todo = again
+        return fitting
+
+    def _bisect(self, chunks: Sequence[Chunk], error: DocuMindError) -> list[Embedded]:
+        if len(chunks) == 1:
+            return self._give_up(chunks[0], error)
+        middle = len(chunks) // 2
+        return self._embed_fitting(chunks[:middle]) + self._embed_fitting(chunks[middle:])
+
+    def _give_up(self, chunk: Chunk, error: DocuMindError) -> list[Embedded]:
+        if (
+            not self.embedded
+            and len(self.failed) + 1 >= _HOPELESS
+            and isinstance(error, ProviderBadResponse)
+        ):
+            raise error
+        self.failed[chunk.chunk_id] = ChunkFailure(
+            chunk.chunk_id, chunk.doc_id, error.code, error.message
+        )
+        return []
+
+    def _keep(self, chunks: Sequence[Chunk], rows: FloatArray) -> list[Embedded]:
+        with self._lock:
+            self.embedded += len(chunks)
+        return list(zip(chunks, rows, strict=True))
+
 
 _PAGE_BATCHES = 16
 """Batches read from the catalog at a time and sorted by length: near-equal lengths in a batch

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
+from typing import Literal
 
 from app.core.errors import InvalidInput
+from app.core.types import PageSpan, PageText
 
 MAX_NAME_BYTES = 255
 """What common file systems allow for one name."""
@@ -68,3 +72,64 @@ def _fit(name: str, limit: int) -> str:
     head = name[: len(name) - len(tail)]
     tail = f"~{sha256(name.encode()).hexdigest()[:12]}{tail}"
     return head.encode()[: limit - len(tail.encode())].decode("utf-8", "ignore").rstrip() + tail
+
+
+# Options of ingest.
+
+Chunker = Literal["headings", "recursive"]
+"""`headings`: a chunk never crosses a heading; `recursive`: headings are text like any other,
+for comparison."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """Limits and sizes of parsing and chunking."""
+
+    chunk_size: int = 1000
+    """Ceiling of a chunk, in characters."""
+    chunk_overlap: int = 150
+    """Characters shared by neighbours; less than chunk_size."""
+    chunker: Chunker = "headings"  # docs/decisions/0010-chunks-stay-within-page-and-section.md
+    """Where a chunk may not go on; either way it is cut recursively and stays on its page."""
+    max_file_bytes: int = 50 * 1024 * 1024
+    max_pages: int = 5_000
+    max_characters: int = 20_000_000
+    """Of one document's text."""
+    parse_processes: int = 2
+    parse_wall_s: float = 120.0
+    parse_cpu_s: int = 60
+    parse_memory_bytes: int = 1024**3
+    parse_output_bytes: int = 256 * 1024 * 1024
+    late_interaction_max_chunks: int = 100_000
+    """Libraries of more chunks keep no codes for late interaction, about 5 KB a chunk; 0: none
+    does."""
+    embed_batch: int = 128
+    """Chunks per vector transaction."""
+
+
+# From a span of a document to the pages it stands on.
+
+
+def page_texts(
+    pages: Sequence[PageSpan], start: int, end: int, read: Callable[[int, int], str]
+) -> tuple[PageText, ...]:
+    """Return each page of a span, its text, and the part of the span on it.
+
+    This is the input of `PageLocator.page_boxes`.
+
+    Args:
+        pages: Page map of the revision, in order.
+        start: First character of the span in the revision's text.
+        end: One past its last character.
+        read: Returns the characters `[start, end)` of the same revision.
+    """
+    return tuple(
+        PageText(
+            page.number,
+            read(page.start, page.end),
+            max(start, page.start) - page.start,
+            min(end, page.end) - page.start,
+        )
+        for page in pages
+        if page.start < end and start < page.end
+    )

@@ -11,29 +11,280 @@ References:
 
 from __future__ import annotations
 
+import json
 import math
 import queue
 import signal
+import socket
+import struct
+import subprocess
+import sys
 import threading
-from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from app.core.cancel import CancelToken
-from app.core.errors import Busy, Cancelled, Unreadable
-from app.core.types import PageBoxes, PageText, ParsedDocument
-from app.ingest.options import IngestOptions
-from app.ingest.sandbox_process import SandboxProcess
-from app.ingest.sandbox_wire import (
-    FrameTooLarge,
-    Header,
-    pack_pages,
-    unpack_boxes,
-    unpack_document,
-    unpack_error,
+from app.core.errors import Busy, Cancelled, DocuMindError, InputError, Unreadable, error_classes
+from app.core.types import Heading, PageBoxes, PageSpan, PageText, ParsedDocument
+from app.ingest.names import IngestOptions
+
+# Exchange frames of a JSON header and a body between server and parsing child.
+
+_SIZES = struct.Struct(">II")
+_BLOCK_BYTES = 1 << 20
+_TITLE_CHARACTERS = 2_000
+_AUTHORS = 1_000
+
+Header = Mapping[str, Any]
+"""Decoded JSON; every field is checked by the constructor that it goes into."""
+
+
+class FrameTooLarge(Exception):
+    """The other side announced more bytes than the limit."""
+
+
+def send_frame(sock: socket.socket, header: Mapping[str, object], body: bytes = b"") -> None:
+    """Write one frame; the socket's timeout applies."""
+    head = json.dumps(header).encode()
+    sock.sendall(_SIZES.pack(len(head), len(body)) + head)
+    if body:
+        sock.sendall(body)
+
+
+def receive_frame(
+    sock: socket.socket, *, limit_bytes: int = 1 << 32, deadline: float | None = None
+) -> tuple[Header, bytes] | None:
+    """Return the next frame; None if the other side closed.
+
+    Before a frame or inside one.
+
+    Args:
+        sock: The socket.
+        limit_bytes: Of header and body together.
+        deadline: Of `time.monotonic()`; None waits for ever.
+
+    Raises:
+        FrameTooLarge: The announced size passes the limit.
+        TimeoutError: The deadline passed.
+    """
+    sizes = _receive(sock, _SIZES.size, deadline)
+    if sizes is None:
+        return None
+    head_size, body_size = _SIZES.unpack(sizes)
+    if head_size + body_size > limit_bytes:
+        raise FrameTooLarge(f"{head_size + body_size:,} bytes")
+    head = _receive(sock, head_size, deadline)
+    body = _receive(sock, body_size, deadline)
+    return None if head is None or body is None else (json.loads(head), body)
+
+
+def _receive(sock: socket.socket, size: int, deadline: float | None) -> bytes | None:
+    buffer = bytearray()
+    while len(buffer) < size:
+        if deadline is not None:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise TimeoutError
+            sock.settimeout(remaining)
+        block = sock.recv(min(_BLOCK_BYTES, size - len(buffer)))
+        if not block:
+            return None
+        buffer += block
+    return bytes(buffer)
+
+
+def pack_document(parsed: ParsedDocument) -> tuple[dict[str, object], bytes]:
+    """Return a frame's header and body for a parsed document."""
+    header: dict[str, object] = {
+        "media_type": parsed.media_type,
+        "pages": [(p.number, p.start, p.end) for p in parsed.pages],
+        "headings": [(h.start, h.end, h.level, h.title) for h in parsed.headings],
+        "title": parsed.title,
+        "authors": parsed.authors,
+        "year": parsed.year,
+        "warnings": parsed.warnings,
+        "stripped": parsed.stripped_characters,
+    }
+    return header, parsed.text.encode()
+
+
+def unpack_document(header: Header, body: bytes) -> ParsedDocument:
+    """Return the parsed document of a frame; titles and names are cut to a limit.
+
+    They are read on by expressions in the server, where nothing limits the time.
+    """
+    return ParsedDocument(
+        text=body.decode(),
+        media_type=str(header["media_type"]),
+        pages=tuple(PageSpan(int(n), int(start), int(end)) for n, start, end in header["pages"]),
+        headings=tuple(
+            Heading(int(start), int(end), int(level), str(title)[:_TITLE_CHARACTERS])
+            for start, end, level, title in header["headings"]
+        ),
+        title=None if header["title"] is None else str(header["title"])[:_TITLE_CHARACTERS],
+        authors=tuple(str(author)[:_TITLE_CHARACTERS] for author in header["authors"][:_AUTHORS]),
+        year=None if header["year"] is None else int(header["year"]),
+        warnings=tuple(map(str, header["warnings"])),
+        stripped_characters=int(header["stripped"]),
+    )
+
+
+def pack_pages(pages: Sequence[PageText]) -> list[tuple[int, str, int, int]]:
+    """Return page texts as JSON values."""
+    return [(page.number, page.text, page.start, page.end) for page in pages]
+
+
+def unpack_pages(values: Sequence[Sequence[Any]]) -> list[PageText]:
+    """Return page texts from JSON values."""
+    return [
+        PageText(int(number), str(text), int(start), int(end))
+        for number, text, start, end in values
+    ]
+
+
+def pack_boxes(boxes: Sequence[PageBoxes]) -> dict[str, object]:
+    """Return a frame's header for boxes."""
+    return {"boxes": [(box.page, box.width, box.height, box.rects) for box in boxes]}
+
+
+def unpack_boxes(header: Header) -> tuple[PageBoxes, ...]:
+    """Return the boxes of a frame."""
+    return tuple(
+        PageBoxes(
+            int(page),
+            float(width),
+            float(height),
+            tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in rects),
+        )
+        for page, width, height, rects in header["boxes"]
+    )
+
+
+def pack_error(error: DocuMindError) -> dict[str, object]:
+    """Return a frame's header for an error about the file."""
+    return {"error": type(error).__name__, "message": error.message}
+
+
+def unpack_error(header: Header) -> DocuMindError:
+    """Return the error of a frame; a class that is no input error becomes the base."""
+    found = error_classes().get(str(header["error"]), InputError)
+    return (found if issubclass(found, InputError) else InputError)(str(header["message"]))
+
+
+# Start a parsing process in its confines, and talk to it.
+
+_START_TIMEOUT_S = 60.0
+_BOOT = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
+    "from app.ingest.sandbox_child import main; main(int(sys.argv[2]), sys.argv[3])"
 )
+# One thread and one arena: the address space is limited, and each reserves tens of megabytes.
+_ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "LC_ALL": "C.UTF-8"}
+
+
+class SandboxProcess:
+    """One child process and our end of its socket."""
+
+    def __init__(self, options: IngestOptions) -> None:
+        self._options = options
+        self.parses = 0
+        self._control, theirs = socket.socketpair()
+        paths = [str(Path(__file__).resolve().parents[2]), *(path for path in sys.path if path)]
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-B",
+            "-c",
+            _BOOT,
+            json.dumps(paths),
+            str(theirs.fileno()),
+            json.dumps(asdict(options)),
+        ]
+        with theirs, ExitStack() as unless_started:
+            unless_started.callback(self._control.close)
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=_ENVIRONMENT,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,  # Ctrl-C in a terminal is for the server alone
+            )
+            unless_started.pop_all()
+        self._ready = False
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Return whether it still runs."""
+        return self._process.poll() is None
+
+    def wait_ready(self) -> None:
+        """Wait until the child has its imports behind it.
+
+        Raises:
+            Busy: It did not start; too little memory, most likely.
+        """
+        if self._ready:
+            return
+        try:
+            frame = receive_frame(self._control, deadline=time.monotonic() + _START_TIMEOUT_S)
+        except OSError:
+            frame = None
+        if frame is None:
+            self.kill()
+            raise Busy(
+                "the parsing process did not start (too little memory?); try again in a moment",
+                retry_after_s=5,
+            )
+        self._ready = True
+
+    def call(self, header: Mapping[str, object], body: bytes) -> tuple[Header, bytes] | None:
+        """Send a request and return the answer, None when the child died over it.
+
+        Raises:
+            TimeoutError: The wall clock ran out.
+            FrameTooLarge: The answer passes the output cap.
+        """
+        deadline = time.monotonic() + self._options.parse_wall_s
+        self.parses += 1
+        self._control.settimeout(self._options.parse_wall_s)
+        try:
+            send_frame(self._control, header, body)
+            return receive_frame(
+                self._control, limit_bytes=self._options.parse_output_bytes, deadline=deadline
+            )
+        except (BrokenPipeError, ConnectionResetError):
+            return None
+
+    def stop(self) -> None:
+        """Make the child end; a call under way returns None."""
+        self._process.kill()
+
+    def kill(self) -> int:
+        """End the child and return how it ended (a negative number is a signal)."""
+        self._process.kill()
+        self._control.close()
+        return self._process.wait()
+
+    def exit_code(self) -> int:
+        """Return how a child that closed its socket ended."""
+        try:
+            return self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return self.kill()
+
 
 PARSES_PER_CHILD = 200
 """Then a fresh one takes over: leaks of native libraries stay bounded, and start-up (0.3 s) is
@@ -53,7 +304,6 @@ class SandboxedParser:
     """
 
     def __init__(self, options: IngestOptions) -> None:
-        """Prepare a pool of `options.parse_processes` children."""
         self._options = options
         self._slots: queue.LifoQueue[SandboxProcess | None] = queue.LifoQueue()
         for _ in range(max(1, options.parse_processes)):
@@ -63,7 +313,6 @@ class SandboxedParser:
         self._closed = False
 
     def __enter__(self) -> Self:
-        """Return the parser itself."""
         return self
 
     def __exit__(
@@ -72,7 +321,6 @@ class SandboxedParser:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End all children."""
         self.close()
 
     def warm(self) -> None:

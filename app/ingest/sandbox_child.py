@@ -16,9 +16,9 @@ import threading
 from pathlib import Path
 
 from app.core.errors import DocuMindError, Unreadable
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
-from app.ingest.sandbox_wire import (
+from app.ingest.sandbox import (
     Header,
     pack_boxes,
     pack_document,

@@ -2,20 +2,190 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self, cast
 
-from app.core.errors import Cancelled, DiskFull, FingerprintMismatch, ProviderError, Superseded
-from app.core.ports import Catalog, JobStore
+from app.core.errors import (
+    Cancelled,
+    DiskFull,
+    FingerprintMismatch,
+    NotFound,
+    ProviderError,
+    ProviderUnreachable,
+    Superseded,
+)
+from app.core.ports import Catalog, IndexWriter, JobStore
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
-from app.ingest.embedding import VectorBackfill
+from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.pipeline import IngestPipeline
-from app.jobs.backfill import log_failures, run_backfill
-from app.jobs.batch_worker import BatchWorker
-from app.jobs.context import JobContext
-from app.jobs.payloads import IngestPayload, IngestReport, counted, pending_originals
+from app.ingest.sources.folders import SampleDocuments
+from app.jobs.runner import IngestPayload, IngestReport, JobContext, counted, pending_originals
+from app.models.arxiv import ArxivClient
+
+# Embed what a library lacks: the backfill job, and one run for other jobs.
+
+MOST_LOGGED = 100
+"""Chunks without a vector that a job over a whole library names; its report counts all."""
+
+
+class BackfillJob:
+    """Handler of `backfill`: vectors for every chunk of a library that has none."""
+
+    def __init__(
+        self, backfill_of: Callable[[Library], VectorBackfill | None], catalog: Catalog
+    ) -> None:
+        self._backfill_of = backfill_of
+        self._catalog = catalog
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        """Embed until nothing is pending.
+
+        Raises:
+            Cancelled: Paused, cancelled or shutting down; the vectors so far are kept.
+            ProviderError: The embedder does not answer.
+        """
+        library = Library(str(context.payload["library"]))
+        limit = cast("int | None", context.payload.get("limit"))
+        counts = self._catalog.counts(library)
+        before = counts.embedded
+        total = counts.chunks if limit is None else min(counts.chunks, before + limit)
+
+        def progress(done: int) -> None:
+            context.progress(before + done, total, "chunks")
+            context.checkpoint()
+
+        def coded(done: int, of: int) -> None:
+            context.progress(done, of, "passages coded")
+            context.checkpoint()
+
+        def run(backfill: VectorBackfill) -> BackfillReport:
+            return backfill.run(
+                library,
+                progress=progress,
+                cancel=context.cancel,
+                order=str(context.payload.get("order", "id")),
+                limit=limit,
+                workers=cast("int", context.payload.get("workers", 1)),
+                code_progress=coded,
+            )
+
+        context.progress(before, total, "chunks")
+        report = run_backfill(self._backfill_of, library, run)
+        log_failures(context, report.failed[:MOST_LOGGED])
+        return {"library": library.value, "embedded": report.embedded, "failed": len(report.failed)}
+
+
+def run_backfill(
+    backfill_of: Callable[[Library], VectorBackfill | None],
+    library: Library,
+    run: Callable[[VectorBackfill], BackfillReport],
+) -> BackfillReport:
+    """Run a library's backfill; again with the new embedder after a re-embedding.
+
+    Raises:
+        ProviderUnreachable: The library's embedder is unavailable.
+        FingerprintMismatch: The library holds vectors made otherwise.
+    """
+    for again in (True, False):
+        backfill = backfill_of(library)
+        if backfill is None:
+            break
+        try:
+            return run(backfill)
+        except FingerprintMismatch:
+            if not again:
+                raise
+    raise ProviderUnreachable(
+        f"no embedder is available for library {library.value!r}; see documind doctor"
+    )
+
+
+def log_failures(context: JobContext, failures: Sequence[ChunkFailure]) -> None:
+    """Log the chunks that the embedder refuses as errors of a job."""
+    for failure in failures:
+        context.error(
+            f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector:"
+            f" {failure.reason}"
+        )
+
+
+# A thread that processes queued keys in batches.
+
+
+class BatchWorker:
+    """A background thread that processes queued keys in batches, in order.
+
+    Leaving the context waits for the thread. An error that leaves the block lets the running call
+    end and starts no other.
+    """
+
+    def __init__(self, work: Callable[[Sequence[str]], None]) -> None:
+        self._work = work
+        self._changed = threading.Condition()
+        self._waiting: list[str] = []
+        self._ended = False
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+
+    def add(self, keys: Sequence[str]) -> None:
+        """Queue keys; returns at once."""
+        if not keys:
+            return
+        with self._changed:
+            self._waiting += keys
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="batch-worker", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def finish(self) -> None:
+        """Wait until everything queued is done.
+
+        Raises:
+            BaseException: What the work raised; the keys after that were not tried.
+        """
+        self._join()
+        if self._failure is not None:
+            raise self._failure
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._changed:
+            if error is not None:
+                self._waiting.clear()
+        self._join()
+
+    def _join(self) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._ended)
+                keys, self._waiting = self._waiting, []
+            if not keys:
+                return
+            try:
+                self._work(keys)
+            except BaseException as error:  # noqa: BLE001  # raised again by finish, in the thread that asked
+                self._failure = error
+                return
 
 
 class OriginalFiles(Protocol):
@@ -223,3 +393,223 @@ class _Vectors:
     def _tell(self, done: int) -> None:
         if self.total is not None:
             self.context.progress(self._done + done, self.total, "chunks")
+
+
+# The arXiv job: a paper by its id into `papers`.
+
+
+class ArxivJob:
+    """Handler of `arxiv`; a second run fetches again, equal bytes change nothing."""
+
+    def __init__(
+        self,
+        *,
+        client: ArxivClient,
+        pipeline_of: Callable[[Library], IngestPipeline],
+        backfill_of: Callable[[Library], VectorBackfill | None],
+        catalog: Catalog,
+        later: Callable[[Library], object],
+    ) -> None:
+        """Take the parts the job needs.
+
+        Args:
+            client: Fetches one paper at a time.
+            pipeline_of: The path of a file into a library.
+            backfill_of: The embedder of a library now; None if it is unavailable.
+            catalog: Says how many vectors the paper has in the end.
+            later: Asks for a backfill when vectors cannot be made now.
+        """
+        self._client = client
+        self._pipeline_of = pipeline_of
+        self._backfill_of = backfill_of
+        self._catalog = catalog
+        self._later = later
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        """Fetch, make live, embed, report.
+
+        Raises:
+            InvalidInput: This is no arXiv id.
+            NotFound: arXiv has no such paper.
+            ProviderError: The host is away or sends something else.
+            Cancelled: Asked to stop.
+            Superseded: The paper was deleted after it was asked for.
+        """
+        arxiv_id = str(context.payload["arxiv_id"])
+        context.files([JobFile(f"{arxiv_id}.pdf", "running", 0.0)])
+        paper = self._client.fetch(arxiv_id, context.cancel)
+        document = replace(paper.document, metadata=paper.metadata, job_id=context.job_id)
+        outcomes = tuple(
+            self._pipeline_of(Library.PAPERS).ingest(
+                Library.PAPERS, [document], cancel=context.cancel
+            )
+        )
+        if outcomes[0].code == Superseded.code:
+            raise Superseded(outcomes[0].reason or "deleted after it was accepted")
+        context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
+        context.publish(IngestReport(outcomes, "text").to_json())
+        backfill = self._backfill_of(Library.PAPERS)
+        try:
+            if backfill is None:
+                self._later(Library.PAPERS)
+            elif outcomes[0].doc_id is not None:
+                backfill.run(Library.PAPERS, cancel=context.cancel, doc_ids=[outcomes[0].doc_id])
+        except ProviderError as error:
+            context.error(
+                "vectors_missing: the paper is found by words; vectors follow later"
+                f" ({error.message})"
+            )
+            self._later(Library.PAPERS)
+        context.progress(1, 1, "files")
+        return IngestReport(
+            tuple(counted(self._catalog, Library.PAPERS, outcomes)), "vectors"
+        ).to_json()
+
+
+# The samples job: the bundled documents into both libraries, or out of them.
+
+
+class SamplesJob:
+    """Handler of `samples`. Running it again changes nothing.
+
+    `purge: true` removes old samples first.
+    """
+
+    def __init__(
+        self,
+        *,
+        root: Path,
+        pipeline_of: Callable[[Library], IngestPipeline],
+        backfill_of: Callable[[Library], VectorBackfill | None],
+        catalog: Catalog,
+        writer: IndexWriter,
+        later: Callable[[Library], object],
+    ) -> None:
+        """Take the parts the job needs.
+
+        Args:
+            root: Folder with `public/` and `papers/`.
+            pipeline_of: The path of a file into a library.
+            backfill_of: The embedder of a library now; None if it is unavailable.
+            catalog: Finds old samples.
+            writer: Removes them.
+            later: Asks for a backfill when vectors cannot be made now.
+        """
+        self._root = root
+        self._pipeline_of = pipeline_of
+        self._backfill_of = backfill_of
+        self._catalog = catalog
+        self._writer = writer
+        self._later = later
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        """Make the samples live, then give them vectors; reports their outcomes.
+
+        Raises:
+            NotFound: The documents were not installed.
+            Cancelled: Asked to stop.
+        """
+        if context.payload.get("purge") is True:
+            remove_samples(self._catalog, self._writer)
+        samples = {
+            library: list(SampleDocuments(library, self._root))
+            for library in (Library.PUBLIC, Library.PAPERS)
+        }
+        context.files(
+            JobFile(raw.filename, "queued", 0.0) for raws in samples.values() for raw in raws
+        )
+        total = sum(map(len, samples.values()))
+        outcomes: list[IngestOutcome] = []
+        for library, raws in samples.items():
+            before = len(outcomes)
+
+            def progress(index: int, file: JobFile, before: int = before) -> None:
+                context.file(before + index, file.state, file.progress)
+                context.progress(before + index, total, "files")
+
+            outcomes += self._pipeline_of(library).ingest(
+                library, raws, progress=progress, cancel=context.cancel
+            )
+            context.progress(len(outcomes), total, "files")
+        context.publish(IngestReport(tuple(outcomes), "text").to_json())
+        done: list[IngestOutcome] = []
+        for library, raws in samples.items():
+            self._embed(context, library)
+            done += counted(self._catalog, library, outcomes[len(done) : len(done) + len(raws)])
+        return IngestReport(tuple(done), "vectors").to_json()
+
+    def _embed(self, context: JobContext, library: Library) -> None:
+        backfill = self._backfill_of(library)
+        try:
+            if backfill is not None:
+                backfill.run(library, cancel=context.cancel)
+                return
+            reason = "no embedder is available"
+        except ProviderError as error:
+            reason = error.message
+        context.error(
+            f"vectors_missing: the samples of {library.value} are found by words; vectors follow"
+            f" later ({reason})"
+        )
+        self._later(library)
+
+
+def remove_samples(catalog: Catalog, writer: IndexWriter) -> dict[Library, int]:
+    """Remove every sample document and nothing else; return counts by library."""
+    removed: dict[Library, int] = {}
+    for library in Library:
+        cursor: str | None = None
+        names: list[str] = []
+        while True:
+            page, cursor = catalog.documents(library, cursor=cursor, limit=500)
+            names += [document.doc_id for document in page if document.is_sample]
+            if cursor is None or len(names) == catalog.counts(library).samples:
+                break
+        removed[library] = 0
+        for name in names:
+            with suppress(NotFound):  # deleted by another request before
+                writer.delete(library, name)
+                removed[library] += 1
+    return removed
+
+
+# Decide when to index the samples without a request.
+
+MARKER = "samples.version"
+"""A file of the data directory: which version of the samples was seeded; its presence means that
+they were once."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeedPolicy:
+    """The configuration of the samples."""
+
+    data_dir: Path
+    on_empty: bool
+    """SAMPLES: index them once, when both libraries are empty."""
+    keep_current: bool
+    """SEED_SAMPLE_DOCS: purge and index them again when their version changes."""
+    version: str
+
+
+def seed(policy: SeedPolicy, catalog: Catalog, submit: Callable[[bool], object]) -> bool:
+    """Ask for the samples when the policy wants them now, and return whether it did.
+
+    Args:
+        policy: The configuration.
+        catalog: Says whether both libraries are empty.
+        submit: Queues the samples job; its argument says whether old samples are purged first.
+    """
+    marker = policy.data_dir / MARKER
+    seeded = marker.read_text(encoding="utf-8").strip() if marker.exists() else None
+    first = (
+        policy.on_empty
+        and seeded is None
+        and not any(catalog.counts(library).documents for library in Library)
+    )
+    changed = policy.keep_current and seeded != policy.version
+    if not (first or changed):
+        return False
+    submit(changed and seeded is not None)
+    marker.write_text(policy.version + "\n", encoding="utf-8")
+    return True

@@ -8,13 +8,17 @@ from app.core.ports import Catalog, JobStore
 from app.core.types import Job, Library
 from app.ingest.embedding import VectorBackfill
 from app.ingest.pipeline import IngestPipeline
-from app.jobs.backfill import BackfillJob
-from app.jobs.board import is_finished
-from app.jobs.bulk import AUTOMATIC_BACKFILL_CHUNKS, BULK, BulkIndexJob, BulkService, bulk_under_way
-from app.jobs.bulk_plan import BULK_PLAN, BulkPlanJob
-from app.jobs.ingest import IngestJob, OriginalFiles
-from app.jobs.registry import per_library
-from app.jobs.runner import JobRunner
+from app.jobs.bulk import (
+    AUTOMATIC_BACKFILL_CHUNKS,
+    BULK,
+    BULK_PLAN,
+    BulkIndexJob,
+    BulkPlanJob,
+    BulkService,
+    bulk_under_way,
+)
+from app.jobs.ingest import BackfillJob, IngestJob, OriginalFiles
+from app.jobs.runner import JobRunner, is_finished, per_library
 
 INGEST = "ingest"
 BACKFILL = "backfill"

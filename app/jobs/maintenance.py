@@ -5,16 +5,33 @@ Paths are on the server's machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
-from app.core.types import Library
-from app.jobs.context import JobContext
-from app.jobs.kinds import BACKUP, EXPORT, FSCK, IMPORT, PURGE, request_backfill
-from app.jobs.registry import per_library
-from app.jobs.runner import JobRunner
+from app.answer.model_test import ModelReply, ModelTester
+from app.core.cancel import CancelToken
+from app.core.errors import StorageError
+from app.core.ports import ModelStore
+from app.core.types import Job, Library, ModelFindings
+from app.evaluation.arms import EvaluationRequest
+from app.evaluation.report import ReportArchive
+from app.evaluation.session import Session
+from app.jobs.kinds import (
+    BACKUP,
+    EVALUATION,
+    EXPORT,
+    FSCK,
+    IMPORT,
+    MODEL_TEST,
+    PURGE,
+    request_backfill,
+)
+from app.jobs.runner import JobContext, JobRunner, is_finished, per_library
 
 Progress = Callable[[int, int], None]
 """Told what is done and what there is in all."""
@@ -103,3 +120,260 @@ def _steps(context: JobContext) -> Progress:
         context.checkpoint()
 
     return step
+
+
+# End the grace of deletions, and purge deleted bytes, without a request.
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 10.0
+"""How often deletions are looked at; one indexed query per library."""
+
+PURGE_APART_S = 600.0
+"""Shortest time between two automatic purges, so that one that fails (a full disk) is not
+repeated without end."""
+
+
+class Deletions(Protocol):
+    """The part of the store that housekeeping reads."""
+
+    def end_grace(self) -> int:
+        """Remove deleted documents and conversations whose grace is over; return how many."""
+        ...
+
+    def purge_is_due(self) -> bool:
+        """Return whether bytes of deleted documents are old enough to purge."""
+        ...
+
+
+class Housekeeper:
+    """A thread that looks now and then; a context manager."""
+
+    def __init__(
+        self, deletions: Deletions, runner: JobRunner, *, look_every_s: float = LOOK_EVERY_S
+    ) -> None:
+        """Look at `deletions` every `look_every_s` seconds, and ask `runner` for purges."""
+        self._deletions = deletions
+        self._runner = runner
+        self._look_every_s = look_every_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="housekeeper", daemon=True)
+
+    def start(self) -> None:
+        """Start a chat."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End; waits for the look that is under way."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        wait_s = self._look_every_s
+        while not self._stop.wait(wait_s):
+            wait_s = PURGE_APART_S if self.look() else self._look_every_s
+
+    def look(self) -> bool:
+        """End what is due; return whether a purge was asked for.
+
+        Of several processes one looks in each period.
+        """
+        try:
+            if not self._runner.turn("housekeeping", self._look_every_s):
+                return False
+            self._deletions.end_grace()
+            due = self._deletions.purge_is_due() and self._runner.turn("purge", PURGE_APART_S)
+            if due:
+                request_purge(self._runner)
+        except StorageError:
+            logger.exception("deletions could not be looked after; trying again")
+            return False
+        return due
+
+
+def request_purge(runner: JobRunner) -> Job:
+    """Return the purge that has not ended, or ask for one."""
+    for job in runner.list(1000):
+        if job.kind == PURGE and not is_finished(job):
+            return job
+    return runner.submit(PURGE, {}, coalesce=True)
+
+
+# Jobs about models: one into Ollama, and the test of one.
+
+
+class PullStep(Protocol):
+    """One step of a pull, as the host reports it."""
+
+    @property
+    def status(self) -> str:
+        """Return the current activity."""
+        ...
+
+    @property
+    def completed(self) -> int | None:
+        """Bytes of the blob in work that are there."""
+        ...
+
+    @property
+    def total(self) -> int | None:
+        """Bytes of the blob in work."""
+        ...
+
+
+class PullJob:
+    """Handler of `pull`; resumes an interrupted pull."""
+
+    def __init__(self, pull: Callable[[str, CancelToken], Iterable[PullStep]]) -> None:
+        self._pull = pull
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        """Fetch the model named in the payload, reporting bytes.
+
+        Raises:
+            ModelNotInstalled: The registry has no such model.
+            ProviderError: The host failed.
+            Cancelled: Asked to stop.
+        """
+        model = str(context.payload["model"])
+        status = ""
+        for step in self._pull(model, context.cancel):
+            status = step.status
+            if step.total:
+                context.progress(step.completed or 0, step.total, "bytes")
+        return {"model": model, "status": status}
+
+
+class ModelTestJob:
+    """Handler of `model_test`; one that was cut short asks only what it had not asked."""
+
+    def __init__(self, tester: ModelTester) -> None:
+        self._tester = tester
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        """Test the model of the payload and return its name and what was found.
+
+        Raises:
+            ModelNotInstalled: The host does not have the model.
+            InvalidInput: No model answers here.
+            ProviderError: The host failed.
+            Cancelled: Paused, cancelled or shut down; replies so far are kept.
+        """
+        wanted = cast("str | None", context.payload["model"])
+        digest = self._tester.choice(wanted)[0].profile.digest
+        before = context.previous or {}
+        rows = cast(
+            "Sequence[Mapping[str, object]]",
+            before.get("replies", ()) if before.get("digest") == digest else (),
+        )
+
+        def watch(replies: Sequence[ModelReply], total: int) -> None:
+            context.progress(len(replies), total, "questions")
+            context.publish({"digest": digest, "replies": [asdict(one) for one in replies]})
+            context.checkpoint()
+
+        done = [ModelReply(**row) for row in rows]  # type: ignore[arg-type]  # as `watch` wrote them
+        return {"digest": digest, **asdict(self._tester.run(wanted, context.cancel, done, watch))}
+
+
+class ModelTestService:
+    """Starts tests of models and returns their findings."""
+
+    def __init__(self, runner: JobRunner, tester: ModelTester, store: ModelStore) -> None:
+        self._runner = runner
+        self._tester = tester
+        self._store = store
+
+    def start(self, model: str | None) -> Job:
+        """Accept a test; the same one that is under way is joined.
+
+        Raises:
+            ModelNotInstalled: The host does not have the model.
+            InvalidInput: No model answers here.
+            DiskFull: The job could not be written down.
+        """
+        self._tester.choice(model)
+        return self._runner.submit(MODEL_TEST, {"model": model}, unit="questions", coalesce=True)
+
+    def results(self) -> Sequence[tuple[str, ModelFindings]]:
+        """Return names and findings of all tested models, newest first."""
+        return self._store.tested()
+
+
+def register_model_tests(
+    runner: JobRunner, tester: ModelTester, store: ModelStore
+) -> ModelTestService:
+    """Register `model_test`, one at a time, and return where tests are asked for."""
+    runner.register(
+        MODEL_TEST, ModelTestJob(tester), lane="network", exclusive=lambda _: MODEL_TEST
+    )
+    return ModelTestService(runner, tester, store)
+
+
+# Run evaluations: ask every question under every arm, and store the report.
+
+
+class EvaluationJob:
+    """Handler of `evaluation`; a run that was stopped asks only what it had not asked."""
+
+    def __init__(self, session_of: Callable[[], Session], archive: ReportArchive) -> None:
+        self._session_of = session_of
+        self._archive = archive
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        """Run the request of the payload and return the entry of its report.
+
+        Raises:
+            InvalidInput: The request cannot be met.
+            Cancelled: Paused, cancelled or shut down; outcomes so far are kept.
+        """
+        request = EvaluationRequest.from_json(context.payload)
+
+        def watch(done: int, total: int, unit: str) -> None:
+            context.progress(done, total, unit)
+            context.checkpoint()
+
+        context.checkpoint()
+        report = self._session_of().run(request, self._archive.outcomes(context.job_id), watch)
+        own = request.collection is None and request.dataset is None
+        entry = self._archive.save(
+            context.job_id,
+            report,
+            datetime.now(UTC).isoformat(timespec="milliseconds"),
+            own_documents=own,
+        )
+        return asdict(entry)
+
+
+class EvaluationService:
+    """Starts evaluations and finds their reports."""
+
+    def __init__(self, runner: JobRunner, archive: ReportArchive) -> None:
+        self._runner = runner
+        self.reports = archive
+
+    def start(self, request: EvaluationRequest) -> Job:
+        """Accept a run.
+
+        Raises:
+            InvalidInput: The request makes no sense.
+            DiskFull: The job could not be written down.
+        """
+        request.check()
+        # a model host that goes away for a while costs a wait, not the run: what was asked is kept
+        return self._runner.submit(
+            EVALUATION, {**request.to_json(), "retry": True}, unit="questions"
+        )
+
+
+def register_evaluation(
+    runner: JobRunner, session_of: Callable[[], Session], archive: ReportArchive
+) -> EvaluationService:
+    """Register `evaluation`, one at a time, in the background; return its service."""
+    runner.register(
+        EVALUATION,
+        EvaluationJob(session_of, archive),
+        lane="background",
+        exclusive=lambda _: "evaluation",
+    )
+    return EvaluationService(runner, archive)

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.core.concurrency import run_concurrently
+from app.core.cancel import run_concurrently
 from app.core.errors import Conflict, IndexDamaged, InputError, ProviderError, StorageError
+from app.core.languages import language_of
 from app.core.ports import Catalog, Embedder, LexicalIndex, VectorIndex, VectorSink
-from app.core.types import EmbedderIdentity, FloatArray, Library, NoticeCode, QuestionCode, Scored
+from app.core.text import edit_distance, function_words, tokenise, words
+from app.core.types import (
+    EmbedderIdentity,
+    FloatArray,
+    Hit,
+    Library,
+    Notice,
+    NoticeCode,
+    Passage,
+    QuestionCode,
+    Scored,
+)
 from app.core.vectors import cosine_distances
-from app.retrieval.keywords import QuestionWords, question_words
-from app.retrieval.request import SearchRequest
-from app.retrieval.search import Candidates, gather
+from app.retrieval.request import Retrieval, SearchRequest
+from app.retrieval.search import Candidates, QuestionWords, gather, question_words
 
 _LOG = logging.getLogger(__name__)
 
@@ -195,4 +208,182 @@ def _distances(query: FloatArray, rows: dict[int, FloatArray]) -> dict[int, floa
         return {}
     return dict(
         zip(rows, cosine_distances(query, np.stack(list(rows.values()))).tolist(), strict=True)
+    )
+
+
+# Two libraries in one answer: `library: all`.
+
+
+def merge(retrievals: Mapping[Library, Retrieval], top_k: int) -> Retrieval:
+    """Return up to `top_k` passages of several libraries; each hit names its own.
+
+    Every library keeps its own order and is sure of an equal share of the places (rounded down), so
+    that millions of encyclopedia chunks never drown twenty papers; the other places go to the
+    closest. Fallback hits only fill in where no library has anything better. Scores are re-based to
+    fall with the merged order.
+
+    Args:
+        retrievals: One result per library that was searched.
+        top_k: Places.
+    """
+    real = {
+        library: found for library, found in retrievals.items() if found.hits and not found.fallback
+    }
+    used = real or {library: found for library, found in retrievals.items() if found.hits}
+    lists = {library: found.hits for library, found in used.items()}
+    sizes = {library: min(len(hits), top_k // len(lists)) for library, hits in lists.items()}
+    while sum(sizes.values()) < top_k:
+        unused = {
+            library: hits[sizes[library]]
+            for library, hits in lists.items()
+            if sizes[library] < len(hits)
+        }
+        if not unused:
+            break
+        sizes[max(unused, key=lambda library: _closeness(unused[library]))] += 1
+    merged = _interleave([hits[: sizes[library]] for library, hits in lists.items()])
+    return Retrieval(
+        tuple(replace(hit, score=1.0 / rank) for rank, hit in enumerate(merged, start=1)),
+        _notices(retrievals, used),
+        max((found.confidence for found in used.values()), default=0.0),
+        bool(used) and not real,
+    )
+
+
+def _closeness(hit: Hit) -> float:
+    """Return a score comparable between libraries; fused scores are not."""
+    return -1.0 if hit.closeness is None else hit.closeness
+
+
+def _interleave(lists: list[tuple[Hit, ...]]) -> list[Hit]:
+    """Merge lists without reordering any, the closer head first."""
+    queues = [list(reversed(hits)) for hits in lists if hits]
+    merged: list[Hit] = []
+    while queues:
+        best = max(queues, key=lambda queue: _closeness(queue[-1]))
+        merged.append(best.pop())
+        queues = [queue for queue in queues if queue]
+    return merged
+
+
+def _notices(
+    retrievals: Mapping[Library, Retrieval], used: Mapping[Library, Retrieval]
+) -> tuple[Notice, ...]:
+    """Return every notice, named by library.
+
+    A fallback is left out if its hits were not used.
+    """
+    said: dict[tuple[str, str], Notice] = {}
+    for library, found in retrievals.items():
+        for notice in found.notices:
+            if notice.code == "fallback_used" and library not in used:
+                continue
+            message = (
+                notice.message if len(retrievals) == 1 else f"{library.value}: {notice.message}"
+            )
+            said[notice.code, message] = Notice(notice.code, message)
+    if len(retrievals) > 1 and used:  # one empty library is no news while the other answers
+        return tuple(notice for notice in said.values() if notice.code != "library_empty")
+    return tuple(said.values())
+
+
+# Words of a question that no document holds, matched to near ones that some do.
+
+_SHORTEST = 4
+"""Letters of a word that is matched: shorter ones are near to too many."""
+_LONG = 8
+"""Letters from which two edits are allowed."""
+_MOST_READ = 30
+"""Passages read for near words."""
+_MOST_WORDS = 8
+"""Unknown words looked up; a question with more is in a language that the library does not hold."""
+
+
+def matched_text(
+    text: str,
+    library: Library,
+    lexical: LexicalIndex,
+    catalog: Catalog,
+    spelt_right: Set[str] = frozenset(),
+) -> str:
+    """Return a text with each unknown word replaced by a near known one.
+
+    Unknown means that no passage holds it. The text itself if no word changes, or if it is in
+    another language than most documents: its words are not misspelt. Near is one edit
+    (insert, delete, change, swap neighbours), or two from eight letters on. Numbers, identifiers
+    and words of other scripts stay. Of several near words the nearest is taken, then one with the
+    same first letter, then the most frequent.
+
+    Args:
+        text: The question.
+        library: Where it is asked.
+        lexical: Knows which words the library holds.
+        catalog: Passages with near words.
+        spelt_right: Stems that stay, whether a passage holds them or not.
+    """
+    language = lexical.languages(library)[0]
+    if language_of(text) not in {"", language}:
+        return text
+    spoken = words(text)
+    stems = {
+        word: (tokenise(word, language) or [""])[0]
+        for word in dict.fromkeys(spoken)
+        if _may_be_misspelt(word, language)
+    }
+    _, held = lexical.document_frequencies(library, list(stems.values()))
+    unknown = [
+        word
+        for word, stem in stems.items()
+        if stem
+        and stem not in spelt_right
+        and not held.get(stem, 0)
+        and not lexical.near(library, stem, 0, 1)
+    ]
+    if not unknown or len(unknown) > _MOST_WORDS:
+        return text
+    near: dict[str, str | None] = {}
+    for word in unknown:
+        edits = 2 if len(word) >= _LONG else 1
+        # A misspelt ending is stemmed otherwise: "vally" and "valley" are one edit apart, their
+        # stems two.
+        stem_edits = range(edits, 3)
+        found = (
+            _nearest(
+                word,
+                edits,
+                catalog.passages(library, lexical.near(library, stems[word], n, _MOST_READ)),
+                language,
+            )
+            for n in stem_edits
+        )
+        near[word] = next((other for other in found if other), None)
+    return " ".join(near.get(word) or word for word in spoken) if any(near.values()) else text
+
+
+def _may_be_misspelt(word: str, language: str) -> bool:
+    return (
+        len(word) >= _SHORTEST
+        and word.isascii()
+        and word.isalpha()
+        and not function_words(language).intersection(tokenise(word, language))
+    )
+
+
+def _nearest(word: str, edits: int, passages: Mapping[int, Passage], language: str) -> str | None:
+    """Return the word of these passages that is nearest, of those near enough."""
+    counts = Counter(
+        other
+        for passage in passages.values()
+        for other in words(f"{passage.document.title} {passage.chunk.text}")
+    )
+    far = {
+        other: edit_distance(word, other)
+        for other in counts
+        if abs(len(other) - len(word)) <= edits and _may_be_misspelt(other, language)
+    }
+    near = [other for other, distance in far.items() if distance <= edits]
+    return min(
+        near,
+        key=lambda other: (far[other], other[0] != word[0], -counts[other], other),
+        default=None,
     )

@@ -5,23 +5,77 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from app.core.languages.detection import language_of
+from app.core.languages import language_name, language_of
 from app.core.ports import Catalog, Embedder, LexicalIndex, Reranker, VectorIndex, VectorSink
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Fusion, Hit, Library, Notice, QuestionCode
-from app.retrieval import trace_reasons
-from app.retrieval.cutoff import band, closeness_of, confidence, passes
+from app.retrieval import diversity
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import best_first, fuse, guarded_dense_weight
-from app.retrieval.late import LateInteraction
-from app.retrieval.legs import Legs, Pool
-from app.retrieval.notices import nothing_found, trouble
-from app.retrieval.options import RetrievalOptions
-from app.retrieval.reading import Reading, read
-from app.retrieval.request import Retrieval, SearchRequest
-from app.retrieval.reranking import Reranking
+from app.retrieval.legs import Legs, Pool, matched_text
+from app.retrieval.reading import Reading, band, closeness_of, confidence, passes, read
+from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
+from app.retrieval.reranking import LateInteraction, Reranking
 from app.retrieval.search import Floats, Ints, pool_size, slots
-from app.retrieval.spelling import matched_text
+
+# Make notices of a search that found nothing, or searched by words alone.
+
+
+def nothing_found(catalog: Catalog, request: SearchRequest) -> tuple[Notice, ...]:
+    """Return why no passage can be found: an empty library, or the filters."""
+    if not catalog.counts(request.library).chunks:
+        name = request.library.value
+        return (
+            Notice(
+                "library_empty",
+                f"the library {name!r} is empty; add documents to it, or load the samples",
+            ),
+        )
+    if request.filters:
+        return (
+            Notice(
+                "filter_matched_nothing", "no passage matches the filters; widen or remove them"
+            ),
+        )
+    return ()
+
+
+def trouble(pool: Pool) -> tuple[Notice, ...]:
+    """Return notices about the dense leg."""
+    if pool.unknown_language:
+        language = language_name(pool.unknown_language)
+        return (
+            Notice(
+                "language_differs",
+                f"the question is in {language}, which the embedding model of this library does"
+                " not know: passages are"
+                " found by their words; for a model of many languages, run: documind models use"
+                " multilingual",
+            ),
+        )
+    if pool.trouble == "embedder_unavailable":
+        return (
+            Notice(
+                "embedder_unavailable",
+                "the question could not be embedded; passages were ranked by their words alone",
+            ),
+        )
+    if pool.trouble == "index_rebuilding":
+        return (
+            Notice(
+                "index_rebuilding",
+                "the vector index is being made ready; passages were found by their words alone",
+            ),
+        )
+    if pool.without_vector:
+        return (
+            Notice(
+                "vectors_missing",
+                f"{pool.without_vector} of {len(pool.candidates)} candidates have no vector yet:"
+                " ranked by their words alone",
+            ),
+        )
+    return ()
 
 
 class Retriever:
@@ -97,7 +151,7 @@ class Retriever:
             stage.n_out = len(order)
             head = self._head(request, fusion, k, len(order))
             stage.items = trace.items(
-                trace_reasons.fused(pool.candidates, order, scores.tolist(), head)
+                diversity.fused(pool.candidates, order, scores.tolist(), head)
             )
         retrieval = self._rank(request, fusion, pool, scores, order[:head], k, trace)
         if len(retrieval.hits) < k and head < len(order):
@@ -192,7 +246,7 @@ class Retriever:
         with trace.stage("rerank", len(readings)) as stage:
             self._reranking.apply(request, fusion, readings, pool)
             stage.n_out = len(readings)
-            stage.items = trace.items(trace_reasons.reranked(readings))
+            stage.items = trace.items(diversity.reranked(readings))
         kept, passed = self._cut(request, fusion, readings, trace)
         wanted = self._options.enable_fallback if request.fallback is None else request.fallback
         fallback = not kept and wanted
@@ -203,7 +257,7 @@ class Retriever:
             chosen = self._diversify(kept, k, mmr=mmr)
             stage.n_out = len(chosen)
             stage.items = trace.items(
-                trace_reasons.chosen(
+                diversity.chosen(
                     kept, chosen, None if mmr else self._options.near_duplicate_jaccard
                 )
             )
@@ -237,7 +291,7 @@ class Retriever:
             )
             kept = readings if request.keep_weak else [r for r in readings if id(r) in passed]
             stage.n_out = len(kept)
-            reasons = trace_reasons.cut(
+            reasons = diversity.cut(
                 readings, passed, fusion, library, mode, self._options, keep_weak=request.keep_weak
             )
             stage.items = trace.items(reasons)

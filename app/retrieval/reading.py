@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Protocol
 
+import numpy as np
+
+from app.core.errors import InvalidInput
+from app.core.ids import embedder_key
 from app.core.languages import DEFAULT
 from app.core.text import tokenise
-from app.core.types import Passage, Signals
-from app.retrieval.keywords import QuestionWords
+from app.core.types import Band, Fingerprint, Fusion, Library, Mode, Passage, Signals
+from app.retrieval.request import RetrievalOptions
+from app.retrieval.search import Floats, QuestionWords
 
 
 @dataclass(slots=True, eq=False)
@@ -80,4 +90,195 @@ def read(
     overlap = words.coverage(distinct, title)
     return Reading(
         passage, distinct, score, distance, bm25, overlap, words.adjacency(tokens, distinct)
+    )
+
+
+# Which ranked passages are worth reading, and how sure that is.
+
+
+def closeness(similarity: float, overlap: float) -> float:
+    """Return the mean of cosine similarity and coverage, in [-0.5, 1].
+
+    Without a vector, the coverage alone.
+
+    Args:
+        similarity: Cosine similarity, [-1, 1]; NaN without a vector.
+        overlap: Idf-weighted coverage of the question, [0, 1].
+    """
+    return overlap if math.isnan(similarity) else (similarity + overlap) / 2
+
+
+def closeness_of(reading: Reading, options: RetrievalOptions) -> float:
+    """Return a passage's closeness, with similarity on the thresholds' scale."""
+    known = reading.similarity
+    return closeness(math.nan if known is None else options.on_scale(known), reading.overlap)
+
+
+def distance_threshold(options: RetrievalOptions, library: Library, mode: Mode) -> float:
+    """Return the cosine distance under which a hit passes in the arm `dense`.
+
+    In [0, 2]; compare mode adds its slack.
+    """
+    threshold = (
+        options.relevance_threshold
+        if library is Library.PAPERS
+        else options.public_relevance_threshold
+    )
+    return threshold + options.compare_slack if mode == "compare" else threshold
+
+
+def passes(
+    reading: Reading, fusion: Fusion, library: Library, mode: Mode, options: RetrievalOptions
+) -> bool:
+    """Return whether a hit is relevant enough to be read.
+
+    The arm `dense` asks `distance < threshold`. The others ask for closeness, so that a strong
+    lexical hit is not lost to a distance; a hit without a vector is judged by its words alone, and
+    more strictly.
+    """
+    if fusion == "dense":
+        return reading.distance < distance_threshold(options, library, mode)  # False for NaN
+    slack = options.compare_slack if mode == "compare" else 0.0
+    if math.isnan(reading.distance):
+        return reading.overlap >= options.coverage_threshold - slack
+    return closeness_of(reading, options) >= options.closeness_threshold - slack
+
+
+def band(reading: Reading, options: RetrievalOptions, *, passed: bool) -> Band:
+    """Return how near the passage is; a hit that did not pass the cutoff is weak."""
+    if not passed:
+        return "weak"
+    if reading.similarity is None:
+        return "partial"
+    similarity = options.on_scale(reading.similarity)
+    if similarity > options.band_strong:
+        return "strong"
+    return "partial" if similarity >= options.band_partial else "weak"
+
+
+def confidence(readings: Sequence[Reading], fusion: Fusion, options: RetrievalOptions) -> float:
+    """Return the probability in [0, 1] that the passages are on topic; 0 if none.
+
+    In the arm `dense` it is `1 - mean distance`, clamped; elsewhere a logistic curve of the closest
+    passage.
+
+    References:
+        Platt: Probabilistic outputs for support vector machines, 1999; the two constants are
+            options.
+    """
+    if not readings:
+        return 0.0
+    if fusion == "dense":
+        return _mean_closeness(readings)
+    best = max(closeness_of(reading, options) for reading in readings)
+    return 1.0 / (1.0 + math.exp(-options.confidence_slope * (best - options.confidence_midpoint)))
+
+
+def _mean_closeness(readings: Sequence[Reading]) -> float:
+    known = [reading.distance for reading in readings if reading.similarity is not None]
+    return min(max(1.0 - sum(known) / len(known), 0.0), 1.0) if known else 0.0
+
+
+# Calibrate bands, cutoff and confidence per embedder.
+
+FEWEST = 20
+"""Pairs of each kind under which the medians say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A row of the table; the fields are those of RetrievalOptions."""
+
+    closeness_threshold: float
+    confidence_midpoint: float
+    confidence_slope: float
+    band_strong: float
+    band_partial: float
+    similarity_offset: float = 0.0
+    similarity_scale: float = 1.0
+
+    def applied(self, options: RetrievalOptions) -> RetrievalOptions:
+        """Return the options with this row's constants."""
+        return replace(options, **self.values())  # type: ignore[arg-type]  # every field is a float of the options
+
+    def values(self) -> dict[str, float]:
+        """Return the constants by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+class Rows(Protocol):
+    """Stores calibrations made here."""
+
+    def get(self, key: str) -> Mapping[str, float] | None:
+        """Return a row, None when there is none."""
+        ...
+
+    def put(self, key: str, row: Mapping[str, float]) -> None:
+        """Keep a row."""
+        ...
+
+
+class Calibrations:
+    """The table: rows that were made here, then those that come with the program."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def of(self, fingerprint: Fingerprint) -> Calibration | None:
+        """Return the row of a library's embedder, None when it has none."""
+        key = embedder_key(fingerprint)
+        row = self._rows.get(key) or packaged().get(key)
+        return Calibration(**row) if row else None
+
+    def keep(self, fingerprint: Fingerprint, row: Calibration) -> None:
+        """Keep the row of an embedder."""
+        self._rows.put(embedder_key(fingerprint), row.values())
+
+
+@cache
+def packaged() -> Mapping[str, Mapping[str, float]]:
+    """Return the rows that come with the program, by the embedder's key."""
+    data = json.loads(Path(__file__).with_name("calibrations.json").read_text(encoding="utf-8"))
+    return {key: row["constants"] for key, row in data.items()}
+
+
+def equated(
+    base: RetrievalOptions, known: Floats, others: Floats, base_known: Floats, base_others: Floats
+) -> Calibration:
+    """Return the calibration whose medians equal MiniLM's on the same pairs.
+
+    Args:
+        base: Thresholds on MiniLM's scale.
+        known: Cosine similarities of sentences and their passages, by the embedder, float64 `[n]`.
+        others: The same of sentences and passages of other documents.
+        base_known: As `known`, by MiniLM.
+        base_others: As `others`, by MiniLM.
+
+    Raises:
+        InvalidInput: Too few pairs, or the embedder does not tell a sentence's own passage from
+            others.
+    """
+    if min(len(known), len(others)) < FEWEST:
+        raise InvalidInput(
+            f"the library has {min(len(known), len(others))} sentences to compare and {FEWEST} are"
+            " needed: calibrate it when it"
+            " holds more documents"
+        )
+    near, far = float(np.median(known)), float(np.median(others))
+    base_near, base_far = float(np.median(base_known)), float(np.median(base_others))
+    if near <= far or base_near <= base_far:
+        raise InvalidInput(
+            f"sentences are no nearer to their own passages (median similarity {near:.3f}) than to"
+            f" others ({far:.3f}): the"
+            " embedding model does not suit these documents"
+        )
+    scale = (near - far) / (base_near - base_far)
+    return Calibration(
+        base.closeness_threshold,
+        base.confidence_midpoint,
+        base.confidence_slope,
+        base.band_strong,
+        base.band_partial,
+        similarity_offset=round(far - scale * base_far, 4),
+        similarity_scale=round(scale, 4),
     )

@@ -26,10 +26,10 @@ from app.core.errors import FingerprintMismatch, IndexDamaged, InvalidInput
 from app.core.ids import document_id
 from app.core.ports import Embedder
 from app.core.types import ChunkSpan, DocumentDraft, Metadata
-from app.index.store import IndexStore
 from app.ingest.embedding import VectorBackfill
-from app.ingest.options import IngestOptions
-from app.providers.minilm import MiniLmEmbedder
+from app.ingest.names import IngestOptions
+from app.models.minilm import MiniLmEmbedder
+from app.storage.store import IndexStore
 from evaluation.lib.bundled_library import (
     LIBRARY,
     answers,
@@ -74,7 +74,7 @@ class Journey:
 _IMPORT = """
 import sys
 from pathlib import Path
-from app.index.store import IndexStore
+from app.storage.store import IndexStore
 from evaluation.lib.bundled_library import LIBRARY, options_at
 with IndexStore(options_at(Path(sys.argv[1])), vector_store="off") as store:
     store.bundler.load(Path(sys.argv[2]), LIBRARY, lambda done, total: print(done, flush=True))

@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from app.index.options import stored_bytes
-from app.jobs.bulk_plan import catalog_vector_bytes
+from app.jobs.bulk import catalog_vector_bytes
+from app.storage.options import stored_bytes
 
 Mark = Literal["measured", "vendor", "assumed"]
 

@@ -20,10 +20,10 @@ from app.answer.checking import CheckService
 from app.answer.search import LibrarySearcher
 from app.core.types import CheckReport, Library
 from app.evaluation.collections import Collection, from_folder
-from app.generation.options import GenerationOptions
+from app.generation.prompts import GenerationOptions
 from app.generation.support import SupportJudge
-from app.providers.minilm import MiniLmEmbedder
-from app.retrieval.options import RetrievalOptions
+from app.models.minilm import MiniLmEmbedder
+from app.retrieval.request import RetrievalOptions
 from evaluation.lib.planting import claim_of
 from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, indexed, write_figures
 

@@ -23,7 +23,7 @@ import onnxruntime
 
 from app.core.types import FloatArray
 from app.core.vectors import top_k_smallest
-from app.providers.minilm import MAX_TOKENS, MiniLmEmbedder
+from app.models.minilm import MAX_TOKENS, MiniLmEmbedder
 from evaluation.lib.paths import DATA
 from evaluation.lib.served import Line, write
 

@@ -24,7 +24,7 @@ import psutil
 import pypdfium2
 
 from app.core.types import ParsedDocument
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from app.ingest.sandbox import SandboxedParser
 from evaluation.lib.paths import DATA, ROOT
 

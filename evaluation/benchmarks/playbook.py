@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from app.index.options import stored_bytes
+from app.storage.options import stored_bytes
 
 MONTH_H = 30 * 24.0
 AVAILABLE = 0.995

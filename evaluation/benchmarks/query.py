@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from app.core.types import Filters, FloatArray, Library
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from app.providers.minilm import MiniLmEmbedder
+from app.models.minilm import MiniLmEmbedder
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from evaluation.lib.mixed_corpus import fill, questions, years_for
 from evaluation.lib.paths import DATA
 from evaluation.lib.served import Line, Served, quantile, write

@@ -20,10 +20,10 @@ import numpy as np
 from app.core.ports import Embedder
 from app.core.types import Evidence, Library
 from app.evaluation.collections import TestQuestion, from_folder
-from app.generation.extractive import ExtractiveGenerator, Selection
-from app.providers.minilm import MiniLmEmbedder
-from app.providers.remembered import RememberedEmbedder
-from app.retrieval.options import RetrievalOptions
+from app.generation.quoting import ExtractiveGenerator, Selection
+from app.models.minilm import MiniLmEmbedder
+from app.models.remembered import RememberedEmbedder
+from app.retrieval.request import RetrievalOptions
 from evaluation.lib.extractive.asked import evidence_for
 from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, indexed, say, write_figures
 

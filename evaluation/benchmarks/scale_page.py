@@ -12,8 +12,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.index.options import stored_bytes
-from app.jobs.bulk_plan import catalog_vector_bytes
+from app.jobs.bulk import catalog_vector_bytes
+from app.storage.options import stored_bytes
 from evaluation.benchmarks.bulk.fitting import WIKIPEDIA_CHUNKS
 from evaluation.benchmarks.capacity import plan, shown
 from evaluation.benchmarks.playbook import rows

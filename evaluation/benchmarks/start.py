@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from app.providers.minilm import MiniLmEmbedder
+from app.models.minilm import MiniLmEmbedder
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from evaluation.lib.mixed_corpus import fill, questions
 from evaluation.lib.paths import DATA
 from evaluation.lib.served import Served, write

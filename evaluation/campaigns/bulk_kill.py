@@ -20,13 +20,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from app.core.types import Library
-from app.index.catalog.loading import CatalogLoader
-from app.index.catalog.sqlite_database import SqliteDatabase
-from app.index.files.steps import Steps
-from app.index.lexical.index import TantivyIndex
-from app.index.maintenance.start_checks import catalog_path
-from app.index.options import IndexOptions
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
+from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.sqlite import SqliteDatabase
+from app.storage.files.durable import Steps
+from app.storage.maintenance.start import catalog_path
+from app.storage.options import IndexOptions
+from app.storage.words.tantivy import TantivyIndex
 from evaluation.lib.bulk_runs import Command, Stored, stored
 from evaluation.lib.paths import REPORTS
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from app.core.types import Library
-from app.index.catalog.ledger import SqliteLedger
-from app.index.catalog.sqlite_database import SqliteDatabase
-from app.index.files.steps import Steps
-from app.index.maintenance.start_checks import catalog_path
 from app.jobs.bulk import account
+from app.storage.catalog.sqlite import SqliteDatabase
+from app.storage.catalog.state import SqliteLedger
+from app.storage.files.durable import Steps
+from app.storage.maintenance.start import catalog_path
 from evaluation.lib.paths import ROOT
 
 

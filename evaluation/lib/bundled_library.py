@@ -13,11 +13,11 @@ from app.core.ids import document_id, fingerprint8
 from app.core.ports import Embedder
 from app.core.text import words
 from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, Library, Metadata, Scored
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
 from app.ingest.embedding import VectorBackfill
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 
 LIBRARY = Library.PUBLIC
 

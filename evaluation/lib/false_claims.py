@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.sentences import sentence_spans
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from app.ingest.sandbox import SandboxedParser
 from evaluation.lib.paths import ROOT
 

@@ -26,8 +26,8 @@ from app.core.types import (
     Metadata,
 )
 from app.core.vectors import l2_normalise
-from app.index.store import IndexStore
-from app.providers.minilm import MiniLmEmbedder
+from app.models.minilm import MiniLmEmbedder
+from app.storage.store import IndexStore
 
 COLLECTIONS = ("squad", "pubmedqa", "cranfield")
 YEARS = 1000

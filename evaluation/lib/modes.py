@@ -15,10 +15,9 @@ from typing import cast
 
 from app.client import FINISHED, FileToSend, Json
 from app.core.types import Library
-from app.evaluation.answer_cases import AnswerCase
+from app.evaluation.cases import AnswerCase
 from app.evaluation.collections import TestPassage
-from app.index.maintenance.bundle_file import read_blocks
-from app.index.maintenance.bundle_records import CodeSizes, Documents, code_bytes
+from app.storage.maintenance.bundle_format import CodeSizes, Documents, code_bytes, read_blocks
 from evaluation.lib.paths import ROOT
 from evaluation.lib.served import Served
 

@@ -11,10 +11,8 @@ import numpy as np
 
 from app.core.sentences import sentence_spans
 from app.core.types import Verdict
-from app.generation.faithful import FAITHFUL_FEATURES
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import Comparison, SupportJudge
-from app.generation.support_rows import Floats
+from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportJudge
 
 
 @dataclass(frozen=True, slots=True)

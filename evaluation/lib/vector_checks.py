@@ -6,8 +6,8 @@ import numpy as np
 
 from app.core.types import Library
 from app.core.vectors import cosine_distances
-from app.index.dense.replica import SAME
-from app.index.store import IndexStore
+from app.storage.store import IndexStore
+from app.storage.vectors.replica import SAME
 
 PROPOSED = 100
 """Candidates that a vector is looked for among."""

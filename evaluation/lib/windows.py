@@ -22,10 +22,10 @@ from app.core.ids import document_id
 from app.core.sentences import sentence_spans
 from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, FloatArray, Library, Metadata
 from app.evaluation.collections import Collection, from_folder
-from app.index.store import IndexStore
 from app.ingest.parsers.wikitext import parse_wikitext
-from app.ingest.sources.dump_xml import XmlDump
-from app.providers.minilm import MiniLmEmbedder
+from app.ingest.sources.dumps import XmlDump
+from app.models.minilm import MiniLmEmbedder
+from app.storage.store import IndexStore
 from evaluation.lib.workbench import SEED, arguments, say
 
 GROUPS, PAPERS = 5, 20

@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 
-from app.bootstrap.bench import Bench as IndexedBench
-from app.bootstrap.bench import CachedEmbedder, bench
+from app.bootstrap.evaluation import Bench as IndexedBench
+from app.bootstrap.evaluation import CachedEmbedder, bench
+from app.core.ids import checkout_sha
 from app.core.ports import PassageEncoder
-from app.core.release import checkout_sha
 from app.core.types import Library
 from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection
 from app.evaluation.report import Provenance, Report, to_csv, to_json, to_markdown
 from app.evaluation.runner import RetrieverSearch
-from app.ingest.options import IngestOptions
-from app.providers.minilm import MiniLmEmbedder
-from app.retrieval.late import LateInteraction
-from app.retrieval.options import RetrievalOptions
+from app.ingest.names import IngestOptions
+from app.models.minilm import MiniLmEmbedder
 from app.retrieval.pipeline import Retriever
+from app.retrieval.request import RetrievalOptions
+from app.retrieval.reranking import LateInteraction
 from evaluation.lib.paths import DATA, REPORTS
 
 SEED = 7

@@ -13,12 +13,11 @@ import time
 from pathlib import Path
 
 from app.bootstrap import build_services
-from app.core.release import checkout_sha
+from app.core.ids import checkout_sha
 from app.core.types import Library
-from app.evaluation.answer_cases import load
-from app.evaluation.answer_report import experiment_of, outcome_of
-from app.evaluation.answer_sets import evaluate
+from app.evaluation.answers import evaluate, experiment_of, outcome_of
 from app.evaluation.arms import Arm
+from app.evaluation.cases import load
 from app.evaluation.report import Provenance, Report, settings_hash
 from app.jobs.kinds import SAMPLES
 from app.settings import Settings

@@ -26,12 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from app.evaluation.collections import from_folder
-from app.evaluation.statistics import bootstrap_interval
-from app.generation.faithful import FAITHFUL_FEATURES
-from app.generation.options import GenerationOptions
+from app.evaluation.metrics import bootstrap_interval
+from app.generation.prompts import GenerationOptions
 from app.generation.reading import ReadPassage
-from app.generation.support import Comparison, SupportJudge, SupportModel
-from app.generation.support_rows import Floats
+from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportJudge, SupportModel
 from evaluation.lib.paths import REPORTS, ROOT
 from evaluation.lib.planting import Planter
 from evaluation.lib.summedits import Said, Summary, compare, summaries

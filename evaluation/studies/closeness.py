@@ -20,10 +20,9 @@ from app.core.trace import Trace
 from app.core.types import Hit, Library
 from app.evaluation.collections import Collection, Parity, TestQuestion, from_folder
 from app.evaluation.metrics import area_under_curve
-from app.retrieval.cutoff import closeness
-from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
-from app.retrieval.request import SearchRequest
+from app.retrieval.reading import closeness
+from app.retrieval.request import RetrievalOptions, SearchRequest
 from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, indexed, say, write_figures
 
 COLLECTIONS = ("squad", "cranfield", "pubmedqa")

@@ -15,12 +15,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from app.bootstrap.libraries import fingerprint_of
-from app.core.ids import fingerprint8
-from app.core.release import checkout_sha
+from app.core.ids import checkout_sha, fingerprint8
 from app.evaluation.report import Provenance
-from app.ingest.options import IngestOptions
-from app.providers.minilm import MiniLmEmbedder
-from app.retrieval.options import RetrievalOptions
+from app.ingest.names import IngestOptions
+from app.models.minilm import MiniLmEmbedder
+from app.retrieval.request import RetrievalOptions
 from evaluation.lib.extractive.asked import (
     ABSENT_TABLES,
     TABLES,

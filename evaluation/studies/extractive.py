@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.bootstrap.libraries import fingerprint_of
-from app.core.ids import fingerprint8
-from app.core.release import checkout_sha
-from app.generation.extractive import ExtractiveModel
-from app.ingest.options import IngestOptions
-from app.providers.minilm import MiniLmEmbedder
-from app.retrieval.options import RetrievalOptions
+from app.core.ids import checkout_sha, fingerprint8
+from app.generation.quoting import ExtractiveModel
+from app.ingest.names import IngestOptions
+from app.models.minilm import MiniLmEmbedder
+from app.retrieval.request import RetrievalOptions
 from evaluation.lib.extractive.asked import TOP_K, Groups, ReadQuestion, gather
 from evaluation.lib.extractive.calibration import share
 from evaluation.lib.extractive.fitting import Weights, fit_ranking, keep, packaged_ranking, shipped

@@ -20,8 +20,8 @@ import numpy as np
 
 from app.answer.checking import CheckService
 from app.core.types import Library, Verdict
-from app.evaluation.statistics import bootstrap_interval
-from app.generation.options import GenerationOptions
+from app.evaluation.metrics import bootstrap_interval
+from app.generation.prompts import GenerationOptions
 from app.generation.support import SupportJudge
 from evaluation.lib.false_claims import LEFT_OUT, Case, by_hand, generated
 from evaluation.lib.paths import REPORTS

@@ -14,14 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.answer.carrying import carried
+from app.answer.conversation import carried
 from app.answer.search import LibrarySearcher, fused
 from app.core.trace import Trace
 from app.core.types import Library
-from app.evaluation.statistics import bootstrap_interval
-from app.providers.minilm import MiniLmEmbedder
-from app.retrieval.options import RetrievalOptions
-from app.retrieval.request import SearchRequest
+from app.evaluation.metrics import bootstrap_interval
+from app.models.minilm import MiniLmEmbedder
+from app.retrieval.request import RetrievalOptions, SearchRequest
 from evaluation.lib.extractive.material import Asking, conversations, rows
 from evaluation.lib.workbench import (
     SEED,

@@ -16,11 +16,10 @@ import numpy as np
 from app.core.types import Library
 from app.evaluation.arms import Arm, grid, plain, standard_arms
 from app.evaluation.collections import Collection, from_folder
-from app.evaluation.dashboard import to_html
-from app.evaluation.report import Report, settings_hash
+from app.evaluation.report import Report, settings_hash, to_html
 from app.evaluation.runner import Experiment, run
-from app.providers.minilm import MiniLmEmbedder
-from app.retrieval.options import RetrievalOptions
+from app.models.minilm import MiniLmEmbedder
+from app.retrieval.request import RetrievalOptions
 from evaluation.lib.workbench import SEED, Bench, arguments, indexed, say, write
 
 SETS = ("squad", "cranfield", "pubmedqa", "foreign/clapnq")

@@ -22,11 +22,10 @@ import numpy as np
 
 from app.core.sentences import sentence_spans
 from app.evaluation.collections import from_folder
-from app.evaluation.statistics import bootstrap_interval
-from app.generation.options import GenerationOptions
+from app.evaluation.metrics import bootstrap_interval
+from app.generation.prompts import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import Comparison, SupportJudge, SupportModel
-from app.generation.support_rows import FEATURES, Floats
+from app.generation.support import FEATURES, Comparison, Floats, SupportJudge, SupportModel
 from evaluation.lib.paths import REPORTS, ROOT
 from evaluation.lib.planting import (
     Case,

@@ -22,12 +22,11 @@ from app.core.sentences import sentence_spans
 from app.core.text import words
 from app.core.types import Evidence, Library
 from app.evaluation.collections import TestQuestion, from_folder
-from app.evaluation.statistics import bootstrap_interval
+from app.evaluation.metrics import bootstrap_interval
 from app.generation.candidates import Candidate, candidates
-from app.generation.choice import choose, rendered
-from app.generation.extractive import ExtractiveGenerator, ExtractiveModel
-from app.generation.features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.injection import inspect
+from app.generation.quote_features import candidate_weights, feature_rows, sentence_vectors
+from app.generation.quoting import ExtractiveGenerator, ExtractiveModel, choose, rendered
 from evaluation.lib.extractive.asked import RememberingEmbedder, evidence_for
 from evaluation.lib.extractive.material import Asking
 from evaluation.lib.paths import REPORTS

@@ -21,19 +21,18 @@ from pathlib import Path
 
 import numpy as np
 
-from app.core.function_words import content_or_all
-from app.core.text import words
+from app.core.text import content_or_all, words
 from app.core.types import Library
 from app.evaluation.arms import Arm, plain
 from app.evaluation.collections import Collection, TestPassage, TestQuestion, from_folder
 from app.evaluation.report import Provenance, Report, settings_hash
 from app.evaluation.runner import Experiment, RankedPassages, run
-from app.index.lexical import query as lexical_query
 from app.ingest.chunking import chunk
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
-from app.providers.minilm import MiniLmEmbedder
-from app.retrieval.options import RetrievalOptions
+from app.models.minilm import MiniLmEmbedder
+from app.retrieval.request import RetrievalOptions
+from app.storage.words import query as lexical_query
 from evaluation.lib.workbench import SEED, Bench, arguments, indexed, say, write
 
 SETS = (

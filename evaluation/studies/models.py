@@ -29,18 +29,17 @@ from app.bootstrap import build_services
 from app.bootstrap.libraries import fingerprint_of
 from app.bootstrap.models import Models
 from app.core.errors import ProviderError
-from app.core.ids import fingerprint8
-from app.core.release import checkout_sha
+from app.core.ids import checkout_sha, fingerprint8
 from app.core.types import Library, Mode, ModelProfile, Strategy
-from app.evaluation.answer_cases import AnswerCase, load
+from app.evaluation.cases import AnswerCase, load
 from app.evaluation.collections import Collection, TestQuestion, from_folder
 from app.evaluation.report import Provenance
+from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
-from app.generation.tokens import TokenCalibrator
 from app.jobs.kinds import SAMPLES
-from app.providers.minilm import MiniLmEmbedder
-from app.retrieval.options import RetrievalOptions
+from app.models.minilm import MiniLmEmbedder
+from app.retrieval.request import RetrievalOptions
 from app.settings import Settings
 from evaluation.lib.models.asking import PROMPTS, Asker, Part, Place, Rows, Task, in_turn
 from evaluation.lib.models.tables import modes, prompts, strategies

@@ -16,23 +16,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from app.bootstrap.bench import Bench, bench
-from app.core.ids import embedder_key
+from app.bootstrap.evaluation import Bench, bench
+from app.core.ids import checkout_sha, embedder_key
 from app.core.ports import Embedder
-from app.core.release import checkout_sha
 from app.core.sentences import sentence_spans
 from app.core.trace import Trace
 from app.core.types import Fusion, Library
 from app.evaluation.collections import Collection, from_folder
 from app.evaluation.metrics import per_question
 from app.evaluation.report import Provenance
-from app.ingest.options import IngestOptions
-from app.providers.minilm import MiniLmEmbedder
-from app.providers.multilingual import MultilingualEmbedder
-from app.retrieval.calibration import Calibration, equated
-from app.retrieval.options import RetrievalOptions
+from app.ingest.names import IngestOptions
+from app.models.minilm import MiniLmEmbedder
+from app.models.multilingual import MultilingualEmbedder
 from app.retrieval.pipeline import Retriever
-from app.retrieval.request import SearchRequest
+from app.retrieval.reading import Calibration, equated
+from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.retrieval.search import Floats
 from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, say, write_figures
 

@@ -17,7 +17,7 @@ from app.evaluation.arms import Arm
 from app.evaluation.collections import from_folder
 from app.evaluation.report import Report, settings_hash
 from app.evaluation.runner import Experiment, run
-from app.retrieval.options import RetrievalOptions
+from app.retrieval.request import RetrievalOptions
 from evaluation.lib.workbench import SEED, arguments, indexed, say, write
 
 SHARES = (0.0, 0.1, 0.5, 1.0)

@@ -23,12 +23,12 @@ import numpy as np
 from qdrant_client import models
 
 from app.core.types import Library
-from app.evaluation.answer_cases import AnswerCase, load
+from app.evaluation.cases import AnswerCase, load
 from app.evaluation.collections import Collection, from_folder
-from app.evaluation.statistics import bootstrap_interval
-from app.index.dense.qdrant import DENSE, ROOM
-from app.index.engine.qdrant import PREFIX, SearchEngine
-from app.providers.minilm import MiniLmEmbedder
+from app.evaluation.metrics import bootstrap_interval
+from app.models.minilm import MiniLmEmbedder
+from app.storage.engine import PREFIX, SearchEngine
+from app.storage.vectors.qdrant import DENSE, ROOM
 from evaluation.lib.modes import (
     DEPTH,
     Asked,

@@ -149,7 +149,7 @@ def _steps(report: Read) -> Iterator[Step]:
 
 
 def _gain(experiment: Read, arm: str, without: str) -> str:
-    from app.evaluation.statistics import compare  # noqa: PLC0415 - scipy takes a second
+    from app.evaluation.metrics import compare  # noqa: PLC0415 - scipy takes a second
 
     values = {
         a["name"]: a["per_question"] for a in experiment["arms"] if a["name"] in (arm, without)

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from app.api.app import create_app
 from app.api.serving import server_config
-from app.core.spans import SILENT, Spans
+from app.core.trace import SILENT, Spans
 from app.settings import Settings
 from tests.fakes.generators import FixedModels
 from tests.fakes.services import LocalServices, Pull, local_services

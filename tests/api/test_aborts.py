@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.client import DocuMindClient
-from app.providers.ollama import OllamaHost
-from app.providers.ollama_generator import OllamaGenerator
-from app.providers.slots import CallSlots
+from app.models.ollama import OllamaHost
+from app.models.ollama_adapters import OllamaGenerator
+from app.models.retries import CallSlots
 from evaluation.benchmarks.aborts import (
     DOORS,
     MAX_MODEL_CALLS,

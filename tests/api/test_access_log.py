@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.api.logs import configure
+from app.api.serving import configure
 from app.core.errors import ProviderUnreachable
 from tests.api.conftest import LIBRARY, site
 from tests.fakes.generators import FixedModels, ScriptedGenerator

@@ -28,7 +28,7 @@ Serve = Callable[..., AbstractContextManager[TestClient]]
 @pytest.fixture
 def serve(tmp_path: Path, model_cache_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Serve:
     """Run a server over the same data directory, as often as a test likes."""
-    monkeypatch.setattr("app.providers.ollama_watch._FRESH_S", 0.0)
+    monkeypatch.setattr("app.models.ollama._FRESH_S", 0.0)
 
     @contextmanager
     def run(url: str, **values: object) -> Iterator[TestClient]:

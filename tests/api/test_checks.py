@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.client.check_report import as_markdown, as_text
+from app.client import as_markdown, as_text
 from app.core.errors import ProviderTimeout
 from tests.api.conftest import Site, site
 from tests.fakes.files import make_docx, make_pdf

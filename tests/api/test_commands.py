@@ -13,10 +13,10 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import ModelNotInstalled
 from app.core.types import ModelProfile
-from app.evaluation.answer_cases import load
+from app.evaluation.cases import load
 from app.generation.prompts import REFUSAL
-from app.index.files.lock import DirectoryLock
-from app.providers.ollama_listing import PullProgress
+from app.models.ollama import PullProgress
+from app.storage.files.lock import DirectoryLock
 from tests.api.conftest import LIBRARY, Site, listening, site
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.fakes.ollama_double import OllamaDouble

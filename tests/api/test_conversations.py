@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from app.api.schemas.conversations import StoredAnswer
+from app.api.schemas.questions import StoredAnswer
 from app.core.cancel import CancelToken
 from app.core.types import LedgerEntry, Library, ModelProfile
 from app.generation.prompts import REFUSAL
-from app.providers.ollama_listing import PullProgress
+from app.models.ollama import PullProgress
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 
@@ -149,7 +149,9 @@ def test_models_are_listed_and_pulled_as_a_job(tmp_path: Path) -> None:
 
     with site(tmp_path, pull=pull) as opened:
         models = opened.client.get("/api/v1/models").json()
-        assert models["installed"] == [{"name": "llama3.2:latest", "size_bytes": 2_000_000_000}]
+        assert models["installed"] == [
+            {"name": "llama3.2:latest", "size_bytes": 2_000_000_000, "chats": True}
+        ]
         accepted = opened.client.post(
             "/api/v1/models/pull", json={"model": "nomic-embed-text:v1.5"}
         )

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from app.cli.main import app, run_at_edge
 from app.client import DocuMindClient
 from app.core.errors import Busy, InvalidInput, ProviderUnreachable
-from app.index.files.lock import DirectoryLock
-from app.providers.arxiv import ID
+from app.models.arxiv import ID
+from app.storage.files.lock import DirectoryLock
 from scripts import bulk_ingest_arxiv as arxiv
 from scripts import materialize_institutional_corpus as corpus
 from tests.api.conftest import Site, listening, site

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.index.files.lock import DirectoryLock
+from app.storage.files.lock import DirectoryLock
 from tests.api.conftest import Site, listening, site
 from tests.unit.cli.test_main import run
 

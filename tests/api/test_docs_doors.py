@@ -21,7 +21,7 @@ from mcp import Client
 from mcp_types import TextContent
 
 from app.cli import main as entry
-from app.index.files.lock import DirectoryLock
+from app.storage.files.lock import DirectoryLock
 from tests.api.conftest import Site, listening, site
 from tests.browser.documents import lighthouse_pdf
 

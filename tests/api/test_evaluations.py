@@ -15,7 +15,7 @@ import pytest
 
 from app.evaluation.arms import Arm
 from app.evaluation.runner import RankedPassages
-from app.evaluation.workshop import PlaceSearch
+from app.evaluation.session import PlaceSearch
 from tests.api.conftest import Site, site
 
 TEXTS = {

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from app.api.pump import Pump, StreamSlots
-from app.api.sse import EventStream
+from app.api.streaming import EventStream, Pump, StreamSlots
 from app.core.cancel import CancelToken
 from tests.api.test_protocol import WAIT_S, serving
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.answer.records import AnswerRecord
-from app.api.schemas.answers import QueryResponse
+from app.api.schemas.questions import QueryResponse
 from app.core.types import Question
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.files import make_pdf

@@ -11,12 +11,12 @@ import pytest
 
 from app.bootstrap.maintenance import StoreMaintenance
 from app.core.types import Job, Library
-from app.evaluation import answer_cases
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from app.jobs.housekeeping import Housekeeper
+from app.evaluation import cases
+from app.jobs.maintenance import Housekeeper
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.api.conftest import LIBRARY, Site, site
-from tests.unit.index.drafts import make_draft
+from tests.unit.storage.drafts import make_draft
 
 
 def done(opened: Site, path: str, body: dict[str, object] | None = None) -> Job:
@@ -190,7 +190,7 @@ def test_questions_are_read_from_a_regular_file_of_a_size(
     elif kind == "pipe":
         os.mkfifo(path)
     else:
-        monkeypatch.setattr(answer_cases, "MOST_BYTES", 10)
+        monkeypatch.setattr(cases, "MOST_BYTES", 10)
         path.write_text('{"question": "Who?"}\n', "utf-8")
     body = {"library": "papers", "questions": str(path)}
     reply = shop.client.post("/api/v1/reembed", json=body)

@@ -22,8 +22,8 @@ from starlette.testclient import TestClient
 from app.api.app import create_app
 from app.api.mcp import McpDoor
 from app.client import DocuMindClient, FileToSend
-from app.index.files.lock import DirectoryLock
 from app.settings import Settings
+from app.storage.files.lock import DirectoryLock
 from tests.api.conftest import BASE, LIBRARY, listening, settings_for, site
 from tests.api.test_streaming import SlowModel
 from tests.fakes.generators import FixedModels, ScriptedGenerator

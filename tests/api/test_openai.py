@@ -13,7 +13,7 @@ import pytest
 from openai import OpenAI
 from openai.types.chat import ChatCompletionChunk
 
-from app.api.chat_tasks import task_of
+from app.api.openai import task_of
 from app.core.errors import ProviderTimeout
 from app.core.types import Token
 from tests.api.conftest import LIBRARY, Site, listening, site

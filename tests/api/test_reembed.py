@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from app.api.app import create_app
 from app.bootstrap.services import Services, build_services
-from app.cli.server_checks import library as check_library
+from app.cli.doctor import library as check_library
 from app.core.types import Library
 from app.settings import Settings
 from tests.api.conftest import BASE, LIBRARY, settings_for

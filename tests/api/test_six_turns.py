@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.generation.prompts import REFUSAL
-from app.providers.ollama import OllamaHost
-from app.providers.ollama_generator import OllamaGenerator
-from app.providers.slots import CallSlots
+from app.models.ollama import OllamaHost
+from app.models.ollama_adapters import OllamaGenerator
+from app.models.retries import CallSlots
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.generators import FixedModels
 from tests.fakes.ollama_double import OllamaDouble

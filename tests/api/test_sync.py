@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.main import app
-from app.index.files.lock import DirectoryLock
+from app.storage.files.lock import DirectoryLock
 from tests.api.conftest import Site, listening, site
 
 

@@ -9,7 +9,7 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from app.providers.telemetry import OtelSpans
+from app.models.telemetry import OtelSpans
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 

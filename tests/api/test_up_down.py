@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from app.cli.processes import Background, start_time
+from app.cli.up import Background, start_time
 from app.client import DocuMindClient
-from app.index.files.lock import DirectoryLock
+from app.storage.files.lock import DirectoryLock
 
 ROOT = Path(__file__).parents[2]
 FAKE_OLLAMA = f"""#!{sys.executable}

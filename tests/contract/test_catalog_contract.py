@@ -10,10 +10,10 @@ import pytest
 from app.core.errors import NotFound
 from app.core.ports import Catalog
 from app.core.types import Library
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.indexes import MemoryCatalog
-from tests.unit.index.drafts import make_draft
+from tests.unit.storage.drafts import make_draft
 
 PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
 

@@ -11,12 +11,12 @@ from app.core.cancel import CancelToken
 from app.core.errors import Cancelled
 from app.core.ports import Generator
 from app.core.types import Message, Prompt
-from app.generation.extractive import ExtractiveGenerator
-from app.providers.ollama import OllamaHost
-from app.providers.ollama_generator import OllamaGenerator
-from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
-from app.providers.options import HostedOptions
-from app.providers.slots import CallSlots
+from app.generation.quoting import ExtractiveGenerator
+from app.models.ollama import OllamaHost
+from app.models.ollama_adapters import OllamaGenerator
+from app.models.openai import HostedEndpoint, OpenAICompatibleGenerator
+from app.models.options import HostedOptions
+from app.models.retries import CallSlots
 from tests.fakes.generators import ScriptedGenerator
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.openai_double import OpenAIDouble

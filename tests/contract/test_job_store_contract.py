@@ -10,8 +10,8 @@ import pytest
 
 from app.core.errors import NotFound
 from app.core.ports import JobStore
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.job_store import MemoryJobStore
 
 

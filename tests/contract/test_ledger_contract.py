@@ -7,9 +7,9 @@ import pytest
 
 from app.core.ports import BulkLedger
 from app.core.types import LedgerEntry, Library
-from app.index.catalog.ledger import SqliteLedger
-from app.index.catalog.opening import open_database
-from app.index.files.steps import Steps
+from app.storage.catalog.state import SqliteLedger
+from app.storage.files.durable import Steps
+from app.storage.opening import open_database
 from tests.fakes.ledgers import DictLedger
 
 PUBLIC = Library.PUBLIC

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from app.core.ports import LexicalIndex
 from app.core.text import tokenise
 from app.core.types import Filters, Library
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.indexes import MemoryCatalog, TextbookBM25, matches
-from tests.unit.index.drafts import make_draft
+from tests.unit.storage.drafts import make_draft
 
 PAPERS = Library.PAPERS
 

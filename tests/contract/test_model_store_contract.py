@@ -9,8 +9,8 @@ import pytest
 
 from app.core.ports import ModelStore
 from app.core.types import ModelFindings, ModelSpeed
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.answer_stores import MemoryModelStore
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.providers.ollama import OllamaHost
+from app.models.ollama import OllamaHost
 from tests.contract.ollama_pairs import PAIRS, Pair, ask, holds_at, wrong
 from tests.contract.ollama_pairs.pair import Received
 from tests.fakes.ollama_double import OllamaDouble

@@ -19,7 +19,7 @@ from app.core.errors import (
 from app.core.normalisation import normalise
 from app.core.ports import PageLocator, Parser
 from app.core.types import PageText
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.sandbox import SandboxedParser
 from tests.fakes import files

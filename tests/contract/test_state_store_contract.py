@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.stored_records import StoredRecord
+from app.answer.records import StoredRecord
 from app.core.errors import NotFound
 from app.core.ports import AnswerStore, ConversationStore
 from app.core.types import Answer, Message, Question
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.answer_stores import MemoryAnswerStore, MemoryConversationStore
 
 
@@ -167,14 +167,14 @@ def test_a_deleted_one_comes_back_within_its_grace(conversations: ConversationSt
     ):
         with pytest.raises(NotFound):
             gone()
-    assert conversations.forget_due() == 0
+    assert conversations.delete_due() == 0
     conversations.restore(made)
     assert said(conversations, made) == [("user", "One?", "a1"), ("assistant", "Yes.", "a1")]
     assert conversations.delete(made) == 1
     with pytest.raises(NotFound):
         conversations.restore(made)
     assert conversations.delete(other, grace_s=600) == 1
-    assert conversations.clear() == 1
+    assert conversations.delete_all() == 1
 
 
 def test_summary_and_title_are_replaced(conversations: ConversationStore) -> None:
@@ -197,7 +197,7 @@ def test_forgetting_one_and_all(conversations: ConversationStore) -> None:
     assert conversations.delete(made[0]) == 1
     with pytest.raises(NotFound):
         conversations.get(made[0])
-    assert conversations.clear() == 2
+    assert conversations.delete_all() == 2
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import pytest
 from app.core.ports import VectorIndex
 from app.core.types import EmbeddedStore, Filters, FloatArray, Library, Passage
 from app.core.vectors import cosine_distances
-from app.index.options import IndexOptions
-from app.index.store import IndexStore, VectorStoreUse
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore, VectorStoreUse
 from tests.fakes.indexes import ExactVectors, MemoryCatalog, matches
-from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
+from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 
 PAPERS = Library.PAPERS
 DOCUMENTS, CHUNKS = 30, 4

@@ -10,13 +10,13 @@ import pytest
 
 from app.core.types import FloatArray
 from app.core.vectors import cosine_distances
-from app.index.dense.chroma.store import ChromaStore
-from app.index.dense.faiss.store import FaissStore
-from app.index.dense.port import VectorStore
-from app.index.dense.reader import CANDIDATES
-from app.index.files.steps import Steps
+from app.storage.files.durable import Steps
+from app.storage.vectors.chroma import ChromaStore
+from app.storage.vectors.faiss import FaissStore
+from app.storage.vectors.library import CANDIDATES
+from app.storage.vectors.port import VectorStore
 from tests.fakes.vector_stores import MemoryVectorStore
-from tests.unit.index.drafts import unit_rows
+from tests.unit.storage.drafts import unit_rows
 
 N = 400
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.index.options import IndexOptions
+from app.storage.options import IndexOptions
 from tests.crash.forks import Forks
 
 

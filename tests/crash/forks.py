@@ -35,11 +35,11 @@ _MARGIN_S = 30.0
 """How much later than its child's deadline a caller gives up on the server itself."""
 
 PRELOADED = (
-    "app.index.store",
+    "app.storage.store",
     "chromadb",
     "tests.crash.workload",
     "tests.crash.trials",
-    "tests.unit.index.test_writer",
+    "tests.unit.storage.test_writer",
 )
 """What children need, imported before the first fork."""
 

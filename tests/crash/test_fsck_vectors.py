@@ -10,11 +10,11 @@ import pytest
 
 from app.core.ids import fingerprint8
 from app.core.types import Library
-from app.index.dense.port import VectorStore
-from app.index.store import IndexStore
+from app.storage.store import IndexStore
+from app.storage.vectors.port import VectorStore
 from evaluation.lib.vector_checks import differences
-from tests.unit.index.drafts import FINGERPRINT, unit_rows
-from tests.unit.index.maintenance.test_fsck import build, options_at
+from tests.unit.storage.drafts import FINGERPRINT, unit_rows
+from tests.unit.storage.maintenance.test_fsck import build, options_at
 
 PAPERS = Library.PAPERS
 COLLECTION = f"papers__{fingerprint8(FINGERPRINT)}"

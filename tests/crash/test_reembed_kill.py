@@ -15,12 +15,12 @@ import pytest
 
 from app.client import DocuMindClient, FileToSend, Json
 from app.core.types import Library
-from app.index.files.steps import CRASH_STATUS
-from app.index.options import IndexOptions
-from app.index.store import IndexStore, VectorStoreUse
+from app.storage.files.durable import CRASH_STATUS
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore, VectorStoreUse
 from evaluation.lib.served import Served
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
-from tests.unit.index.maintenance.test_reembedding import (
+from tests.unit.storage.maintenance.test_reembedding import (
     NEVER,
     NEW,
     OLD,
@@ -109,9 +109,9 @@ def _finds(client: DocuMindClient, word: str) -> bool:
 CHILD = """
 import sys, threading
 from pathlib import Path
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from tests.unit.index.maintenance.test_reembedding import NEW, NEVER, PAPERS, fill, made_by
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from tests.unit.storage.maintenance.test_reembedding import NEW, NEVER, PAPERS, fill, made_by
 data = Path(sys.argv[1])
 options = IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
 with IndexStore(options, crash_at=int(sys.argv[2]), vector_store=sys.argv[3]) as store:

@@ -17,7 +17,7 @@ a second."""
 _OWNER = """
 import sys
 from pathlib import Path
-from app.index.files.lock import DirectoryLock
+from app.storage.files.lock import DirectoryLock
 lock = DirectoryLock([Path(sys.argv[1])], "http://127.0.0.1:8123")
 print("held", flush=True)
 sys.stdin.read()
@@ -62,7 +62,7 @@ def test_refused_with_the_owner_s_name_before_anything_heavy(
         for line in done.stderr.splitlines()
         if line.startswith("import time:")
     }
-    assert "app.index.files.lock" in imported
+    assert "app.storage.files.lock" in imported
     assert imported & set(HEAVY) == set()
 
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from app.core.types import Library
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
 from app.ingest.embedding import VectorBackfill
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
-from tests.unit.index.drafts import make_draft
-from tests.unit.index.maintenance.test_reembedding import made_by
+from tests.unit.storage.drafts import make_draft
+from tests.unit.storage.maintenance.test_reembedding import made_by
 
 PAPERS = Library.PAPERS
 SHORT = 20

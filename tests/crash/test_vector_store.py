@@ -11,12 +11,12 @@ import pytest
 from app.core.errors import IndexDamaged
 from app.core.ids import document_id, fingerprint8
 from app.core.types import Filters, Library
-from app.index.dense import reader
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from app.storage.vectors import library as reader
 from evaluation.lib.vector_checks import differences
-from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
-from tests.unit.index.test_writer import embed_all
+from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
+from tests.unit.storage.test_writer import embed_all
 
 PAPERS = Library.PAPERS
 COLLECTION = f"papers__{fingerprint8(FINGERPRINT)}"
@@ -163,7 +163,7 @@ def test_a_cache_that_is_large_is_filled_while_the_store_serves(
 ) -> None:
     with IndexStore(options, vector_store="off") as store:
         fill(store)
-    monkeypatch.setattr("app.index.dense.library.FILLED_AT_ONCE", 10)
+    monkeypatch.setattr("app.storage.vectors.library.FILLED_AT_ONCE", 10)
     with caplog.at_level(logging.ERROR), IndexStore(options) as store:
         assert store.supervisor.wait(100)
         cache = store.dense[PAPERS]._serving.feed.cache  # type: ignore[union-attr]

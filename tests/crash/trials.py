@@ -18,16 +18,16 @@ from functools import partial
 from multiprocessing import Pipe
 from pathlib import Path
 
-from app.index.dense.chroma import store as chroma_store
-from app.index.dense.chroma.child import ChromaProcess, serve
-from app.index.dense.chroma.store import Child, Pipeline
-from app.index.files.steps import CRASH_STATUS
+from app.storage.files.durable import CRASH_STATUS
+from app.storage.vectors import chroma as chroma_store
+from app.storage.vectors.chroma import Child, Pipeline
+from app.storage.vectors.chroma_child import ChromaProcess, serve
 from tests.crash.forks import Forks
 from tests.crash.workload import check, recover, run
 
 
 def launch_forked(path: Path, ef_search: int) -> Child:
-    """Do what `app.index.dense.chroma.store.launch` does, with a forked process instead of a new one."""
+    """Do what `app.storage.vectors.chroma.launch` does, with a forked process instead of a new one."""
     (searches, theirs), (writes, others) = Pipe(), Pipe()
     pid = os.fork()
     if pid == 0:

@@ -12,12 +12,12 @@ from app.core.ids import content_sha256, document_id, fingerprint8
 from app.core.text import words
 from app.core.types import LedgerEntry, LedgerPage, Library, Metadata
 from app.core.vectors import cosine_distances
-from app.index.catalog.unlinks import ORIGINALS
-from app.index.lexical import writer as word_queue
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.catalog.state import ORIGINALS
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from app.storage.words import writer as word_queue
 from tests.fakes.embedders import HashEmbedder
-from tests.unit.index.drafts import DIMENSION, FINGERPRINT, make_draft
+from tests.unit.storage.drafts import DIMENSION, FINGERPRINT, make_draft
 
 SOURCE = "dump"
 """The bulk source that the articles come from."""

@@ -121,18 +121,18 @@ class MemoryConversationStore:
         return int(gone is not None)
 
     def restore(self, conversation_id: str) -> None:
-        self.forget_due()
+        self.delete_due()
         if conversation_id not in self._deleted:
             raise NotFound(f"no deleted conversation {conversation_id!r}")
         self._kept[conversation_id] = self._deleted.pop(conversation_id)[1]
 
-    def forget_due(self) -> int:
+    def delete_due(self) -> int:
         due = [key for key, (until, _) in self._deleted.items() if until <= time.time()]
         for key in due:
             del self._deleted[key]
         return len(due)
 
-    def clear(self) -> int:
+    def delete_all(self) -> int:
         gone = len(self._kept) + len(self._deleted)
         self._kept.clear()
         self._deleted.clear()

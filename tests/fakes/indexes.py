@@ -8,11 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.core.edits import edit_distance
 from app.core.errors import NotFound
-from app.core.function_words import content_or_all
-from app.core.languages.detection import language_of
-from app.core.text import tokenise
+from app.core.languages import language_of
+from app.core.text import content_or_all, edit_distance, tokenise
 from app.core.types import (
     Chunk,
     Document,

@@ -6,27 +6,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from app.answer.checking import CheckService
+from app.answer.checking import CheckService, SecondOpinion
 from app.answer.completion import Completions
-from app.answer.journal import AnswerJournal
-from app.answer.memory import ConversationMemory
+from app.answer.conversation import ConversationMemory
 from app.answer.model_test import ModelTester
+from app.answer.models import ModelSpeeds
+from app.answer.records import AnswerJournal
 from app.answer.research import Research
 from app.answer.search import LibrarySearcher
-from app.answer.second_opinion import SecondOpinion
 from app.answer.service import RAGService
-from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
 from app.answer.writing import AnswerWriter
-from app.bootstrap.bulk import scratch_index
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.maintenance import StoreMaintenance
-from app.core.calls import Calls
+from app.bootstrap.work import scratch_index
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderUnreachable
 from app.core.ports import Generator
-from app.core.spans import SILENT, Spans
-from app.core.trace import Trace
+from app.core.trace import SILENT, Calls, Spans, Trace
 from app.core.types import (
     EmbeddingState,
     Fingerprint,
@@ -35,32 +32,20 @@ from app.core.types import (
     ModelReport,
     ServiceStatus,
 )
-from app.evaluation.archive import ReportArchive
-from app.generation.extractive import ExtractiveGenerator
+from app.evaluation.report import ReportArchive
+from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.injection import inspect
 from app.generation.prompts import PromptLibrary
+from app.generation.quoting import ExtractiveGenerator
 from app.generation.support import SupportJudge
-from app.generation.tokens import TokenCalibrator
-from app.index.catalog.answers import SqliteAnswerStore
-from app.index.catalog.conversations import SqliteConversationStore
-from app.index.catalog.documents import SqliteCatalog
-from app.index.catalog.ledger import SqliteLedger
-from app.index.catalog.sync_claims import SyncClaims
-from app.index.options import IndexOptions
-from app.index.status import ProjectionStatus
-from app.index.store import IndexStore
-from app.index.writer import CatalogIndexWriter
 from app.ingest.bulk import BulkIndexer
 from app.ingest.embedding import VectorBackfill
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
-from app.ingest.sources.samples import bundled
-from app.jobs.arxiv import ArxivJob
-from app.jobs.bulk import BulkIndexJob, BulkService
-from app.jobs.bulk_plan import BulkPlanJob
-from app.jobs.calibrate import CalibrateJob
-from app.jobs.evaluation import EvaluationService
+from app.ingest.sources.folders import bundled
+from app.jobs.bulk import BulkIndexJob, BulkPlanJob, BulkService
+from app.jobs.ingest import ArxivJob, SamplesJob
 from app.jobs.kinds import (
     ARXIV,
     CALIBRATE,
@@ -70,17 +55,29 @@ from app.jobs.kinds import (
     register_ingest,
     request_backfill,
 )
-from app.jobs.local_runner import LocalRunner
-from app.jobs.maintenance import register_maintenance
-from app.jobs.models import ModelTestService, PullJob, register_model_tests
-from app.jobs.registry import per_library
-from app.jobs.samples import SamplesJob
-from app.providers.arxiv import ArxivClient
-from app.providers.ollama_listing import PullProgress
-from app.retrieval.calibration import Calibrations
+from app.jobs.maintenance import (
+    EvaluationService,
+    ModelTestService,
+    PullJob,
+    register_maintenance,
+    register_model_tests,
+)
+from app.jobs.reembed import CalibrateJob
+from app.jobs.runner import per_library
+from app.jobs.worker import LocalRunner
+from app.models.arxiv import ArxivClient
+from app.models.ollama import PullProgress
 from app.retrieval.pipeline import Retriever
+from app.retrieval.reading import Calibrations
 from app.retrieval.request import Retrieval, SearchRequest
 from app.settings import Settings
+from app.storage.catalog.answers import SqliteAnswerStore, SqliteConversationStore
+from app.storage.catalog.documents import SqliteCatalog
+from app.storage.catalog.state import SqliteLedger, SyncClaims
+from app.storage.options import IndexOptions
+from app.storage.status import ProjectionStatus
+from app.storage.store import IndexStore
+from app.storage.writer import CatalogIndexWriter
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels
 

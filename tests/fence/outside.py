@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.api.deps import Edge
 from app.api.errors import codes, status_of
-from app.api.tool_server import make_server
+from app.api.mcp_server import make_server
 from app.cli import main as command_line
 from app.core.types import NoticeCode
 from app.evaluation.report import to_csv, to_json, to_markdown

@@ -17,7 +17,7 @@ from app.api.app import create_app
 from app.api.deps import Edge
 from app.core.types import FloatArray
 from app.core.vectors import l2_normalise
-from app.providers.minilm import MiniLmEmbedder
+from app.models.minilm import MiniLmEmbedder
 from app.settings import Settings
 
 BASE = "http://127.0.0.1:8001"

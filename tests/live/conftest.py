@@ -22,7 +22,7 @@ from urllib.error import URLError
 
 import pytest
 
-from app.providers.ollama import OllamaHost
+from app.models.ollama import OllamaHost
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv-live" / "bin" / "python"

@@ -10,10 +10,9 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import DocuMindError, ProviderBadResponse, ProviderUnreachable
 from app.core.types import Message, Prompt, Token
-from app.providers.ollama import OllamaHost
-from app.providers.ollama_generator import OllamaGenerator
-from app.providers.retries import RunnerStopped
-from app.providers.slots import CallSlots
+from app.models.ollama import OllamaHost
+from app.models.ollama_adapters import OllamaGenerator
+from app.models.retries import CallSlots, RunnerStopped
 from tests.live.conftest import Live, double, fail, free_port
 
 pytestmark = pytest.mark.live

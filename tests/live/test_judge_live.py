@@ -6,19 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from app.answer.checking import CheckService
+from app.answer.checking import CheckService, SecondOpinion
 from app.answer.search import LibrarySearcher
-from app.answer.second_opinion import SecondOpinion
-from app.api.schemas.checks import CheckResponse
-from app.client.check_report import as_markdown
+from app.api.schemas.questions import CheckResponse
+from app.client import as_markdown
 from app.core.cancel import CancelToken
 from app.core.ports import Generator
 from app.core.types import CheckReport
-from app.generation.options import GenerationOptions
+from app.generation.prompts import GenerationOptions
 from app.generation.support import SupportJudge
-from app.providers.ollama import OllamaHost
-from app.providers.ollama_generator import OllamaGenerator
-from app.providers.slots import CallSlots
+from app.models.ollama import OllamaHost
+from app.models.ollama_adapters import OllamaGenerator
+from app.models.retries import CallSlots
 from tests.fakes.generators import FixedModels
 from tests.live.conftest import Live, double, fail
 from tests.unit.answer.bench import PROMPTS

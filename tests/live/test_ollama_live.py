@@ -11,11 +11,9 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, InvalidInput, ModelNotInstalled, ProviderBadResponse
 from app.core.types import Message, Prompt
-from app.providers.ollama import OllamaHost
-from app.providers.ollama_embedder import OllamaEmbedder
-from app.providers.ollama_generator import OllamaGenerator
-from app.providers.ollama_listing import same_model
-from app.providers.slots import CallSlots
+from app.models.ollama import OllamaHost, same_model
+from app.models.ollama_adapters import OllamaEmbedder, OllamaGenerator
+from app.models.retries import CallSlots
 from tests.contract.ollama_pairs import PAIRS, Pair, ask, holds_at, wrong
 from tests.live.conftest import Live
 

@@ -9,9 +9,9 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, InvalidInput, ProviderBadResponse
 from app.core.types import Message, Prompt
-from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
-from app.providers.options import HostedOptions
-from app.providers.slots import CallSlots
+from app.models.openai import HostedEndpoint, OpenAICompatibleGenerator
+from app.models.options import HostedOptions
+from app.models.retries import CallSlots
 
 pytestmark = pytest.mark.live
 CANCEL_S = 2.0

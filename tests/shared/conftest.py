@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.index.engine.qdrant import SearchEngine
-from app.index.lexical.qdrant_points import WORDS
+from app.storage.engine import SearchEngine
+from app.storage.words.qdrant import WORDS
 from tests.shared.engines import ENGINES, url_of
 
 

@@ -18,15 +18,12 @@ import psycopg
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from app.core.errors import DiskFull
-from app.index.catalog.jobs import SqliteJobStore
-from app.index.catalog.postgres_database import PostgresDatabase
-from app.index.files.steps import Steps
-from app.index.queue.postgres_jobs import PostgresJobs
-from app.jobs.context import JobContext
-from app.jobs.options import JobOptions
-from app.jobs.registry import per_library
-from app.jobs.runner import JobRunner
-from app.jobs.shared_runner import SharedRunner
+from app.jobs.runner import JobContext, JobOptions, JobRunner, per_library
+from app.jobs.shared import SharedRunner
+from app.storage.catalog.postgres import PostgresDatabase
+from app.storage.catalog.state import SqliteJobStore
+from app.storage.files.durable import Steps
+from app.storage.queue import PostgresJobs
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 30.0

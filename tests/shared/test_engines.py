@@ -17,12 +17,12 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from app.cli import machine_checks
-from app.cli.findings import Diagnosis
-from app.index.catalog.opening import open_database
-from app.index.catalog.schema import SCHEMA_VERSION
-from app.index.files.steps import Steps
+from app.cli import doctor
+from app.cli.doctor import Diagnosis
 from app.settings import Settings
+from app.storage.catalog.schema import SCHEMA_VERSION
+from app.storage.files.durable import Steps
+from app.storage.opening import open_database
 from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PASSWORD, PostgresServer, running_server
 from tests.fakes.qdrant_double import VERSION
@@ -70,7 +70,7 @@ def make_bucket(server: ThreadedMotoServer) -> None:
 
 def asked(tmp_path: Path, **values: object) -> Sequence[Diagnosis]:
     settings = Settings(_env_file=None, data_dir=tmp_path / "data", **values)  # type: ignore[arg-type]
-    return list(machine_checks.engines(settings))
+    return list(doctor.engines(settings))
 
 
 def test_doctor_names_each_engine_with_its_address_and_version(

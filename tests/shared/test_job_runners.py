@@ -13,14 +13,12 @@ import pytest
 
 from app.core.cancel import CancelToken
 from app.core.errors import Conflict, InvalidInput, NotFound
-from app.index.catalog.jobs import SqliteJobStore
-from app.index.files.steps import Steps
-from app.index.queue.postgres_jobs import PostgresJobs
-from app.jobs.context import JobContext
-from app.jobs.housekeeping import Housekeeper
-from app.jobs.local_runner import LocalRunner
-from app.jobs.options import JobOptions
-from app.jobs.runner import JobRunner
+from app.jobs.maintenance import Housekeeper
+from app.jobs.runner import JobContext, JobOptions, JobRunner
+from app.jobs.worker import LocalRunner
+from app.storage.catalog.state import SqliteJobStore
+from app.storage.files.durable import Steps
+from app.storage.queue import PostgresJobs
 from tests.fakes.postgres_server import PostgresServer, running_server
 from tests.shared.job_processes import (
     QUICK,

@@ -15,12 +15,12 @@ from obstore.store import S3Store
 from app.core.errors import InvalidInput, OriginalsAway
 from app.core.ids import content_sha256
 from app.core.types import Library
-from app.index.files.object_originals import IN_USE_S, ObjectOriginals
-from app.index.files.originals import Originals
-from app.index.files.steps import Steps
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from tests.unit.index.drafts import make_draft
+from app.storage.files.durable import Steps
+from app.storage.files.object_originals import IN_USE_S, ObjectOriginals
+from app.storage.files.originals import Originals
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from tests.unit.storage.drafts import make_draft
 
 BODY = b"%PDF-1.7 the bytes of an upload" * 1000
 

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
-from app.cli import machine_checks
+from app.cli import doctor
 from app.core.errors import DatabaseAway, IndexDamaged, InvalidInput, Locked, StorageError
 from app.core.types import Library
-from app.index.catalog import schema
-from app.index.catalog.opening import open_database
-from app.index.files.steps import Steps
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
 from app.settings import Settings
+from app.storage.catalog import schema
+from app.storage.files.durable import Steps
+from app.storage.opening import open_database
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.postgres_server import PASSWORD, PostgresServer, running_server
-from tests.unit.index.drafts import make_draft
+from tests.unit.storage.drafts import make_draft
 
 PAPERS = Library.PAPERS
 
@@ -115,11 +115,11 @@ def test_doctor_asks_the_database_and_shows_no_password(
         ("postgresql://a:b-word@[::1]:9/c", "problem"),
     ):
         settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url)
-        (found,) = machine_checks.engines(settings)
+        (found,) = doctor.engines(settings)
         assert (found.what, found.state) == ("PostgreSQL", state)
         assert PASSWORD not in f"{found}{settings}"
         assert "b-word" not in f"{found}{settings}"
-    assert list(machine_checks.engines(Settings(_env_file=None, data_dir=tmp_path))) == []
+    assert list(doctor.engines(Settings(_env_file=None, data_dir=tmp_path))) == []
 
 
 def test_work_goes_on_when_the_database_is_back(tmp_path: Path, own_server: PostgresServer) -> None:
@@ -214,11 +214,11 @@ def test_numbers_are_never_given_out_twice(options: IndexOptions) -> None:
 
 def test_the_embedded_store_loads_nothing_of_it(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from app.index.options import IndexOptions;"
-        " from app.index.store import IndexStore; data = Path(sys.argv[1]);"
+        "import sys; from pathlib import Path; from app.storage.options import IndexOptions;"
+        " from app.storage.store import IndexStore; data = Path(sys.argv[1]);"
         " IndexStore(IndexOptions(data, data / 'chroma'), vector_store='off').close();"
         " print([n for n in sys.modules if n.startswith(('psycopg',"
-        " 'app.index.catalog.postgres'))])"
+        " 'app.storage.catalog.postgres_statements'))])"
     )
     ran = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "data")],

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from app.core.types import Library, PassageCode
-from app.index.maintenance.bundle_records import BATCH_DOCUMENTS
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.maintenance.bundle_format import BATCH_DOCUMENTS
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from evaluation.lib.modes import contents
-from tests.unit.index.drafts import make_draft, unit_rows
-from tests.unit.index.maintenance import test_bundle as suite
-from tests.unit.index.test_writer import embed_all
+from tests.unit.storage.drafts import make_draft, unit_rows
+from tests.unit.storage.maintenance import test_bundle as suite
+from tests.unit.storage.test_writer import embed_all
 
 PAPERS = Library.PAPERS
 test_codes_travel_with_their_chunks = suite.test_codes_travel_with_their_chunks

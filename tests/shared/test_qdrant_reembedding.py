@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 
 from app.core.errors import FingerprintMismatch
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
-from tests.unit.index import conftest
-from tests.unit.index.maintenance import test_reembedding as suite
-from tests.unit.index.maintenance.test_reembedding import (
+from tests.unit.storage import conftest
+from tests.unit.storage.maintenance import test_reembedding as suite
+from tests.unit.storage.maintenance.test_reembedding import (
     NEVER,
     OLD,
     PAPERS,

@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from app.core.types import Filters, Library, Passage, Scored
-from app.index.catalog.facts import LexicalDocument
-from app.index.engine.qdrant import SearchEngine
-from app.index.files.steps import Steps
-from app.index.lexical.libraries import LibraryWords
-from app.index.lexical.qdrant import QdrantWords
-from app.index.lexical.qdrant_points import WORDS
-from app.index.options import IndexOptions
-from app.retrieval.spelling import matched_text
+from app.retrieval.legs import matched_text
+from app.storage.catalog.rows import LexicalDocument
+from app.storage.engine import SearchEngine
+from app.storage.files.durable import Steps
+from app.storage.options import IndexOptions
+from app.storage.words.port import LibraryWords
+from app.storage.words.qdrant import WORDS, QdrantWords
 from tests.fakes.indexes import MemoryCatalog
 from tests.fakes.retrievers import passage
 from tests.unit.retrieval import conftest, test_languages, test_pipeline, test_spelling

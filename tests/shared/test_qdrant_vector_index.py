@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.index.options import IndexOptions
+from app.storage.options import IndexOptions
 from tests.contract import test_vector_index_contract as suite
 from tests.contract.test_vector_index_contract import Subject, build
 

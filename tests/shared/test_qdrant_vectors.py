@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.index.dense.port import VectorStore
-from app.index.dense.qdrant import QdrantStore
-from app.index.engine.qdrant import SearchEngine
-from app.index.files.steps import Steps
+from app.storage.engine import SearchEngine
+from app.storage.files.durable import Steps
+from app.storage.vectors.port import VectorStore
+from app.storage.vectors.qdrant import QdrantStore
 from tests.contract import test_vector_store_contract as suite
 from tests.shared.engines import ENGINES, url_of
 

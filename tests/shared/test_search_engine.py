@@ -19,16 +19,16 @@ import pytest
 from app.client import FileToSend
 from app.core.errors import IndexDamaged, InvalidInput, SearchAway
 from app.core.types import Library
-from app.index.dense.qdrant import QdrantStore
-from app.index.engine.qdrant import SearchEngine
-from app.index.files.steps import Steps
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.engine import SearchEngine
+from app.storage.files.durable import Steps
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from app.storage.vectors.qdrant import QdrantStore
 from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble
 from tests.shared.engines import ROOT, DoubleProcess
-from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
+from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 
 PAPERS = Library.PAPERS
 

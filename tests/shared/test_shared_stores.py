@@ -11,11 +11,11 @@ import pytest
 
 from app.core.errors import DatabaseAway, Locked
 from app.core.types import Library
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble
-from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
+from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 
 PAPERS = Library.PAPERS
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import InvalidInput
-from app.core.ports.shared_jobs import Route
+from app.core.ports import Route
 from app.core.types import Library
-from app.index.options import IndexOptions
-from app.index.queue.opening import open_shared_jobs
-from app.index.store import IndexStore
-from app.jobs.payloads import IngestPayload, UploadedFile
+from app.jobs.runner import IngestPayload, UploadedFile
+from app.storage.opening import open_shared_jobs
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.shared.engines import ROOT, DoubleProcess, Working
 
 WORDS = b"Walruses whistle to their calves in the first week of winter."

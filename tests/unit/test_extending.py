@@ -22,14 +22,14 @@ from pathlib import Path
 
 from app.api.app import create_app
 from app.answer.strategies import STRATEGIES
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.formats import accepted, type_of
 from app.retrieval.request import Retrieval
 from app.core.types import Library
-from app.index.dense.memory import MemoryStore
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.vectors.memory import MemoryStore
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from app.settings import Settings
 
 with tempfile.TemporaryDirectory() as folder:
@@ -47,7 +47,7 @@ assert type_of(parsed.media_type) == "subrip"
 assert "SubRip" in accepted()
 
 
-from app.core.languages.detection import language_of
+from app.core.languages import language_of
 from app.core.text import tokenise
 from app.answer.intent import detect
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.core.data_folder import default_data_dir
-from app.ingest.sources import samples
-from app.providers import minilm
+from app.core.ids import default_data_dir
+from app.ingest.sources import folders
+from app.models import minilm
 from scripts.build_release import stage_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,11 +82,11 @@ def test_the_model_of_the_wheel_gives_the_vectors_of_the_checkout(
 def test_samples_come_from_the_wheel_where_there_is_no_checkout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert samples.bundled() == ROOT / "data" / "sample_docs"
+    assert folders.bundled() == ROOT / "data" / "sample_docs"
     package = tmp_path / "site-packages" / "app" / "ingest" / "sources" / "samples.py"
-    monkeypatch.setattr(samples, "__file__", str(package))
-    monkeypatch.setattr(samples, "bundle", lambda name: tmp_path / name)
-    assert samples.bundled() == tmp_path / "samples"
+    monkeypatch.setattr(folders, "__file__", str(package))
+    monkeypatch.setattr(folders, "bundle", lambda name: tmp_path / name)
+    assert folders.bundled() == tmp_path / "samples"
 
 
 def test_data_lies_in_var_of_a_checkout_or_where_a_catalog_is_else_with_the_user(

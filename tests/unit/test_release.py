@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.release import CHECKOUT
+from app.core.ids import CHECKOUT
 from scripts.audit import verdict
 from scripts.licences import Licence, expression_of, licences, locked
 

@@ -6,5 +6,5 @@ from scripts.rooms import PAGE, arrows, drawing
 
 
 def test_the_page_shows_the_rooms_as_the_imports_are() -> None:
-    assert ("dense", "catalog") in arrows()
+    assert ("vectors", "catalog") in arrows()
     assert drawing() in PAGE.read_text(encoding="utf-8"), "run: python -m scripts.rooms"

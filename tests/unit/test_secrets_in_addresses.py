@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from app.bootstrap.foundation import open_spans
 from app.bootstrap.models import Models
-from app.bootstrap.telemetry import open_spans
-from app.cli import server_checks
-from app.cli.config import settings_in_force
+from app.cli import doctor
 from app.cli.main import run_at_edge
+from app.cli.maintenance import settings_in_force
 from app.core.errors import InvalidInput
-from app.core.hosts import without_credentials
-from app.generation.options import GenerationOptions
-from app.providers.addresses import parsed_address
+from app.core.ids import without_credentials
+from app.generation.prompts import GenerationOptions
+from app.models.http import parsed_address
 from app.settings import Settings
 from tests.fakes.collector import Collector
 from tests.fakes.ollama_double import OllamaDouble
@@ -95,7 +95,7 @@ def test_neither_health_nor_doctor_shows_the_password_of_a_model_host(tmp_path: 
             )
             with Models(settings.providers(), GenerationOptions()) as models:
                 (host,) = models.hosts()
-            shown = f"{host} {list(server_checks.ollama(settings))}"
+            shown = f"{host} {list(doctor.ollama(settings))}"
             assert host.reachable is (url == double.url)
             assert SECRET not in shown
             assert url in shown

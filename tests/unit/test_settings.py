@@ -2,8 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.core.types import Library
-from app.settings import Settings
-from app.settings.checks import unknown_names
+from app.settings import Settings, unknown_names
 from scripts.write_env_example import ROOT, configuration_page, env_example
 
 

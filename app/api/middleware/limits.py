@@ -3,14 +3,58 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.middleware.scope import header, is_health, refuse, route_path
+from app.api.errors import PROBLEM_TYPE, ProblemDict, response_of
 from app.core.errors import Busy, DocuMindError, RateLimited, TooLarge
+
+# Read an ASGI scope: path within the app, headers; refuse a request.
+
+
+def route_path(scope: Scope) -> str:
+    """Return the path as the routes see it: without the prefix of a proxy.
+
+    `scope["path"]`, never the URL of a request: a Host header can change what the latter says
+    (CVE-2026-48710).
+    """
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    if root and (path == root or path.startswith(f"{root}/")):
+        return path[len(root) :] or "/"
+    return path
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """Return the first header of a lower-case name as Latin-1 text."""
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
+
+
+def header_count(scope: Scope, name: bytes) -> int:
+    """Return how often a header of a lower-case name was sent."""
+    return sum(key == name for key, _ in scope["headers"])
+
+
+def is_health(scope: Scope) -> bool:
+    """Return whether the request is a probe; probes are answered at every load."""
+    path = route_path(scope)
+    return path == "/health" or path.startswith("/health/")
+
+
+async def refuse(error: DocuMindError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request with one of our errors; a websocket is closed before it opens."""
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008, "reason": error.code})
+        return
+    await response_of(error, scope.get("request_id", ""))(scope, receive, send)
+
 
 _DRAIN_BYTES = 8 * 1024 * 1024
 _DRAIN_S = 2.0
@@ -43,7 +87,6 @@ class BodyLimit:
         self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -156,13 +199,11 @@ class Concurrency:
     """
 
     def __init__(self, app: ASGIApp, *, limit: int) -> None:
-        """Wrap an app."""
         self._app = app
         self._limit = limit
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if scope["type"] != "http" or is_health(scope):
             await self._app(scope, receive, send)
             return
@@ -207,7 +248,6 @@ class RateLimit:
     def __init__(
         self, app: ASGIApp, *, per_minute: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Wrap an app."""
         self._app = app
         self._per_minute = per_minute
         self._clock = clock
@@ -216,7 +256,6 @@ class RateLimit:
         cannot fill the memory."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if scope["type"] == "http" and not is_health(scope):
             client = scope.get("client")
             wait_s = self._take(str(client[0]) if client else "")
@@ -238,3 +277,105 @@ class RateLimit:
         if len(self._buckets) > _BUCKETS:
             self._buckets.popitem(last=False)
         return 0.0 if granted else max(1.0, (1 - tokens) * 60 / self._per_minute)
+
+
+# Express errors in the protocol's words: OpenAI's, JSON-RPC's, or problem+json.
+
+_CODES = {"unauthorized": "invalid_api_key", "rate_limited": "rate_limit_exceeded"}
+"""Where OpenAI has a word of its own for one of our codes."""
+_INVALID_REQUEST = -32600
+_INTERNAL_ERROR = -32603
+"""JSON-RPC 2.0, section 5.1."""
+
+
+def openai_error(problem: ProblemDict) -> Mapping[str, object]:
+    """Return a problem as OpenAI's clients read it.
+
+    References:
+        https://platform.openai.com/docs/guides/error-codes
+    """
+    status = problem["status"]
+    kind = (
+        "server_error"
+        if status >= 500
+        else "rate_limit_error"
+        if status == 429
+        else "invalid_request_error"
+    )
+    code = _CODES.get(problem["code"], problem["code"])
+    return {"error": {"message": problem["detail"], "type": kind, "param": None, "code": code}}
+
+
+def jsonrpc_error(problem: ProblemDict) -> Mapping[str, object]:
+    """Return a problem as a JSON-RPC error without an id: it was not read yet."""
+    code = _INTERNAL_ERROR if problem["status"] >= 500 else _INVALID_REQUEST
+    data = {
+        "code": problem["code"],
+        "retryable": problem["retryable"],
+        "request_id": problem["request_id"],
+    }
+    return {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": code, "message": problem["detail"], "data": data},
+    }
+
+
+def _dialect_of(path: str) -> Callable[[ProblemDict], Mapping[str, object]] | None:
+    if path.startswith("/v1/"):
+        return openai_error
+    return jsonrpc_error if path == "/mcp" or path.startswith("/mcp/") else None
+
+
+class Dialect:
+    """Turns problems from any inner layer into the protocol's errors."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        speak = _dialect_of(route_path(scope)) if scope["type"] == "http" else None
+        if speak is None:
+            await self._app(scope, receive, send)
+        else:
+            await self._app(scope, receive, _Translation(send, speak).send)
+
+
+class _Translation:
+    """One reply on its way out: held back while it is a problem, passed on otherwise."""
+
+    def __init__(self, send: Send, speak: Callable[[ProblemDict], Mapping[str, object]]) -> None:
+        self._send = send
+        self._speak = speak
+        self._start: Message | None = None
+        self._body = b""
+
+    async def send(self, message: Message) -> None:
+        """Pass a message on, or keep it until the problem is whole."""
+        if message["type"] == "http.response.start" and _is_problem(message):
+            self._start = message
+        elif self._start is None:
+            await self._send(message)
+        else:
+            self._body += message.get("body", b"")
+            if not message.get("more_body", False):
+                await self._translate(self._start)
+
+    async def _translate(self, start: Message) -> None:
+        headers = MutableHeaders(raw=start["headers"])
+        if headers.get("content-encoding") == "gzip":
+            self._body = gzip.decompress(self._body)
+            del headers["content-encoding"]
+        problem: ProblemDict = json.loads(self._body)
+        body = json.dumps(self._speak(problem)).encode()
+        headers["content-type"] = "application/json"
+        headers["content-length"] = str(len(body))
+        # 422 is ours alone: both protocols call a request that cannot be understood 400.
+        status = 400 if start["status"] == 422 else start["status"]
+        await self._send({**start, "status": status, "headers": headers.raw})
+        await self._send({"type": "http.response.body", "body": body})
+
+
+def _is_problem(start: Message) -> bool:
+    kind = MutableHeaders(raw=start["headers"]).get("content-type", "")
+    return kind.startswith(PROBLEM_TYPE)

@@ -4,27 +4,99 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Annotated, get_args
+from pathlib import Path
+from typing import Annotated, Literal, get_args
 
 from anyio import to_thread
-from fastapi import APIRouter, Query, Request
-from starlette.responses import JSONResponse, Response
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ConfigDict, Field
+from starlette.responses import JSONResponse
 
-from app.api.deps import AtEdge, Composition, RequestIdentity
+from app.api.deps import AtEdge, Composition, OneLibrary, RequestIdentity, server_path
 from app.api.errors import declared, problem, problem_response, status_of_code
-from app.api.receiving import received
-from app.api.routes.sync import MAX_FOLDER_CHARACTERS
-from app.api.schemas.base import WaitName
-from app.api.schemas.jobs import IngestResponse
+from app.api.schemas.base import Reply, WaitName
+from app.api.schemas.base import Request as RequestModel
+from app.api.schemas.documents import SamplesRemoved
+from app.api.schemas.status import IngestResponse, JobReply
 from app.api.services import ServicePort
-from app.api.uploads import Upload, UploadReceiver
-from app.api.waiting import settled
-from app.core.errors import Conflict, DocuMindError, InvalidInput
+from app.api.streaming import settled
+from app.api.uploads import Upload, UploadReceiver, received
+from app.core.errors import Conflict, DocuMindError, InvalidInput, NotFound
 from app.core.text import either
 from app.core.types import IngestOutcome, Job, JobFile, Library, LibraryName
+from app.ingest.bulk import MissingPolicy
 from app.ingest.names import display_name, source_key
-from app.jobs.board import is_finished
-from app.jobs.payloads import IngestPayload, IngestReport, UploadedFile, has_text
+from app.ingest.sources.dumps import open_articles
+from app.jobs.bulk import BULK_PLAN
+from app.jobs.ingest import remove_samples
+from app.jobs.kinds import ARXIV, SAMPLES, request_embedding
+from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text, is_finished
+from app.models.arxiv import base_id
+
+# Serve folder syncs: list a folder's documents, remove those without a file.
+
+sync_router = APIRouter(prefix="/api/v1/sync", tags=["ingest"])
+
+MAX_FOLDER_CHARACTERS = 5_000
+FOLDER = "names the folder; the client makes the name up and always sends the same"
+
+
+class SyncedDocuments(Reply):
+    """Source keys, sorted."""
+
+    source_keys: list[str]
+
+
+class SyncRemoval(RequestModel):
+    """Whose files are gone from a folder."""
+
+    library: LibraryName
+    folder: Annotated[
+        str, Field(min_length=1, max_length=MAX_FOLDER_CHARACTERS, description=FOLDER)
+    ]
+    source_keys: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=1024)]], Field(max_length=10_000)
+    ]
+
+
+@sync_router.get(
+    "/documents", operation_id="list_synced", response_model=SyncedDocuments, responses=declared()
+)
+def list_synced(
+    services: Composition,
+    library: OneLibrary,
+    folder: Annotated[
+        str, Query(min_length=1, max_length=MAX_FOLDER_CHARACTERS, description=FOLDER)
+    ],
+) -> SyncedDocuments:
+    """List documents a folder's sync sent whose bytes are still the same."""
+    return SyncedDocuments(source_keys=sorted(services.claims.held(library, folder)))
+
+
+@sync_router.post(
+    "/remove",
+    operation_id="remove_synced",
+    response_model=SyncedDocuments,
+    responses=declared("disk_full", "index_damaged"),
+)
+def remove_synced(services: Composition, removal: SyncRemoval) -> SyncedDocuments:
+    """Remove documents that this folder's sync sent; ignore any other name.
+
+    The reply lists the removed documents.
+    """
+    library = Library(removal.library)
+    held = services.claims.held(library, removal.folder)
+    removed = []
+    for key in removal.source_keys:
+        if key not in held:
+            continue
+        try:
+            services.writer.delete(library, held[key])
+        except NotFound:
+            continue  # removed by another request just now
+        removed.append(key)
+    return SyncedDocuments(source_keys=sorted(removed))
+
 
 logger = logging.getLogger(__name__)
 
@@ -272,3 +344,199 @@ def _failed(job: Job, request_id: str) -> Response:
             request_id=request_id,
         )
     )
+
+
+# Documents that the server fetches itself: samples and arXiv.
+
+collect_router = APIRouter(prefix="/api/v1", tags=["ingest"])
+
+Wait = Annotated[
+    WaitName,
+    Query(description="true: until vectors are applied; text: until acknowledged; false: not"),
+]
+_ACCEPTED: dict[int | str, dict[str, object]] = {
+    200: {"model": IngestResponse, "description": "everything was known and unchanged"},
+    202: {"model": IngestResponse, "description": "accepted; the job goes on"},
+    207: {"model": IngestResponse, "description": "some failed"},
+}
+
+
+class ArxivRequest(RequestModel):
+    """Which paper."""
+
+    arxiv_id: Annotated[
+        str,
+        Field(min_length=1, max_length=64, description="id such as 2210.03629v2 or hep-th/9901001"),
+    ]
+
+
+@collect_router.post(
+    "/samples",
+    operation_id="index_samples",
+    status_code=201,
+    response_model=IngestResponse,
+    responses={**_ACCEPTED, **declared("not_found", "conflict", "disk_full", "index_damaged")},
+)
+async def samples(
+    services: Composition, edge: AtEdge, request_id: RequestIdentity, wait: Wait = "true"
+) -> Response:
+    """Index the bundled documents into both libraries; doing it again changes nothing."""
+    job = services.jobs.submit(SAMPLES, {"purge": False}, unit="files", coalesce=True)
+    return await outcome(job, wait, services, edge, request_id)
+
+
+@collect_router.delete(
+    "/samples",
+    operation_id="remove_samples",
+    response_model=SamplesRemoved,
+    responses=declared("conflict", "disk_full"),
+)
+def drop_samples(services: Composition) -> SamplesRemoved:
+    """Remove the bundled documents from both libraries, and only them.
+
+    Removing them again removes nothing.
+    """
+    if any(job.kind == SAMPLES and not is_finished(job) for job in services.jobs.list(100)):
+        raise Conflict("the samples are being indexed: wait for that job, or cancel it")
+    removed = remove_samples(services.catalog, services.writer)
+    return SamplesRemoved(public=removed[Library.PUBLIC], papers=removed[Library.PAPERS])
+
+
+@collect_router.post(
+    "/fetch-arxiv",
+    operation_id="fetch_arxiv",
+    status_code=201,
+    response_model=IngestResponse,
+    responses={
+        **_ACCEPTED,
+        **declared(
+            "not_found", "too_large", "conflict", "unreadable", "no_text_layer",
+            "provider_unreachable", "provider_timeout",
+            "provider_bad_response", "disk_full",
+        ),
+    },
+)  # fmt: skip
+async def fetch_arxiv(
+    asked: ArxivRequest,
+    services: Composition,
+    edge: AtEdge,
+    request_id: RequestIdentity,
+    wait: Wait = "true",
+) -> Response:
+    """Fetch a paper by its arXiv id into `papers`."""
+    base_id(asked.arxiv_id)
+    job = services.jobs.submit(
+        ARXIV, {"arxiv_id": asked.arxiv_id.strip(), "retry": wait == "false"}, total=1, unit="files"
+    )
+    return await outcome(job, wait, services, edge, request_id)
+
+
+# Serve bulk sources: plan, index, embed, and the ledger of articles.
+
+bulk_router = APIRouter(prefix="/api/v1/bulk", tags=["bulk"])
+
+NAME = r"^[^\x00-\x1f]+$"
+
+
+class BulkRequest(RequestModel):
+    """The work on a bulk source. The source is a path on the server's machine."""
+
+    action: Literal["plan", "index", "embed"]
+    library: LibraryName = "public"
+    source: Annotated[str | None, Field(min_length=1, max_length=4096, pattern=NAME)] = Field(
+        None, description="absolute path on the server, or hub:owner/name; for plan and index"
+    )
+    name: Annotated[str | None, Field(min_length=1, max_length=200, pattern=NAME)] = Field(
+        None, description="name of the source in the ledger; null: its own name, such as enwiki"
+    )
+    workers: int | None = Field(
+        None,
+        ge=0,
+        le=64,
+        description="index: parser processes; 0: the server's own; null chooses by source and"
+        " cores."
+        " embed: batches that are with the embedder at once; 0 and null are 1",
+    )
+    missing: MissingPolicy | None = Field(
+        None,
+        description="index: documents whose article is gone from the source; remove (refused if"
+        " most would go), keep, force;"
+        " null keeps them for a part of a dump and removes them otherwise",
+    )
+    articles: int | None = Field(
+        None, ge=1, description="index: at most this many articles, from the beginning"
+    )
+    order: Literal["id", "longest", "linked"] = Field(
+        "id",
+        description="embed: which documents first; linked: those most other articles of their"
+        " source link to",
+    )
+    limit: int | None = Field(None, ge=1, description="embed: at most this many chunks")
+
+
+class LedgerReply(Reply):
+    """The account: `articles` is the sum of the others."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    articles: int
+    indexed: int
+    redirects: int
+    skipped: dict[str, int] = Field(description="counts by reason")
+
+
+@bulk_router.post(
+    "",
+    operation_id="bulk",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("not_found", "conflict", "unreadable", "disk_full", "fingerprint_mismatch"),
+)
+def bulk(asked: BulkRequest, services: Composition) -> JobReply:
+    """Start a job on a bulk source; asking for the same again joins or resumes it."""
+    library = Library(asked.library)
+    if asked.action == "embed":
+        return JobReply.of(
+            request_embedding(services.jobs, library, asked.order, asked.limit, asked.workers or 1)
+        )
+    if asked.source is None:
+        raise InvalidInput(
+            f"action {asked.action!r} needs a source: an absolute path on the server, or"
+            " hub:owner/name"
+        )
+    if not asked.source.startswith("hub:") and not Path(asked.source).is_absolute():
+        raise InvalidInput(
+            f"source {asked.source!r} must be an absolute path on the server, or hub:owner/name"
+        )
+    if not asked.source.startswith("hub:"):
+        server_path(asked.source)
+    if asked.action == "plan":
+        open_articles(asked.source)
+        payload = {"library": library.value, "source": asked.source, "name": asked.name}
+        return JobReply.of(services.jobs.submit(BULK_PLAN, payload, unit="articles"))
+    return JobReply.of(
+        services.bulk.request(
+            library,
+            asked.source,
+            name=asked.name or "",
+            workers=asked.workers,
+            missing=asked.missing,
+            articles=asked.articles,
+        )
+    )
+
+
+@bulk_router.get(
+    "/ledger", operation_id="bulk_ledger", response_model=LedgerReply, responses=declared()
+)
+def bulk_ledger(
+    services: Composition,
+    library: LibraryName | None = None,
+    source: Annotated[
+        str | None,
+        Query(min_length=1, max_length=200, description="name of one source, for example enwiki"),
+    ] = None,
+) -> LedgerReply:
+    """Count the outcomes of all articles, of one library's, or of one source's."""
+    found = services.ledger.summary(Library(library) if library else None, source)
+    return LedgerReply.model_validate(found)

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path as FilePath
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query
-from starlette.responses import Response
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import Field
+from starlette.responses import JSONResponse
 
-from app.api.contract import events
-from app.api.deps import AtEdge, Composition, RequestIdentity
+from app.api.deps import AtEdge, Composition, RequestIdentity, events, server_path
 from app.api.errors import declared
-from app.api.pump import Pump
-from app.api.schemas.jobs import JobList, JobReply
-from app.api.sse import EventStream, each, event
+from app.api.schemas.base import Flag, Reply, Request
+from app.api.schemas.evaluations import (
+    EvaluationBody,
+    EvaluationList,
+    EvaluationReport,
+    EvaluationSummary,
+)
+from app.api.schemas.status import JobList, JobReply
+from app.api.streaming import EventStream, Pump, each, event
+from app.core.errors import Conflict, InvalidInput, NotFound, made_in_data
 from app.core.types import Job as CoreJob
+from app.core.types import Library, LibraryName
+from app.evaluation import cases as answer_cases
+from app.evaluation import comparison
+from app.jobs.kinds import BACKUP, CALIBRATE, EXPORT, FSCK, IMPORT
+from app.jobs.maintenance import request_purge
+from app.jobs.reembed import ReembedPayload, request_reembed
+from app.models.options import EmbeddingProviderName
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 
@@ -86,3 +103,336 @@ def resume_job(services: Composition, job_id: JobId) -> JobReply:
 def cancel_job(services: Composition, job_id: JobId) -> JobReply:
     """End a job for good; what it has done stays."""
     return JobReply.of(services.jobs.cancel(job_id))
+
+
+# Maintain stores as jobs: check, export, import, back up, purge, re-embed.
+
+maintenance_router = APIRouter(prefix="/api/v1", tags=["maintenance"])
+
+ServerPath = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=4096,
+        pattern=r"^/[^\x00-\x1f]*$",
+        description="absolute, on the server",
+    ),
+]
+
+
+class ExportRequest(Request):
+    """Which library goes where."""
+
+    library: LibraryName
+    path: ServerPath | None = Field(
+        None, description="a new file; null: a name with the time under DATA_DIR/exports"
+    )
+
+
+class ImportRequest(Request):
+    """Which file goes into which library."""
+
+    path: ServerPath
+    library: LibraryName | None = Field(None, description="null: the library it was exported from")
+
+
+class BackupRequest(Request):
+    """The path of the backup."""
+
+    path: ServerPath | None = Field(
+        None, description="a new directory; null: a name with the time under DATA_DIR/backups"
+    )
+
+
+class CalibrateRequest(Request):
+    """Which library is calibrated."""
+
+    library: LibraryName
+
+
+class ReembedRequest(Request):
+    """The library to re-embed, and how."""
+
+    library: LibraryName
+    action: Literal["start", "rollback", "discard"] = Field(
+        "start",
+        description="rollback: go back to the previous vectors; discard: remove previous and"
+        " unfinished ones",
+    )
+    provider: EmbeddingProviderName | None = Field(
+        None, description="provider of the embedder; null: as configured for an empty library"
+    )
+    model: str | None = Field(
+        None, min_length=1, max_length=200, description="embedding model; null: as configured"
+    )
+    questions: ServerPath | None = Field(
+        None,
+        description="answer set (JSON Lines) to compare old and new with; null: made of the"
+        " library's sentences and titles",
+    )
+    force: Flag = Field(False, description="use the new vectors even if they find less")
+
+
+class StoreFault(Reply):
+    """One kind of fault; `library` is empty when it concerns all."""
+
+    code: str
+    library: str
+    count: int
+    detail: str
+    repaired: bool
+    at_start: bool  # what a killed server leaves; the next start repairs it
+
+
+class StoreCheck(Reply):
+    """The findings of a check.
+
+    `documind fsck --repair` fixes them while the server is stopped.
+    """
+
+    started_at: str
+    seconds: float
+    repair: bool
+    sound: bool
+    exit_code: int = Field(
+        description="of the command: 0 sound, 7 faults that --repair fixes, 8 faults that need a"
+        " backup"
+    )
+    faults: list[StoreFault]
+    checked: dict[str, int]
+
+
+@maintenance_router.get(
+    "/fsck", operation_id="last_fsck", response_model=StoreCheck, responses=declared("not_found")
+)
+def last_fsck(services: Composition) -> StoreCheck:
+    """The last finished check."""
+    for job in services.jobs.list(1000):
+        if job.kind == FSCK and job.state == "done" and job.result is not None:
+            return StoreCheck.model_validate(job.result)
+    raise NotFound("no check has been run yet; start one with POST /api/v1/fsck or: documind fsck")
+
+
+@maintenance_router.post(
+    "/fsck",
+    operation_id="run_fsck",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("disk_full"),
+)
+def run_fsck(services: Composition) -> Response:
+    """Check the whole store as a job; change nothing. Writes wait until it ends."""
+    return _accepted(services, FSCK, {}, coalesce=True)
+
+
+@maintenance_router.post(
+    "/export",
+    operation_id="export_library",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("conflict", "disk_full"),
+)
+def export_library(services: Composition, asked: ExportRequest) -> Response:
+    """Export text, vectors and originals of a library into one file, as a job.
+
+    The file carries checksums.
+    """
+    path = (
+        server_path(asked.path)
+        if asked.path
+        else _fresh(services, "exports", f"{asked.library}-", ".documind")
+    )
+    _must_be_new(path)
+    return _accepted(services, EXPORT, {"library": asked.library, "path": str(path)})
+
+
+@maintenance_router.post(
+    "/import",
+    operation_id="import_library",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("disk_full"),
+)
+def import_library(services: Composition, asked: ImportRequest) -> Response:
+    """Add an exported file to a library, without embedding anything again, as a job."""
+    if not server_path(asked.path).is_file():
+        raise InvalidInput(f"path {asked.path!r} is no file on the server")
+    return _accepted(services, IMPORT, {"path": asked.path, "library": asked.library})
+
+
+@maintenance_router.post(
+    "/backup",
+    operation_id="backup",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("conflict", "disk_full"),
+)
+def backup(services: Composition, asked: BackupRequest) -> Response:
+    """Back up catalog and originals as a job, while the server serves.
+
+    `documind restore` brings the backup back.
+    """
+    path = server_path(asked.path) if asked.path else _fresh(services, "backups", "", "")
+    _must_be_new(path)
+    return _accepted(services, BACKUP, {"path": str(path)})
+
+
+@maintenance_router.post(
+    "/calibrate",
+    operation_id="calibrate",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("conflict", "disk_full"),
+)
+def calibrate(services: Composition, asked: CalibrateRequest) -> Response:
+    """Calibrate a library's embedder from the library's own sentences, as a job.
+
+    Its result holds the constants; they count from then on in every library of that embedder.
+    """
+    return _accepted(services, CALIBRATE, {"library": asked.library})
+
+
+@maintenance_router.post(
+    "/reembed",
+    operation_id="reembed",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("conflict", "disk_full", "too_large"),
+)
+def reembed(services: Composition, asked: ReembedRequest) -> Response:
+    """Re-embed a library with another model, compare, and swap; as a job.
+
+    The current vectors keep serving. The swap is refused if fewer passages are found. The job's
+    result tells the outcome (swapped, kept, rolled_back, discarded), the reason and the comparison.
+    """
+    cases = tuple(answer_cases.load(server_path(asked.questions))) if asked.questions else ()
+    library = Library(asked.library)
+    if asked.questions and not comparison.from_answer_set(cases, library):
+        raise InvalidInput(
+            f"{FilePath(asked.questions).name!r} has no question about library"
+            f" {asked.library!r} with expected_docs or expected_substrings; leave questions out"
+            " to have some made"
+        )
+    payload = ReembedPayload(library, asked.action, asked.provider, asked.model, asked.force, cases)
+    return JSONResponse(
+        JobReply.of(request_reembed(services.jobs, payload)).model_dump(), status_code=202
+    )
+
+
+@maintenance_router.post(
+    "/purge",
+    operation_id="purge",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("disk_full"),
+)
+def purge(services: Composition) -> Response:
+    """Remove every byte of deleted documents now, as a job.
+
+    Otherwise this happens some time after the last deletion.
+    """
+    return JSONResponse(JobReply.of(request_purge(services.jobs)).model_dump(), status_code=202)
+
+
+def _accepted(
+    services: Composition, kind: str, payload: dict[str, object], *, coalesce: bool = False
+) -> Response:
+    job = services.jobs.submit(kind, payload, coalesce=coalesce)
+    return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
+
+
+def _fresh(services: Composition, folder: str, prefix: str, suffix: str) -> FilePath:
+    """Return a name with the present time in a folder of the data directory."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    directory = made_in_data(services.settings.data_dir.resolve() / folder)
+    return directory / f"{prefix}{stamp}{suffix}"
+
+
+def _must_be_new(path: FilePath) -> None:
+    """Refuse to write over anything, or into a folder that is not there.
+
+    Raises:
+        Conflict: Something is at the path.
+        InvalidInput: Its folder does not exist.
+    """
+    if path.exists():
+        raise Conflict(f"path {str(path)!r} exists already; name a new one")
+    if not path.parent.is_dir():
+        raise InvalidInput(
+            f"path {str(path)!r}: there is no folder {str(path.parent)!r} on the server"
+        )
+
+
+# Evaluations: start one as a job, list the reports, read one.
+
+evaluations_router = APIRouter(prefix="/api/v1/evaluations", tags=["evaluations"])
+
+ReportId = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
+_MEDIA = {
+    "json": "application/json",
+    "md": "text/markdown; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+}
+
+
+@evaluations_router.get(
+    "", operation_id="list_evaluations", response_model=EvaluationList, responses=declared()
+)
+def list_evaluations(services: Composition) -> EvaluationList:
+    """Finished reports, newest first; runs under way are jobs of kind `evaluation`."""
+    return EvaluationList(
+        evaluations=[
+            EvaluationSummary(**asdict(entry)) for entry in services.evaluations.reports.list()
+        ]
+    )
+
+
+@evaluations_router.post(
+    "",
+    operation_id="start_evaluation",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("disk_full"),
+)
+def start_evaluation(services: Composition, edge: AtEdge, asked: EvaluationBody) -> Response:
+    """Compare settings on judged questions, as a job whose id is that of the report."""
+    scope = asked.library or edge.asked(services, None)
+    library = services.settings.library if scope == "all" else Library(scope)
+    job = services.evaluations.start(asked.request(library))
+    return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
+
+
+@evaluations_router.get(
+    "/{report_id}",
+    operation_id="get_evaluation",
+    response_model=EvaluationReport,
+    responses=declared("not_found"),
+)
+def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationReport:
+    """A finished report with every question's outcome."""
+    return EvaluationReport.model_validate(services.evaluations.reports.read(report_id))
+
+
+@evaluations_router.get(
+    "/{report_id}/report.{kind}",
+    operation_id="download_evaluation",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "the file",
+            "content": {media: {"schema": {"type": "string"}} for media in _MEDIA.values()},
+        },
+        **declared("not_found"),
+    },
+)
+def download_evaluation(
+    services: Composition, report_id: ReportId, kind: Literal["json", "md", "csv", "html"]
+) -> Response:
+    """Send a finished report as a file: JSON, Markdown, table or standalone page."""
+    text = services.evaluations.reports.text(report_id, kind)
+    return Response(
+        text,
+        media_type=_MEDIA[kind],
+        headers={"Content-Disposition": f'attachment; filename="evaluation-{report_id}.{kind}"'},
+    )

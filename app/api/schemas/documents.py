@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from app.answer.passage_records import PassageRecord, WebLink
+from app.answer.records import PassageRecord, WebLink
 from app.api.schemas.base import Reply, Request
-from app.api.schemas.query import Year
-from app.core.removal import OUT_OF_REACH
+from app.api.schemas.questions import Year
+from app.core.ids import OUT_OF_REACH
 from app.core.types import EmbeddingState, Fingerprint, Library, LibraryName, Notice, Scope
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]

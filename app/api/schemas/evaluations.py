@@ -8,10 +8,10 @@ from pydantic import Field
 
 from app.api.schemas.base import Flag, Reply, Request
 from app.core.types import Fusion, Library, LibraryName, Rerank, Scope, Strategy
-from app.evaluation.answer_cases import AnswerCase
-from app.evaluation.request import Axes, EvaluationRequest, Half, Kind
-from app.evaluation.statistics import Interval
-from app.ingest.options import Chunker
+from app.evaluation.arms import Axes, EvaluationRequest, Half, Kind
+from app.evaluation.cases import AnswerCase
+from app.evaluation.metrics import Interval
+from app.ingest.names import Chunker
 
 Words = Annotated[str, Field(min_length=1, max_length=4000)]
 Weight = Annotated[float, Field(ge=0, le=1)]
@@ -34,7 +34,6 @@ class CaseBody(Request):
     oos: Flag = Field(False, description="out of scope: the right answer is a refusal")
 
     def case(self) -> AnswerCase:
-        """Return the case."""
         return AnswerCase(
             self.question,
             self.library,
@@ -101,7 +100,6 @@ class EvaluationBody(Request):
     )
 
     def request(self, library: Library) -> EvaluationRequest:
-        """Return the request over a library."""
         return EvaluationRequest(
             self.kind,
             library,

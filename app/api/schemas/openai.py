@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from app.api.schemas.answers import QueryResponse
 from app.api.schemas.base import Tolerant
-from app.api.schemas.query import HISTORY_USED, readable
+from app.api.schemas.questions import HISTORY_USED, QueryResponse, readable
 from app.core.errors import InvalidInput
 from app.core.normalisation import normalise
 from app.core.types import Message

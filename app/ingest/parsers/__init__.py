@@ -8,7 +8,7 @@ from pathlib import Path
 from app.core.cancel import CancelToken
 from app.core.errors import TooLarge, Unreadable
 from app.core.types import PageBoxes, PageText, ParsedDocument
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import identify
 
@@ -24,7 +24,6 @@ class DirectParser:
     """
 
     def __init__(self, options: IngestOptions) -> None:
-        """Keep the limits on pages and characters."""
         self._options = options
 
     def parse(
@@ -58,7 +57,7 @@ class DirectParser:
 
     def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
         """Return the boxes of text spans on the pages of a PDF; see `PageLocator`."""
-        from app.ingest.parsers.boxes import find_boxes  # noqa: PLC0415  # loads PDFium
+        from app.ingest.parsers.pdf_boxes import find_boxes  # noqa: PLC0415  # loads PDFium
 
         return find_boxes(_read(content, "the original", self._options.max_file_bytes), pages)
 

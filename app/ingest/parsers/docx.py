@@ -19,9 +19,8 @@ from lxml import etree
 
 from app.core.errors import TooLarge, Unreadable
 from app.core.types import ParsedDocument
-from app.ingest.parsers.builder import TextBuilder
 from app.ingest.parsers.formats import FORMATS
-from app.ingest.parsers.tables import table_lines
+from app.ingest.parsers.html import TextBuilder, table_lines
 
 MAX_ENTRIES = 2_000
 MAX_UNPACKED_BYTES = 200 * 1024 * 1024

@@ -1,6 +1,6 @@
 """List the file formats: how each is recognised, and its parser.
 
-A new format is one row here, its name in `app.core.types.vocabulary.FileType`, and a module with a
+A new format is one row here, its name in `app.core.vocabulary.FileType`, and a module with a
 parse function (docs/extending.md).
 """
 
@@ -14,7 +14,7 @@ from typing import cast
 
 from app.core.text import either
 from app.core.types import FileType, ParsedDocument
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 
 Parse = Callable[[bytes, str, IngestOptions], ParsedDocument]
 """Content, file name and limits to a document; raises UnsupportedType, Encrypted, NoTextLayer,

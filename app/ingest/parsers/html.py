@@ -3,15 +3,116 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from app.core.errors import Unreadable
-from app.core.types import ParsedDocument
-from app.ingest.parsers.builder import TextBuilder
-from app.ingest.parsers.encoding import decode
+from app.core.normalisation import normalise
+from app.core.types import Heading, ParsedDocument
 from app.ingest.parsers.formats import FORMATS
-from app.ingest.parsers.tables import table_lines
+from app.ingest.parsers.sniffing import decode
+
+# Puts a document together block by block, keeping offsets of headings exact.
+
+
+class TextBuilder:
+    """Collects blocks of text; normalises each on entry, so offsets stay valid."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self.headings: list[Heading] = []
+        self.stripped = 0
+        """Invisible characters removed so far."""
+
+    @property
+    def length(self) -> int:
+        """Characters so far."""
+        return self._length
+
+    @property
+    def text(self) -> str:
+        """Everything added so far."""
+        return "".join(self._parts)
+
+    def add(self, text: str, *, gap: str = "\n\n", level: int | None = None) -> None:
+        """Append a block after `gap`; blank blocks are dropped, margins trimmed.
+
+        Args:
+            text: Any text.
+            gap: What separates it from the block before.
+            level: Makes the block a heading of this level, from 1.
+        """
+        clean, stripped = normalise(text)
+        self.stripped += stripped
+        clean = clean.strip()
+        if not clean:
+            return
+        if self._length:
+            self._append(gap)
+        if level is not None:
+            self.headings.append(
+                Heading(self._length, self._length + len(clean), level, " ".join(clean.split()))
+            )
+        self._append(clean)
+
+    def _append(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)
+
+
+# Tables as lines that stay readable when a chunk holds only some of them.
+
+_MAX_LABEL_CHARACTERS = 60
+
+
+def table_lines(rows: Sequence[Sequence[str]], *, header: bool | None = None) -> list[str]:
+    """Return one line a row; cells carry their column's label below a header row.
+
+    `Year: 1911 | Place: Leiden`.
+
+    Args:
+        rows: Cell texts, row by row; blank rows are dropped.
+        header: Whether the first row names the columns; None decides by its look.
+    """
+    filled = [
+        [" ".join(cell.split()) for cell in row]
+        for row in rows
+        if any(cell.strip() for cell in row)
+    ]
+    if not filled:
+        return []
+    labels = filled[0]
+    if header is None:
+        header = _looks_like_labels(labels)
+    if not header or len(filled) < 2 or len(labels) < 2:
+        return [" | ".join(cell for cell in row if cell) for row in filled]
+    return [
+        " | ".join(label for label in labels if label),
+        *(_labelled(row, labels) for row in filled[1:]),
+    ]
+
+
+def _looks_like_labels(cells: Sequence[str]) -> bool:
+    named = [cell for cell in cells if cell]
+    return (
+        len(named) >= len(cells) - 1  # the corner cell is often blank
+        and len(set(named)) == len(named)
+        and all(
+            len(cell) <= _MAX_LABEL_CHARACTERS and any(map(str.isalpha, cell)) for cell in named
+        )
+    )
+
+
+def _labelled(row: Sequence[str], labels: Sequence[str]) -> str:
+    parts = []
+    for column, cell in enumerate(row):
+        if cell:
+            label = labels[column] if column < len(labels) else ""
+            parts.append(f"{label}: {cell}" if label and label != cell else cell)
+    return " | ".join(parts)
+
 
 _DROPPED = frozenset(
     "script style nav noscript template svg math iframe object embed head select option button"

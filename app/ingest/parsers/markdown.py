@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from app.core.normalisation import normalise
 from app.core.types import Heading, ParsedDocument
-from app.ingest.parsers.encoding import decode
 from app.ingest.parsers.formats import FORMATS
-from app.ingest.parsers.tables import table_lines
+from app.ingest.parsers.html import table_lines
+from app.ingest.parsers.sniffing import decode
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_MATTER_FIELD = re.compile(

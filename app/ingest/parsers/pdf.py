@@ -4,23 +4,287 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import Literal
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from app.core.errors import Encrypted, TooLarge, Unreadable
+from app.core.errors import Encrypted, NoTextLayer, TooLarge, Unreadable
 from app.core.normalisation import normalise
 from app.core.text import UNSPACED
 from app.core.types import Heading, PageSpan, ParsedDocument
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import find_headings
-from app.ingest.parsers.legible import judge, pages_of_pictures, require_text
-from app.ingest.parsers.running_heads import set_apart
-from app.ingest.parsers.tex_fonts import has_codes, name_tex_codes
+from app.ingest.parsers.pdf_boxes import has_codes, name_tex_codes
+
+# Judge whether a PDF's pages are readable: text, images, or unnamed glyphs.
+
+MIN_CHARACTERS_PER_PAGE = 20
+"""On average; below it the pages are images (docs/facts/libraries.md)."""
+_UNNAMED_FILE = 1 / 3
+"""Share of a file's characters without a meaning from which it cannot be read."""
+_UNNAMED_PAGE = 0.1
+"""The same of a page that a warning names: formulas of a paper stay below a tenth, a figure with
+a font of its own is above."""
+_LEAST_PICTURE = 0.25
+"""Share of a page that a picture of its text covers; a logo is smaller."""
+_MOST_NAMED = 8
+"""Ranges of pages that a warning lists."""
+
+
+def pages_of_pictures(document: pypdfium2.PdfDocument, texts: Sequence[str]) -> list[int]:
+    """Return the numbers, from 1, of pages that show a picture and hardly any text."""
+    bare = (at for at, text in enumerate(texts) if len(text) < MIN_CHARACTERS_PER_PAGE)
+    return [at + 1 for at in bare if _shows_picture(document, at)]
+
+
+def _shows_picture(document: pypdfium2.PdfDocument, index: int) -> bool:
+    page = document[index]
+    try:
+        least = _LEAST_PICTURE * page.get_width() * page.get_height()
+        for picture in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3):
+            left, bottom, right, top = picture.get_bounds()
+            if (right - left) * (top - bottom) >= least:
+                return True
+        return False
+    finally:
+        page.close()
+
+
+def require_text(filename: str, texts: Sequence[str]) -> None:
+    """Refuse a PDF whose pages hold hardly any text.
+
+    Raises:
+        NoTextLayer: Fewer than 20 characters a page on average.
+    """
+    if sum(map(len, texts)) < MIN_CHARACTERS_PER_PAGE * len(texts):
+        pages = "1 page" if len(texts) == 1 else f"{len(texts)} pages"
+        raise NoTextLayer(
+            f"{filename!r} has {pages} but hardly any text (a scan?); run OCR on it and upload the"
+            " result"
+        )
+
+
+def judge(filename: str, parsed: ParsedDocument, scanned: Sequence[int]) -> tuple[str, ...]:
+    """Return warnings about pages whose text cannot be found.
+
+    Args:
+        filename: For messages.
+        parsed: With U+FFFD for a glyph whose font does not say which character it is.
+        scanned: The numbers, from 1, of pages that are pictures.
+
+    Raises:
+        NoTextLayer: A third of all characters are without a meaning.
+    """
+    if _unnamed(parsed.text) >= _UNNAMED_FILE:
+        raise NoTextLayer(
+            f"{filename!r} has fonts that do not say which characters they show; "
+            "run OCR on pictures of its pages (ocrmypdf --force-ocr) and send the result"
+        )
+    warnings = []
+    if scanned:
+        where = _pages(scanned, len(parsed.pages))
+        warnings.append(
+            f"pictures without text on {where}; if they show text, run OCR on the file and send"
+            " the result"
+        )
+    if unnamed := _unnamed_pages(parsed):
+        warnings.append(
+            "fonts that do not say which characters they show on"
+            f" {_pages(unnamed, len(parsed.pages))}; "
+            "run OCR on pictures of the pages (ocrmypdf --force-ocr) and send the result"
+        )
+    return tuple(warnings)
+
+
+def _unnamed_pages(parsed: ParsedDocument) -> list[int]:
+    if "\ufffd" not in parsed.text:
+        return []
+    texts = [(page.number, parsed.text[page.start : page.end]) for page in parsed.pages]
+    return [
+        number
+        for number, text in texts
+        if len(text) >= MIN_CHARACTERS_PER_PAGE and _unnamed(text) >= _UNNAMED_PAGE
+    ]
+
+
+def _unnamed(text: str) -> float:
+    """Return the share of characters without a Unicode value.
+
+    Spaces and line ends do not count.
+    """
+    unnamed = text.count("\ufffd")
+    return unnamed / (len(text) - text.count(" ") - text.count("\n")) if unnamed else 0.0
+
+
+def _pages(numbers: Sequence[int], of: int) -> str:
+    """Return a number of pages and which: `4 of 20 pages (3, 7-9)`."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1][1:] = [number]
+        else:
+            ranges.append([number])
+    named = ", ".join("-".join(map(str, span)) for span in ranges[:_MOST_NAMED])
+    more = ", ..." if len(ranges) > _MOST_NAMED else ""
+    return f"{len(numbers)} of {of} pages ({named}{more})"
+
+
+# Find running heads and feet: lines repeated on pages, such as page numbers.
+
+_LEAST_PAGES = 3
+_LEAST_SHARE = 0.2
+"""Of all pages, that have the same line or a number which counts the pages; heads of left and of
+right pages differ."""
+_DEEPEST = 2
+"""Lines at an edge of a page: a journal's name above the authors'."""
+_LEAST_PAGES_OF_SECTIONS = 6
+"""Of a document whose heads name its sections: in a short one, the same first line twice is more
+often text."""
+_LEAST_ALIKE = 4
+"""Pages. A line that repeats, numbers aside, on so many pages and on that share of all is a running
+line in any wording, such as a copyright notice."""
+_DEEPEST_ALIKE = 6
+_SHORTEST_ALIKE = 4
+"""Words: fewer may be a figure's number, or the end of a sentence."""
+_NUMBER = re.compile(r"(?P<first>\d{1,5})(?:\s+|\Z)|(?:\A|\s)(?P<last>\d{1,5})\Z")
+_DIGITS = re.compile(r"\d+")
+_ENDS_SENTENCE = re.compile(r"[.!?;,]\Z")
+
+Edge = Literal["head", "foot"]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The next line at an edge of a page."""
+
+    edge: Edge
+    words: str
+    """Without a number at either end."""
+    counts: tuple[Edge, str, int] | None
+    """For a number at one end: where, and how far it is from the page's own; the same on all
+    pages that it counts."""
+    shape: str
+    """All of it with a sign for every number; slides count themselves between other words."""
+
+
+@dataclass(frozen=True, slots=True)
+class FramedPage:
+    """A page's text with its running lines set apart."""
+
+    text: str
+    running: tuple[Span, ...]
+    """Half-open spans of them in the text."""
+
+
+def set_apart(pages: Sequence[str]) -> list[FramedPage]:
+    """Return pages with a blank line between running heads or feet and the text.
+
+    A sentence then does not begin with one. Only line ends are added. A line is a running one when
+    its words, or a number that counts the pages, alone or next to words that come twice, stand at
+    the same edge of a fifth of all pages, three at least; when it is the same, numbers aside, on as
+    many, four at least; or when one of two pages before has the same head.
+
+    Args:
+        pages: Texts with newline line ends, none at their edges.
+    """
+    lines = [page.split("\n") for page in pages]
+    heads, feet = [0] * len(pages), [0] * len(pages)
+    for depth in range(_DEEPEST_ALIKE):
+        edges = [_edge_lines(page, depth, heads[at], feet[at], at) for at, page in enumerate(lines)]
+        repeated = _Repeated(edges)
+        for at, found in enumerate(edges):
+            for line in found:
+                if repeated.is_alike(line) or (depth < _DEEPEST and repeated.is_running(line, at)):
+                    heads[at] += line.edge == "head"
+                    feet[at] += line.edge == "foot"
+    return [_framed(page, head, foot) for page, head, foot in zip(lines, heads, feet, strict=True)]
+
+
+class _Repeated:
+    """Counts lines that repeat at one depth of all pages."""
+
+    def __init__(self, edges: Sequence[Sequence[_Line]]) -> None:
+        lines = list(chain(*edges))
+        self._words = Counter((line.edge, line.words) for line in lines)
+        self._counts = Counter(line.counts for line in lines)
+        self._shapes = Counter((line.edge, line.shape) for line in lines)
+        self._heads = [
+            next((line.words for line in found if line.edge == "head"), "") for found in edges
+        ]
+        self._least = max(_LEAST_PAGES, _LEAST_SHARE * len(edges))
+
+    def is_alike(self, line: _Line) -> bool:
+        """Return whether a line repeats on pages, numbers aside."""
+        return (
+            self._shapes[line.edge, line.shape] >= max(_LEAST_ALIKE, self._least)
+            and len(line.words.split()) >= _SHORTEST_ALIKE
+        )
+
+    def is_running(self, line: _Line, at: int) -> bool:
+        """Return whether a line names the document, its part or the page."""
+        same = self._words[line.edge, line.words]
+        if (
+            line.counts is not None
+            and self._counts[line.counts] >= self._least
+            and (not line.words or same > 1)
+        ):
+            return True
+        if not line.words or _ENDS_SENTENCE.search(line.words):
+            return False
+        return same >= self._least or (
+            line.edge == "head" and " " in line.words and line.words in self._heads_before(at)
+        )
+
+    def _heads_before(self, at: int) -> list[str]:
+        """Return the heads of the two pages before: a left and a right one.
+
+        The first page with a head may bear the heading itself.
+        """
+        return (
+            self._heads[max(0, at - 2) : at] if len(self._heads) >= _LEAST_PAGES_OF_SECTIONS else []
+        )
+
+
+def _edge_lines(page: list[str], depth: int, heads: int, feet: int, number: int) -> list[_Line]:
+    """Return the next line at each edge, if all lines outside it are running ones."""
+    if len(page) <= heads + feet + 1:  # what is left is the page's text
+        return []
+    found = [_line("head", page[heads].strip(), number)] if heads == depth else []
+    return [*found, _line("foot", page[-1 - feet].strip(), number)] if feet == depth else found
+
+
+def _line(edge: Edge, text: str, number: int) -> _Line:
+    found = _NUMBER.match(text) or _NUMBER.search(text)
+    shape = _DIGITS.sub("#", text)
+    if found is None or found.lastgroup is None:
+        return _Line(edge, text, None, shape)
+    words = (text[: found.start()] + text[found.end() :]).strip()
+    return _Line(
+        edge,
+        words,
+        (edge, found.lastgroup if words else "", int(found[found.lastgroup]) - number),
+        shape,
+    )
+
+
+def _framed(page: list[str], heads: int, feet: int) -> FramedPage:
+    end = len(page) - feet
+    head, body, foot = ("\n".join(part) for part in (page[:heads], page[heads:end], page[end:]))
+    text = "\n\n".join([*([head] if heads else []), body, *([foot] if feet else [])])
+    spans = [
+        *([(0, len(head))] if heads else []),
+        *([(len(text) - len(foot), len(text))] if feet else []),
+    ]
+    return FramedPage(text, tuple(spans))
+
 
 # PDFium puts U+0002 where a word was broken by a hyphen at a line end, and drops the line end with
 # it. All patterns of this module start with a literal character where they can: those are found at

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from app.core.normalisation import normalise
 from app.core.types import ParsedDocument
-from app.ingest.parsers.encoding import decode
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import find_headings
+from app.ingest.parsers.sniffing import decode
 
 
 def parse_plain(content: bytes, *_: object) -> ParsedDocument:

@@ -52,7 +52,6 @@ class SyntheticEncyclopedia:
     """A stream of articles in constant memory; iterating again gives the same ones."""
 
     def __init__(self, options: SyntheticOptions) -> None:
-        """Make the vocabulary; articles are made while iterating."""
         self._options = options
         rng = np.random.default_rng(options.seed)
         self._words = _vocabulary(rng, options.vocabulary)
@@ -61,7 +60,6 @@ class SyntheticEncyclopedia:
         self._cumulative = np.cumsum(weights / weights.sum())
 
     def __iter__(self) -> Iterator[Article]:
-        """Yield articles and redirects by ascending page id."""
         for number in range(1, self._options.articles + 1):
             rng = np.random.default_rng((self._options.seed, number))
             redirect, changed, deleted = rng.random(3)

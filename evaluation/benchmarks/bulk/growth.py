@@ -21,15 +21,13 @@ import tantivy
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Fingerprint, FloatArray, Library
 from app.core.vectors import l2_normalise
-from app.index.lexical.analyzer import ANALYZER, BODY, build_analyzer, build_schema
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from app.ingest.bulk import BulkIndexer, BulkOptions
-from app.ingest.bulk_work import BulkTask
-from app.ingest.options import IngestOptions
-from app.retrieval.options import RetrievalOptions
+from app.ingest.bulk import BulkIndexer, BulkOptions, BulkTask
+from app.ingest.names import IngestOptions
 from app.retrieval.pipeline import Retriever
-from app.retrieval.request import SearchRequest
+from app.retrieval.request import RetrievalOptions, SearchRequest
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from app.storage.words.query import ANALYZER, BODY, build_analyzer, build_schema
 from evaluation.benchmarks.bulk.corpus import CHUNKS_PER_ARTICLE, TextPool
 
 LIBRARY = Library.PUBLIC

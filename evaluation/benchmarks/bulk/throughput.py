@@ -18,11 +18,16 @@ from pathlib import Path
 import tantivy
 
 from app.core.types import Article, DocumentDraft, Library
-from app.index.catalog.revisions import RevisionBatch
-from app.index.catalog.sqlite_database import SqliteDatabase
-from app.index.catalog.texts import TextCodec
-from app.index.files.steps import Steps
-from app.index.lexical.analyzer import (
+from app.ingest.bulk import BATCH_ARTICLES, BulkIndexer, BulkOptions, BulkTask, prepare
+from app.ingest.names import IngestOptions
+from app.jobs.bulk import workers_for
+from app.storage.catalog.revisions import RevisionBatch
+from app.storage.catalog.sqlite import SqliteDatabase
+from app.storage.catalog.texts import TextCodec
+from app.storage.files.durable import Steps
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from app.storage.words.query import (
     ANALYZER,
     BODY,
     CHUNK_ID,
@@ -34,13 +39,7 @@ from app.index.lexical.analyzer import (
     build_analyzer,
     build_schema,
 )
-from app.index.lexical.writer import GROUP_CHUNKS
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from app.ingest.bulk import BATCH_ARTICLES, BulkIndexer, BulkOptions
-from app.ingest.bulk_work import BulkTask, prepare
-from app.ingest.options import IngestOptions
-from app.jobs.bulk import workers_for
+from app.storage.words.writer import GROUP_CHUNKS
 from evaluation.benchmarks.bulk.corpus import CHUNKS_PER_ARTICLE, TextPool
 
 DISTURBED = 0.1

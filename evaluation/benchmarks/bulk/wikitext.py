@@ -15,7 +15,7 @@ from pathlib import Path
 import mwparserfromhell
 
 from app.ingest.parsers.wikitext import parse_wikitext
-from app.ingest.sources.dump_xml import XmlDump
+from app.ingest.sources.dumps import XmlDump
 
 _WORD = re.compile(r"\w+")
 _MARKS = re.compile(r"\{\{|\}\}|\[\[|\]\]|'''|\{\||\|\}|</?ref|<nowiki|&nbsp;|__[A-Z]+__")

@@ -85,8 +85,10 @@ def main() -> None:
         asyncio.run(_alone(path))
         return
     from app.api.app import create_app  # noqa: PLC0415  # the watch alone needs none of it
-    from app.api.logs import configure  # noqa: PLC0415
-    from app.api.serving import make_server  # noqa: PLC0415
+    from app.api.serving import (  # noqa: PLC0415
+        configure,
+        make_server,
+    )
     from app.settings import Settings  # noqa: PLC0415
 
     settings = Settings()

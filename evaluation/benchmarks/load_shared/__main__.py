@@ -20,10 +20,10 @@ from pathlib import Path
 
 from app.bootstrap.libraries import fingerprint_of
 from app.core.types import EmbedderIdentity
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from app.providers.minilm import MiniLmEmbedder
+from app.models.minilm import MiniLmEmbedder
 from app.settings import Settings
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from evaluation.benchmarks.bulk.growth import Figures
 from evaluation.benchmarks.load_shared import asking, engines
 from evaluation.benchmarks.vectors.filling import fill_library

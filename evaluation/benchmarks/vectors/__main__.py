@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from app.providers.minilm import MiniLmEmbedder
+from app.models.minilm import MiniLmEmbedder
 from evaluation.benchmarks.bulk.growth import Figures
 from evaluation.benchmarks.vectors.inputs import make_inputs
 from evaluation.benchmarks.vectors.kills import kills

@@ -10,10 +10,9 @@ import numpy as np
 
 from app.core.types import Fingerprint, Library
 from app.core.vectors import l2_normalise
-from app.index.store import IndexStore
-from app.ingest.bulk import BulkIndexer, BulkOptions
-from app.ingest.bulk_work import BulkTask
-from app.ingest.options import IngestOptions
+from app.ingest.bulk import BulkIndexer, BulkOptions, BulkTask
+from app.ingest.names import IngestOptions
+from app.storage.store import IndexStore
 from evaluation.benchmarks.bulk.growth import Figures
 from evaluation.benchmarks.vectors.corpus import RealText
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.core.types import FloatArray
 from app.evaluation.collections import from_folder
-from app.providers.minilm import MiniLmEmbedder
+from app.models.minilm import MiniLmEmbedder
 from evaluation.benchmarks.vectors.corpus import save_rows
 from evaluation.lib.windows import collected, vectors
 from evaluation.lib.workbench import SEED, say

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from app.core.errors import IndexDamaged
-from app.index.dense.faiss.store import FaissStore
-from app.index.files.steps import Steps
+from app.storage.files.durable import Steps
+from app.storage.vectors.faiss import FaissStore
 from evaluation.benchmarks.bulk.growth import Figures
 from evaluation.lib.workbench import SEED
 

@@ -20,14 +20,13 @@ import numpy.typing as npt
 
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Filters, Fingerprint, FloatArray, Library
-from app.index.dense.faiss.store import FaissStore
-from app.index.files.steps import Steps
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
-from app.retrieval.request import SearchRequest
+from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.retrieval.search import pool_size
+from app.storage.files.durable import Steps
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from app.storage.vectors.faiss import FaissStore
 from evaluation.benchmarks.bulk.growth import Figures, pss_bytes
 from evaluation.benchmarks.vectors.filling import fill_library
 from evaluation.benchmarks.vectors.truth import FILTERED_YEARS, YEARS, exact, rows_of

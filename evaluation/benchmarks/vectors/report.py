@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.core.release import checkout_sha
+from app.core.ids import checkout_sha
 from app.evaluation.report import Provenance
 from evaluation.benchmarks.bulk.fitting import WIKIPEDIA_CHUNKS
 from evaluation.benchmarks.bulk.growth import Figures

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.core.types import FloatArray
-from app.index.catalog.schema import BUILD_SHIFT
+from app.storage.catalog.schema import BUILD_SHIFT
 from evaluation.benchmarks.vectors.corpus import HalfArray
 
 IdArray = npt.NDArray[np.int64]

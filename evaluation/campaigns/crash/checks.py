@@ -11,8 +11,8 @@ from typing import cast
 from app.client import DocuMindClient, Json
 from app.core.errors import NotFound
 from app.core.types import Library
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from evaluation.campaigns.crash.load import LIBRARY, filename, hits_of
 from evaluation.campaigns.crash.promises import ABSENT, Promises, marker, text_of
 from evaluation.lib.vector_checks import differences

@@ -13,10 +13,10 @@ from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import content_sha256, document_id
 from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, Library, Metadata
 from app.core.vectors import l2_normalise
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from app.ingest.options import IngestOptions
-from app.providers.minilm import MiniLmEmbedder
+from app.ingest.names import IngestOptions
+from app.models.minilm import MiniLmEmbedder
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from evaluation.lib.vector_checks import held, unproposed
 
 LIBRARY = Library.PAPERS

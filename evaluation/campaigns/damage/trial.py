@@ -11,7 +11,7 @@ from typing import cast
 
 from app.client import Json
 from app.core.errors import Busy, ProviderUnreachable
-from app.index.store import IndexStore
+from app.storage.store import IndexStore
 from evaluation.campaigns.damage.kinds import Spoil
 from evaluation.campaigns.damage.stores import LIBRARY, WORD, options_at, wholeness
 from evaluation.lib.served import Served

@@ -16,7 +16,7 @@ import numpy as np
 from app.client import DocuMindClient, FileToSend, Json
 from app.core.text import tokenise
 from app.core.types import FloatArray
-from app.index.catalog.schema import BUILD_SHIFT
+from app.storage.catalog.schema import BUILD_SHIFT
 from evaluation.campaigns.gone.traces import Secret, look
 from evaluation.lib.served import Served
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble

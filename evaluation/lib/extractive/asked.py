@@ -12,20 +12,19 @@ import numpy.typing as npt
 from app.core.ports import Embedder
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Evidence, Filters, FloatArray, Library
-from app.generation.answer_room import room_for
 from app.generation.candidates import Candidate, candidates
-from app.generation.choice import choose, quotable
-from app.generation.features import (
+from app.generation.quote_features import (
     Floats,
     Vectors,
     candidate_weights,
     feature_rows,
+    lead_of,
     sentence_vectors,
+    sufficiency_row,
 )
-from app.generation.sufficiency import lead_of, sufficiency_row
-from app.providers.minilm import MiniLmEmbedder
-from app.retrieval.options import RetrievalOptions
-from app.retrieval.request import SearchRequest
+from app.generation.quoting import choose, quotable, room_for
+from app.models.minilm import MiniLmEmbedder
+from app.retrieval.request import RetrievalOptions, SearchRequest
 from evaluation.lib.extractive.material import (
     Asking,
     chunking,

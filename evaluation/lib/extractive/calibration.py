@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.evaluation.metrics import area_under_curve
-from app.evaluation.statistics import bootstrap_interval
+from app.evaluation.metrics import area_under_curve, bootstrap_interval
 from evaluation.lib.workbench import SEED
 
 BINS = 10

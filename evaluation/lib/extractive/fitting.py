@@ -9,9 +9,8 @@ from itertools import compress
 
 import numpy as np
 
-from app.generation.extractive import ExtractiveModel, Weighing
-from app.generation.features import FEATURES, Floats
-from app.generation.sufficiency import SUFFICIENCY
+from app.generation.quote_features import FEATURES, SUFFICIENCY, Floats
+from app.generation.quoting import ExtractiveModel, Weighing
 from evaluation.lib.extractive.asked import ABSENT_TABLES, TABLES, Groups, ReadQuestion
 from evaluation.lib.paths import ROOT
 

@@ -14,7 +14,7 @@ from app.answer.intent import past_questions
 from app.core.text import words
 from app.core.types import Message
 from app.evaluation.collections import Collection, TestPassage, TestQuestion, from_folder
-from app.ingest.parsers.tables import table_lines
+from app.ingest.parsers.html import table_lines
 from evaluation.lib.workbench import SEED
 
 _QUOTED = 0.8

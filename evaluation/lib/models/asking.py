@@ -11,14 +11,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, get_args
 
-from app.answer.journal import AnswerJournal
-from app.answer.manner import MannerOptions
-from app.answer.memory import ConversationMemory
-from app.answer.models import ModelSelector
+from app.answer.conversation import ConversationMemory
+from app.answer.models import MannerOptions, ModelSelector, ModelSpeeds
+from app.answer.records import AnswerJournal
 from app.answer.research import Research
 from app.answer.search import SearcherFor
 from app.answer.service import RAGService
-from app.answer.speeds import ModelSpeeds
 from app.answer.writing import AnswerWriter
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderError
@@ -26,8 +24,8 @@ from app.core.types import Answer, FinalEvent, Mode, Question, QuoteEvent, Scope
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
 from app.generation.runaway import RunawayGuard
-from app.index.store import IndexStore
 from app.settings import Settings
+from app.storage.store import IndexStore
 
 Part = Literal["strategy", "mode", "prompt"]
 _ATTEMPTS = 4

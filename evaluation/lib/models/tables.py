@@ -7,8 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from app.evaluation.metrics import per_question
-from app.evaluation.statistics import Interval, bootstrap_interval
+from app.evaluation.metrics import Interval, bootstrap_interval, per_question
 from evaluation.lib.models.asking import Row, Task
 
 Relevance = Mapping[str, Mapping[str, int]]

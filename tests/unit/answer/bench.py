@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from app.answer.journal import AnswerJournal
-from app.answer.memory import ConversationMemory
-from app.answer.options import AnswerOptions
+from app.answer.conversation import ConversationMemory
+from app.answer.models import AnswerOptions, ModelSpeeds
+from app.answer.records import AnswerJournal
 from app.answer.research import Research
 from app.answer.search import LibrarySearcher
 from app.answer.service import RAGService
-from app.answer.speeds import ModelSpeeds
 from app.answer.writing import AnswerWriter
 from app.core.cancel import CancelToken
 from app.core.ports import Embedder
 from app.core.types import Answer, AnswerEvent, FinalEvent, Library, NoticeCode, Passage, Question
-from app.generation.extractive import ExtractiveGenerator
+from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
-from app.generation.options import GenerationOptions
-from app.generation.prompts import PromptLibrary
-from app.generation.tokens import TokenCalibrator
-from app.retrieval.options import RetrievalOptions
+from app.generation.prompts import GenerationOptions, PromptLibrary
+from app.generation.quoting import ExtractiveGenerator
+from app.retrieval.request import RetrievalOptions
 from tests.fakes.answer_stores import MemoryAnswerStore, MemoryConversationStore, MemoryModelStore
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels

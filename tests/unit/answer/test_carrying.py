@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.carrying import carried
+from app.answer.conversation import carried
 from app.answer.search import LibrarySearcher
 from app.core.types import Library, Message, Question
 from tests.unit.answer.bench import Bench

@@ -3,7 +3,7 @@ from __future__ import annotations
 from app.answer.checking import CheckService
 from app.answer.search import LibrarySearcher
 from app.core.trace import Trace
-from app.generation.options import GenerationOptions
+from app.generation.prompts import GenerationOptions
 from app.generation.support import SupportJudge
 from app.retrieval.request import Retrieval, SearchRequest
 from tests.unit.generation.passages import evidence

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answer.datasets_mode import inventory, scan
-from app.answer.strategies.base import numbered
+from app.answer.modes import inventory, scan
+from app.answer.strategies import numbered
 from app.core.types import Evidence, Hit
 from app.generation.prompts import REFUSAL
 from tests.fakes.retrievers import passage

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.answer.feedback import answer_set, to_case
-from app.answer.options import AnswerOptions
-from app.evaluation.answer_cases import load
+from app.answer.models import AnswerOptions
+from app.answer.records import answer_set, to_case
+from app.evaluation.cases import load
 from tests.unit.answer.bench import COPPER, TIDES, Bench, papers
 
 QUESTION = "What is the melting point of copper?"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from app.answer.journal import AnswerJournal
-from app.answer.options import AnswerOptions
+from app.answer.models import AnswerOptions
+from app.answer.records import AnswerJournal
 from app.core.types import Answer, Library, Question
 from tests.fakes.answer_stores import MemoryAnswerStore
 from tests.fakes.retrievers import passage

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.manner import MIN_TOKENS, PLAIN_TOKENS, MannerOptions, manner
-from app.answer.speeds import ModelSpeeds
+from app.answer.models import MIN_TOKENS, PLAIN_TOKENS, MannerOptions, ModelSpeeds, manner
 from app.core.types import ModelFindings, ModelProfile, ModelSpeed, Usage
-from app.providers.model_size import parameters_in_name, parameters_of
+from app.models.ollama import parameters_in_name, parameters_of
 from tests.fakes.answer_stores import MemoryModelStore
 
 AUTO = MannerOptions()

@@ -9,33 +9,32 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.exam_questions import ExamQuestion, exam_questions
-from app.answer.manner import MannerOptions, manner
-from app.answer.model_advice import (
+from app.answer.model_test import (
     Counts,
+    ExamQuestion,
     ModelReply,
+    ModelTester,
     TestReport,
     better_prompt,
     compared,
     counted,
+    exam_questions,
     findings_of,
 )
-from app.answer.model_test import ModelTester
-from app.answer.speeds import ModelSpeeds
+from app.answer.models import MannerOptions, ModelSpeeds, manner
 from app.answer.writing import AnswerWriter
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, InvalidInput, ProviderUnreachable
 from app.core.sentences import sentence_spans
 from app.core.types import ModelFindings, ModelProfile, ModelSpeed, Token
-from app.generation.extractive import ExtractiveGenerator
+from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
-from app.generation.options import GenerationOptions
-from app.generation.prompts import REFUSAL, PromptLibrary
-from app.generation.tokens import TokenCalibrator
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from app.providers.minilm import MiniLmEmbedder
-from app.providers.remembered import RememberedEmbedder
+from app.generation.prompts import REFUSAL, GenerationOptions, PromptLibrary
+from app.generation.quoting import ExtractiveGenerator
+from app.models.minilm import MiniLmEmbedder
+from app.models.remembered import RememberedEmbedder
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 
 PROMPTS = PromptLibrary.load()

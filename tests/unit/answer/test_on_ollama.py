@@ -8,9 +8,9 @@ import pytest
 
 from app.core.cancel import CancelToken
 from app.core.types import TokenEvent
-from app.providers.ollama import OllamaHost
-from app.providers.ollama_generator import OllamaGenerator
-from app.providers.slots import CallSlots
+from app.models.ollama import OllamaHost
+from app.models.ollama_adapters import OllamaGenerator
+from app.models.retries import CallSlots
 from tests.fakes.generators import FixedModels
 from tests.fakes.ollama_double import Fault, OllamaDouble, Script
 from tests.unit.answer.bench import Bench, codes, papers

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from app.answer.intent import detect
-from app.answer.question_forms import made_of
-from app.answer.refusal import translated
+from app.answer.service import translated
+from app.answer.suggestions import made_of
 from app.core.languages import LANGUAGES
 from app.core.types import Answer, FinalEvent, Question, TokenEvent
 from app.generation.prompts import REFUSAL

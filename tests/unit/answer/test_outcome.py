@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.outcome import quoted_instead, reads_as_refusal, settle
+from app.answer.writing import quoted_instead, reads_as_refusal, settle
 from app.core.types import Quote
 from app.generation.grounding import Grounded, Grounder
-from app.generation.options import GenerationOptions
-from app.generation.prompts import REFUSAL
+from app.generation.prompts import REFUSAL, GenerationOptions
 from app.generation.runaway import Runaway
 from tests.unit.generation.passages import evidence
 

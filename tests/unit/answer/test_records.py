@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import json
 
-from app.answer.passage_records import PREVIEW_CHARACTERS, Source
-from app.answer.records import AnswerRecord
-from app.answer.stored_records import StoredRecord
+from app.answer.records import PREVIEW_CHARACTERS, AnswerRecord, Source, StoredRecord
 from app.core.types import (
     Answer,
     Citation,

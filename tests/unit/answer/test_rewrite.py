@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.memory import Memory
+from app.answer.conversation import Memory, cleaned, holds, rewrite, stands_alone
 from app.answer.models import ModelCalls
-from app.answer.rewrite import cleaned, holds, rewrite, stands_alone
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderTimeout
 from app.core.trace import Trace

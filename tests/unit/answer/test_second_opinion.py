@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from app.answer.checking import CheckService
+from app.answer.checking import MOST_JUDGED, CheckService, SecondOpinion, read_verdict
 from app.answer.search import LibrarySearcher
-from app.answer.second_opinion import MOST_JUDGED, SecondOpinion, read_verdict
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ModelNotInstalled, ProviderTimeout
 from app.core.types import CheckReport, SecondVerdict
-from app.generation.options import GenerationOptions
+from app.generation.prompts import GenerationOptions
 from app.generation.support import SupportJudge
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.unit.answer.bench import PROMPTS

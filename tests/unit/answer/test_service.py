@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.manner import MannerOptions, manner, worth_asking
-from app.answer.options import AnswerOptions
-from app.answer.outcome import is_refusal
-from app.answer.strategies.base import renumbered
+from app.answer.models import AnswerOptions, MannerOptions, manner, worth_asking
+from app.answer.strategies import renumbered
+from app.answer.writing import is_refusal
 from app.core.cancel import CancelToken
 from app.core.errors import (
     Cancelled,
@@ -35,8 +34,7 @@ from app.core.types import (
     Token,
     TokenEvent,
 )
-from app.generation.options import GenerationOptions
-from app.generation.prompts import REFUSAL
+from app.generation.prompts import REFUSAL, GenerationOptions
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.fakes.retrievers import passage
 from tests.unit.answer.bench import (

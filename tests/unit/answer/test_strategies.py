@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answer.options import AnswerOptions
+from app.answer.models import AnswerOptions
 from app.answer.search import fused, hypothetical_vector, joined
-from app.answer.strategies.flare import gate
-from app.answer.strategies.uncertainty import read_draft
+from app.answer.strategies import gate, read_draft
 from app.core.errors import ProviderUnreachable
 from app.core.types import Hit, Library, Notice, Strategy, Token
 from app.core.vectors import l2_normalise
@@ -33,7 +32,7 @@ def _bench(
     return Bench(models=FixedModels(model, helper), options=AnswerOptions(**options))  # type: ignore[arg-type]  # keywords
 
 
-# --- calls and queries, as tabled in app/answer/strategies/__init__.py ---
+# --- calls and queries, as tabled in app/answer/strategies.py ---
 
 
 def test_baseline_searches_the_question_once() -> None:

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from app.answer.options import AnswerOptions
+from app.answer.models import AnswerOptions
 from app.answer.search import LibrarySearcher
 from app.core.types import Filters, FloatArray, Library, Scored, Strategy
 from app.core.vectors import l2_normalise
-from app.providers.ollama import OllamaHost
-from app.providers.ollama_generator import OllamaGenerator
-from app.providers.slots import CallSlots
-from app.retrieval.options import RetrievalOptions
+from app.models.ollama import OllamaHost
+from app.models.ollama_adapters import OllamaGenerator
+from app.models.retries import CallSlots
 from app.retrieval.pipeline import Retriever
+from app.retrieval.request import RetrievalOptions
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels
 from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
@@ -72,7 +72,7 @@ class Expected:
     """Replies before the answer."""
     words: tuple[str, ...]
     calls: int
-    """Of the model, the answer included; as tabled in app/answer/strategies/__init__.py."""
+    """Of the model, the answer included; as tabled in app/answer/strategies.py."""
     options: AnswerOptions = field(default_factory=AnswerOptions)
     version: str = "0.12.11"
 

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.question_forms import made_of
-from app.answer.suggestions import Suggester
+from app.answer.suggestions import Suggester, made_of
 from app.core.errors import NotFound
 from app.core.types import Library, Passage
-from app.generation.extractive import ExtractiveGenerator
+from app.generation.quoting import ExtractiveGenerator
 from tests.fakes.retrievers import PassageCatalog, WordRetriever, passage
 from tests.unit.answer.bench import Bench
 

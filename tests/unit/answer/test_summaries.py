@@ -16,7 +16,7 @@ from app.core.types import (
     SourcesEvent,
 )
 from app.generation.prompts import REFUSAL
-from app.generation.summary_parts import MOST_PARTS
+from app.generation.summaries import MOST_PARTS
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.fakes.retrievers import passage
 from tests.unit.answer.bench import COPPER, DUARTE, TIDES, Bench, codes, final, papers

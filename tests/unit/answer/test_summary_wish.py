@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.summary_wish import summary_wish, wish_of
+from app.answer.summaries import summary_wish, wish_of
 from app.core.types import Question
 
 

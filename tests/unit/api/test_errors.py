@@ -24,6 +24,7 @@ CONTRACT = {
     "host_refused": 403,
     "origin_refused": 403,
     "conflict": 409,
+    "superseded": 409,
     "fingerprint_mismatch": 409,
     "model_not_installed": 503,
     "provider_unreachable": 502,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.api.logs import configure
+from app.api.serving import configure
 
 
 @pytest.fixture(autouse=True)

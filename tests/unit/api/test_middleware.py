@@ -13,12 +13,16 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.middleware.auth import ApiKey, KeyCheck, needs_key
-from app.api.middleware.edge import RequestEdge
-from app.api.middleware.headers import SecurityHeaders
-from app.api.middleware.hosts import HostAndOrigin, split_host
+from app.api.middleware.access import (
+    ApiKey,
+    HostAndOrigin,
+    KeyCheck,
+    SecurityHeaders,
+    needs_key,
+    split_host,
+)
 from app.api.middleware.limits import BodyLimit, Concurrency, RateLimit
-from app.api.middleware.request_id import RequestId
+from app.api.middleware.observing import RequestEdge, RequestId
 from app.core.errors import TooLarge
 
 

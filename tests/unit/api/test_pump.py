@@ -9,7 +9,7 @@ from queue import Queue
 
 import pytest
 
-from app.api.pump import QUEUE_LIMIT, Pump, StreamSlots, last_item
+from app.api.streaming import QUEUE_LIMIT, Pump, StreamSlots, last_item
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, ProviderTimeout
 

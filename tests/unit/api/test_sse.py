@@ -10,8 +10,7 @@ from collections.abc import Iterator
 import pytest
 from starlette.types import Message, Scope
 
-from app.api.pump import Produce, Pump, StreamSlots
-from app.api.sse import EventStream, each, event
+from app.api.streaming import EventStream, Produce, Pump, StreamSlots, each, event
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, ProviderTimeout
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 import pytest
 from starlette.types import Message
 
-from app.api.waiting import Places
+from app.api.streaming import Places
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled
 

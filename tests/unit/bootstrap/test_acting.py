@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.bootstrap.acting import acting_constants, inert_settings
+from app.bootstrap.libraries import acting_constants, inert_settings
 from app.core.types import Library
-from app.retrieval.options import RetrievalOptions
+from app.retrieval.request import RetrievalOptions
 from app.settings import Settings
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from app.bootstrap.libraries import Libraries
 from app.core.types import Library, RawDocument
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
-from app.retrieval.options import RetrievalOptions
+from app.retrieval.request import RetrievalOptions
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 
 PAPERS = Library.PAPERS

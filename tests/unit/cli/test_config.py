@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.cli import main as entry
-from app.core.release import package_version
-from app.index.files.lock import DirectoryLock
+from app.core.ids import package_version
+from app.storage.files.lock import DirectoryLock
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import machine_checks, server_checks
-from app.cli.findings import Diagnosis
+from app.cli import doctor
+from app.cli.doctor import Diagnosis
 from app.client import Json
-from app.index.files.lock import DirectoryLock
 from app.settings import Settings
+from app.storage.files.lock import DirectoryLock
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 
 
@@ -47,11 +47,11 @@ def test_every_finding_that_is_not_in_order_has_a_cure(
         otel_exporter_otlp_endpoint="http://127.0.0.1:1",
     )
     found = [
-        *machine_checks.machine(),
-        *machine_checks.packages(),
-        *machine_checks.configuration(wrong),
+        *doctor.machine(),
+        *doctor.packages(),
+        *doctor.configuration(wrong),
     ]
-    found += machine_checks.directory(wrong)
+    found += doctor.directory(wrong)
     assert {finding.what for finding in found if finding.state == "problem"} == {
         "access",
         "LLM_PROVIDER",
@@ -74,16 +74,16 @@ def test_every_finding_that_is_not_in_order_has_a_cure(
 def test_a_clock_without_battery_and_too_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time", lambda: 86_400.0)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 256))
-    found = list(machine_checks.machine())
+    found = list(doctor.machine())
     assert only(found, "clock").state == "problem"
     assert "1970" in only(found, "clock").detail
     assert only(found, "open files").cure == "run before starting: ulimit -n 4096"
 
 
 def test_missing_packages_and_extras(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_checks, "PACKAGES", ("no-such-package",))
-    monkeypatch.setattr(machine_checks, "EXTRAS", (("odd", ("no_such_parent.module",), "nothing"),))
-    found = list(machine_checks.packages())
+    monkeypatch.setattr(doctor, "PACKAGES", ("no-such-package",))
+    monkeypatch.setattr(doctor, "EXTRAS", (("odd", ("no_such_parent.module",), "nothing"),))
+    found = list(doctor.packages())
     assert only(found, "no-such-package").state == "problem"
     assert only(found, "extra odd").state == "note"
 
@@ -93,7 +93,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)  # permissions do not stop a test that runs as root
-    (found,) = machine_checks.directory(settings(tmp_path))
+    (found,) = doctor.directory(settings(tmp_path))
     assert (found.what, found.state) == ("data directory", "problem")
     assert "No space left on device" in found.detail
 
@@ -107,7 +107,7 @@ def test_a_taken_port_and_a_catalog_from_the_future(tmp_path: Path) -> None:
         catalog = chosen.data_dir / "catalog.sqlite"
         catalog.touch()
         os.utime(catalog, (time.time() + 86_400,) * 2)
-        found = list(machine_checks.directory(chosen))
+        found = list(doctor.directory(chosen))
     assert only(found, "port").state == "problem"
     assert only(found, "clock").state == "note"
 
@@ -126,15 +126,15 @@ def test_the_file_system_is_that_of_the_nearest_mount(
         "disk /srv/my2 xfs",
     )
     mounts.write_text("".join(f"{row} rw 0 0\n" for row in rows))
-    assert machine_checks.file_system(Path(point) / "deep" / "down", mounts) == kind
-    assert machine_checks.file_system(Path("/x"), tmp_path / "none") == ""
+    assert doctor.file_system(Path(point) / "deep" / "down", mounts) == kind
+    assert doctor.file_system(Path("/x"), tmp_path / "none") == ""
 
 
 def test_a_network_file_system_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine_checks, "file_system", lambda _: "nfs4")
-    assert only(machine_checks.directory(settings(tmp_path)), "file system").state == "problem"
+    monkeypatch.setattr(doctor, "file_system", lambda _: "nfs4")
+    assert only(doctor.directory(settings(tmp_path)), "file system").state == "problem"
 
 
 def test_stores_that_were_moved_aside_are_listed_once(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_stores_that_were_moved_aside_are_listed_once(tmp_path: Path) -> None:
         tmp_path / "elsewhere" / "chroma.broken.20260101T000000Z",
     ):
         folder.mkdir(parents=True)
-    found = list(machine_checks.broken_copies(chosen))
+    found = list(doctor.broken_copies(chosen))
     assert [finding.state for finding in found] == ["note", "note"]
 
 
@@ -152,9 +152,9 @@ def test_the_address_is_the_one_of_the_server_that_holds_the_data(tmp_path: Path
     chosen = settings(tmp_path, api_port=8001)
     chosen.data_dir.mkdir()
     with DirectoryLock([chosen.data_dir], "http://127.0.0.1:8711"):
-        access = only(machine_checks.configuration(chosen), "access")
+        access = only(doctor.configuration(chosen), "access")
     assert access.detail.startswith("listens on http://127.0.0.1:8711,")
-    access = only(machine_checks.configuration(chosen), "access")
+    access = only(doctor.configuration(chosen), "access")
     assert access.detail.startswith("listens on 127.0.0.1:8001,")
 
 
@@ -163,41 +163,38 @@ def test_ollama_missing_models_and_too_large_ones(
 ) -> None:
     with OllamaDouble((DoubleModel("llama3.2:latest"),)) as double:
         chosen = settings(tmp_path, ollama_base_url=double.url)
-        found = list(server_checks.ollama(chosen))
+        found = list(doctor.ollama(chosen))
         assert [finding.state for finding in of(found, "Ollama")] == ["ok", "note"]
         assert "ollama pull nomic-embed-text" in of(found, "Ollama")[1].cure
         assert only(found, "memory").state == "ok"
-        monkeypatch.setattr(server_checks, "MEMORY_SHARE", 0.0)
-        assert only(server_checks.ollama(chosen), "memory").state == "note"
+        monkeypatch.setattr(doctor, "MEMORY_SHARE", 0.0)
+        assert only(doctor.ollama(chosen), "memory").state == "note"
 
 
 def test_no_ollama_is_a_problem_only_where_it_was_asked_for(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}"
-    assert (
-        only(server_checks.ollama(settings(tmp_path, ollama_base_url=url)), "Ollama").state
-        == "note"
-    )
+    assert only(doctor.ollama(settings(tmp_path, ollama_base_url=url)), "Ollama").state == "note"
     assert (
         only(
-            server_checks.ollama(settings(tmp_path, ollama_base_url=url, llm_provider="ollama")),
+            doctor.ollama(settings(tmp_path, ollama_base_url=url, llm_provider="ollama")),
             "Ollama",
         ).state
         == "problem"
     )
     assert (
-        only(server_checks.ollama(settings(tmp_path, ollama_base_url="http://:x")), "Ollama").cure
+        only(doctor.ollama(settings(tmp_path, ollama_base_url="http://:x")), "Ollama").cure
         == "correct OLLAMA_BASE_URL"
     )
     nobody = settings(tmp_path, llm_provider="extractive", embedding_provider="minilm")
-    assert only(server_checks.ollama(nobody), "Ollama").detail == "not needed by these settings"
+    assert only(doctor.ollama(nobody), "Ollama").detail == "not needed by these settings"
 
 
 def test_indexes_that_lag_are_named() -> None:
-    (found,) = server_checks.projections({"papers/chroma": 2, "papers/tantivy": 0})
+    (found,) = doctor.projections({"papers/chroma": 2, "papers/tantivy": 0})
     assert (found.state, found.detail) == ("note", "papers/chroma has 2 changes to apply")
-    (found,) = server_checks.projections({"papers/tantivy": 0})
+    (found,) = doctor.projections({"papers/tantivy": 0})
     assert found.state == "ok"
 
 
@@ -220,13 +217,11 @@ def test_a_library_that_waits_says_for_what() -> None:
             " --library papers"
         ],
     }
-    assert [found.cure for found in server_checks.library(row, [reembedded, refused])] == [
+    assert [found.cure for found in doctor.library(row, [reembedded, refused])] == [
         "wait for the backfill: documind status"
     ]
-    (found,) = server_checks.library(row, [other, refused])
+    (found,) = doctor.library(row, [other, refused])
     assert found.cure.endswith("run: documind reembed --library papers")
-    assert [found.state for found in server_checks.library({**row, "embedded": 9}, [refused])] == [
-        "ok"
-    ]
-    anew, _ = server_checks.library({**row, "embedded": 9, "build": "rebuilding 3 of 9"}, [])
+    assert [found.state for found in doctor.library({**row, "embedded": 9}, [refused])] == ["ok"]
+    anew, _ = doctor.library({**row, "embedded": 9, "build": "rebuilding 3 of 9"}, [])
     assert (anew.state, "rebuilding 3 of 9" in anew.detail) == ("note", True)

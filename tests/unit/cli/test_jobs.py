@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.cli.jobs import run_job
+from app.cli.connection import run_job
 from app.client import DocuMindClient, Json
 
 JOB: Json = {"id": "j1", "kind": "model_test", "state": "running", "total": 40, "unit": "questions"}

@@ -17,8 +17,8 @@ from app.cli import evaluate
 from app.cli import main as entry
 from app.client import FileToSend, Json
 from app.core import errors
-from app.evaluation.answer_cases import AnswerCase
-from app.evaluation.request import Axes
+from app.evaluation.arms import Axes
+from app.evaluation.cases import AnswerCase
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[3]

@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 from app.cli.main import app, exit_code
 from app.core.errors import DocuMindError, IndexDamaged
 from app.core.types import Library
-from app.index.files.lock import DirectoryLock
-from app.index.maintenance.backup import verify
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from app.ingest.sources.samples import bundled
-from tests.unit.index.drafts import make_draft
+from app.ingest.sources.folders import bundled
+from app.storage.files.lock import DirectoryLock
+from app.storage.maintenance.backup import verify
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from tests.unit.storage.drafts import make_draft
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import processes
-from app.cli.processes import Background, last_lines, start, start_time
-from app.cli.up_state import Started, UpState
+from app.cli import up
+from app.cli.up import Background, Started, UpState, last_lines, start, start_time
 
 STUBBORN = """
 import os, signal, subprocess, sys, time
@@ -122,7 +121,7 @@ def test_the_state_survives_and_forgets_the_dead(
 def test_where_there_is_no_proc_ps_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_PROC", tmp_path / "none")
+    monkeypatch.setattr(up, "_PROC", tmp_path / "none")
     ps = tmp_path / "ps"
     ps.write_text(
         '#!/bin/sh\n[ "$1 $2 $3" = "-o stat=,lstart= -p" ] || exit 2\n'

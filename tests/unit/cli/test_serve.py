@@ -10,8 +10,8 @@ import pytest
 
 from app.cli import serve
 from app.core.errors import Conflict
-from app.index.files.lock import DirectoryLock
 from app.settings import Settings
+from app.storage.files.lock import DirectoryLock
 from tests.fakes.http_double import Canned, HttpDouble
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.sync import SyncOutcome, changes, follow, library_named
+from app.cli.library import SyncOutcome, changes, follow, library_named
 from app.core.errors import InvalidInput, ProviderUnreachable
-from app.ingest.sources.sync import MANIFEST_FILE
+from app.ingest.sources.folders import MANIFEST_FILE
 
 
 def outcome(*failed: str, added: tuple[str, ...] = (), unchanged: int = 0) -> SyncOutcome:
@@ -37,7 +37,7 @@ def test_an_unknown_library_is_named() -> None:
 def test_a_watch_syncs_after_changes_and_outlives_a_server_that_is_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.cli.sync.DEBOUNCE_MS", 50)
+    monkeypatch.setattr("app.cli.library.DEBOUNCE_MS", 50)
     stop = threading.Event()
     answers: list[ProviderUnreachable | SyncOutcome] = [
         ProviderUnreachable("away"),
@@ -63,7 +63,7 @@ def test_a_watch_syncs_after_changes_and_outlives_a_server_that_is_away(
 
 
 def test_hidden_files_wake_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.cli.sync.DEBOUNCE_MS", 50)
+    monkeypatch.setattr("app.cli.library.DEBOUNCE_MS", 50)
     stop = threading.Event()
 
     def work() -> None:

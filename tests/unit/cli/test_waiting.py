@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from app.cli import ask
-from app.cli.waiting import Provisional, reading_line
+from app.cli.connection import Provisional, reading_line
 from app.client import ServerEvent
 from app.core.types import ReadingEvent
 

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from app.core.errors import InvalidInput
-from app.settings import Settings
-from app.settings.checks import check_work, lanes_of
+from app.settings import Settings, check_work, lanes_of
 
 DATABASE_URL, SEARCH_URL = "postgresql://me@host/library", "http://host:6333"
 
@@ -51,9 +50,7 @@ def test_a_server_that_is_alone_works_in_every_lane() -> None:
 
 
 def test_the_embedded_composition_imports_no_queue() -> None:
-    extras = ("procrastinate", "psycopg", "app.index.queue.postgres_jobs")
-    code = (
-        f"import sys, app.bootstrap, app.cli.work; print([m for m in {extras} if m in sys.modules])"
-    )
+    extras = ("procrastinate", "psycopg", "app.storage.queue")
+    code = f"import sys, app.bootstrap, app.cli.serve; print([m for m in {extras} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

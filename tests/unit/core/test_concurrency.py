@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from app.core.concurrency import THREADS, run_concurrently
+from app.core.cancel import THREADS, run_concurrently
 
 SAID: contextvars.ContextVar[str] = contextvars.ContextVar("said", default="nothing")
 

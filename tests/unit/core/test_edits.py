@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.edits import edit_distance, one_edit_away
+from app.core.text import edit_distance, one_edit_away
 
 _WORD = st.text(alphabet="abc", max_size=6)
 

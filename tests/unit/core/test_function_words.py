@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from app.core.function_words import CLAIMLESS_WORDS, content_or_all, function_words
-from app.core.text import tokenise
+from app.core.text import CLAIMLESS_WORDS, content_or_all, function_words, tokenise
 
 
 def test_a_question_keeps_what_it_is_about() -> None:

@@ -8,11 +8,9 @@ from dataclasses import fields
 
 import pytest
 
-from app.core.function_words import content_or_all
-from app.core.languages import LANGUAGES, language_name
-from app.core.languages.detection import language_of
+from app.core.languages import LANGUAGES, language_name, language_of
 from app.core.sentences import sentence_spans
-from app.core.text import tokenise
+from app.core.text import content_or_all, tokenise
 
 SENTENCES = {
     "en": "What is the oldest bridge of the city, and who built it?",

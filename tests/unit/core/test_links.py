@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from app.answer.passage_records import Source, WebLink
+from app.answer.records import Source, WebLink
 from app.api.schemas.documents import DocumentReply, SearchHit
-from app.core.links import web_link
+from app.core.ids import web_link
 
 BAD = (
     "https://[bad", "https://", "http:///x", "https://[", "HTTPS://[::1", "https://x:99999/", "https://x:port/", "https://a b/",

@@ -7,8 +7,7 @@ import os
 
 import pytest
 
-from app.core.errors import Busy, StorageError
-from app.core.system_errors import refusal
+from app.core.errors import Busy, StorageError, refusal
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])

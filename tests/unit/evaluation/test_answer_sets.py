@@ -21,9 +21,8 @@ from app.core.types import (
     Sentence,
     Token,
 )
-from app.evaluation.answer_cases import AnswerCase, load
-from app.evaluation.answer_sets import evaluate, faithfulness
-from app.evaluation.judge import Judge
+from app.evaluation.answers import Judge, evaluate, faithfulness
+from app.evaluation.cases import AnswerCase, load
 from app.generation.prompts import PromptLibrary
 from tests.fakes.retrievers import passage
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.evaluation.charts import Point, Scale, quality, quality_by_time
+from app.evaluation.report import Point, Scale, quality, quality_by_time
 
 SHARES = st.floats(0, 1)
 POINTS = st.lists(

@@ -9,8 +9,7 @@ import pytest
 
 from app.core.errors import InvalidInput
 from app.core.types import Library
-from app.evaluation.collections import Collection, from_datasets, from_folder
-from app.evaluation.own_documents import from_library
+from app.evaluation.collections import Collection, from_datasets, from_folder, from_library
 from tests.fakes.indexes import MemoryCatalog, TextbookBM25
 from tests.fakes.retrievers import passage
 

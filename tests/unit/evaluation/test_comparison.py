@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from app.core.types import Hit, Library
-from app.evaluation.answer_cases import AnswerCase
+from app.evaluation.cases import AnswerCase
 from app.evaluation.comparison import (
     RankingCase,
     automatic_set,
@@ -17,10 +17,10 @@ from app.evaluation.comparison import (
     judge,
     reciprocal_rank,
 )
-from app.evaluation.statistics import permutation_p
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
-from tests.unit.index.drafts import make_draft
+from app.evaluation.metrics import permutation_p
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from tests.unit.storage.drafts import make_draft
 
 PAPERS = Library.PAPERS
 

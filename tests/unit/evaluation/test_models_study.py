@@ -10,11 +10,11 @@ import pytest
 from app.answer.search import LibrarySearcher
 from app.answer.writing import AnswerWriter
 from app.core.errors import ProviderError, ProviderUnreachable
-from app.evaluation.answer_cases import AnswerCase
+from app.evaluation.cases import AnswerCase
 from app.evaluation.collections import Collection, TestQuestion
-from app.generation.extractive import ExtractiveGenerator
+from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
-from app.generation.tokens import TokenCalibrator
+from app.generation.quoting import ExtractiveGenerator
 from evaluation.lib.models.asking import Asker, Place, Row, Rows, Task
 from evaluation.lib.models.tables import modes, prompts, strategies
 from evaluation.studies.models import STRATEGIES, tasks_of

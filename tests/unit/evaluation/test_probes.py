@@ -12,6 +12,7 @@ from app.core.errors import InvalidInput, NotFound
 from app.core.sentences import sentence_spans
 from app.core.types import Answer, AnswerStatus, Evidence, Hit, Library, Notice, Passage, Question
 from app.evaluation.arms import Arm
+from app.evaluation.cases import CaseReply, QueryCase, failures, load_cases
 from app.evaluation.probes import (
     GROUNDED,
     Probe,
@@ -21,7 +22,6 @@ from app.evaluation.probes import (
     strategy_arms,
     with_articles,
 )
-from app.evaluation.query_cases import CaseReply, QueryCase, failures, load_cases
 from app.evaluation.report import Provenance, Report, to_json, to_markdown
 from app.evaluation.runner import DOCUMENTS, RankedPassages
 from tests.fakes.retrievers import passage

@@ -9,15 +9,13 @@ import pytest
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.types import Library
-from app.evaluation.answer_cases import AnswerCase
-from app.evaluation.archive import ReportArchive
-from app.evaluation.arms import Chunking
-from app.evaluation.outcomes import OutcomeLog, QuestionOutcome
-from app.evaluation.own_documents import from_cases, with_texts
-from app.evaluation.request import Axes, EvaluationRequest, values_of
-from app.evaluation.runner import RankedPassages
-from app.ingest.options import IngestOptions
-from app.retrieval.options import RetrievalOptions
+from app.evaluation.arms import Axes, Chunking, EvaluationRequest, values_of
+from app.evaluation.cases import AnswerCase
+from app.evaluation.collections import from_cases, with_texts
+from app.evaluation.report import ReportArchive
+from app.evaluation.runner import OutcomeLog, QuestionOutcome, RankedPassages
+from app.ingest.names import IngestOptions
+from app.retrieval.request import RetrievalOptions
 from tests.fakes.indexes import MemoryCatalog
 from tests.fakes.retrievers import passage
 

@@ -13,11 +13,18 @@ import pytest
 from app.core.types import Library
 from app.evaluation.arms import Arm, grid, plain, standard_arms
 from app.evaluation.collections import Collection, TestPassage, TestQuestion
-from app.evaluation.dashboard import to_html
-from app.evaluation.report import Provenance, Report, settings_hash, to_csv, to_json, to_markdown
+from app.evaluation.report import (
+    Provenance,
+    Report,
+    settings_hash,
+    to_csv,
+    to_html,
+    to_json,
+    to_markdown,
+)
 from app.evaluation.runner import Experiment, RetrieverSearch, run
-from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
+from app.retrieval.request import RetrievalOptions
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
 from tests.fakes.retrievers import passage

@@ -10,14 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from app.evaluation.statistics import (
-    LEVEL,
-    bootstrap_interval,
-    compare,
-    holm,
-    permutation_p,
-    verdict,
-)
+from app.evaluation.metrics import LEVEL, bootstrap_interval, compare, holm, permutation_p, verdict
 
 
 def _two_arms(

@@ -9,7 +9,7 @@ import pytest
 
 from app.evaluation.collections import Collection, TestPassage
 from app.evaluation.report import Provenance
-from app.retrieval.options import RetrievalOptions
+from app.retrieval.request import RetrievalOptions
 from evaluation.lib import windows, workbench
 from evaluation.studies import summary
 

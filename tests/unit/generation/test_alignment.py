@@ -7,8 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.sentences import sentence_spans
-from app.generation.alignment import Alignment, WeightedTokens, align, term_weights
-from app.generation.reading import MAX_QUOTE_CHARS, Claim, ReadText, specifics, spelt_figures
+from app.generation.reading import (
+    MAX_QUOTE_CHARS,
+    Alignment,
+    Claim,
+    ReadText,
+    WeightedTokens,
+    align,
+    specifics,
+    spelt_figures,
+    term_weights,
+)
 
 TEXT = (
     "The Normans were descended from Norse raiders. Their leader was Rollo, who came from Denmark."

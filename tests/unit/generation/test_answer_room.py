@@ -6,8 +6,7 @@ import pytest
 
 from app.core.cancel import CancelToken
 from app.core.types import Prompt
-from app.generation.answer_room import PLAIN, SEVERAL, STEPS, AnswerRoom, room_for
-from app.generation.extractive import ExtractiveGenerator
+from app.generation.quoting import PLAIN, SEVERAL, STEPS, AnswerRoom, ExtractiveGenerator, room_for
 from tests.unit.generation.passages import evidence
 
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.generation.candidates import candidates
-from app.generation.choice import quoted_text
-from app.generation.extractive import ExtractiveGenerator
+from app.generation.quoting import ExtractiveGenerator, quoted_text
 from tests.unit.generation.passages import evidence
 
 

@@ -7,11 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.types import Message
-from app.generation.context import PromptRequest, compose_prompt
-from app.generation.context_plan import best_at_both_ends, cut_notice, plan_context
-from app.generation.fencing import new_fence, render_passage
+from app.generation.context import (
+    PromptRequest,
+    TokenCalibrator,
+    TokenEstimate,
+    best_at_both_ends,
+    compose_prompt,
+    cut_notice,
+    new_fence,
+    plan_context,
+    render_passage,
+    text_size,
+)
 from app.generation.prompts import PromptLibrary
-from app.generation.tokens import TokenCalibrator, TokenEstimate, text_size
 from tests.unit.generation.passages import evidence
 
 PROMPTS = PromptLibrary.load()

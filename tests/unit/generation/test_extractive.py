@@ -8,10 +8,9 @@ from app.core.cancel import CancelToken
 from app.core.errors import Cancelled
 from app.core.ports import Generator
 from app.core.types import Evidence, Prompt
-from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
-from app.generation.options import GenerationOptions
-from app.generation.prompts import REFUSAL
+from app.generation.prompts import REFUSAL, GenerationOptions
+from app.generation.quoting import ExtractiveGenerator
 from tests.fakes.embedders import HashEmbedder
 from tests.unit.generation.passages import evidence
 

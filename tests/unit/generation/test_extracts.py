@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from app.generation.extractive import ExtractiveGenerator
-from app.generation.extracts import extracts, without_instructions
-from app.generation.tokens import TokenEstimate
+from app.generation.context import TokenEstimate, extracts, without_instructions
+from app.generation.quoting import ExtractiveGenerator
 from tests.unit.generation.passages import evidence
 
 ESTIMATE = TokenEstimate(4.0)

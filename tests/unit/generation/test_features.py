@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.generation.candidates import candidates, one_line
-from app.generation.features import (
+from app.generation.quote_features import (
     FEATURES,
     MAX_EMBEDDED,
     candidate_weights,
     feature_rows,
+    question_kinds,
     sentence_vectors,
 )
-from app.generation.kinds import question_kinds
 from tests.fakes.embedders import HashEmbedder
 from tests.unit.generation.passages import evidence
 

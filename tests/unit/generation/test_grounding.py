@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.generation.grounding import Grounder, answer_sentence_spans
-from app.generation.options import GenerationOptions
-from app.generation.prompts import REFUSAL, PromptLibrary
+from app.generation.prompts import REFUSAL, GenerationOptions, PromptLibrary
 from tests.unit.generation.passages import evidence
 
 NORMANS = (

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from app.core.text import words
 from app.generation import injection
-from app.generation.disguises import plain
-from app.generation.injection import inspect
+from app.generation.injection import inspect, plain
 
 CLEAN = (
     "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King"

@@ -1,8 +1,15 @@
 from __future__ import annotations
 
 from app.core.types import Evidence, Hit
-from app.generation.document_parts import document_parts, heading_of, joined_parts
-from app.generation.key_sentences import FEWEST, MOST, key_sentences, telling_texts
+from app.generation.summaries import (
+    FEWEST,
+    MOST,
+    document_parts,
+    heading_of,
+    joined_parts,
+    key_sentences,
+    telling_texts,
+)
 from tests.fakes.retrievers import passage
 
 SEA = (

@@ -7,10 +7,7 @@ import pytest
 
 from app.core.errors import InvalidInput
 from app.core.types import Message, Reasoning, Scope
-from app.generation.prompt_files import PARTS
-from app.generation.prompt_listing import described
-from app.generation.prompt_sets import AnswerMode, Task
-from app.generation.prompts import REFUSAL, PromptLibrary
+from app.generation.prompts import PARTS, REFUSAL, AnswerMode, PromptLibrary, Task, described
 
 HYDE = "temperature: 0\nmax_tokens: 9\n"
 SNAPSHOT = Path(__file__).with_name("prompts.snapshot.txt")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app.core.types import Evidence
-from app.generation.subject import missing_things, named_things
+from app.generation.quote_features import missing_things, named_things
 from tests.unit.generation.passages import evidence
 
 DUCHY = (

@@ -5,12 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.generation.answer_room import room_for
 from app.generation.candidates import candidates
-from app.generation.choice import choose
-from app.generation.extractive import ExtractiveGenerator, ExtractiveModel
-from app.generation.features import candidate_weights, feature_rows, sentence_vectors
-from app.generation.sufficiency import SUFFICIENCY, sufficiency_row
+from app.generation.quote_features import (
+    SUFFICIENCY,
+    candidate_weights,
+    feature_rows,
+    sentence_vectors,
+    sufficiency_row,
+)
+from app.generation.quoting import ExtractiveGenerator, ExtractiveModel, choose, room_for
 from tests.fakes.embedders import HashEmbedder
 from tests.unit.generation.passages import evidence
 

@@ -8,10 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.types import Passage
-from app.generation.alignment import align, token_weights
-from app.generation.reading import Claim, ReadPassage
-from app.generation.support import SupportJudge, SupportModel, verdict_of
-from app.generation.support_rows import FEATURES, contradicts, longest_run, support_row
+from app.generation.reading import Claim, ReadPassage, align, token_weights
+from app.generation.support import (
+    FEATURES,
+    SupportJudge,
+    SupportModel,
+    contradicts,
+    longest_run,
+    support_row,
+    verdict_of,
+)
 from tests.unit.generation.passages import evidence
 
 TEXT = (

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from app.core.errors import InvalidInput, NotFound, Unreadable
 from app.ingest.bulk import Positioned
-from app.ingest.sources.articles import is_part, open_articles, source_name
+from app.ingest.sources.dumps import is_part, open_articles, source_name
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
 ROWS = [

@@ -9,11 +9,9 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, Conflict
 from app.core.types import Article, DocumentDraft, Library, WriteResult
-from app.ingest import bulk_workers
-from app.ingest.bulk import BulkIndexer, BulkOptions
-from app.ingest.bulk_work import BulkTask
-from app.ingest.options import IngestOptions
-from app.ingest.seen_keys import SeenKeys
+from app.ingest import bulk
+from app.ingest.bulk import BulkIndexer, BulkOptions, BulkTask, SeenKeys
+from app.ingest.names import IngestOptions
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions
 from tests.fakes.index_writer import MemoryIndexWriter
 from tests.fakes.ledgers import DictLedger
@@ -178,7 +176,7 @@ def test_an_article_that_became_a_redirect_is_no_document_any_more() -> None:
 
 
 def test_worker_processes_give_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_workers, "_ALONE_CHARACTERS", 10_000)
+    monkeypatch.setattr(bulk, "_ALONE_CHARACTERS", 10_000)
     alone, together = MemoryIndexWriter(), MemoryIndexWriter()
     small = replace(SHAPE, articles=200)
     one = BulkIndexer(alone, DictLedger()).run(TASK, articles(small), BulkOptions(workers=0))
@@ -217,7 +215,7 @@ def test_cancelling_does_not_wait_for_the_pages_that_are_read(
     monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     """One such page takes half a second of the full parser; a group of them took half a minute."""
-    monkeypatch.setattr(bulk_workers, "_ALONE_CHARACTERS", 1)
+    monkeypatch.setattr(bulk, "_ALONE_CHARACTERS", 1)
     slow = "{{" + "<b " * 18 + " text" * 6_000
     pages = [
         Article(str(n), "1", "S", "wikitext", "Clean text." if n < 64 else slow)

@@ -7,9 +7,8 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled
 from app.core.types import Library
-from app.ingest.codes import CodeBackfill
-from app.ingest.embedding import VectorBackfill
-from app.ingest.options import IngestOptions
+from app.ingest.embedding import CodeBackfill, VectorBackfill
+from app.ingest.names import IngestOptions
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.encoders import HashEncoder, MemoryCodes
 from tests.fakes.index_writer import MemoryIndexWriter

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import Unreadable
-from app.ingest.sources.dump_xml import XmlDump, multistream_index, stream_offsets
+from app.ingest.sources.dumps import XmlDump, multistream_index, stream_offsets
 
 HEAD = (
     '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10"'

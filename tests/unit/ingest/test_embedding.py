@@ -11,7 +11,7 @@ from app.core.errors import Cancelled, DiskFull, ProviderBadResponse, ProviderUn
 from app.core.types import ChunkSpan, DocumentDraft, FloatArray, Library, Metadata
 from app.core.vectors import l2_normalise
 from app.ingest.embedding import VectorBackfill
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.index_writer import MemoryIndexWriter
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.core.types import ParsedDocument
+from app.ingest.chunking import section_name, sections
 from app.ingest.parsers.headings import find_headings
-from app.ingest.sections import section_name, sections
 
 BODY = "\n" + "It is said in plain words that crystals walk at night. " * 10 + "\n"
 

@@ -13,9 +13,8 @@ from reportlab.pdfgen.canvas import Canvas
 
 from app.core.errors import NoTextLayer
 from app.core.types import PageSpan, ParsedDocument
-from app.ingest.options import IngestOptions
-from app.ingest.parsers.legible import judge, pages_of_pictures
-from app.ingest.parsers.pdf import parse_pdf
+from app.ingest.names import IngestOptions
+from app.ingest.parsers.pdf import judge, pages_of_pictures, parse_pdf
 
 WORDS = "It is said in plain words that crystals walk at night. " * 4
 

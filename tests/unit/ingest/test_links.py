@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from app.core.types import Article
-from app.ingest.links import LinkCounts
+from app.ingest.bulk import LinkCounts
 
 
 def wiki(key: str, source: str, redirect_to: str | None = None) -> Article:

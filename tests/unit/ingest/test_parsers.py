@@ -9,14 +9,12 @@ from docx.oxml.parser import parse_xml
 
 from app.core.errors import UnsupportedType
 from app.core.types import PageSpan
-from app.ingest.options import IngestOptions
-from app.ingest.pages import page_texts
+from app.ingest.names import IngestOptions, page_texts
 from app.ingest.parsers import DirectParser
-from app.ingest.parsers.boxes import align
-from app.ingest.parsers.encoding import decode
+from app.ingest.parsers.html import table_lines
 from app.ingest.parsers.pdf import _assemble as assemble_pages
-from app.ingest.parsers.sniffing import identify
-from app.ingest.parsers.tables import table_lines
+from app.ingest.parsers.pdf_boxes import align
+from app.ingest.parsers.sniffing import decode, identify
 from tests.fakes import files
 
 PARSER = DirectParser(IngestOptions())

@@ -5,9 +5,9 @@ import pytest
 
 from app.core.errors import NotFound
 from app.core.types import Library
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
-from app.ingest.sources.samples import INVENTED, SampleDocuments, bundled
+from app.ingest.sources.folders import INVENTED, SampleDocuments, bundled
 
 
 def test_there_are_enough_samples_of_every_kind() -> None:

@@ -15,9 +15,8 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError, Unreadable
 from app.core.types import ParsedDocument
-from app.ingest.options import IngestOptions
-from app.ingest.sandbox import SandboxedParser
-from app.ingest.sandbox_wire import unpack_document, unpack_error
+from app.ingest.names import IngestOptions
+from app.ingest.sandbox import SandboxedParser, unpack_document, unpack_error
 
 OPTIONS = IngestOptions(parse_processes=1)
 SLOW = b"<html>" + b"<p>a" * 990_000

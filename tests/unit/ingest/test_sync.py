@@ -9,8 +9,7 @@ import pytest
 from app.core.errors import InvalidInput
 from app.core.ids import content_sha256, document_id
 from app.core.types import Library
-from app.ingest.sources.files import visible_files
-from app.ingest.sources.sync import MANIFEST_FILE, Manifest, SyncPlan, plan_sync
+from app.ingest.sources.folders import MANIFEST_FILE, Manifest, SyncPlan, plan_sync, visible_files
 
 PAPERS = Library.PAPERS
 
@@ -120,7 +119,7 @@ def test_a_touched_file_is_compared_by_its_bytes_and_an_untouched_one_is_not_rea
         read.append(path.name)
         return content_sha256(path)
 
-    monkeypatch.setattr("app.ingest.sources.sync.content_sha256", hash_and_tell)
+    monkeypatch.setattr("app.ingest.sources.folders.content_sha256", hash_and_tell)
     assert len(shelf.sync(root).unchanged) == 2
     assert read == ["a.md"]
 

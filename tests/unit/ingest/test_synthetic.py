@@ -3,7 +3,7 @@ from collections import Counter
 from pathlib import Path
 
 from app.ingest.parsers.wikitext import parse_wikitext
-from app.ingest.sources.dump_xml import XmlDump
+from app.ingest.sources.dumps import XmlDump
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
 SMALL = SyntheticOptions(articles=120, vocabulary=2000, mean_words=120)

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.ingest.parsers.boxes import align
 from app.ingest.parsers.pdf import _assemble as assemble_pages
-from app.ingest.parsers.tex_fonts import name_tex_codes, without_ornaments
+from app.ingest.parsers.pdf_boxes import align, name_tex_codes, without_ornaments
 
 
 @pytest.mark.parametrize(

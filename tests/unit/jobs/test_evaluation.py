@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.core.errors import ProviderTimeout
-from app.evaluation.archive import ReportArchive
-from app.evaluation.outcomes import OutcomeLog, QuestionOutcome
-from app.evaluation.report import Provenance, Report
-from app.evaluation.request import EvaluationRequest
-from app.evaluation.runner import RankedPassages
+from app.evaluation.arms import EvaluationRequest
+from app.evaluation.report import Provenance, Report, ReportArchive
+from app.evaluation.runner import OutcomeLog, QuestionOutcome, RankedPassages
 from app.evaluation.session import Watch
-from app.jobs.evaluation import register_evaluation
-from app.jobs.local_runner import LocalRunner
-from app.jobs.options import JobOptions
+from app.jobs.maintenance import register_evaluation
+from app.jobs.runner import JobOptions
+from app.jobs.worker import LocalRunner
 from tests.fakes.job_store import MemoryJobStore
 
 

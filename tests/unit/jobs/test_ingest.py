@@ -13,16 +13,15 @@ import pytest
 from app.core.errors import DiskFull, ProviderUnreachable
 from app.core.ports import Embedder
 from app.core.types import Fingerprint, FloatArray, Job, Library
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
 from app.ingest.embedding import VectorBackfill
-from app.ingest.options import IngestOptions
+from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
 from app.jobs.kinds import register_ingest, resume_backfills
-from app.jobs.local_runner import LocalRunner
-from app.jobs.options import JobOptions
-from app.jobs.payloads import IngestPayload, IngestReport, UploadedFile, has_text
+from app.jobs.runner import IngestPayload, IngestReport, JobOptions, UploadedFile, has_text
+from app.jobs.worker import LocalRunner
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 
 PAPERS = Library.PAPERS

@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 
 from app.bootstrap.libraries import fingerprint_of
-from app.bootstrap.reembed import register_reembed
+from app.bootstrap.work import register_reembed
 from app.core.errors import DiskFull, ProviderUnreachable
 from app.core.ports import Embedder
 from app.core.types import FloatArray, Job, Library
-from app.evaluation.answer_cases import AnswerCase
-from app.index.maintenance.reembedding import Reembedding
-from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.evaluation.cases import AnswerCase
 from app.ingest.embedding import VectorBackfill
 from app.jobs.kinds import BACKFILL
-from app.jobs.local_runner import LocalRunner
-from app.jobs.options import JobOptions
-from app.jobs.reembed_request import ReembedPayload, request_reembed
+from app.jobs.reembed import ReembedPayload, request_reembed
+from app.jobs.runner import JobOptions
+from app.jobs.worker import LocalRunner
 from app.settings import Settings
+from app.storage.maintenance.reembedding import Reembedding
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
-from tests.unit.index.drafts import make_draft
+from tests.unit.storage.drafts import make_draft
 
 PAPERS = Library.PAPERS
 

@@ -12,10 +12,8 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, Conflict, DiskFull, InvalidInput, NotFound, Unreadable
 from app.core.types import Job, JobFile
-from app.jobs.context import Handler, JobContext, RateEstimate
-from app.jobs.local_runner import LocalRunner
-from app.jobs.options import JobOptions
-from app.jobs.registry import per_library
+from app.jobs.runner import Handler, JobContext, JobOptions, RateEstimate, per_library
+from app.jobs.worker import LocalRunner
 from tests.fakes.job_store import MemoryJobStore
 
 WAIT_S = 10.0

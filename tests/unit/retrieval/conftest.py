@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from app.core.types import Library, Passage
-from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
+from app.retrieval.request import RetrievalOptions
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
 

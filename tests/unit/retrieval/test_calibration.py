@@ -10,12 +10,20 @@ import pytest
 from app.core.errors import InvalidInput
 from app.core.ids import embedder_key
 from app.core.types import Fingerprint
-from app.providers.minilm import MiniLmEmbedder
-from app.providers.multilingual import MultilingualEmbedder
-from app.retrieval.calibration import FEWEST, Calibration, Calibrations, equated, packaged
-from app.retrieval.cutoff import band, confidence, passes
-from app.retrieval.options import RetrievalOptions
-from app.retrieval.reading import Reading
+from app.models.minilm import MiniLmEmbedder
+from app.models.multilingual import MultilingualEmbedder
+from app.retrieval.reading import (
+    FEWEST,
+    Calibration,
+    Calibrations,
+    Reading,
+    band,
+    confidence,
+    equated,
+    packaged,
+    passes,
+)
+from app.retrieval.request import RetrievalOptions
 from tests.fakes.retrievers import passage
 
 OPTIONS = RetrievalOptions()

@@ -7,9 +7,8 @@ import math
 import pytest
 
 from app.core.types import Fusion, Library, Mode
-from app.retrieval.cutoff import band, closeness, confidence, distance_threshold, passes
-from app.retrieval.options import RetrievalOptions
-from app.retrieval.reading import Reading
+from app.retrieval.reading import Reading, band, closeness, confidence, distance_threshold, passes
+from app.retrieval.request import RetrievalOptions
 from tests.fakes.retrievers import passage
 
 _OPTIONS = RetrievalOptions(

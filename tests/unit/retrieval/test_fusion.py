@@ -19,8 +19,7 @@ from app.retrieval.fusion import (
     reciprocal_rank_fusion,
     relative_score,
 )
-from app.retrieval.keywords import QuestionWords
-from app.retrieval.search import Candidates, gather
+from app.retrieval.search import Candidates, QuestionWords, gather
 
 _DISTANCES = st.lists(st.floats(0, 2), min_size=1, max_size=12)
 _BM25 = st.lists(st.floats(0, 50), min_size=1, max_size=12)

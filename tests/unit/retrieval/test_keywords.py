@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.types import Library
-from app.retrieval.keywords import QuestionWords, inverse_document_frequency, question_words
+from app.retrieval.search import QuestionWords, inverse_document_frequency, question_words
 from tests.fakes.indexes import MemoryCatalog, TextbookBM25
 from tests.fakes.retrievers import passage
 

@@ -9,9 +9,9 @@ import pytest
 
 from app.core.trace import Trace
 from app.core.types import Library, Passage
-from app.retrieval.keywords import question_words
+from app.retrieval.legs import matched_text
 from app.retrieval.request import Retrieval, SearchRequest
-from app.retrieval.spelling import matched_text
+from app.retrieval.search import question_words
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.retrievers import passage
 from tests.unit.retrieval.conftest import StockedLibrary

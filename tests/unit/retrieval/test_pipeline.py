@@ -19,10 +19,9 @@ from app.core.types import (
     Passage,
     Scored,
 )
-from app.retrieval.late import LateInteraction
-from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
-from app.retrieval.request import Retrieval, SearchRequest
+from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
+from app.retrieval.reranking import LateInteraction
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.encoders import HashEncoder, MemoryCodes
 from tests.fakes.index_writer import MemoryIndexWriter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.core.types import Library
-from app.retrieval.spelling import matched_text
+from app.retrieval.legs import matched_text
 from tests.fakes.indexes import MemoryCatalog, TextbookBM25
 from tests.fakes.retrievers import passage
 

@@ -1,0 +1,397 @@
+"""Remember a conversation: a summary and the last exchanges, within a budget.
+
+The budget is in tokens; the exchanges are kept word for word. Older exchanges are folded into the
+summary when a conversation goes on, so no answer waits for it. Folding needs a model; without one
+the exchanges stay in the store until a model is available.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from app.answer.intent import past_questions
+from app.answer.models import AnswerOptions, ModelCalls
+from app.answer.search import SearcherFor, libraries
+from app.answer.writing import reads_as_refusal
+from app.core.errors import InvalidInput, ProviderError
+from app.core.ports import ConversationStore
+from app.core.text import tokenise, words
+from app.core.types import Message, Question, Role, Scope
+from app.generation.citations import without_marks
+from app.generation.context import TokenEstimate
+from app.generation.quote_features import named_things
+from app.generation.reading import content_tokens
+
+_TITLE_CHARS = 60
+_ESTIMATE = TokenEstimate()
+_LIST_LIMIT = 20
+_HISTORY_MESSAGES = 6
+"""Only so many of the newest messages of a request's history are used."""
+
+Summarise = Callable[[str, str], str]
+"""(summary so far, new turns as text) to the new summary; empty when there is no model or it
+wrote nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The state of a conversation before the next message."""
+
+    summary: str = ""
+    recent: tuple[Message, ...] = ()
+    """Word for word, oldest first."""
+    questions: tuple[str, ...] = ()
+    """Everything the user asked so far, pleasantries left out."""
+
+    def __bool__(self) -> bool:
+        return bool(self.summary or self.recent)
+
+    def messages(self) -> tuple[Message, ...]:
+        """Return the history for a prompt, without citation marks of old answers."""
+        earlier = (Message("assistant", self.summary),) if self.summary else ()
+        return (
+            *earlier,
+            *(Message(turn.role, without_marks(turn.content)) for turn in self.recent),
+        )
+
+    def transcript(self) -> str:
+        """Return summary and turns as lines of text, for the helper's prompts."""
+        lines = [f"Summary of earlier turns: {self.summary}"] if self.summary else []
+        return "\n".join([*lines, transcript(self.recent)]).strip()
+
+
+def transcript(turns: Sequence[Message]) -> str:
+    """Return turns as `User: ...` and `Assistant: ...` lines, citation marks left out."""
+    return "\n".join(f"{turn.role.capitalize()}: {without_marks(turn.content)}" for turn in turns)
+
+
+class ConversationMemory:
+    """Reads and writes conversations; stateless, so threads can share it."""
+
+    def __init__(self, store: ConversationStore, options: AnswerOptions) -> None:
+        self._store = store
+        self._options = options
+
+    def open(self, conversation_id: str | None, library: str, message: str) -> str:
+        """Return the conversation's id: the given one, or a new one's.
+
+        The message is a new conversation's title.
+
+        Raises:
+            NotFound: There is no conversation of this id.
+        """
+        if conversation_id is None:
+            title = re.sub(r"\s+", " ", message).strip()
+            short = (
+                title
+                if len(title) <= _TITLE_CHARS
+                else f"{title[: _TITLE_CHARS - 1].rstrip()}\u2026"
+            )
+            return self._store.create(short, library)
+        self._store.get(conversation_id)
+        return conversation_id
+
+    def recall(self, question: Question, summarise: Summarise) -> Memory:
+        """Return what is remembered for a question, folding what is overdue.
+
+        A conversation on the server is remembered by the configured strategy. History that came
+        with the question counts as it is, within the token budget.
+
+        Raises:
+            NotFound: The question names a conversation that does not exist.
+        """
+        if question.conversation_id is None:
+            history = question.history[-_HISTORY_MESSAGES:]
+            return Memory(
+                "",
+                _within(history, self._options.memory_token_budget),
+                tuple(past_questions(history)),
+            )
+        conversation = self._store.get(question.conversation_id)
+        turns = _turns(conversation)
+        if self._options.memory_strategy == "none":
+            return Memory()
+        asked = tuple(past_questions(turns))
+        buffered = 2 * self._options.memory_buffer_size
+        if self._options.memory_strategy == "buffer":
+            return Memory(
+                "", _within(_last(turns, buffered), self._options.memory_token_budget), asked
+            )
+        summary, folded = (
+            str(conversation["summary"] or ""),
+            int(cast("int", conversation["folded"]) or 0),
+        )
+        budget = self._options.memory_token_budget
+        keep = _kept(turns[folded:], buffered, budget - _ESTIMATE.tokens(summary))
+        last_due = len(turns) - len(keep)
+        while folded < last_due:
+            batch = _first_within(turns[folded:last_due], budget)
+            updated = summarise(summary, transcript(batch))
+            if not updated:  # no model: as much as fits stays word for word
+                return Memory(summary, _within(turns[folded:], budget), asked)
+            summary, folded = _shortened(updated, budget), folded + len(batch)
+            self._store.set_summary(question.conversation_id, summary, folded)
+        return Memory(summary, keep, asked)
+
+    def begin(self, conversation_id: str, question: str, answer_id: str) -> None:
+        """Keep a question before it is answered, unless nothing may be stored."""
+        if self._options.store_answers != "off":
+            self._store.begin(conversation_id, question, answer_id)
+
+    def record(self, conversation_id: str, question: str, answer: str, answer_id: str) -> None:
+        """Add a finished exchange; only those are remembered."""
+        self._store.append(
+            conversation_id, [Message("user", question), Message("assistant", answer)], answer_id
+        )
+
+
+def recollection(memory: Memory) -> str:
+    """Return a Markdown recollection: the summary and the questions so far."""
+    if not memory.summary and not memory.questions:
+        return "We have not discussed anything yet."
+    parts = [memory.summary] if memory.summary else []
+    if memory.questions:
+        listed = "\n".join(f"- {question}" for question in memory.questions[-_LIST_LIMIT:])
+        parts.append(f"So far you asked:\n\n{listed}")
+    return "\n\n".join(parts)
+
+
+def _turns(conversation: Mapping[str, object]) -> tuple[Message, ...]:
+    """Return the turns of finished exchanges; a question without an answer is not remembered."""
+    turns = cast("Sequence[Mapping[str, str]]", conversation["turns"])
+    answered = {turn["answer_id"] for turn in turns if turn["role"] == "assistant"}
+    return tuple(
+        Message(cast("Role", turn["role"]), turn["content"])
+        for turn in turns
+        if turn["answer_id"] in answered
+    )
+
+
+def _last(turns: tuple[Message, ...], count: int) -> tuple[Message, ...]:
+    return turns[-count:] if count else ()
+
+
+def _kept(unfolded: tuple[Message, ...], buffered: int, room_tokens: int) -> tuple[Message, ...]:
+    """Return the turns kept word for word; older ones go into the summary.
+
+    Nothing is due until twice the buffer has gathered or the room is full, and then so much at once
+    that the next fold is about a buffer's length away: a summary costs a call of the model.
+    """
+    if len(_within(unfolded, room_tokens)) < len(unfolded):
+        newest = _last(unfolded, buffered)
+        return _within(newest, room_tokens // 2) or _within(newest[-2:], room_tokens)
+    return unfolded if len(unfolded) < 2 * buffered else _last(unfolded, buffered)
+
+
+def _within(turns: tuple[Message, ...], budget_tokens: int) -> tuple[Message, ...]:
+    """Return the newest turns that fit together, beginning with one of the user's."""
+    kept = 0
+    for turn in reversed(turns):
+        budget_tokens -= _ESTIMATE.tokens(turn.content)
+        if budget_tokens < 0:
+            break
+        kept += 1
+    recent = _last(turns, kept)
+    while recent and recent[0].role != "user":
+        recent = recent[1:]
+    return recent
+
+
+def _first_within(turns: tuple[Message, ...], budget_tokens: int) -> tuple[Message, ...]:
+    """Return the oldest turns that fit one call of the helper, at least two."""
+    left = budget_tokens
+    for count, turn in enumerate(turns):
+        left -= _ESTIMATE.tokens(turn.content)
+        if left < 0:
+            return turns[: max(2, count)]
+    return turns
+
+
+def _shortened(summary: str, budget_tokens: int) -> str:
+    """Return the end of a summary over half the budget; new topics come last."""
+    limit = int(budget_tokens / 2 * _ESTIMATE.chars_per_token)
+    if len(summary) <= limit:
+        return summary
+    return summary[-limit:].split(maxsplit=1)[-1]
+
+
+# Rewrite a follow-up into a standalone query; the answer sees the original.
+
+MAX_QUERY_CHARS = 500
+"""A longer rewrite is an answer or an explanation."""
+
+_LABEL = re.compile(
+    r"^\s*(?:[-*]\s+|(?:re-?written|standalone|search|new)?\s*(?:question|query|message|rewrite"
+    r"|rewritten)?\s*:\s*)",
+    re.IGNORECASE,
+)
+_QUOTES = "\"'`\u201c\u201d\u2018\u2019* "
+_REFERRING = frozenset(
+    # words that point back, in English, Spanish, German and French
+    "it its itself they them their theirs he him his she her hers this that these those there here"
+    " one ones former latter same such"
+    " above previous earlier first second third last other another else more also too again both"
+    " either and or but so then why"
+    " su sus este esta esto ese esa eso aquel ellos ellas el ella lo la los las le y tambien"
+    " er sie es ihn ihm ihr ihre ihrer sein seine seiner seines dies diese dieser dieses das davon"
+    " dazu damit dort und auch"
+    " il elle ils elles lui leur leurs ce cet cette ces cela ca celui celle en son"
+    " sa ses et aussi".split()
+)
+_OPENERS = re.compile(r"^\s*(?:and|or|but|what about|how about|y|und|et)\b", re.IGNORECASE)
+_FEW_WORDS = 2
+"""A message with fewer content words than this leans on what was said before."""
+
+
+def rewrite(question: str, memory: Memory, calls: ModelCalls) -> str | None:
+    """Return a standalone search query, or None when the literal question serves.
+
+    It does on the first turn, after nothing but pleasantries, without a model and without a usable
+    rewrite.
+
+    Args:
+        question: The newest message, politeness taken off.
+        memory: What was said before.
+        calls: The helper.
+    """
+    if not memory.questions or calls.helper is None or stands_alone(question):
+        return None
+    try:
+        reply = calls.ask("rewrite", history=memory.transcript(), question=question)
+    except (
+        ProviderError,
+        InvalidInput,
+    ):  # the literal question still finds something; the answer says that the host is gone
+        return None
+    query = cleaned(reply)
+    if not query or query.casefold() == question.casefold() or not holds(question, query, memory):
+        return None
+    return query
+
+
+def cleaned(reply: str) -> str:
+    """Return the query in a reply: first line, no label or quotes; may be empty.
+
+    Empty when too long.
+    """
+    for line in reply.splitlines():
+        query = _LABEL.sub("", line).strip(_QUOTES)
+        if any(char.isalnum() for char in query):
+            return query if len(query) <= MAX_QUERY_CHARS else ""
+    return ""
+
+
+def stands_alone(question: str) -> bool:
+    """Return whether a message is complete without the conversation.
+
+    Nothing in it points back.
+    """
+    said = words(question)
+    return (
+        not _REFERRING.intersection(said)
+        and not _OPENERS.search(question)
+        and len(content_tokens(question)) >= _FEW_WORDS
+    )
+
+
+def holds(question: str, query: str, memory: Memory) -> bool:
+    """Return whether a rewrite keeps the question's words and adds only known ones.
+
+    Known words are those of the conversation. A content word may go where the words around it point
+    back ("that experiment", "the second one"), because then something of the conversation stands in
+    its place.
+    """
+    if reads_as_refusal(query):
+        return False
+    asked, now = words(question), set(tokenise(query))
+    pointing = {at for at, word in enumerate(asked) if word in _REFERRING}
+    for at, word in enumerate(asked):
+        tokens = set(content_tokens(word))
+        if tokens and not tokens & now and at not in pointing and at - 1 not in pointing:
+            return False
+    added = set(content_tokens(query)) - set(tokenise(question))
+    return added <= set(tokenise(memory.transcript()))
+
+
+# Add the last subject to a follow-up that names nothing new, without a model.
+
+_QUESTIONS = 2
+"""Earlier ones that are looked at; evaluation/reports/followups.md."""
+_WORDS = 2
+"""Of them; evaluation/reports/followups.md."""
+
+
+def carried(
+    question: str, earlier: Sequence[str], scope: Scope, searcher_for: SearcherFor
+) -> str | None:
+    """Return the question with rare words of earlier ones in front; None if complete.
+
+    It is where it names something that no earlier question named: that begins another topic. So it
+    is where the library knows no word of the others.
+
+    Args:
+        question: The newest message.
+        earlier: Questions before it, oldest first.
+        scope: Libraries whose passages say how rare a word is.
+        searcher_for: How they are searched.
+    """
+    if not earlier or _names_something_new(question, earlier):
+        return None
+    said = set(content_tokens(question))
+    fresh = {
+        token: word
+        for text in earlier[-_QUESTIONS:]
+        for word in words(text)
+        for token in content_tokens(word)
+        if token not in said
+    }
+    counts = _frequencies(list(fresh), scope, searcher_for)
+    telling = sorted(
+        (token for token in fresh if counts.get(token)), key=lambda token: counts[token]
+    )
+    added = [fresh[token] for token in telling[:_WORDS]]
+    return f"{' '.join(added)}: {question}" if added else None
+
+
+def _names_something_new(question: str, earlier: Sequence[str]) -> bool:
+    said = {token for text in earlier for token in tokenise(text)}
+    return any(not said.issuperset(tokenise(name)) for name in named_things(question))
+
+
+def _frequencies(tokens: list[str], scope: Scope, searcher_for: SearcherFor) -> dict[str, int]:
+    counts = dict.fromkeys(tokens, 0)
+    for library in libraries(scope):
+        frequencies = searcher_for(library).frequencies
+        if frequencies is not None and tokens:
+            for token, count in frequencies(tokens).items():
+                counts[token] += count
+    return counts
+
+
+# Clean the replies of helper models.
+
+_BULLET = re.compile(
+    r"^\s*(?:(?:[-*\u2022]+|\(?\d{1,2}[.):])\s*)?(?:(?:sub-?)?(?:query|question)(?:\s\d)?:\s*)?",
+    re.IGNORECASE,
+)
+_REPLY_QUOTES = "\"'`\u201c\u201d\u2018\u2019 "
+
+
+def listed(reply: str) -> list[str]:
+    """Return a reply's distinct lines without bullets, numbers or quotes.
+
+    Lines that introduce the list ("Here are three queries:") are left out.
+    """
+    lines = [
+        _BULLET.sub("", line).strip(_REPLY_QUOTES)
+        for line in reply.splitlines()
+        if not line.rstrip().endswith(":")
+    ]
+    distinct: dict[str, str] = {}
+    for line in lines:
+        if any(char.isalnum() for char in line):
+            distinct.setdefault(line.casefold(), line)
+    return list(distinct.values())

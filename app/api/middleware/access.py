@@ -1,0 +1,275 @@
+"""The API key."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+from collections.abc import Awaitable, Iterable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.api.middleware.limits import header, header_count, refuse, route_path
+from app.core.errors import HostRefused, OriginRefused, Unauthorized
+from app.core.ids import is_loopback
+
+_PROTECTED = ("/api/", "/v1/", "/mcp")
+_MESSAGE = "this server asks for its API key; send it as X-API-Key or as Authorization: Bearer"
+"""The same for a missing and a wrong key."""
+
+
+def needs_key(path: str) -> bool:
+    """Return whether a path (within the app) needs the key.
+
+    The page, its assets, docs, health and metrics do not.
+    """
+    return path.startswith(_PROTECTED)
+
+
+class KeyCheck:
+    """Compares keys in constant time.
+
+    Digests have equal length, so neither content nor length shows.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._digest = _digest(key) if key else None
+
+    @property
+    def required(self) -> bool:
+        return self._digest is not None
+
+    def accepts(self, scope: Scope) -> bool:
+        """Return whether the request carries the right key, or none is needed."""
+        if self._digest is None:
+            return True
+        given = header(scope, b"x-api-key")
+        if given is None:
+            scheme, _, token = (header(scope, b"authorization") or "").partition(" ")
+            given = token.strip() if scheme.lower() == "bearer" else ""
+        # Header text is Latin-1 of the raw bytes; going back gives the bytes that were sent.
+        return hmac.compare_digest(hashlib.sha256(given.encode("latin-1")).digest(), self._digest)
+
+
+class ApiKey:
+    """Lets protected paths through with the right key only."""
+
+    def __init__(self, app: ASGIApp, *, check: KeyCheck) -> None:
+        self._app = app
+        self._check = check
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if (
+            scope["type"] in {"http", "websocket"}
+            and needs_key(route_path(scope))
+            and not self._check.accepts(scope)
+        ):
+            await refuse(Unauthorized(_MESSAGE), scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest()
+
+
+# Allow only known Hosts (against DNS rebinding) and Origins (foreign pages).
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def split_host(value: str) -> tuple[str, int | None] | None:
+    """Return (name, port) of a Host header; None if malformed.
+
+    The name is in lower case, without brackets or trailing dot.
+    """
+    if not value or any(c in value for c in "/@\\?# \t,") or not value.isascii():
+        return None
+    try:
+        parts = urlsplit(f"//{value}")
+        port = parts.port
+    except ValueError:
+        return None
+    name = (parts.hostname or "").removesuffix(".")
+    return (name, port) if name else None
+
+
+class HostAndOrigin:
+    """Refuses foreign Host names on every request.
+
+    Refuses foreign origins where state may change, and on websockets.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        trusted: Iterable[str],
+        origins: Iterable[str],
+        any_origin: bool,
+        loopback_only: bool = False,
+    ) -> None:
+        """Wrap an app.
+
+        Args:
+            app: What to protect.
+            trusted: Host names besides the loopback ones; `*.example.org` covers every name below
+                example.org.
+            origins: Web origins (`scheme://host[:port]`) that may change state.
+            any_origin: Development: every origin may.
+            loopback_only: Refuse requests at an address of this machine that others can reach.
+                There is no key, and uvicorn with its own --host starts without our check.
+        """
+        self._app = app
+        self._loopback_only = loopback_only
+        names = [_trusted_name(name) for name in trusted]
+        self._names = frozenset(name for name in names if name and not name.startswith("*."))
+        self._below = tuple(name[1:] for name in names if name.startswith("*."))
+        self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
+        self._any_origin = any_origin
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+            return
+        if self._loopback_only and _reachable_by_others(scope):
+            message = (
+                "this server has no API_KEY and answers on loopback only; set API_KEY, or"
+                " ALLOW_INSECURE_BIND=true"
+            )
+            await refuse(HostRefused(message), scope, receive, send)
+            return
+        given = header(scope, b"host") or ""
+        host = split_host(given) if header_count(scope, b"host") == 1 else None
+        if host is None or not self._known(host[0]):
+            message = (
+                f"host {given!r} is not served here; use localhost, or add the name to"
+                " TRUSTED_HOSTS"
+            )
+            await refuse(HostRefused(message), scope, receive, send)
+            return
+        changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
+        if changes and (origin := self._foreign(scope, host)) is not None:
+            message = (
+                f"a page of {origin!r} may not change anything here; add its origin to"
+                " CORS_ORIGINS if it should"
+            )
+            await refuse(OriginRefused(message), scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _known(self, name: str) -> bool:
+        """Return whether a host name is on the allow-list."""
+        return is_loopback(name) or name in self._names or name.endswith(self._below)
+
+    def _foreign(self, scope: Scope, host: tuple[str, int | None]) -> str | None:
+        """Return the origin that must be refused; None when the request may go on."""
+        if self._any_origin:
+            return None
+        origin = header(scope, b"origin")
+        if origin is None:
+            # Browsers send Origin with every unsafe request; older ones at least say which site it
+            # came from.
+            site = header(scope, b"sec-fetch-site")
+            return None if site in {None, "same-origin", "none"} else f"{site} (no Origin)"
+        if origin.lower() in self._origins or _same_server(
+            origin, host, over_tls=scope["scheme"] in {"https", "wss"}
+        ):
+            return None
+        return origin
+
+
+def _trusted_name(value: str) -> str:
+    """Return a TRUSTED_HOSTS name in the form of Host headers.
+
+    Lower case, without port, brackets or trailing dot.
+    """
+    split = split_host(value.strip())
+    return split[0] if split else value.strip().lower().strip("[]")
+
+
+def _reachable_by_others(scope: Scope) -> bool:
+    """Return whether a request arrived at an address beyond loopback.
+
+    A name or a socket file is no address.
+    """
+    server = scope.get("server")
+    try:
+        return server is not None and not ipaddress.ip_address(server[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def _same_server(origin: str, host: tuple[str, int | None], *, over_tls: bool) -> bool:
+    """Return whether an Origin names the server of the Host header.
+
+    All loopback names are one server. Known to be reached by TLS (a proxy that FORWARDED_ALLOW_IPS
+    believes says so), a page that came without it is another's.
+    """
+    try:
+        parts = urlsplit(origin.lower())
+        name, port = (parts.hostname or "").removesuffix("."), parts.port
+    except ValueError:
+        return False
+    if (
+        parts.scheme not in _DEFAULT_PORTS
+        or (over_tls and parts.scheme != "https")
+        or parts.path
+        or parts.query
+        or not name
+    ):
+        return False
+    default = _DEFAULT_PORTS[parts.scheme]
+    same_name = name == host[0] or (is_loopback(name) and is_loopback(host[0]))
+    return same_name and (port or default) == (host[1] or default)
+
+
+# Security headers on every reply.
+
+CSP = (
+    "default-src 'self'; img-src 'self' data: blob:; connect-src 'self'; worker-src 'self' blob:;"
+    " object-src 'none';"
+    " base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+"""For the page: nothing from elsewhere, no inline script or style (docs/facts/libraries.md;
+CVE-2025-32711)."""
+
+_ALWAYS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": CSP,
+}
+
+
+class SecurityHeaders:
+    """Sets security headers that a reply has not set.
+
+    A route may relax its own Content-Security-Policy.
+    """
+
+    def __init__(self, app: ASGIApp, *, hsts: bool) -> None:
+        self._app = app
+        self._headers = dict(_ALWAYS)
+        if hsts:
+            self._headers["Strict-Transport-Security"] = "max-age=31536000; includeSubDomains"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        def with_headers(message: Message) -> Awaitable[None]:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers.setdefault(name, value)
+            return send(message)
+
+        await self._app(scope, receive, with_headers)

@@ -1,0 +1,509 @@
+"""Questions, chats, and search without an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from app.answer.records import answer_set, with_verdicts_of_today
+from app.api.deps import AnyLibrary, AtDoor, AtEdge, Composition, Edge, RequestIdentity, events
+from app.api.errors import declared
+from app.api.schemas.base import DocId
+from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
+from app.api.schemas.questions import (
+    MOST_CHARACTERS,
+    ChatRequest,
+    CheckRequest,
+    CheckResponse,
+    Conversation,
+    ConversationList,
+    ConversationSummary,
+    FeedbackReply,
+    FeedbackRequest,
+    FileText,
+    Forgotten,
+    NewConversation,
+    QueryRequest,
+    QueryResponse,
+    Rename,
+    SearchQuery,
+    StoredAnswer,
+    SuggestionList,
+)
+from app.api.services import ServicePort
+from app.api.streaming import reply
+from app.api.uploads import UploadReceiver, received
+from app.client import ReportForm, written
+from app.core.cancel import CancelToken
+from app.core.errors import InvalidInput, NotFound, TooLarge
+from app.core.languages import DEFAULT
+from app.core.text import tokenise
+from app.core.trace import Trace, ended_with_block
+from app.core.types import Hit, Library, Scope
+from app.ingest.names import display_name
+from app.retrieval.legs import merge
+from app.retrieval.request import Retrieval, SearchRequest
+
+router = APIRouter(prefix="/api/v1", tags=["questions"])
+
+_PROVIDER = (
+    "model_not_installed",
+    "provider_unreachable",
+    "provider_timeout",
+    "provider_bad_response",
+)
+_EVENT_STREAM = events(
+    "The answer; with `stream: true` server-sent events: meta, sources, token (any number), then"
+    " final or error"
+)
+_WORD = re.compile(r"[^\W_]+")
+
+
+@router.post(
+    "/query",
+    operation_id="query",
+    response_model=QueryResponse,
+    responses={**_EVENT_STREAM, **declared(*_PROVIDER, "not_found", "index_damaged", "disk_full")},
+)
+async def query(asked: QueryRequest, door: AtDoor) -> Response:
+    """Answer a question from the documents, with citations that can be checked."""
+    library = await door.asked(asked.library, asked.conditions().doc_ids)
+    question = asked.to_question(library, door.edge.settings.flare_active_retrieval)
+    return await reply(
+        door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream
+    )
+
+
+@router.post(
+    "/chat",
+    operation_id="chat",
+    response_model=QueryResponse,
+    responses={**_EVENT_STREAM, **declared(*_PROVIDER, "not_found", "index_damaged", "disk_full")},
+)
+async def chat(asked: ChatRequest, door: AtDoor) -> Response:
+    """Answer a turn of a conversation that the server remembers."""
+    library = await door.asked(asked.library, asked.conditions().doc_ids)
+    question = asked.question_of(
+        asked.message,
+        library=library,
+        flare=door.edge.settings.flare_active_retrieval,
+        history=(),
+        conversation_id=await asyncio.to_thread(
+            door.services.memory.open, asked.conversation_id, library, asked.message
+        ),
+    )
+    return await reply(
+        door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream
+    )
+
+
+@router.get(
+    "/search",
+    operation_id="search",
+    response_model=SearchResponse,
+    responses=declared("index_damaged"),
+)
+def search(
+    services: Composition, edge: AtEdge, asked: Annotated[SearchQuery, Query()]
+) -> SearchResponse:
+    """Rank passages, with the matched words marked; nothing is written about them."""
+    library = edge.asked(services, asked.library, asked.doc_ids)
+    found = _search(services, library, asked)
+    return SearchResponse(
+        query=asked.q,
+        library=library,
+        hits=[_hit(hit, asked.q) for hit in found.hits],
+        notices=list(found.notices),
+    )
+
+
+def _search(services: ServicePort, scope: Scope, asked: SearchQuery) -> Retrieval:
+    """Search one library, or both and merge."""
+    libraries = list(Library) if scope == "all" else [Library(scope)]
+    filters = asked.conditions()
+    with ended_with_block(services.spans.begin("search", {"documind.library": scope})) as span:
+        trace = Trace(span=span)
+        found = {
+            library: services.retriever.retrieve(
+                SearchRequest(
+                    asked.q,
+                    library,
+                    top_k=asked.limit,
+                    filters=filters,
+                    fusion=asked.fusion,
+                    rerank=asked.rerank,
+                    keep_weak=True,
+                ),
+                trace,
+            )
+            for library in libraries
+        }
+    return merge(found, asked.limit) if len(found) > 1 else next(iter(found.values()))
+
+
+def _hit(hit: Hit, query: str) -> SearchHit:
+    """Return a hit with the words that share a stem with the query marked."""
+    text, language = hit.passage.chunk.text, hit.passage.document.language or DEFAULT
+    stems = frozenset(tokenise(query, language))
+    marked = tuple(
+        Highlight(start=start, end=end) for start, end in highlights(text, stems, language)
+    )
+    return SearchHit.of_hit(hit, type=hit.passage.document.type, text=text, highlights=marked)
+
+
+def highlights(text: str, stems: frozenset[str], language: str = DEFAULT) -> list[tuple[int, int]]:
+    """Return spans of words whose stem in a language is in `stems`.
+
+    In a run of CJK, spans of the characters that match.
+    """
+    known: dict[str, list[tuple[int, int]]] = {}
+    spans: list[tuple[int, int]] = []
+    for match in _WORD.finditer(text):
+        word = match.group()
+        if word not in known:
+            known[word] = _matches(word, stems, language)
+        spans.extend((match.start() + start, match.start() + end) for start, end in known[word])
+    return spans
+
+
+def _matches(word: str, stems: frozenset[str], language: str) -> list[tuple[int, int]]:
+    """Return the matching spans of one word: all of it, or its matching bigrams.
+
+    Bigrams if it is a run without spaces.
+    """
+    tokens = tokenise(word, language)
+    if len(tokens) <= 1:
+        return [(0, len(word))] if tokens and tokens[0] in stems else []
+    spans: list[tuple[int, int]] = []
+    for token in tokens:
+        at = word.find(token) if token in stems else -1
+        if at >= 0 and spans and at <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], at + len(token)))
+        elif at >= 0:
+            spans.append((at, at + len(token)))
+    return spans
+
+
+# Conversations on the server, stored answers, feedback, suggestions.
+
+conversations_router = APIRouter(prefix="/api/v1", tags=["conversations"])
+
+GRACE_S = 10.0
+"""In which a deleted conversation can be brought back, unless the request says otherwise."""
+Grace = Annotated[
+    float, Query(ge=0, le=86400, description="seconds during which it can be restored")
+]
+Identity = Annotated[str, Path(min_length=1, max_length=64)]
+
+
+@conversations_router.get(
+    "/conversations",
+    operation_id="list_conversations",
+    response_model=ConversationList,
+    responses=declared(),
+)
+def list_conversations(
+    services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> ConversationList:
+    """Conversations, newest first, without their turns."""
+    found = services.conversations.list(limit)
+    return ConversationList(
+        conversations=[ConversationSummary.model_validate(one) for one in found]
+    )
+
+
+@conversations_router.post(
+    "/conversations",
+    operation_id="create_conversation",
+    status_code=201,
+    response_model=Conversation,
+    responses=declared("disk_full"),
+)
+def create_conversation(services: Composition, new: NewConversation) -> Conversation:
+    """Begin a conversation; chatting without an id begins one too."""
+    return Conversation.model_validate(
+        services.conversations.get(services.conversations.create(new.title, new.library))
+    )
+
+
+@conversations_router.get(
+    "/conversations/{conversation_id}",
+    operation_id="get_conversation",
+    response_model=Conversation,
+    responses=declared("not_found"),
+)
+def get_conversation(services: Composition, conversation_id: Identity) -> Conversation:
+    """One conversation with its turns; a question without an answer was broken off."""
+    return Conversation.model_validate(services.conversations.get(conversation_id))
+
+
+@conversations_router.patch(
+    "/conversations/{conversation_id}",
+    operation_id="rename_conversation",
+    response_model=Conversation,
+    responses=declared("not_found", "disk_full"),
+)
+def rename_conversation(
+    services: Composition, conversation_id: Identity, rename: Rename
+) -> Conversation:
+    """Give a conversation another title."""
+    services.conversations.rename(conversation_id, rename.title)
+    return Conversation.model_validate(services.conversations.get(conversation_id))
+
+
+@conversations_router.delete(
+    "/conversations",
+    operation_id="forget_conversations",
+    response_model=Forgotten,
+    responses=declared("disk_full"),
+)
+def forget_conversations(services: Composition) -> Forgotten:
+    """Forget every conversation."""
+    return Forgotten(forgotten=services.conversations.delete_all())
+
+
+@conversations_router.delete(
+    "/conversations/{conversation_id}",
+    operation_id="forget_conversation",
+    response_model=Forgotten,
+    responses=declared("not_found", "disk_full"),
+)
+def forget_conversation(
+    services: Composition, conversation_id: Identity, grace_s: Grace = GRACE_S
+) -> Forgotten:
+    """Hide a conversation at once, and forget it after the grace period."""
+    forgotten = services.conversations.delete(conversation_id, grace_s)
+    if not forgotten:
+        raise NotFound(f"no conversation {conversation_id!r}")
+    return Forgotten(forgotten=forgotten)
+
+
+@conversations_router.post(
+    "/conversations/{conversation_id}/restore",
+    operation_id="restore_conversation",
+    response_model=Conversation,
+    responses=declared("not_found", "disk_full"),
+)
+def restore_conversation(services: Composition, conversation_id: Identity) -> Conversation:
+    """Undo the deletion of a conversation within its grace."""
+    services.conversations.restore(conversation_id)
+    return Conversation.model_validate(services.conversations.get(conversation_id))
+
+
+@conversations_router.get(
+    "/answers/{answer_id}",
+    operation_id="get_answer",
+    response_model=StoredAnswer,
+    responses=declared("not_found"),
+)
+def get_answer(
+    services: Composition, request_id: RequestIdentity, answer_id: Identity
+) -> StoredAnswer:
+    """A stored answer with its full trace."""
+    return StoredAnswer.model_validate(
+        {
+            **with_verdicts_of_today(services.answers.get(answer_id)),
+            "request_id": request_id,
+        }
+    )
+
+
+@conversations_router.post(
+    "/answers/{answer_id}/feedback",
+    operation_id="give_feedback",
+    response_model=FeedbackReply,
+    responses=declared("not_found", "disk_full"),
+)
+def give_feedback(
+    services: Composition, answer_id: Identity, feedback: FeedbackRequest
+) -> FeedbackReply:
+    """Rate an answer and name the passage that would have been right.
+
+    The newest rating replaces older ones.
+    """
+    given: dict[str, object] = feedback.model_dump(exclude_none=True)
+    services.answers.add_feedback(answer_id, given)
+    return FeedbackReply(answer_id=answer_id, feedback=given)
+
+
+@conversations_router.delete(
+    "/answers",
+    operation_id="forget_answers",
+    response_model=Forgotten,
+    responses=declared("disk_full"),
+)
+def forget_answers(services: Composition) -> Forgotten:
+    """Forget every stored answer, with its question, trace and feedback."""
+    return Forgotten(forgotten=services.answers.delete())
+
+
+@conversations_router.get(
+    "/feedback",
+    operation_id="export_feedback",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "JSON lines",
+            "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
+        },
+        **declared(),
+    },
+)
+def export_feedback(
+    services: Composition,
+    limit: Annotated[int, Query(ge=1, le=100_000, description="answers, newest first")] = 100_000,
+) -> Response:
+    """Export ratings of answers as JSON Lines for `documind evaluate answers`."""
+    return Response(
+        answer_set(services.answers.list(limit, with_feedback=True)),
+        media_type="application/x-ndjson",
+    )
+
+
+@conversations_router.get(
+    "/suggestions",
+    operation_id="suggestions",
+    response_model=SuggestionList,
+    responses=declared("not_found"),
+)
+def suggestions(
+    services: Composition,
+    library: AnyLibrary,
+    n: Annotated[int, Query(ge=1, le=20)] = 4,
+    doc_id: DocId | None = None,
+) -> SuggestionList:
+    """Example questions for what is indexed, each of which has an answer there."""
+    found = services.suggester.suggest(library, n, doc_id)
+    return SuggestionList(suggestions=list(found))
+
+
+# Checks of texts that someone brings.
+
+checks_router = APIRouter(prefix="/api/v1", tags=["questions"])
+
+_FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                }
+            }
+        },
+    }
+}
+_MEDIA: dict[ReportForm, tuple[str, str]] = {
+    "markdown": ("text/markdown", "md"),
+    "html": ("text/html", "html"),
+}
+
+
+@checks_router.post(
+    "/check",
+    operation_id="check",
+    response_model=CheckResponse,
+    responses=declared(
+        "index_damaged",
+        "model_not_installed",
+        "provider_unreachable",
+        "provider_timeout",
+        "provider_bad_response",
+    ),
+)
+async def check(
+    request: Request, asked: CheckRequest, services: Composition, edge: AtEdge
+) -> Response:
+    """Check every sentence of a text against documents, or against another text.
+
+    Nothing is stored. Few checks run at once: over that, and after a wait, the reply is `busy`.
+    """
+
+    def work(cancel: CancelToken) -> Response:
+        body = checked(services, edge, asked, cancel).model_dump_json()
+        return Response(body, media_type="application/json")
+
+    return await edge.checks.run(work, request.receive)
+
+
+def checked(
+    services: ServicePort, edge: Edge, asked: CheckRequest, cancel: CancelToken
+) -> CheckResponse:
+    """Return the checked text; `cancel` ends it between its steps, and the calls of the judge."""
+    checker = services.checker
+    if asked.against is not None:
+        report = checker.against(asked.text, asked.against)
+        cancel.raise_if_cancelled()
+        if asked.library is not None:
+            report = checker.with_better(report, asked.library)
+    else:
+        report = checker.in_libraries(asked.text, edge.asked(services, asked.library))
+    cancel.raise_if_cancelled()
+    if asked.judge is not None:
+        report = services.second_opinion.on(report, asked.judge, cancel)
+    return CheckResponse.of(report)
+
+
+@checks_router.post(
+    "/check/text",
+    operation_id="readText",
+    response_model=FileText,
+    openapi_extra=_FORM,
+    responses=declared(
+        "unsupported_type", "encrypted", "no_text_layer", "unreadable", "too_large", "disk_full"
+    ),
+)
+async def read_text(  # async: the body is read as it arrives
+    request: Request, services: Composition, edge: AtEdge
+) -> FileText:
+    """Return the text of a file to check (DOCX, PDF, Markdown, text); store nothing."""
+    async with received(request, edge.settings) as (receiver, rest):
+        return await edge.checks.run(partial(_read, receiver, rest, services), request.receive)
+
+
+@checks_router.post(
+    "/check/report",
+    operation_id="checkReport",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "the report as a file",
+            "content": {media: {"schema": {"type": "string"}} for media, _ in _MEDIA.values()},
+        },
+        **declared(),
+    },
+)
+def check_report(
+    report: CheckResponse,
+    form: Annotated[ReportForm, Query(alias="format")] = "markdown",
+) -> Response:
+    """Return a checked text as a report for reading, to keep or to send on."""
+    media, ending = _MEDIA[form]
+    return Response(
+        written(report.model_dump(mode="json"), form),
+        media_type=media,
+        headers={"Content-Disposition": f'attachment; filename="check.{ending}"'},
+    )
+
+
+def _read(
+    receiver: UploadReceiver, rest: bytes, services: ServicePort, cancel: CancelToken
+) -> FileText:
+    receiver.feed(rest)
+    files = receiver.finish().files
+    if len(files) > 1:
+        raise InvalidInput(f"{len(files)} files were sent; send one at a time")
+    name = display_name(files[0].raw_name)
+    text = services.parser.parse(files[0].path, name, cancel).text
+    if len(text) > MOST_CHARACTERS:
+        raise TooLarge(
+            f"{name!r} has {len(text):,} characters, at most {MOST_CHARACTERS:,} are checked"
+            " at a time; check it in parts"
+        )
+    return FileText(filename=name, text=text)

@@ -1,0 +1,387 @@
+"""Probes and diagnostics."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import JSONResponse, PlainTextResponse
+
+from app.answer.service import asked_by_default
+from app.api.deps import AtEdge, Composition, OneLibrary
+from app.api.errors import declared
+from app.api.metrics import CONTENT_TYPE
+from app.api.schemas.documents import (
+    Cleared,
+    CollectionStats,
+    Embedding,
+    LibraryList,
+    LibraryStatus,
+)
+from app.api.schemas.status import (
+    ChoiceRequest,
+    Diagnostics,
+    Health,
+    JobReply,
+    LibraryDiagnostics,
+    Live,
+    ModelHost,
+    ModelList,
+    ModelOnDisk,
+    ModelTest,
+    ModelTests,
+    PullRequest,
+    Ready,
+    TestRequest,
+)
+from app.api.services import ServicePort
+from app.core.errors import InvalidInput
+from app.core.ids import checkout_sha, package_version
+from app.core.types import Library, LibraryName
+from app.jobs.kinds import PULL
+from app.storage.files.durable import bytes_by_store
+
+router = APIRouter(tags=["health"])
+
+_ENGINES = ("database ", "search engine ", "object store ")
+"""How the names of parts begin that another process serves."""
+
+_LOOKS = CapacityLimiter(2)
+"""Threads that look at the disk for readiness probes."""
+
+
+@router.get("/health/live", operation_id="live", response_model=Live)
+async def live() -> Live:
+    """Confirm that the process runs.
+
+    Answered without the thread pool, also during the start and at full load.
+    """
+    return Live()
+
+
+@router.get(
+    "/health/ready",
+    operation_id="ready",
+    response_model=Ready,
+    responses={503: {"model": Ready, "description": "not yet"}},
+)
+async def ready(edge: AtEdge, response: Response) -> Ready:
+    """Report whether requests will be answered; 503 names what is missing."""
+    startup = edge.startup
+    if startup.failure:
+        response.status_code = 503
+        return Ready(status="failed", missing=list(startup.missing), detail=startup.failure)
+    if startup.missing:
+        response.status_code = 503
+        return Ready(status="starting", missing=list(startup.missing))
+    # Not by the pool of the routes: a probe does not wait behind questions.
+    if missing := await to_thread.run_sync(startup.services().missing, limiter=_LOOKS):
+        response.status_code = 503
+        return Ready(status="failed", missing=list(missing), detail=_explained(missing))
+    return Ready(status="ready", missing=[])
+
+
+def _explained(missing: Sequence[str]) -> str:
+    """Return what became of missing parts, and what to do."""
+    away = [name for name in missing if name.startswith(_ENGINES)]
+    gone = [name for name in missing if name not in away]
+    said = []
+    if away:
+        one = len(away) == 1
+        said.append(
+            f"{' and '.join(away)} {'does' if one else 'do'} not answer; the server goes on when"
+            f" {'it is' if one else 'they are'} back"
+        )
+    if gone:
+        said.append(
+            f"{' and '.join(gone)} gone or damaged under the server; stop it, see what"
+            " became of DATA_DIR, and start it again"
+        )
+    return ". ".join(said)
+
+
+@router.get("/health", operation_id="health", response_model=Health)
+def health(request: Request, edge: AtEdge) -> Health:
+    """Report generator, embedder and whether their hosts respond.
+
+    Counts only for callers who may see them.
+    """
+    startup = edge.startup
+    if startup.missing and startup.missing != ("embedder",):
+        status = "failed" if startup.failure else "starting"
+        return Health(
+            status=status,
+            version=package_version(),
+            embedder=None,
+            generator=None,
+            embedding={},
+            hosts=[],
+            libraries=None,
+        )
+    services = startup.services()
+    parts = services.status()
+    hosts = [
+        ModelHost(name=h.name, url=h.url, reachable=h.reachable, detail=h.detail)
+        for h in parts.hosts
+    ]
+    return Health(
+        status="starting" if startup.missing else "ready",
+        version=package_version(),
+        embedder=parts.embedding[edge.settings.library.value].embedder,
+        generator=services.generator.name,
+        generator_why=parts.answers_why,
+        embedding={
+            library.value: Embedding.of(parts.embedding[library.value]) for library in Library
+        },
+        hosts=hosts,
+        libraries=[library_stats(services, library) for library in Library]
+        if edge.key.accepts(request.scope)
+        else None,
+    )
+
+
+def library_stats(services: ServicePort, library: Library) -> CollectionStats:
+    """Return the counts of one library."""
+    counts = services.catalog.counts(library)
+    return CollectionStats(
+        library=library.value,
+        documents=counts.documents,
+        chunks=counts.chunks,
+        embedded=counts.embedded,
+        by_type=dict(counts.by_type),
+    )
+
+
+@router.get(
+    "/api/v1/diagnostics",
+    operation_id="diagnostics",
+    response_model=Diagnostics,
+    responses=declared(),
+)
+def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
+    """Return everything that support needs; no secrets, no questions."""
+    settings, status = edge.settings, services.status()
+    libraries = []
+    for library in Library:
+        counts = services.catalog.counts(library)
+        libraries.append(
+            LibraryDiagnostics(
+                library=library.value,
+                documents=counts.documents,
+                chunks=counts.chunks,
+                embedded=counts.embedded,
+                bytes=counts.bytes,
+                fingerprint=services.catalog.fingerprint(library),
+            )
+        )
+    return Diagnostics(
+        version=package_version(),
+        git_sha=settings.documind_git_sha or checkout_sha(),
+        python=sys.version.split()[0],
+        platform=platform.platform(terse=True),
+        uptime_s=round(edge.uptime_s(), 1),
+        app_env=settings.app_env,
+        embedder=status.embedding[settings.library.value].embedder,
+        generator=services.generator.name,
+        default_library=settings.default_library,
+        libraries=libraries,
+        retrieval={
+            "top_k_results": settings.top_k_results,
+            "fusion": settings.fusion,
+            "relevance_threshold": settings.relevance_threshold,
+            "public_relevance_threshold": settings.public_relevance_threshold,
+            "keyword_rerank_weight": settings.keyword_rerank_weight,
+            "public_keyword_rerank_weight": settings.public_keyword_rerank_weight,
+            "enable_fallback_retrieval": settings.enable_fallback_retrieval,
+            "fallback_top_n": settings.fallback_top_n,
+            "grounding_min_similarity": settings.grounding_min_similarity,
+            "embed_on_query_budget_ms": settings.embed_on_query_budget_ms,
+        },
+        acting={library: dict(constants) for library, constants in status.acting.items()},
+        inert=list(status.inert),
+        chunking={"chunk_size": settings.chunk_size, "chunk_overlap": settings.chunk_overlap},
+        disk=bytes_by_store(settings.data_dir, settings.chroma_dir),
+        limits={
+            "max_file_size_bytes": settings.max_file_size_mb * 2**20,
+            "thread_pool_size": settings.thread_pool_size,
+            "max_streams": settings.max_streams,
+            "max_model_calls": settings.max_model_calls,
+            "rate_limit_per_minute": settings.rate_limit_per_minute,
+            "max_dense_vectors": settings.index().max_dense_vectors,
+        },
+        watermarks=dict(status.watermarks),
+        lags=dict(services.projections.lags()),
+        active_streams=edge.streams.taken,
+        jobs=dict(Counter(job.state for job in services.jobs.list(1000))),
+    )
+
+
+# Serve models and the bulk ledger to the status page and the CLI.
+
+models_router = APIRouter(prefix="/api/v1", tags=["models"])
+
+
+@models_router.get(
+    "/models", operation_id="list_models", response_model=ModelList, responses=declared()
+)
+def list_models(services: Composition) -> ModelList:
+    """List models that Ollama has installed and loaded, and those in use.
+
+    Empty lists without Ollama.
+    """
+    report = services.model_report()
+    return ModelList(
+        installed=[
+            ModelOnDisk(name=name, size_bytes=size, chats=name in report.chat)
+            for name, size in report.installed
+        ],
+        loaded=list(report.loaded),
+        in_use=dict(report.in_use),
+        decided_by=report.decided_by,
+        why=report.why,
+        fit=report.fit,
+        tests=[ModelTest.of(model, found) for model, found in services.model_tests.results()],
+    )
+
+
+@models_router.put(
+    "/models/answering",
+    operation_id="choose_model",
+    response_model=ModelList,
+    responses=declared("model_not_installed", "conflict", "provider_unreachable", "disk_full"),
+)
+def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
+    """Choose which of Ollama's models answers, from the next question on.
+
+    Refused while LLM_MODEL or LLM_PROVIDER names one.
+    """
+    services.choose_model(wanted.model or "")
+    return list_models(services)
+
+
+@models_router.post(
+    "/models/pull",
+    operation_id="pull_model",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("disk_full"),
+)
+def pull_model(services: Composition, wanted: PullRequest) -> Response:
+    """Fetch a model into Ollama as a job; an interrupted fetch resumes."""
+    job = services.jobs.submit(PULL, {"model": wanted.model}, unit="bytes")
+    return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
+
+
+@models_router.post(
+    "/models/test",
+    operation_id="test_model",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("model_not_installed", "disk_full"),
+)
+def test_model(services: Composition, wanted: TestRequest) -> Response:
+    """Test a model on 24 built-in questions with both prompts, as a job.
+
+    The result decides how the model is asked.
+    """
+    return JSONResponse(
+        JobReply.of(services.model_tests.start(wanted.model)).model_dump(), status_code=202
+    )
+
+
+@models_router.get(
+    "/models/tests",
+    operation_id="list_model_tests",
+    response_model=ModelTests,
+    responses=declared(),
+)
+def list_model_tests(services: Composition) -> ModelTests:
+    """List results of model tests, newest first, with a summary line."""
+    return ModelTests.of(services.model_tests.results())
+
+
+# The two libraries: counts, build state, clearing.
+
+libraries_router = APIRouter(prefix="/api/v1", tags=["libraries"])
+
+
+@libraries_router.get(
+    "/libraries", operation_id="list_libraries", response_model=LibraryList, responses=declared()
+)
+def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
+    """Both libraries with their counts, from the catalog."""
+    status = services.status()
+    found = []
+    for library in Library:
+        counts = services.catalog.counts(library)
+        found.append(
+            LibraryStatus(
+                library=library.value,
+                documents=counts.documents,
+                samples=counts.samples,
+                chunks=counts.chunks,
+                embedded=counts.embedded,
+                bytes=counts.bytes,
+                fingerprint=services.catalog.fingerprint(library),
+                embedding=Embedding.of(status.embedding[library.value]),
+                notices=list(status.embedding[library.value].notices),
+                build=status.builds.get(library.value, "none"),
+            )
+        )
+    asked = asked_by_default(services.catalog, edge.settings.default_library)
+    return LibraryList(libraries=found, default_library=asked.library, default_reason=asked.reason)
+
+
+@libraries_router.delete(
+    "/libraries/{library}/documents",
+    operation_id="clear_library",
+    response_model=Cleared,
+    responses=declared("disk_full"),
+)
+def clear_library(
+    services: Composition,
+    library: LibraryName,
+    confirm: Annotated[str, Query(description="the library's name, to confirm")],
+) -> Cleared:
+    """Remove every document of a library. `confirm` must repeat its name."""
+    if confirm != library:
+        raise InvalidInput(
+            f"confirm {confirm!r} must be {library!r}, the library that will be emptied"
+        )
+    gone = services.writer.delete_all(Library(library))
+    return Cleared(
+        library=library, documents=gone.documents, chunks=gone.chunks, vectors=gone.embedded
+    )
+
+
+@libraries_router.get(
+    "/collection/stats",
+    operation_id="collection_stats",
+    response_model=CollectionStats,
+    responses=declared(),
+)
+def collection_stats(services: Composition, library: OneLibrary) -> CollectionStats:
+    """Counts of one library, by type of document."""
+    return library_stats(services, library)
+
+
+# Serve Prometheus metrics.
+
+metrics_router = APIRouter(tags=["health"])
+
+
+@metrics_router.get("/metrics", operation_id="metrics", response_class=PlainTextResponse)
+def metrics(request: Request, edge: AtEdge) -> Response:
+    """Return metrics of requests, answers, stages, models, jobs and projections.
+
+    Counts of documents only for callers who may see them.
+    """
+    startup = edge.startup
+    readable = not startup.missing and edge.key.accepts(request.scope)
+    services = startup.services() if readable else None
+    return Response(edge.metrics.exposition(services, edge.streams.taken), media_type=CONTENT_TYPE)

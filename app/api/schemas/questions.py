@@ -1,0 +1,445 @@
+"""Questions, as requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, StringConstraints, field_validator
+
+from app.answer.checking import MOST_JUDGED
+from app.answer.records import AnswerRecord, StoredRecord
+from app.answer.suggestions import Suggestion
+from app.api.schemas.base import DocId, Flag, Reply, Request
+from app.core.normalisation import normalise
+from app.core.types import (
+    CheckedSentence,
+    CheckReport,
+    DocumentType,
+    EvidenceKind,
+    Filters,
+    Finding,
+    Fusion,
+    LibraryName,
+    Message,
+    Mode,
+    Question,
+    Reasoning,
+    Rerank,
+    Scope,
+    SecondVerdict,
+    Strategy,
+    TraceLevel,
+    Verdict,
+)
+
+Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Year = Annotated[int, Field(ge=0, le=9999)]
+HISTORY_USED = 6
+"""Only the last messages of a history are used."""
+
+
+class FilterFields(Request):
+    """Conditions on passages; all given ones must hold, values are alternatives."""
+
+    section: list[Section] = Field(default_factory=list, max_length=50)
+    doc_ids: list[DocId] = Field(default_factory=list, max_length=1000)
+    year_from: Year | None = None
+    year_to: Year | None = None
+    author: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None, description="case-insensitive part of any author's name"
+    )
+    type: list[Annotated[str, StringConstraints(min_length=1, max_length=20)]] = Field(
+        default_factory=list, max_length=20, description=", ".join(get_args(DocumentType))
+    )
+
+    def conditions(self, sections: Sequence[str] = (), doc_ids: Sequence[str] = ()) -> Filters:
+        """Return the filters, with more sections and documents as further alternatives."""
+        return Filters(
+            sections=tuple(dict.fromkeys((*self.section, *sections))),
+            doc_ids=tuple(dict.fromkeys((*self.doc_ids, *doc_ids))),
+            year_from=self.year_from,
+            year_to=self.year_to,
+            author=self.author,
+            types=tuple(self.type),
+        )
+
+
+class HistoryMessage(Request):
+    """An earlier turn of the conversation."""
+
+    role: Literal["user", "assistant"]
+    content: Annotated[str, StringConstraints(max_length=20_000)]
+
+
+class QueryOptions(Request):
+    """Options of a question, for query and chat."""
+
+    library: Scope | None = Field(None, description="null: DEFAULT_LIBRARY")
+    query_mode: Mode = "general"
+    retrieval_strategy: Strategy | None = Field(
+        None, description="null: use_flare, then FLARE_ACTIVE_RETRIEVAL, then baseline"
+    )
+    use_flare: Flag | None = None
+    retrieve_only: Flag = Field(False, description="rank passages only; the cutoff drops nothing")
+    top_k: Annotated[int, Field(ge=1, le=50)] | None = None
+    section_filter: Section | None = Field(
+        None, description="shorthand for filters.section with one value"
+    )
+    filters: FilterFields = Field(default_factory=FilterFields)
+    doc_ids: list[DocId] = Field(
+        default_factory=list, max_length=1000, description="shorthand for filters.doc_ids"
+    )
+    fusion: Fusion | None = None
+    rerank: Rerank | None = Field(None, description="null: RERANK")
+    reasoning: Reasoning | None = Field(
+        None,
+        description="reasoning instruction for the model; null: that of the mode's prompt, then"
+        " REASONING",
+    )
+    model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None, description="answer with this model instead"
+    )
+    fallback: Flag | None = Field(
+        None,
+        description="give a model the nearest passages if none passes the cutoff; null:"
+        " ENABLE_FALLBACK_RETRIEVAL",
+    )
+    evidence: EvidenceKind | None = Field(
+        None, description="amount of evidence for the model; null: EVIDENCE"
+    )
+    trace: TraceLevel = "summary"
+    stream: Flag = Field(False, description="answer as server-sent events")
+
+    def strategy(self, flare_by_default: bool) -> Strategy:
+        """Return the strategy to use, by the order of precedence of the contract."""
+        if self.retrieval_strategy is not None:
+            return self.retrieval_strategy
+        wanted = flare_by_default if self.use_flare is None else self.use_flare
+        return "flare" if wanted else "baseline"
+
+    def conditions(self) -> Filters:
+        """Return the filters with their short forms folded in."""
+        sections = (self.section_filter,) if self.section_filter else ()
+        return self.filters.conditions(sections, self.doc_ids)
+
+    def question_of(
+        self,
+        text: str,
+        *,
+        library: Scope,
+        flare: bool,
+        history: tuple[Message, ...],
+        conversation_id: str | None,
+    ) -> Question:
+        """Return the question that the use case gets."""
+        return Question(
+            text=text,
+            library=self.library or library,
+            mode=self.query_mode,
+            strategy=self.strategy(flare),
+            retrieve_only=self.retrieve_only,
+            top_k=self.top_k,
+            filters=self.conditions(),
+            history=history,
+            conversation_id=conversation_id,
+            fusion=self.fusion,
+            rerank=self.rerank,
+            reasoning=self.reasoning,
+            model=self.model,
+            trace=self.trace,
+            fallback=self.fallback,
+            evidence=self.evidence,
+        )
+
+
+class SearchQuery(FilterFields):
+    """A search, as query parameters."""
+
+    q: Annotated[str, Field(min_length=1, max_length=4000, description="words or a question")]
+    library: Scope | None = Field(None, description="default: DEFAULT_LIBRARY")
+    limit: Annotated[int, Field(ge=1, le=50)] = 10
+    fusion: Fusion | None = None
+    rerank: Rerank | None = Field(None, description="default: RERANK")
+
+    @field_validator("q")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        return readable(value)
+
+
+QuestionText = Annotated[str, Field(min_length=1, max_length=4000)]
+
+
+class QueryRequest(QueryOptions):
+    """A question to one library or to all."""
+
+    question: QuestionText
+    history: list[HistoryMessage] = Field(
+        default_factory=list, max_length=200, description="the last 6 are used"
+    )
+
+    @field_validator("question")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        return readable(value)
+
+    def to_question(self, library: Scope, flare_by_default: bool) -> Question:
+        """Return the question, with the server's defaults filled in."""
+        history = tuple(
+            Message(turn.role, normalise(turn.content)[0]) for turn in self.history[-HISTORY_USED:]
+        )
+        return self.question_of(
+            self.question,
+            library=library,
+            flare=flare_by_default,
+            history=history,
+            conversation_id=None,
+        )
+
+
+class ChatRequest(QueryOptions):
+    """A turn of a conversation that the server remembers."""
+
+    message: QuestionText
+    conversation_id: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = Field(
+        None, description="null starts a conversation"
+    )
+
+    @field_validator("message")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        return readable(value)
+
+
+def readable(value: str) -> str:
+    """Return a question in normal form.
+
+    Raises:
+        ValueError: Nothing readable is left of it.
+    """
+    text = normalise(value)[0].strip()
+    if not text:
+        raise ValueError("there is nothing to read in it; ask a question in words")
+    return text
+
+
+# Answers, as replies.
+
+
+class QueryResponse(AnswerRecord):
+    """An answer whose every citation can be checked."""
+
+    request_id: str
+
+
+# Conversations, stored answers, feedback, suggestions.
+
+Title = Annotated[str, StringConstraints(max_length=200, strip_whitespace=True)]
+
+
+class NewConversation(Request):
+    """A conversation without a word in it yet."""
+
+    title: Title = ""
+    library: Scope | None = None
+
+
+class Rename(Request):
+    """A new title."""
+
+    title: Title
+
+
+class ConversationSummary(Reply):
+    """A conversation in a list."""
+
+    id: str
+    title: str
+    library: str | None
+    created_at: str
+    updated_at: str
+
+
+class ConversationList(Reply):
+    """Conversations, newest first."""
+
+    conversations: list[ConversationSummary]
+
+
+class ConversationTurn(Reply):
+    """One message."""
+
+    role: str
+    content: str
+    answer_id: str | None
+    at: str
+
+
+class Conversation(ConversationSummary):
+    """A conversation with its turns."""
+
+    summary: str = Field(description="summary of the beginning")
+    turns: list[ConversationTurn]
+
+
+class Forgotten(Reply):
+    """The number of forgotten items."""
+
+    forgotten: int
+
+
+class RightPassage(Request):
+    """The passage that should have been the source."""
+
+    library: LibraryName
+    doc_id: DocId
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+
+
+class FeedbackRequest(Request):
+    """A reader's rating of an answer."""
+
+    thumbs: Literal["up", "down"] | None = None
+    passage: RightPassage | None = None
+
+
+class FeedbackReply(Reply):
+    """The rating stored with the answer."""
+
+    answer_id: str
+    feedback: dict[str, object]
+
+
+class StoredAnswer(StoredRecord):
+    """An answer as given, with its full trace and request.
+
+    Quotes of deleted documents are blank.
+    """
+
+    request_id: str
+
+
+class SuggestionList(Reply):
+    """Example questions for what is indexed."""
+
+    suggestions: list[Suggestion]
+
+
+# Checks of texts.
+
+MOST_CHARACTERS = 500_000
+"""Of a text to check, and of one to check it against."""
+_Text = Annotated[str, StringConstraints(min_length=1, max_length=MOST_CHARACTERS)]
+
+
+class CheckRequest(Request):
+    """A text to check, sentence by sentence."""
+
+    text: _Text
+    library: Scope | None = Field(
+        None,
+        description="null: DEFAULT_LIBRARY; with `against`: where to look for a better source of"
+        " sentences that it does not hold, null: nowhere",
+    )
+    against: _Text | None = Field(
+        None, description="check the sentences against this text instead of a library"
+    )
+    judge: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None,
+        description=f"ask this model for a second verdict on each of at most {MOST_JUDGED}"
+        " sentences",
+    )
+
+
+class FileText(Reply):
+    """The text of a file."""
+
+    filename: str
+    text: str
+
+
+class CheckCitation(Reply):
+    """Characters [start, end) of a document's revision, or of the text `against`."""
+
+    library: LibraryName | None
+    doc_id: str | None
+    title: str | None
+    revision: int | None
+    start: int
+    end: int
+    quote: str
+    support: float = Field(ge=0, le=1)
+
+    @staticmethod
+    def of(finding: Finding) -> CheckCitation:
+        """Return a finding as a reply."""
+        return CheckCitation.model_validate(
+            {name: getattr(finding, name) for name in CheckCitation.model_fields}
+        )
+
+
+class CheckSentence(Reply):
+    """A sentence of the text and what was found for it, the best first."""
+
+    text: str
+    start: int
+    end: int
+    verdict: Verdict
+    support: float = Field(
+        ge=0, le=1, description="of the deciding place; from 0.5 only where it is supported"
+    )
+    citations: list[CheckCitation]
+    better: CheckCitation | None = Field(
+        description="a place of the library that supports it, where `against` does not"
+    )
+    judged: SecondVerdict | None = Field(
+        description="the model's verdict, where `judge` named one and its reply was clear"
+    )
+
+    @staticmethod
+    def of(sentence: CheckedSentence) -> CheckSentence:
+        """Return a checked sentence as a reply."""
+        return CheckSentence(
+            text=sentence.text,
+            start=sentence.start,
+            end=sentence.end,
+            verdict=sentence.verdict,
+            support=sentence.support,
+            citations=[CheckCitation.of(finding) for finding in sentence.findings],
+            better=CheckCitation.of(sentence.better) if sentence.better else None,
+            judged=sentence.judged,
+        )
+
+
+class CheckCounts(Reply):
+    """Sentences by verdict."""
+
+    supported: int
+    weak: int
+    contradicted: int
+    not_found: int
+    no_claim: int
+
+
+class CheckResponse(Reply):
+    """A checked text."""
+
+    sentences: list[CheckSentence]
+    counts: CheckCounts
+    judge: str | None = Field(description="provider:model that was asked too")
+    judge_failed: str | None = Field(
+        description="why it was asked no further; sentences after that have no `judged`"
+    )
+
+    @staticmethod
+    def of(report: CheckReport) -> CheckResponse:
+        """Return a report as a reply."""
+        sentences = [CheckSentence.of(sentence) for sentence in report.sentences]
+        return CheckResponse(
+            sentences=sentences,
+            counts=CheckCounts.model_validate(report.counts),
+            judge=report.judge,
+            judge_failed=report.judge_failed,
+        )

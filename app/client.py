@@ -1,0 +1,652 @@
+"""Typed client of our own HTTP API, for the CLI, scripts and benchmarks.
+
+Replies are JSON objects as docs/http.md describes them. Errors of the server are raised as classes
+of `app.core.errors`, found by code; an unreachable server raises ProviderUnreachable.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, cast
+from urllib.parse import quote, urlsplit
+
+import requests
+
+from app.core import errors
+from app.core.ids import is_loopback
+
+# Send requests to one server; raise errors as classes of `app.core.errors`.
+
+Json = Mapping[str, object]
+"""A JSON object as it came."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    """A server-sent event.
+
+    `meta`, `sources`, `quote`, `reading`, `token`, `final` of an answer; `job` of a job.
+    """
+
+    name: str
+    data: Json
+
+
+class Connection:
+    """Talks to one server over kept connections; not for several threads at once."""
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str = "",
+        *,
+        timeout_s: float = 600.0,
+        connect_timeout_s: float = 5.0,
+    ) -> None:
+        """Point at a server; nothing is sent yet.
+
+        Args:
+            base_url: Like `http://127.0.0.1:8001`, with the path prefix when there is one.
+            api_key: Sent as X-API-Key when not empty.
+            timeout_s: Longest silence of the server, in seconds; a stream has a heartbeat every 10.
+            connect_timeout_s: Longest wait for a connection, in seconds.
+        """
+        self._base = base_url.rstrip("/")
+        self._timeout = (connect_timeout_s, timeout_s)
+        self._session = requests.Session()
+        self._session.trust_env = (
+            False  # a proxy of the environment has no business with a server on this machine
+        )
+        if is_loopback(urlsplit(self._base).hostname or ""):
+            self._session.headers["Accept-Encoding"] = (
+                "identity"  # packing costs both ends more than loopback does
+            )
+        if api_key:
+            self._session.headers["X-API-Key"] = api_key
+
+    @property
+    def base_url(self) -> str:
+        """Return the server's address without a trailing slash."""
+        return self._base
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def get(self, path: str, params: Json | None = None) -> Json:
+        """Return the JSON object at a path below the server's root."""
+        return self._get(path, params)
+
+    def post(self, path: str, body: Json | None = None, params: Json | None = None) -> Json:
+        """Post a JSON body to a path below the server's root and return the reply."""
+        return self._post(path, body, params)
+
+    def put(self, path: str, body: Json) -> Json:
+        """Put a JSON body to a path below the server's root and return the reply."""
+        return self._read(self._send("PUT", path, json=body))
+
+    def _get(self, path: str, params: Json | None = None) -> Json:
+        return self._read(self._send("GET", path, params=params))
+
+    def _text(self, path: str) -> str:
+        reply = self._send("GET", path)
+        if not reply.ok:
+            raise error_of(reply)
+        return reply.content.decode()
+
+    def _post(self, path: str, body: Json | None = None, params: Json | None = None) -> Json:
+        return self._read(self._send("POST", path, params=params, json=body))
+
+    def _send(self, method: str, path: str, **request: object) -> requests.Response:
+        """Send a request; values of None are left out of the query.
+
+        Raises:
+            ProviderUnreachable: No connection.
+            ProviderTimeout: The server went silent.
+        """
+        try:
+            return self._session.request(
+                method,
+                f"{self._base}{path}",
+                timeout=self._timeout,
+                **request,  # type: ignore[arg-type]
+            )
+        except requests.Timeout as exc:
+            raise errors.ProviderTimeout(
+                f"the server at {self._base} did not answer {method} {path} in time"
+            ) from exc
+        except requests.RequestException as exc:
+            message = (
+                f"no server answers at {self._base} ({type(exc).__name__}); start it with:"
+                " documind serve"
+            )
+            raise errors.ProviderUnreachable(message) from exc
+
+    @contextmanager
+    def _stream(
+        self, method: str, path: str, body: Json | None = None
+    ) -> Iterator[Iterator[ServerEvent]]:
+        with self._send(
+            method, path, json=body, stream=True, headers={"Accept": "text/event-stream"}
+        ) as reply:
+            if not reply.ok:
+                raise error_of(reply)
+            yield _events(reply)
+
+    def _read(self, reply: requests.Response, accept: tuple[int, ...] = ()) -> Json:
+        """Return the JSON object of a reply, or raise the error it holds."""
+        if not reply.ok and reply.status_code not in accept:
+            raise error_of(reply)
+        try:
+            found = reply.json()
+        except requests.JSONDecodeError as exc:
+            raise errors.ProviderBadResponse(
+                f"{reply.url} answered {reply.status_code} without JSON; is it DocuMind?"
+            ) from exc
+        return cast("Json", found) if isinstance(found, dict) else {"items": found}
+
+
+def error_of(reply: requests.Response) -> errors.DocuMindError:
+    """Return the error that a problem reply stands for."""
+    try:
+        problem = reply.json()
+    except requests.JSONDecodeError:
+        problem = None
+    if not isinstance(problem, dict) or "code" not in problem:
+        return errors.ProviderBadResponse(
+            f"{reply.url} answered {reply.status_code} {reply.reason}; is it DocuMind?"
+        )
+    retry_after = reply.headers.get("Retry-After", "")
+    return error_from(problem, float(retry_after) if retry_after.isdigit() else None)
+
+
+def error_from(problem: Json, retry_after_s: float | None = None) -> errors.DocuMindError:
+    """Return a problem's error: the most specific class of its code, or the root.
+
+    The root is for unknown codes.
+    """
+    classes = [cls for cls in errors.error_classes().values() if cls.code == problem["code"]]
+    cls = max(classes, key=lambda found: len(found.__mro__), default=errors.DocuMindError)
+    return cls(str(problem.get("detail", "")), retry_after_s=retry_after_s)
+
+
+def _events(reply: requests.Response) -> Iterator[ServerEvent]:
+    """Yield server-sent events until the stream ends.
+
+    Raises:
+        DocuMindError: An `error` event came, or the connection broke.
+    """
+    name, data = "message", ""
+    for line in _lines(reply):
+        if line.startswith("event:"):
+            name = line[6:].strip()
+        elif line.startswith("data:"):
+            data += line[5:].strip()
+        elif not line and data:
+            event = ServerEvent(name, cast("Json", json.loads(data)))
+            name, data = "message", ""
+            if event.name == "error":
+                raise error_from(event.data)
+            yield event
+
+
+def _lines(reply: requests.Response) -> Iterator[str]:
+    """Yield lines as soon as they are complete; a line feed alone ends a line.
+
+    Raises:
+        ProviderUnreachable: The connection broke.
+    """
+    rest = b""
+    try:
+        for piece in reply.iter_content(chunk_size=None):
+            *whole, rest = (rest + piece).split(b"\n")
+            for line in whole:
+                yield line.decode()
+    except requests.RequestException as exc:
+        raise errors.ProviderUnreachable(
+            f"the stream from {reply.url} broke off ({type(exc).__name__})"
+        ) from exc
+
+
+# Files as a form, read piece by piece.
+
+_PIECE_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FileToSend:
+    """A file for ingest; `source_key` None takes the file's name."""
+
+    path: Path
+    source_key: str | None = None
+
+
+def multipart(
+    fields: Sequence[tuple[str, str]], files: Sequence[Path], boundary: str
+) -> Iterator[bytes]:
+    """Yield a form body piece by piece, so that no file is in memory as a whole."""
+    for name, value in fields:
+        yield (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        ).encode("utf-8", "replace")
+    for path in files:
+        # As browsers do it (WHATWG, multipart/form-data encoding): quotes and line ends
+        # percent-encoded.
+        shown = path.name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+        yield (
+            f"--{boundary}\r\n"
+            f'Content-Disposition: form-data; name="file"; filename="{shown}"\r\n\r\n'
+        ).encode("utf-8", "replace")
+        with path.open("rb") as source:
+            while piece := source.read(_PIECE_BYTES):
+                yield piece
+        yield b"\r\n"
+    yield f"--{boundary}--\r\n".encode()
+
+
+# Call the HTTP API, one method an operation.
+
+Wait = Literal["true", "text", "false"]
+FINISHED = frozenset({"done", "failed", "cancelled"})
+
+
+class DocuMindClient(Connection):
+    """Our own HTTP API, typed; replies are JSON objects (docs/http.md)."""
+
+    # --- status
+    # ----------------------------------------------------------------------
+
+    def health(self) -> Json:
+        """Return who answers and embeds, and whether their hosts can be reached."""
+        return self._get("/health")
+
+    def ready(self) -> Json:
+        """Return whether the server answers requests, and what is missing if not."""
+        return self._read(self._send("GET", "/health/ready"), accept=(200, 503))
+
+    def libraries(self) -> Json:
+        """Return both libraries with their counts."""
+        return self._get("/api/v1/libraries")
+
+    def stats(self, library: str) -> Json:
+        """Return the counts of one library."""
+        return self._get("/api/v1/collection/stats", {"library": library})
+
+    def diagnostics(self) -> Json:
+        """Return everything that support needs."""
+        return self._get("/api/v1/diagnostics")
+
+    # --- documents
+    # ----------------------------------------------------------------------
+
+    def ingest(
+        self,
+        files: Sequence[FileToSend],
+        library: str,
+        wait: Wait = "true",
+        *,
+        sync_folder: str = "",
+    ) -> Json:
+        """Send files and return their outcomes in order (an IngestResponse).
+
+        Args:
+            files: What to send.
+            library: Where to.
+            wait: For what.
+            sync_folder: Names the folder whose sync sends them; `remove_synced` may remove them
+                then.
+
+        Raises:
+            InputError: Every file failed; the class is that of the first failure.
+        """
+        fields = [("library", library), *([("sync_folder", sync_folder)] if sync_folder else [])]
+        if any(file.source_key is not None for file in files):
+            fields += [("source_key", file.source_key or file.path.name) for file in files]
+        boundary = secrets.token_hex(16)
+        headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+        body = multipart(fields, [file.path for file in files], boundary)
+        return self._read(
+            self._send("POST", "/api/v1/ingest", params={"wait": wait}, data=body, headers=headers)
+        )
+
+    def documents(self, library: str, query: str = "", limit: int = 500) -> Iterator[Json]:
+        cursor: object = None
+        while True:
+            page = self._get(
+                "/api/v1/papers", {"library": library, "q": query, "limit": limit, "cursor": cursor}
+            )
+            yield from cast("Sequence[Json]", page["documents"])
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
+    def document(self, library: str, name: str) -> Json:
+        """Return one document by doc_id, source key or file name."""
+        return self._get(f"/api/v1/papers/{_part(name)}", {"library": library})
+
+    def text(
+        self,
+        library: str,
+        doc_id: str,
+        start: int = 0,
+        end: int | None = None,
+        revision: int | None = None,
+    ) -> Json:
+        """Return exactly those characters of a revision."""
+        span = {"library": library, "start": start, "end": end, "revision": revision}
+        return self._get(f"/api/v1/documents/{_part(doc_id)}/text", span)
+
+    def delete(self, library: str, name: str, grace_s: float = 0) -> Json:
+        """Remove a document by doc_id, source key or file name, and return what went."""
+        return self._read(
+            self._send(
+                "DELETE",
+                f"/api/v1/papers/{_part(name)}",
+                params={"library": library, "grace_s": grace_s},
+            )
+        )
+
+    def restore(self, library: str, doc_id: str) -> Json:
+        """Undo a removal within its grace."""
+        return self._post(f"/api/v1/papers/{_part(doc_id)}/restore", params={"library": library})
+
+    def clear(self, library: str) -> Json:
+        """Remove every document of a library, and return what went."""
+        return self._read(
+            self._send(
+                "DELETE",
+                f"/api/v1/libraries/{_part(library)}/documents",
+                params={"confirm": library},
+            )
+        )
+
+    def synced(self, library: str, folder: str) -> set[str]:
+        """Return the source keys of documents that came from a folder."""
+        return set(
+            cast(
+                "Sequence[str]",
+                self._get("/api/v1/sync/documents", {"library": library, "folder": folder})[
+                    "source_keys"
+                ],
+            )
+        )
+
+    def remove_synced(
+        self, library: str, folder: str, source_keys: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Remove documents that came from a folder; return the removed source keys."""
+        body: Json = {"library": library, "folder": folder, "source_keys": list(source_keys)}
+        return tuple(cast("Sequence[str]", self._post("/api/v1/sync/remove", body)["source_keys"]))
+
+    def fetch_arxiv(self, arxiv_id: str, wait: Wait = "true") -> Json:
+        """Fetch a paper from arXiv into `papers` and return its outcome."""
+        return self._post("/api/v1/fetch-arxiv", {"arxiv_id": arxiv_id}, {"wait": wait})
+
+    def samples(self, wait: Wait = "true") -> Json:
+        """Index the bundled documents into both libraries."""
+        return self._post("/api/v1/samples", params={"wait": wait})
+
+    def remove_samples(self) -> Json:
+        """Remove the bundled documents only; return the number removed by library."""
+        return self._read(self._send("DELETE", "/api/v1/samples"))
+
+    def bulk(self, action: str, library: str, **options: object) -> Json:
+        """Start, join or resume a bulk job; return it.
+
+        `action` is `plan`, `index` or `embed`; options are the fields of BulkRequest.
+        """
+        return self._post("/api/v1/bulk", {"action": action, "library": library, **options})
+
+    def bulk_ledger(self, library: str | None = None, source: str | None = None) -> Json:
+        """Return what became of every article of the bulk sources."""
+        return self._get("/api/v1/bulk/ledger", {"library": library, "source": source})
+
+    # --- questions
+    # ----------------------------------------------------------------------
+
+    def check(
+        self,
+        text: str,
+        library: str | None = None,
+        against: str | None = None,
+        judge: str | None = None,
+    ) -> Json:
+        """Return the verdict of every sentence of a text (a CheckResponse)."""
+        given = {"library": library, "against": against, "judge": judge}
+        return self._post(
+            "/api/v1/check",
+            {"text": text, **{name: value for name, value in given.items() if value is not None}},
+        )
+
+    def query(self, question: str, **options: object) -> Json:
+        """Return the answer to a question; options are the fields of QueryRequest."""
+        return self._post("/api/v1/query", {"question": question, **options})
+
+    @contextmanager
+    def query_stream(self, question: str, **options: object) -> Iterator[Iterator[ServerEvent]]:
+        """Ask and yield the events as they come; leaving the block stops the model.
+
+        Raises:
+            DocuMindError: The server refused, or the stream ended with an `error` event.
+        """
+        with self._stream(
+            "POST", "/api/v1/query", {"question": question, "stream": True, **options}
+        ) as events:
+            yield events
+
+    @contextmanager
+    def chat_stream(
+        self, message: str, conversation_id: str | None = None, **options: object
+    ) -> Iterator[Iterator[ServerEvent]]:
+        """Send a message and yield the events as they come; leaving stops the model."""
+        body = {"message": message, "conversation_id": conversation_id, "stream": True, **options}
+        with self._stream("POST", "/api/v1/chat", body) as events:
+            yield events
+
+    def search(self, query: str, library: str | None = None, **options: object) -> Json:
+        """Return ranked passages; options are `limit`, `fusion` and the filters."""
+        return self._get("/api/v1/search", {"q": query, "library": library, **options})
+
+    def feedback(self) -> str:
+        """Return what was said of stored answers as an answer set, JSON lines."""
+        return self._text("/api/v1/feedback")
+
+    def evaluation(self, report_id: str) -> Json:
+        """Return a finished report of an evaluation."""
+        return self._get(f"/api/v1/evaluations/{_part(report_id)}")
+
+    def evaluation_file(self, report_id: str, kind: str) -> str:
+        """Return a finished report as a file: `md`, `csv`, `html` or `json`."""
+        return self._text(f"/api/v1/evaluations/{_part(report_id)}/report.{_part(kind)}")
+
+    def forget(self, what: Literal["answers", "conversations"]) -> Json:
+        """Forget all stored answers or all conversations, and return how many."""
+        return self._read(self._send("DELETE", f"/api/v1/{what}"))
+
+    # --- jobs
+    # ----------------------------------------------------------------------
+
+    def jobs(self, limit: int = 100) -> Json:
+        """Return jobs, newest first."""
+        return self._get("/api/v1/jobs", {"limit": limit})
+
+    def job(self, job_id: str) -> Json:
+        """Return one job as it is now."""
+        return self._get(f"/api/v1/jobs/{_part(job_id)}")
+
+    def follow(self, job_id: str, changed: Callable[[Json], None] | None = None) -> Json:
+        """Wait for a job's end, telling `changed` of every change, and return the job."""
+        last: Json | None = None
+        with self._stream("GET", f"/api/v1/jobs/{_part(job_id)}/events") as events:
+            for event in events:
+                last = event.data
+                if changed is not None:
+                    changed(last)
+        return last if last is not None and last["state"] in FINISHED else self.job(job_id)
+
+    def pause(self, job_id: str) -> Json:
+        """Stop a job at its next step."""
+        return self._post(f"/api/v1/jobs/{_part(job_id)}/pause")
+
+    def resume(self, job_id: str) -> Json:
+        """Go on with a paused job."""
+        return self._post(f"/api/v1/jobs/{_part(job_id)}/resume")
+
+    def cancel(self, job_id: str) -> Json:
+        """End a job for good."""
+        return self._read(self._send("DELETE", f"/api/v1/jobs/{_part(job_id)}"))
+
+    # --- anything else
+    # ----------------------------------------------------------------------
+
+
+def _part(value: str) -> str:
+    return quote(value, safe="")
+
+
+# Write a checked text as a report: Markdown or HTML, from a CheckResponse.
+
+ReportForm = Literal["markdown", "html"]
+SAID = {
+    "supported": "supported",
+    "weak": "close to the source, not confirmed",
+    "contradicted": "contradicted",
+    "not_found": "not found",
+    "no_claim": "claims nothing",
+}
+_JUDGED = {"supported": "supported", "not_supported": "not supported"}
+_QUOTE_CHARACTERS = 300
+_MARKS = re.compile(r"[\\`*_{}\[\]<>#!|~&$]|(?<=\w):(?=//)|(?<=www)\.|(?<=\w)@|^[-+=]")
+"""What begins markup in CommonMark, GitHub's tables and addresses, and mathematics."""
+Fields = Mapping[str, object]
+
+
+def written(report: Fields, form: ReportForm) -> str:
+    """Return a report for reading: counts, then each sentence with verdict and place."""
+    return as_html(report) if form == "html" else as_markdown(report)
+
+
+def as_text(report: Fields) -> str:
+    """Return the sentences with verdicts and places, for a model to read; empty without any."""
+    lines = []
+    for sentence in _sentences(report):
+        lines.append(f"{_verdict(sentence, report)}: {_line(sentence['text'])}")
+        lines += [
+            f'  {word}"{_line(place["quote"])}" ({_where(place)})'
+            for place, word in _places(sentence)
+        ]
+    failed = _failed(report)
+    return "\n".join([*lines, failed] if failed else lines)
+
+
+def as_markdown(report: Fields) -> str:
+    """Return a report as Markdown, a list entry for each sentence."""
+    lines = ["# Check", "", _plain(_counts(report)), ""]
+    for sentence in _sentences(report):
+        said = _plain(_verdict(sentence, report))
+        lines.append(f"- **{said}**: {_plain(_line(sentence['text']))}")
+        for place, word in _places(sentence):
+            lines += [
+                f"  > {word}{_plain(_line(place['quote']))}",
+                f"  > ({_plain(_where(place))})",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def as_html(report: Fields) -> str:
+    """Return a report as a page of its own, without scripts."""
+    rows = []
+    for sentence in _sentences(report):
+        shown = "<br>".join(
+            f"{escape(word)}{escape(_line(place['quote']))}<br><small>{escape(_where(place))}</small>"
+            for place, word in _places(sentence)
+        )
+        said = escape(_verdict(sentence, report))
+        rows.append(
+            f"<tr><td>{said}</td><td>{escape(str(sentence['text']))}</td><td>{shown}</td></tr>"
+        )
+    head = (
+        '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Check</title>\n'
+        "<h1>Check</h1>\n"
+    )
+    titles = "<tr><th>verdict</th><th>sentence</th><th>best place</th></tr>"
+    return (
+        f"{head}<p>{escape(_counts(report))}</p>\n<table>\n{titles}\n"
+        + "\n".join(rows)
+        + "\n</table>\n</html>\n"
+    )
+
+
+def _sentences(report: Fields) -> list[Fields]:
+    return cast("list[Fields]", report["sentences"])
+
+
+def _verdict(sentence: Fields, report: Fields) -> str:
+    """Return the verdict, and the model's next to it where one was asked."""
+    own = SAID[str(sentence["verdict"])]
+    if report.get("judge") is None or sentence["verdict"] == "no_claim":
+        return own
+    judged = sentence.get("judged")
+    return f"{own} ({report['judge']}: {_JUDGED[str(judged)] if judged else 'no clear reply'})"
+
+
+def _places(sentence: Fields) -> list[tuple[Fields, str]]:
+    """Return the best place and the better one of a library, each with its lead."""
+    places = [(place, "") for place in cast("list[Fields]", sentence["citations"])[:1]]
+    better = cast("Fields | None", sentence.get("better"))
+    return [*places, (better, "better: ")] if better else places
+
+
+def _counts(report: Fields) -> str:
+    counts = cast("dict[str, int]", report["counts"])
+    said = ", ".join(f"{counts[verdict]} {said}" for verdict, said in SAID.items())
+    failed = _failed(report)
+    return f"{said}; {failed}" if failed else said
+
+
+def _failed(report: Fields) -> str:
+    """Return why the model was asked no further; empty where it did not fail."""
+    reason = report.get("judge_failed")
+    return " ".join(f"{report['judge']} failed: {reason}".split()) if reason else ""
+
+
+def _where(place: Fields) -> str:
+    named = (
+        f"{_line(place['title'])}, {place['library']}, {place['doc_id']}, "
+        if place["doc_id"]
+        else ""
+    )
+    support = cast("float", place["support"])
+    return f"{named}characters {place['start']} to {place['end']}, support {support:.2f}"
+
+
+def _plain(text: str) -> str:
+    """Return text that a viewer of Markdown shows as it is, on one line: no links, no HTML.
+
+    CommonMark lets a backslash stand before any ASCII punctuation (0.31, section 2.4).
+    """
+    return _MARKS.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def _line(text: object) -> str:
+    line = " ".join(str(text).split())
+    return line if len(line) <= _QUOTE_CHARACTERS else line[: _QUOTE_CHARACTERS - 1] + "\u2026"

@@ -1,0 +1,461 @@
+"""Questions, answers, and the events of a stream."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+from app.core.documents import Passage
+from app.core.vocabulary import (
+    AnswerStatus,
+    Band,
+    CitedBy,
+    EvidenceKind,
+    Fusion,
+    Mode,
+    NoticeCode,
+    Reasoning,
+    Rerank,
+    Role,
+    Scope,
+    SecondVerdict,
+    Strategy,
+    TraceLevel,
+    Verdict,
+    WaitsFor,
+)
+
+# From a search to numbered evidence.
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Conditions on passages; empty fields do not filter.
+
+    All given fields must hold; values within one are alternatives.
+    """
+
+    sections: tuple[str, ...] = ()
+    doc_ids: tuple[str, ...] = ()
+    year_from: int | None = None
+    year_to: int | None = None
+    author: str | None = None
+    """Case-insensitive substring of any author's name."""
+    types: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.sections
+            or self.doc_ids
+            or self.types
+            or self.author
+            or self.year_from is not None
+            or self.year_to is not None
+        )
+
+
+class Scored(NamedTuple):
+    """A chunk id and a leg's raw score.
+
+    Cosine distance (lower is better) or BM25 (higher is better).
+    """
+
+    chunk_id: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Values of each step for a hit; None if a step did not see it."""
+
+    dense: float | None = None
+    """Cosine distance, [0, 2]."""
+    bm25: float | None = None
+    overlap: float | None = None
+    """Idf-weighted share of the question's words found in the passage, [0, 1]."""
+    sentence: float | None = None
+    """Cosine similarity of the best sentence, [-1, 1]."""
+    rerank: float | None = None
+    """Cross-encoder logit, unbounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A ranked passage; `score` orders hits of one search, higher is better."""
+
+    passage: Passage
+    score: float
+    signals: Signals = Signals()
+    band: Band | None = None
+    fallback: bool = False
+    closeness: float | None = None
+    """Mean of cosine similarity, on MiniLM's scale, and overlap, [-0.5, 1]; None unless a search
+    ranked it. Comparable between libraries and embedders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A hit with its number in the answer, from 1."""
+
+    n: int
+    hit: Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something a user must know; `code` is from the fixed list of the API."""
+
+    code: NoticeCode
+    message: str
+
+
+# Define prompts, and what models return.
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation or prompt."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The input of a generator.
+
+    Model generators send `messages`; the extractive one reads question and evidence.
+    """
+
+    messages: tuple[Message, ...]
+    question: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    temperature: float | None = None
+    max_tokens: int | None = None
+    logprobs: bool = False
+    json_schema: Mapping[str, object] | None = None
+    model: str | None = None
+    """Overrides the generator's model for this call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts and durations of one call, as the provider reports them.
+
+    None if it does not. Durations in seconds.
+    """
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_seconds: float | None = None
+    """Reading the prompt; for hosts that do not say, from the request to the first token, so
+    loading and queueing count."""
+    completion_seconds: float | None = None
+    """Writing the answer; for hosts that do not say, from the first token to the end."""
+    load_seconds: float | None = None
+    """Loading the model and waiting for it, which `prompt_seconds` of a host that says so leaves
+    out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of generated text.
+
+    The last one of a stream has `finish` set; its text may be empty.
+    """
+
+    text: str
+    logprob: float | None = None
+    finish: Literal["stop", "length"] | None = None
+    usage: Usage | None = None
+
+
+# Define the trace of an answer.
+
+
+@dataclass(frozen=True, slots=True)
+class StageTrace:
+    """A step of a question: duration, candidates in and out.
+
+    A full trace also has the outcome of each candidate.
+    """
+
+    name: str
+    ms: float
+    n_in: int
+    n_out: int
+    items: tuple[TraceItem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TraceItem:
+    """One candidate after a step."""
+
+    chunk: int
+    rank: int
+    score: float
+    kept: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextTrace:
+    """Use of the context window in tokens.
+
+    `used`, `trimmed` and `dropped` list evidence numbers.
+    """
+
+    budget: int
+    planned: int
+    seen: int | None
+    used: tuple[int, ...] = ()
+    trimmed: tuple[int, ...] = ()
+    dropped: tuple[int, ...] = ()
+    prompts: str = "full"
+    """How the model was told what to do: `compact` or `full`."""
+    evidence: str = "full"
+    """What it was handed: `short` (sentences) or `full` (whole passages)."""
+    why: str = ""
+    """Why so much was handed over and not more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures of one sentence that the other side does not have.
+
+    `document_text[start:end]` in the revision of evidence `n`.
+    """
+
+    n: int
+    start: int
+    end: int
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A paper's and an encyclopedia's sentence with different figures for one thing."""
+
+    paper: Figures
+    article: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class TraceReport:
+    """Everything recorded while answering."""
+
+    stages: tuple[StageTrace, ...] = ()
+    llm_calls: int = 0
+    context: ContextTrace | None = None
+    disagreements: tuple[Disagreement, ...] = ()
+    """Found where a question spans both libraries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A quote of evidence `n`: `document_text[start:end] == quote` in its revision.
+
+    `support` is in [0, 1].
+    """
+
+    n: int
+    start: int
+    end: int
+    quote: str
+    support: float
+    cited_by: CitedBy = "engine"
+    """Who wrote the mark: the model, or the engine that knows what supports the sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the answer, at `answer[answer_start:answer_end]`, with support."""
+
+    text: str
+    answer_start: int
+    answer_end: int
+    verdict: Verdict
+    citations: tuple[Citation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query as the use case gets it; the edge has validated ranges."""
+
+    text: str
+    library: Scope
+    mode: Mode = "general"
+    strategy: Strategy = "baseline"
+    retrieve_only: bool = False
+    top_k: int | None = None
+    filters: Filters = Filters()
+    history: tuple[Message, ...] = ()
+    conversation_id: str | None = None
+    fusion: Fusion | None = None
+    rerank: Rerank | None = None
+    """None: as configured."""
+    reasoning: Reasoning | None = None
+    """How a model is told to work; None: as the mode's prompt says, else as configured."""
+    model: str | None = None
+    trace: TraceLevel = "summary"
+    fallback: bool | None = None
+    """Hand a model the nearest passages where none passes the cutoff; None: as configured."""
+    evidence: EvidenceKind | None = None
+    """How much a model is handed; None: as configured."""
+    wishes: str = ""
+    """What a client's system message asks for; a model reads it, quotes cannot follow it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Sentences quoted from documents, with citations; no model wrote them."""
+
+    text: str
+    sentences: tuple[Sentence, ...]
+    leads: bool
+    """The answer begins with it; otherwise a model speaks alone and the quote stands by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outcome of a question. Abstained answers carry no evidence."""
+
+    answer_id: str
+    text: str
+    status: AnswerStatus
+    question: Question
+    generator: str
+    embedder: str
+    strategy: Strategy = "baseline"
+    """The strategy that searched: the question's, or `baseline` where that was degraded or not
+    needed."""
+    evidence: tuple[Evidence, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    rewritten_query: str | None = None
+    confidence: float = 0.0
+    """Calibrated probability in [0, 1] that the answer is supported."""
+    trace: TraceReport = TraceReport()
+    usage: Usage = Usage()
+    conversation_id: str | None = None
+    quote: Quote | None = None
+    """What the documents say word for word, where a model was to answer; None where nothing was
+    quoted."""
+    model_text: str | None = None
+    """What is kept of a model's own words; None where no model spoke."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetaEvent:
+    """First event: who answers, and as what id."""
+
+    answer_id: str
+    generator: str
+    embedder: str
+    conversation_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesEvent:
+    """The evidence, sent before the first token.
+
+    Sent again if another search found other passages. Numbers keep their meaning.
+    """
+
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteEvent:
+    """The documents' quotes, sent before any model is asked."""
+
+    quote: Quote
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingEvent:
+    """A model starts to read its prompt: about `tokens` tokens, about `seconds`.
+
+    `seconds` is None without a measurement. Sent again where the first word is late.
+    """
+
+    model: str
+    tokens: int
+    seconds: float | None
+    part: int = 1
+    """Of `parts`, from 1: a long document is read part by part."""
+    parts: int = 1
+    waits_for: WaitsFor | None = None
+    """What is waited for, once FIRST_TOKEN_TARGET_S have passed without a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEvent:
+    """Provisional text; the final event carries the guarded one."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinalEvent:
+    """Last event of a stream that did not fail."""
+
+    answer: Answer
+
+
+AnswerEvent = MetaEvent | SourcesEvent | QuoteEvent | ReadingEvent | TokenEvent | FinalEvent
+
+
+# Define the verdict of a citation check on each sentence of a text.
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Characters `[start, end)` that bear on a sentence; `quote` equals them."""
+
+    start: int
+    end: int
+    quote: str
+    support: float
+    """Probability in [0, 1] that they hold the sentence."""
+    library: str | None = None
+    """With `doc_id`, `title` and `revision` None when the text is none of a library."""
+    doc_id: str | None = None
+    title: str | None = None
+    revision: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSentence:
+    """A sentence at `text[start:end]` with its verdict; the best findings first."""
+
+    text: str
+    start: int
+    end: int
+    verdict: Verdict
+    support: float = 0.0
+    """Of the best finding, in [0, 1]; 0 without one."""
+    findings: tuple[Finding, ...] = ()
+    better: Finding | None = None
+    """A place of a library that supports it, where the given source does not."""
+    judged: SecondVerdict | None = None
+    """The verdict of the model that was asked too; None where none was, or none was readable."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """A checked text, sentence by sentence, in order."""
+
+    sentences: tuple[CheckedSentence, ...]
+    judge: str | None = None
+    """The model that was asked too."""
+    judge_failed: str | None = None
+    """Why it was asked no further; the sentences after that have no verdict of it."""
+
+    @property
+    def counts(self) -> Mapping[Verdict, int]:
+        """Return the number of sentences by verdict; every verdict has an entry."""
+        found = Counter(sentence.verdict for sentence in self.sentences)
+        return {verdict: found[verdict] for verdict in get_args(Verdict)}

@@ -1,0 +1,446 @@
+"""Documents on their way in: bytes, text, chunks, outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from app.core.vocabulary import SAMPLE_PREFIX, FloatArray, Library
+
+
+@dataclass(frozen=True, slots=True)
+class RawDocument:
+    """One source before parsing: bytes in memory or on disk, and where they came from."""
+
+    source_key: str
+    """Identity within a library: file name, relative path, arXiv id without version, wiki page
+    id, `sample_<stem>`."""
+    filename: str
+    """Display name; data, never a path."""
+    content: bytes | Path
+    source_url: str | None = None
+    licence: str | None = None
+    doc_id: str | None = None
+    """Fixed id (samples only); None derives it from library and source key."""
+    metadata: Metadata | None = None
+    """What the source itself says (arXiv); None takes what the text shows."""
+    job_id: str = ""
+    """The job that accepted it; a deletion after that keeps it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSpan:
+    """Characters `[start, end)` of the text stand on page `number` (from 1)."""
+
+    number: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading's characters `[start, end)`.
+
+    Its section runs to the next heading of the same or a higher level.
+    """
+
+    start: int
+    end: int
+    level: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Facts about a document besides its text; every field can be corrected."""
+
+    title: str
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    arxiv_id: str | None = None
+    language: str = ""
+    """ISO 639-1; empty: unknown, treated as English."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """Plain text and its structure.
+
+    NFC, lines end with newline, no NUL, no lone surrogates.
+    """
+
+    text: str
+    media_type: str
+    pages: tuple[PageSpan, ...] = ()
+    headings: tuple[Heading, ...] = ()
+    title: str | None = None
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    warnings: tuple[str, ...] = ()
+    stripped_characters: int = 0
+    """Invisible and tag characters removed while parsing (hidden-instruction carriers)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """A page's stored text and a half-open span in it, to locate on the page."""
+
+    number: int
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageBoxes:
+    """Rectangles of a span on a page: (x0, y0, x1, y1), one per line.
+
+    PDF points, origin top left.
+    """
+
+    page: int
+    width: float
+    height: float
+    rects: tuple[tuple[float, float, float, float], ...]
+
+
+class ChunkSpan(NamedTuple):
+    """The place of a chunk in its revision, before the chunk has an id.
+
+    A bulk run makes one per 800 characters.
+    """
+
+    ordinal: int
+    start: int
+    end: int
+    section: str
+    """Normalised section name, `body` when none was found."""
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Counts of a document's characters.
+
+    `covered_characters` counts non-blank ones inside chunks.
+    """
+
+    pages: int
+    characters: int
+    covered_characters: int
+    chunks: int
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOutcome:
+    """The outcome of one file of an ingest."""
+
+    filename: str
+    doc_id: str | None
+    status: Literal["indexed", "unchanged", "replaced", "failed"]
+    reason: str | None = None
+    code: str | None = None
+    """The error code when failed (see core.errors)."""
+    duplicate_of: str | None = None
+    receipt: Receipt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentDraft:
+    """A parsed and chunked document, ready to be written as a revision."""
+
+    library: Library
+    doc_id: str
+    source_key: str
+    filename: str
+    sha256: str
+    """Of the original bytes; for bulk text, of the text."""
+    type: str
+    text: str
+    metadata: Metadata
+    chunks: tuple[ChunkSpan, ...]
+    pages: tuple[PageSpan, ...] = ()
+    source_url: str | None = None
+    licence: str | None = None
+    flags: tuple[str, ...] = ()
+    has_original: bool = False
+    source_revision: str | None = None
+    """Edition of the source, to skip what is unchanged: of an article its revision id in the
+    wiki, of a file who has read it."""
+    job_id: str = ""
+    """The job that accepted it; empty: no deletion keeps it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """The outcome of one draft in the catalog."""
+
+    doc_id: str
+    revision: int
+    status: Literal["indexed", "unchanged", "replaced"]
+    duplicate_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteResult:
+    """Counts of what a deletion removed, by kind."""
+
+    doc_id: str
+    chunks: int
+    vectors: int
+    originals: int
+    quotes_blanked: int
+    purged: bool
+
+
+# Documents as they are kept, and what made their vectors.
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A live document as lists and sources show it."""
+
+    doc_id: str
+    library: Library
+    source_key: str
+    revision: int
+    sha256: str
+    title: str
+    authors: tuple[str, ...]
+    year: int | None
+    type: str
+    """A `DocumentType`."""
+    state: Literal["live", "deleted"]
+    characters: int
+    pages: int
+    chunks: int
+    embedded: int
+    duplicate_of: str | None
+    source_url: str | None
+    licence: str | None
+    added_at: str
+    updated_at: str
+    filename: str = ""
+    arxiv_id: str | None = None
+    has_original: bool = False
+    flags: tuple[str, ...] = ()
+    """Findings at ingest that a reader should see, for example `override`, `stripped:12`."""
+    language: str = ""
+    """ISO 639-1; empty: unknown, treated as English."""
+
+    @property
+    def is_sample(self) -> bool:
+        """Return whether the document came with the program."""
+        return self.doc_id.startswith(SAMPLE_PREFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stored chunk of one revision."""
+
+    chunk_id: int
+    doc_id: str
+    library: Library
+    revision: int
+    ordinal: int
+    start: int
+    end: int
+    section: str
+    page: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A live chunk joined with its document."""
+
+    chunk: Chunk
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class TextSpan:
+    """Characters `[start, end)` of a revision, and the length of the whole text."""
+
+    text: str
+    start: int
+    end: int
+    length: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCounts:
+    """Counts from the catalog; `embedded` chunks have a stored vector."""
+
+    documents: int
+    chunks: int
+    embedded: int
+    bytes: int
+    by_type: Mapping[str, int] = field(default_factory=dict)
+    samples: int = 0
+    """Documents that came with the program."""
+
+    @property
+    def is_disposable(self) -> bool:
+        """Return whether no document is a person's own: empty, or samples only."""
+        return self.documents == self.samples
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Versions that made a library's vectors and lexical index.
+
+    Indexes with equal fingerprints are interchangeable.
+    """
+
+    embedding_model: str
+    model_digest: str
+    dimension: int
+    query_prefix: str
+    passage_prefix: str
+    chunker: str
+    analyzer: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderIdentity:
+    """The embedder that made a vector.
+
+    `max_tokens` is the longest passage the model reads whole.
+    """
+
+    provider: str
+    model: str
+    digest: str
+    dimension: int
+    max_tokens: int
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    languages: frozenset[str] = frozenset()
+    """That the model knows, ISO 639-1; empty: it is not known which."""
+
+    def knows(self, language: str) -> bool:
+        """Return whether vectors of a language mean anything, as far as is known."""
+        return not self.languages or not language or language in self.languages
+
+
+# Articles of bulk sources, and the account of them.
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """One page of an encyclopedia dump, before its markup is parsed."""
+
+    key: str
+    """The page's own id in the source; stable across dumps."""
+    revision: str
+    """The source's revision id or a content hash; changes whenever the text does."""
+    title: str
+    markup: Literal["wikitext", "html", "text"]
+    source: str
+    url: str | None = None
+    licence: str | None = None
+    redirect_to: str | None = None
+    """Target title of a redirect; its source holds no prose."""
+    namespace: int = 0
+    """MediaWiki namespace number; 0 holds articles."""
+
+
+ArticleState = Literal["indexed", "redirect", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """The outcome of one article of a bulk source."""
+
+    article: str
+    revision: str
+    state: ArticleState
+    reason: str = ""
+    """Why it was skipped; empty otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPage:
+    """Entries of one source, to be recorded together."""
+
+    library: Library
+    source: str
+    entries: Sequence[LedgerEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSummary:
+    """A source's account: `articles` is always the sum of the others."""
+
+    indexed: int
+    redirects: int
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Counts by reason."""
+
+    @property
+    def articles(self) -> int:
+        """Pages of the source that were seen."""
+        return self.indexed + self.redirects + sum(self.skipped.values())
+
+
+# Define the codes of passages and questions for late interaction.
+
+STATE_DIMENSION = 384
+"""Of a token state of the embedded model."""
+TOKEN_BITS = 128
+"""Of a token's code."""
+MAX_SENTENCES = 32
+"""Sentence vectors of one passage."""
+MAX_TOKENS = 65_536
+"""Token codes of one passage; bulk text that is not cut has fewer."""
+CODES_VERSION = "minilm-128-1"
+"""Raise it when model, axes or layout change: codes of another version are rebuilt."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageCode:
+    """One chunk: a vector a sentence and 128 bits a token."""
+
+    sentences: bytes
+    """int8 `[s, 384]`, 1 to 32 rows: the mean of a sentence's token states, scaled to norm 127."""
+    tokens: bytes
+    """uint8 `[t, 16]`, at least one row: signs of the centred state on 128 axes, first axis in
+    the highest bit."""
+
+    def fits(self) -> bool:
+        """Return whether both have whole rows, and as many as a passage may have."""
+        sentences, rest = divmod(len(self.sentences), STATE_DIMENSION)
+        return (
+            rest == 0
+            and 0 < sentences <= MAX_SENTENCES
+            and 0 < len(self.tokens) <= 16 * MAX_TOKENS
+            and len(self.tokens) % 16 == 0
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionCode:
+    """One question, from one run of the embedded model."""
+
+    vector: FloatArray
+    """float32 `[384]`, norm 1: the same as `embed_query` gives."""
+    directions: FloatArray
+    """float32 `[n, 128]`, rows of norm 1: centred token states on the axes, without the model's
+    own tokens."""
+    stems: tuple[str, ...]
+    """The stemmed word that each token belongs to, `n` of them; empty where it is none."""
+    pieces: tuple[int, ...]
+    """How many tokens that word has."""
+
+    @property
+    def common_stems(self) -> frozenset[str]:
+        """Return stems of words that are one token of the model.
+
+        The model has 30,000 whole words; a misspelt word is seldom among them.
+        """
+        return frozenset(stem for stem, n in zip(self.stems, self.pieces, strict=True) if n == 1)

@@ -1,0 +1,762 @@
+"""Define the Protocols through which packages of one layer meet.
+
+Adapters name a vendor; fakes (tests/fakes) say how they fake. All methods are synchronous and
+thread-safe. Errors are those of `app.core.errors`; nothing else leaves an adapter on purpose.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from app.core.cancel import CancelToken
+from app.core.types import (
+    Answer,
+    Chunk,
+    DeleteResult,
+    Document,
+    DocumentDraft,
+    EmbedderIdentity,
+    Filters,
+    FloatArray,
+    Job,
+    JobFile,
+    LedgerEntry,
+    LedgerPage,
+    LedgerSummary,
+    Library,
+    LibraryCounts,
+    Message,
+    Metadata,
+    ModelFindings,
+    ModelSpeed,
+    PageBoxes,
+    PageText,
+    ParsedDocument,
+    Passage,
+    PassageCode,
+    Prompt,
+    QuestionCode,
+    RawDocument,
+    Scored,
+    TextSpan,
+    Token,
+    WriteResult,
+)
+
+# Define the ports that read: catalog, vectors, words, the bulk ledger.
+
+
+class Catalog(Protocol):
+    """The truth, read. Live documents only, unless a revision is named."""
+
+    def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
+        """Return live passages by chunk id; ids that are gone or superseded are absent."""
+        ...
+
+    def document(self, library: Library, doc_id: str) -> Document:
+        """Return a live document.
+
+        Raises:
+            NotFound: Unknown here; the message says when the other library has it.
+        """
+        ...
+
+    def documents(
+        self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[Document], str | None]:
+        """Return a page of live documents and the next cursor.
+
+        Title or file name contains `query`.
+        """
+        ...
+
+    def chunks(self, library: Library, doc_id: str, revision: int | None = None) -> list[Chunk]:
+        """Return a revision's chunks in order."""
+        ...
+
+    def text(
+        self,
+        library: Library,
+        doc_id: str,
+        start: int = 0,
+        end: int | None = None,
+        revision: int | None = None,
+    ) -> TextSpan:
+        """Return exactly those characters; superseded revisions answer too."""
+        ...
+
+    def counts(self, library: Library) -> LibraryCounts:
+        """Return counts of live documents and chunks."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Nearest neighbours of a library's live build."""
+
+    def search(
+        self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
+        """Return up to k chunks by cosine distance, ascending.
+
+        `query` is float32 `[dim]`, norm 1.
+
+        Raises:
+            IndexDamaged: The library has vectors, but they cannot be searched now: the index is
+                being checked or rebuilt.
+        """
+        ...
+
+    def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
+        """Return stored rows `[dim]`; ids without a vector are absent."""
+        ...
+
+    def count(self, library: Library) -> int:
+        """Return how many vectors can be searched."""
+        ...
+
+
+class PassageCodes(Protocol):
+    """Codes for late interaction, by chunk."""
+
+    def codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
+        """Return the codes of chunks; those without one are absent."""
+        ...
+
+    def write_codes(self, codes: Mapping[int, PassageCode]) -> None:
+        """Keep codes of live chunks, durably.
+
+        Raises:
+            InvalidInput: A code has not whole rows.
+        """
+        ...
+
+    def pending_codes(
+        self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None
+    ) -> list[Chunk]:
+        """Return up to `limit` live chunks without a code, by id, from over `after`.
+
+        `doc_ids` limits the search to some documents.
+        """
+        ...
+
+
+class LexicalIndex(Protocol):
+    """BM25 over title, section and body."""
+
+    def search(
+        self, library: Library, text: str, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
+        """Return up to k chunks by BM25, descending; any text is a valid query."""
+        ...
+
+    def score(self, library: Library, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
+        """Return the BM25 of given chunks for a query; chunks sharing no term are 0.0."""
+        ...
+
+    def languages(self, library: Library) -> tuple[str, ...]:
+        """Return the languages by whose rules words are stemmed, that of most chunks first.
+
+        Never empty.
+        """
+        ...
+
+    def document_frequencies(
+        self, library: Library, tokens: Sequence[str]
+    ) -> tuple[int, dict[str, int]]:
+        """Return the number of indexed chunks, and of chunks that hold each token.
+
+        Tokens are stemmed; only bodies count.
+        """
+        ...
+
+    def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
+        """Return up to k chunks with a token within `edits` of a stemmed one.
+
+        0 to 2 edits, in body or title; swapping two neighbouring letters is one edit.
+        """
+        ...
+
+
+class BulkLedger(Protocol):
+    """Records the outcome of every article of every bulk source.
+
+    Sums are counted from rows, so they are exact.
+    """
+
+    def entries(
+        self, library: Library, source: str, articles: Sequence[str]
+    ) -> dict[str, LedgerEntry]:
+        """Return what is known of these articles."""
+        ...
+
+    def record(self, library: Library, source: str, entries: Sequence[LedgerEntry]) -> None:
+        """Write entries durably, replacing what was known of the same articles."""
+        ...
+
+    def page(
+        self, library: Library, source: str, after: str = "", limit: int = 10_000
+    ) -> list[LedgerEntry]:
+        """Return entries with an article key above `after`, ascending by key."""
+        ...
+
+    def delete(self, library: Library, source: str, articles: Sequence[str]) -> None:
+        """Drop entries of articles that the source no longer has."""
+        ...
+
+    def summary(self, library: Library | None = None, source: str | None = None) -> LedgerSummary:
+        """Return the account of one source, one library or everything."""
+        ...
+
+
+# Models: embedding, writing, reranking.
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors. Texts over `identity.max_tokens` are refused, never cut."""
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Return the identity of the embedder; constant for the life of the object."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
+        """Return float32 `[n, dim]`, rows of L2 norm 1, in order."""
+        ...
+
+    def embed_query(self, text: str) -> FloatArray:
+        """Return float32 `[dim]` of L2 norm 1; long questions are cut to the window."""
+        ...
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return token counts by the model's tokenizer, special tokens included.
+
+        A safe over-estimate if the tokenizer is remote.
+        """
+        ...
+
+
+class PassageEncoder(Protocol):
+    """Encodes passages and questions for late interaction.
+
+    The embedded model does it, also where another model embeds the library.
+    """
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Whose vectors `embed_and_encode` returns."""
+        ...
+
+    def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:
+        """Return vectors and codes from one run of the model.
+
+        Vectors are float32 `[n, dim]`, as `embed_passages` returns them.
+
+        Raises:
+            PassageTooLong: A text is over `identity.max_tokens`.
+        """
+        ...
+
+    def encode(self, texts: Sequence[str]) -> list[PassageCode]:
+        """Return codes of texts of any length."""
+        ...
+
+    def encode_question(self, text: str) -> QuestionCode:
+        """Return a question's code and vector; a long question is cut to the window."""
+        ...
+
+
+class Generator(Protocol):
+    """Prompt to text."""
+
+    @property
+    def name(self) -> str:
+        """`provider:model` as answers report it."""
+        ...
+
+    @property
+    def context_tokens(self) -> int | None:
+        """Window in tokens; None where there is none (extractive)."""
+        ...
+
+    def stream(self, prompt: Prompt, cancel: CancelToken) -> Iterator[Token]:
+        """Yield tokens; the last has `finish` set.
+
+        Raises:
+            ProviderError: The host failed; ModelNotInstalled, ProviderUnreachable, ProviderTimeout,
+                ProviderBadResponse.
+            Cancelled: The token was cancelled; the socket is shut at once.
+        """
+        ...
+
+
+class Reranker(Protocol):
+    """Question and passage read together."""
+
+    @property
+    def name(self) -> str:
+        """Model name for reports."""
+        ...
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return one raw logit per text, higher is better."""
+        ...
+
+
+# Files and dumps to text.
+
+
+@runtime_checkable
+class DocumentSource(Protocol):
+    """A stream of documents in constant memory."""
+
+    def __iter__(self) -> Iterator[RawDocument]:
+        """Yield documents in a stable order."""
+        ...
+
+
+@runtime_checkable
+class Parser(Protocol):
+    """Bytes to text with structure."""
+
+    def parse(
+        self, content: bytes | Path, filename: str, cancel: CancelToken | None = None
+    ) -> ParsedDocument:
+        """Return the parsed document; the name is a hint, the content decides.
+
+        Args:
+            content: The bytes, or the file that holds them.
+            filename: What people call it.
+            cancel: Of a client that waits for the text.
+
+        Raises:
+            Cancelled: `cancel` was cancelled.
+            Busy: A parse could not begin in time.
+            UnsupportedType: No parser for this content.
+            Encrypted, NoTextLayer, Unreadable, TooLarge: What is wrong with the file.
+        """
+        ...
+
+
+@runtime_checkable
+class PageLocator(Protocol):
+    """Stored text back to places on the pages of the original."""
+
+    def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
+        """Return the rectangles of each span on its page, in the order given.
+
+        Raises:
+            UnsupportedType: The original has no pages (only PDFs have).
+            Unreadable: The original cannot be opened any more.
+        """
+        ...
+
+
+# Define the ports of stores other than the index.
+
+
+class JobStore(Protocol):
+    """Jobs that survive a restart."""
+
+    def create(
+        self,
+        kind: str,
+        payload: Mapping[str, object],
+        *,
+        total: int | None = None,
+        unit: str = "items",
+    ) -> Job:
+        """Store a queued job durably and return it."""
+        ...
+
+    def get(self, job_id: str) -> Job:
+        """Return a job, or raise NotFound."""
+        ...
+
+    def list(self, limit: int = 100) -> Sequence[Job]:
+        """Return jobs, newest first."""
+        ...
+
+    def unfinished(self) -> Sequence[Job]:
+        """Return every queued, running or paused job, oldest first.
+
+        Read at the start of a process.
+        """
+        ...
+
+    def delete_finished(self, keep_finished: int) -> int:
+        """Forget finished jobs beyond the newest `keep_finished`; return how many."""
+        ...
+
+    def save(self, job: Job) -> None:
+        """Replace a job's state durably."""
+        ...
+
+
+class AnswerStore(Protocol):
+    """Answers with their traces, by id, within retention."""
+
+    def save(self, answer: Answer, record: Mapping[str, object]) -> None:
+        """Keep an answer; `record` is its full JSON form."""
+        ...
+
+    def get(self, answer_id: str) -> Mapping[str, object]:
+        """Return the record, or raise NotFound."""
+        ...
+
+    def add_feedback(self, answer_id: str, feedback: Mapping[str, object]) -> None:
+        """Attach thumbs and the right passage, or raise NotFound."""
+        ...
+
+    def list(self, limit: int = 100, with_feedback: bool = False) -> Sequence[Mapping[str, object]]:
+        """Return records, newest first."""
+        ...
+
+    def delete(self, older_than: str | None = None) -> int:
+        """Forget all answers, or those before a UTC time; return how many."""
+        ...
+
+
+class ConversationStore(Protocol):
+    """Conversations on the server: id, title, turns, running summary."""
+
+    def create(self, title: str = "", library: str | None = None) -> str:
+        """Return the id of a new conversation."""
+        ...
+
+    def get(self, conversation_id: str) -> Mapping[str, object]:
+        """Return one with its turns, or raise NotFound.
+
+        Keys: id, title, library, summary, folded, created_at, updated_at, turns [{role, content,
+        answer_id, at}].
+        """
+        ...
+
+    def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
+        """Return conversations without turns, newest first."""
+        ...
+
+    def begin(self, conversation_id: str, question: str, answer_id: str) -> None:
+        """Keep a question that is being answered, as a turn of the user.
+
+        It takes the place of the same question where that got no answer. Raise NotFound.
+        """
+        ...
+
+    def append(self, conversation_id: str, said: Sequence[Message], answer_id: str) -> None:
+        """Add a finished exchange atomically, in the place of the question that was begun."""
+        ...
+
+    def set_summary(self, conversation_id: str, summary: str, folded: int) -> None:
+        """Keep the summary of the first `folded` messages."""
+        ...
+
+    def rename(self, conversation_id: str, title: str) -> None:
+        """Change the title, or raise NotFound."""
+        ...
+
+    def delete(self, conversation_id: str, grace_s: float = 0) -> int:
+        """Hide one, and forget it when its grace (seconds) is over; return how many."""
+        ...
+
+    def restore(self, conversation_id: str) -> None:
+        """Undo a deletion within its grace, or raise NotFound."""
+        ...
+
+    def delete_due(self) -> int:
+        """Forget the deleted ones whose grace is over; return how many."""
+        ...
+
+    def delete_all(self) -> int:
+        """Forget all; return how many."""
+        ...
+
+
+class ModelStore(Protocol):
+    """Keeps measurements and findings about models across restarts."""
+
+    def speed(self, host: str, model: str) -> ModelSpeed | None:
+        """Return how fast a model works on a host, None before it was measured."""
+        ...
+
+    def keep_speed(self, host: str, model: str, speed: ModelSpeed) -> None:
+        """Replace the speed of a model on a host."""
+        ...
+
+    def findings(self, digest: str) -> ModelFindings | None:
+        """Return what the test of a model found, None before it was tested."""
+        ...
+
+    def keep_findings(self, digest: str, model: str, findings: ModelFindings) -> None:
+        """Replace what the test of a model found."""
+        ...
+
+    def tested(self) -> Sequence[tuple[str, ModelFindings]]:
+        """Return names and findings of all tested models, newest first."""
+        ...
+
+    def chosen(self) -> str:
+        """Return the model that was chosen to answer; empty for none."""
+        ...
+
+    def choose(self, model: str) -> None:
+        """Keep which model answers from now on; empty: none is chosen."""
+        ...
+
+
+# The write side of the index: documents, words and vectors.
+
+
+class VectorSink(Protocol):
+    """Accepts vectors for a library's live build, or for the build it is bound to."""
+
+    def pending_vectors(
+        self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None
+    ) -> list[Chunk]:
+        """Return up to `limit` live chunks without a vector.
+
+        `order` is `id`, `longest` or `linked`; `doc_ids` limits the search to some documents.
+        """
+        ...
+
+    def write_vectors(
+        self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
+    ) -> None:
+        """Store L2-normalised rows `[n, dim]` durably and queue them for dense search.
+
+        They are stored as float16.
+
+        Raises:
+            FingerprintMismatch: The rows do not fit the build, or the library was re-embedded in
+                between.
+        """
+        ...
+
+    def apply(self, library: Library) -> None:
+        """Bring every projection of the library up to the last change."""
+        ...
+
+
+class IndexWriter(VectorSink, Protocol):
+    """The write side of the index for ingest.
+
+    One process, many threads; writes are serialised inside.
+    """
+
+    def current(self, library: Library, source_key: str) -> Document | None:
+        """Return the live document under a source key."""
+        ...
+
+    def source_revision(self, document: Document) -> str | None:
+        """Return the source's edition that a live document holds.
+
+        None if the document states none or is no longer live.
+        """
+        ...
+
+    def store_original(self, content: bytes | Path) -> str:
+        """Store the bytes as `<sha256>.bin`, fsynced; return the SHA-256 in hex.
+
+        Storing the same bytes again changes nothing.
+
+        Raises:
+            DiskFull: No space; nothing half-written stays.
+        """
+        ...
+
+    def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
+        """Make drafts live in one atomic batch, in order.
+
+        On return they are durable and found by lexical search: acknowledged. A draft whose sha256
+        and source_revision equal the live revision's is `unchanged`.
+
+        Raises:
+            DiskFull: No space; the batch is not acknowledged.
+        """
+        ...
+
+    def write_links(
+        self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = ""
+    ) -> str | None:
+        """Store link counts for documents whose source key begins with `prefix`.
+
+        `links_of` returns how many articles link to a file name. The most ever counted stays, so
+        that a part of a dump takes nothing from the whole. It is what order `linked` goes by.
+
+        Args:
+            library: Whose documents.
+            prefix: Of their source keys.
+            links_of: Returns the count of a file name.
+            after: Begin behind this source key; one call does a page of them.
+
+        Returns:
+            The source key to go on after, None at the end.
+        """
+        ...
+
+    def store(
+        self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None
+    ) -> list[WriteResult]:
+        """Make drafts live and record a ledger page, atomically; durable on return.
+
+        Words are gathered over batches and found within seconds, or on return when a draft replaces
+        a document; `settle` waits for them. After a crash the next start makes them found. A call
+        may wait while too many words wait.
+
+        Args:
+            drafts: In order; at least one.
+            page: What the ledger is to say from then on.
+
+        Raises:
+            DiskFull: No space; the batch is not stored, or words of batches before it cannot be
+                committed.
+        """
+        ...
+
+    def settle(self, library: Library) -> None:
+        """Wait until everything stored is durable in the lexical index and found.
+
+        Raises:
+            DiskFull: No space; rows are safe, and their words follow with the next write.
+        """
+        ...
+
+    def delete(self, library: Library, doc_id: str, grace_s: float = 0) -> DeleteResult:
+        """Hide at once; purge when the grace (seconds) is over.
+
+        Raises:
+            NotFound: No such document in this library.
+        """
+        ...
+
+    def correct(self, library: Library, doc_id: str, metadata: Metadata) -> Document:
+        """Replace title, authors and year of a live document."""
+        ...
+
+
+# Define the port through which several processes accept and run the same jobs.
+
+StopRequest = Literal["pause", "cancel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A job's lane, and what it must not run together with."""
+
+    lane: str
+    mark: str
+    """Jobs with an equal mark never overlap; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobClaim:
+    """A job that a worker took; lost once another worker takes it over."""
+
+    job: Job
+    ticket: int
+    attempts: int
+    """How often it was queued again."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A change of a job in any process, or that none came for a while."""
+
+    kind: Literal["state", "progress", "quiet", "lost"]
+    """`state`: something may run or should stop; `quiet`: nothing came; `lost`: the connection is
+    gone, and changes go by unseen."""
+    job_id: str = ""
+
+
+class SharedJobs(Protocol):
+    """Jobs of several processes: their rows, who runs them, requests to stop, news.
+
+    The rows are those of the JobStore. Each call is one durable transaction.
+    """
+
+    def create(
+        self,
+        kind: str,
+        payload: Mapping[str, object],
+        route: Route,
+        *,
+        files: Sequence[JobFile] = (),
+        total: int | None = None,
+        unit: str = "items",
+        same: Callable[[Job], bool] | None = None,
+    ) -> Job:
+        """Accept a job; or return a waiting one of this kind for which `same` holds."""
+        ...
+
+    def stop(self, job_id: str, how: StopRequest) -> Job:
+        """Stop a waiting job now, or ask the process that runs it.
+
+        Raises:
+            NotFound: No such job.
+            Conflict: It has ended and cannot be paused.
+        """
+        ...
+
+    def resume(self, job_id: str, route_of: Callable[[Job], Route]) -> Job:
+        """Queue a paused job again.
+
+        Raises:
+            NotFound: No such job.
+            Conflict: It has ended, or is still stopping.
+        """
+        ...
+
+    def take(self, lane: str, worker: int) -> JobClaim | None:
+        """Mark the oldest job that may run now as running; None without one."""
+        ...
+
+    def save(self, claim: JobClaim, job: Job) -> bool:
+        """Write progress down; return False if the claim is lost, and change nothing."""
+        ...
+
+    def settle(self, claim: JobClaim, job: Job, again_in_s: float | None = None) -> Job | None:
+        """Write down how a run ended, and give the claim back; None if it was lost.
+
+        A job that is `queued` runs again, after `again_in_s` seconds; a request to stop that came
+        in between is obeyed.
+        """
+        ...
+
+    def requests(self, claims: Sequence[JobClaim]) -> Mapping[int, StopRequest | Literal["lost"]]:
+        """Return by ticket which claims should stop, and why."""
+        ...
+
+    def enrol(self) -> int:
+        """Return the number of a new worker, which has to `beat`."""
+        ...
+
+    def beat(self, worker: int) -> int:
+        """Say that a worker lives; return its number, a new one if it was given up."""
+        ...
+
+    def leave(self, worker: int) -> None:
+        """End a worker; what it still runs is taken over."""
+        ...
+
+    def rescue(self, lost_after_s: float, route_of: Callable[[Job], Route | None]) -> int:
+        """Queue jobs again that no living worker runs; return how many.
+
+        Args:
+            lost_after_s: Seconds without a beat after which a worker is given up.
+            route_of: Where a job waits that has no place yet; None leaves it as it is.
+        """
+        ...
+
+    def turn(self, name: str, every_s: float) -> bool:
+        """Return whether the caller may do `name` now.
+
+        One process may in each `every_s` seconds.
+        """
+        ...
+
+    def news(self, closing: threading.Event, poll_s: float) -> Iterator[News]:
+        """Yield changes until `closing`; something at least every `poll_s` seconds."""
+        ...

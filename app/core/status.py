@@ -1,0 +1,156 @@
+"""Define the states of hosts and services."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.core.answers import Notice
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """A host that models run on, and whether it answers."""
+
+    name: str
+    url: str
+    reachable: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingState:
+    """A library's embedder, whether it can be reached, and its replacement."""
+
+    embedder: str
+    """`provider:model`; of an empty library, the one that it would get now."""
+    reachable: bool
+    detail: str = ""
+    """Why it cannot be reached, and the cure; empty when it can."""
+    notices: tuple[Notice, ...] = ()
+    """What every search of the library says of its vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """State of a running server's parts: counts and change numbers, no model call."""
+
+    hosts: tuple[HostStatus, ...] = ()
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+    """`library:projection` -> last change applied; `catalog` -> newest change there is."""
+    builds: Mapping[str, str] = field(default_factory=dict)
+    """Library -> its live build, or what is happening to it (`rebuilding 40 %`)."""
+    embedding: Mapping[str, EmbeddingState] = field(default_factory=dict)
+    """Library -> what embeds it."""
+    acting: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Library -> thresholds and weights that decide there."""
+    inert: tuple[str, ...] = ()
+    """Settings that have no effect as things are set, and what acts instead."""
+    answers_why: str = ""
+    """Why this model answers; without one, why none does, and the cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReport:
+    """Models of the host that runs here: installed, in memory, in use."""
+
+    installed: tuple[tuple[str, int | None], ...] = ()
+    """Name and bytes on disk."""
+    chat: tuple[str, ...] = ()
+    """Names of the installed models that write; the others embed."""
+    decided_by: Literal["environment", "choice", "server"] = "server"
+    """Who decided which model answers."""
+    why: str = ""
+    """Why this model answers; without one, why none does, and the cure."""
+    loaded: tuple[str, ...] = ()
+    in_use: Mapping[str, str] = field(default_factory=dict)
+    """Purpose (`answers`, `helper`, `embeds`) -> `provider:model`."""
+    fit: bool | None = None
+    """Whether the answering and the embedding model stay in memory together; None when that
+    cannot be told."""
+
+
+# Define facts about models: size, speed on this host, test findings.
+
+
+def bare_name(name: str) -> str:
+    """Return a model's own name of `provider:model`, for sentences."""
+    return name.partition(":")[2] or name
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFindings:
+    """Settings that a model's built-in test found best; kept per model digest."""
+
+    prompts: Literal["compact", "full"]
+    evidence: Literal["short", "full"]
+    as_good_as_quotes: bool
+    """The model's own words were right at least as often as the quoted sentences alone."""
+    advice: str
+    """One line for people."""
+    at: str
+    """When it was tested, UTC ISO 8601."""
+    report: str = "{}"
+    """Every count of the test, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpeed:
+    """A model's speed on one host, in tokens per second."""
+
+    reading: float
+    writing: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProfile:
+    """A model as the answering code sees it."""
+
+    name: str = ""
+    """`provider:model`, as answers report it."""
+    host: str = ""
+    """Address of its host, without credentials."""
+    digest: str = ""
+    """Of the model file, where the host says so; else `name@host`."""
+    parameters: float | None = None
+    """Number of parameters; None where neither the host nor the name says."""
+    hosted: bool = False
+    """Runs on a named provider's machines rather than on one of the user's own."""
+    findings: ModelFindings | None = None
+
+
+# Long work.
+
+JobState = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """Progress of one file within a job; `progress` in [0, 1]."""
+
+    filename: str
+    state: Literal["queued", "running", "done", "failed"]
+    progress: float
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A persistent unit of long work.
+
+    `payload` and `result` are JSON values; `eta_s` is in seconds.
+    """
+
+    id: str
+    kind: str
+    state: JobState
+    done: int
+    total: int | None
+    unit: str
+    eta_s: float | None
+    errors: tuple[str, ...]
+    files: tuple[JobFile, ...]
+    payload: Mapping[str, object]
+    result: Mapping[str, object] | None
+    created_at: str
+    updated_at: str

@@ -1,0 +1,570 @@
+"""Answer without a model: quote and cite the sentences that answer best.
+
+A linear model over `features.FEATURES` ranks the sentences, a logistic one over
+`sufficiency.SUFFICIENCY` says how probably the quote answers the question: the confidence of
+the answer. A quote that a table's row leads has weights of its own there (decision 0253). All
+weights lie in `extractive.json` with the commands that made them. An answer leads with the best
+sentence; others follow in reading order, as many as the kind of question has room for.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from app.core.cancel import CancelToken
+from app.core.ports import Embedder
+from app.core.sentences import sentence_spans
+from app.core.text import tokenise, word_count
+from app.core.types import Citation, Evidence, Prompt, Sentence, Token
+from app.generation.candidates import Candidate, candidates
+from app.generation.prompts import REFUSAL
+from app.generation.quote_features import (
+    FEATURES,
+    SUFFICIENCY,
+    Floats,
+    candidate_weights,
+    feature_rows,
+    lead_of,
+    sentence_vectors,
+    sufficiency_row,
+)
+from app.generation.reading import antonyms, content_tokens, negations
+
+# Decide how much an answer may quote, by the kind of question.
+
+_SEVERAL = (
+    "actions|acts|advantages|disadvantages|aspects|benefits|causes|challenges|changes|characteristics|components|concerns"
+    "|conditions|consequences|contributions|criteria|criticisms|details|differences|drawbacks|duties|effects|elements|events"
+    "|examples|factors|features|findings|functions|goals|guidelines|impacts|implications|influences|issues|limitations|measures"
+    "|methods|objectives|outcomes|phases|plans|points|policies|practices|principles|problems|proposals|provisions|purposes"
+    "|qualities|reasons|recommendations|requirements|responsibilities|results|risks|roles|rules|similarities|stages|steps"
+    "|strategies|symptoms|tasks|techniques|themes|types|uses|ways"
+)
+_COUNTED = r"(?!.{0,30}\b(?:two|three|four|five|six|[2-9])\b)"
+"""A question that says how many is answered where the text says so: in one sentence."""
+_ASKS_FOR_SEVERAL = re.compile(
+    rf"\b(?:what|which)\s+{_COUNTED}(?:[\w'\u2019-]+\s+){{0,3}}?(?:{_SEVERAL})\b"
+    r"|\b(?:what|which) (?:are|were) (?:some|all|the (?:various|different|main|key|major))\b"
+    rf"|\b(?:what|which) (?:are|were) {_COUNTED}(?:the )?(?:\w+ ){{0,2}}?[a-z]{{3,}}[^\W\dsui]s"
+    r" (?:of|in|for|about|between|noted|raised|made|proposed|that|to|from|behind|under|with)\b"
+    r"|\b(?:list|name|describe|outline|enumerate)\b\s+(?:the|all|some)\b"
+    r"|,? and (?:what|how|why|when|who|which|where)\b(?= \w+ \w+)",
+    re.IGNORECASE,
+)
+_ASKS_FOR_STEPS = re.compile(
+    r"\bhow (?:to|(?:do|can|could|should|would|must) (?:i|you|we|one|people|users?))\b|\b(?:what"
+    r"|which) steps\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRoom:
+    """The most that is quoted, and whether all of it stands in reading order."""
+
+    sentences: int = 3
+    words: int = 120
+    in_order: bool = False
+
+
+PLAIN = AnswerRoom()
+SEVERAL = AnswerRoom(5, 200)
+STEPS = AnswerRoom(8, 240, in_order=True)
+SUMMARY = AnswerRoom(10, 400, in_order=True)
+"""Of a topic; a summary of a document goes by its parts."""
+
+
+def room_for(question: str) -> AnswerRoom:
+    """Return an answer's room: more for lists and several things, steps in order."""
+    if _ASKS_FOR_STEPS.search(question):
+        return STEPS
+    return SEVERAL if _ASKS_FOR_SEVERAL.search(question) else PLAIN
+
+
+# Choose the sentences of a quote and write them as an answer.
+
+_MOST_ENTRIES = 12
+"""Of one list."""
+_MIN_WORDS_ENTRY = 4
+"""Words from which an entry of a list may be quoted without its list."""
+_NEAR_DUPLICATE = 0.7
+"""Jaccard similarity of words from which two sentences say the same."""
+_CONTINUATION = 0.5
+"""Score (log-odds) that the sentence after the best one may be worse and still be quoted: two in
+a row read as a text."""
+_ROWS_APART = 2.0
+"""Score (log-odds) that another row of the table may be worse and still be quoted: from 2.6 on a
+question for one cell gets its neighbours too (docs/decisions/0229)."""
+_FULL_STOPS = (".", "\u3002", "\uff01")
+_CLOSED = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\Z")
+_PREFERENCE = 0.5
+"""Score (log-odds) that a whole sentence which does not dangle may be worse and still open the
+answer."""
+
+
+def choose(
+    found: Sequence[Candidate], scores: Floats, room: AnswerRoom = PLAIN
+) -> tuple[Candidate, ...]:
+    """Return distinct sentences to quote: the best, then in reading order.
+
+    Sentences that read like instructions are never chosen. One that is cut off or begins with a
+    pronoun that means nothing alone opens the answer only when nothing comes near it, and then
+    behind the sentence before it, where that can be quoted. One that announces a list gives way to
+    the list. Rows of a table are quoted among themselves.
+    """
+    order = [int(row) for row in np.argsort(-scores, kind="stable") if _answers(found[int(row)])]
+    if not order:
+        return ()
+    lead = next(
+        (
+            row
+            for row in order
+            if _stands_alone(found[row]) and scores[row] >= scores[order[0]] - _PREFERENCE
+        ),
+        order[0],
+    )
+    if items := _items_of(found, lead):
+        return items
+    if found[lead].row:
+        return _rows_of(found, order, scores, lead)
+    order = [row for row in order if not found[row].row]
+    opening = _opening(found, order, lead, room)
+    chosen = list(opening)
+    left = room.words - sum(word_count(candidate.text) for candidate in chosen)
+    after = (chosen[-1].item.n, chosen[-1].ordinal + 1)
+    for row in sorted(
+        order, key=lambda row: scores[row] + _CONTINUATION * (found[row].key == after), reverse=True
+    ):
+        candidate = found[row]
+        length = word_count(candidate.text)
+        if length > left or any(_alike(candidate, other) for other in chosen):
+            continue
+        chosen.append(candidate)
+        left -= length
+        if len(chosen) == room.sentences:
+            break
+    if room.in_order:
+        return tuple(sorted(chosen, key=lambda candidate: candidate.key))
+    return (*opening, *sorted(chosen[len(opening) :], key=lambda candidate: candidate.key))
+
+
+def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
+    """Return the list that a sentence announces, within the room; else none."""
+    opening = found[lead]
+    if not opening.announces:
+        return ()
+    items: list[Candidate] = []
+    left = SEVERAL.words
+    for candidate in found[lead + 1 :]:
+        left -= word_count(candidate.text)
+        follows = candidate.key == (opening.item.n, opening.ordinal + 1 + len(items))
+        if (
+            not (follows and candidate.entry and quotable(candidate))
+            or left < 0
+            or len(items) == _MOST_ENTRIES
+        ):
+            break
+        items.append(candidate)
+    return tuple(items)
+
+
+def _rows_of(
+    found: Sequence[Candidate], order: Sequence[int], scores: Floats, lead: int
+) -> tuple[Candidate, ...]:
+    """Return the row that answers best with those of its passage that answer as well."""
+    rows = [found[lead]]
+    for row in order:
+        one = found[row]
+        if one.row and one.item.n == rows[0].item.n and scores[row] >= scores[lead] - _ROWS_APART:
+            rows += [one] if row != lead else []
+    return tuple(sorted(rows[:_MOST_ENTRIES], key=lambda one: one.key))
+
+
+def _opening(
+    found: Sequence[Candidate], order: Sequence[int], lead: int, room: AnswerRoom
+) -> list[Candidate]:
+    """Return the opening: the best sentence, after the one it refers to if any."""
+    best = found[lead]
+    if best.dangles:
+        before = (best.item.n, best.ordinal - 1)
+        for row in order:
+            candidate = found[row]
+            if (
+                candidate.key == before
+                and word_count(candidate.text) + word_count(best.text) <= room.words
+            ):
+                return [candidate, best]
+    return [best]
+
+
+def _answers(candidate: Candidate) -> bool:
+    """Return whether a candidate stands alone: no list entry too short for that."""
+    return quotable(candidate) and (
+        not candidate.entry or word_count(candidate.text) >= _MIN_WORDS_ENTRY
+    )
+
+
+def quoted_text(chosen: Sequence[Candidate]) -> str:
+    """Return chosen candidates as an answer's text; entries and rows on own lines."""
+    text, listed, several = "", False, len(chosen) > 1
+    for one in chosen:
+        item = one.entry or (one.row and several)
+        gap = ("\n" if listed else "\n\n") if item else "\n\n" if listed else " "
+        text += f"{gap if text else ''}{'- ' if item else ''}{rendered(one)}"
+        listed = item
+    return text
+
+
+def quotable(candidate: Candidate) -> bool:
+    """Return whether a candidate can be quoted.
+
+    No instruction to a model, no entry of a list of references or a table of contents, and one
+    sentence also when split again.
+    """
+    return not (candidate.suspicious or candidate.listed) and (
+        len(sentence_spans(rendered(candidate))) == 1
+    )
+
+
+def rendered(candidate: Candidate) -> str:
+    """Return a candidate as shown: its words and its mark.
+
+    The mark stands before the full stop, or behind a closing quotation mark.
+    """
+    text, mark = candidate.text, f"[{candidate.item.n}]"
+    if text.endswith(_FULL_STOPS) and not text.endswith(".."):
+        return f"{text[:-1].rstrip()} {mark}{text[-1]}"
+    return f"{text}{mark}" if _CLOSED.search(text) else f"{text} {mark}."
+
+
+def _stands_alone(candidate: Candidate) -> bool:
+    return candidate.row or (candidate.whole and not candidate.dangles)
+
+
+def _alike(one: Candidate, other: Candidate) -> bool:
+    return len(one.tokens & other.tokens) >= _NEAR_DUPLICATE * max(
+        1, len(one.tokens | other.tokens)
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighing:
+    """Weights of one way of reading: with vectors, or by words alone."""
+
+    ranking: Floats
+    """Of `FEATURES`."""
+    sufficiency: Floats
+    """Of `SUFFICIENCY` for a quote that a sentence leads; the last entry is the bias."""
+    sufficiency_row: Floats
+    """The same for one that a table's row leads."""
+
+    @staticmethod
+    def of(data: Mapping[str, Sequence[float]], way: str) -> Weighing:
+        """Return the weights of a way, by the ends of their names in `extractive.json`."""
+        names = ("ranking", "sufficiency", "sufficiency_row")
+        return Weighing(*(np.asarray(data[f"{name}{way}"], dtype=np.float64) for name in names))
+
+    def probability(
+        self,
+        question: str,
+        found: Sequence[Candidate],
+        rows: Floats,
+        scores: Floats,
+        chosen: Sequence[Candidate],
+    ) -> float:
+        """Return how probably the chosen sentences answer; arguments of `sufficiency_row`."""
+        lead = found[lead_of(found, scores, chosen)]
+        weights = self.sufficiency_row if lead.row else self.sufficiency
+        return probability(sufficiency_row(question, found, rows, scores, chosen), weights)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExtractiveModel:
+    """Weights with and without vectors, and from where on there is a quote."""
+
+    with_vectors: Weighing
+    words_only: Weighing
+    answer_from: float
+    """Least probability that the quote is right for anything to be quoted."""
+
+    @staticmethod
+    def load(path: Path | None = None) -> ExtractiveModel:
+        """Read weights from a file, or the packaged ones.
+
+        Raises:
+            ValueError: The file was made for other features.
+        """
+        source = path or Path(__file__).with_name("extractive.json")
+        data = json.loads(source.read_text(encoding="utf-8"))
+        if (
+            tuple(data["features"]) != FEATURES
+            or tuple(data["sufficiency_features"]) != SUFFICIENCY
+        ):
+            raise ValueError(f"{source.name} was made for other features; run: {data['command']}")
+        return ExtractiveModel(
+            Weighing.of(data, ""), Weighing.of(data, "_words_only"), float(data["answer_from"])
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Sentences to quote, in order, and the probability that evidence is on topic."""
+
+    chosen: tuple[Candidate, ...]
+    sufficiency: float
+    ranked: tuple[Candidate, ...] = ()
+    """Every quotable sentence, best first; empty where nothing is quoted."""
+
+
+class ExtractiveGenerator:
+    """Answers with quoted sentences; needs no model, a sentence embedder helps."""
+
+    def __init__(
+        self, embedder: Embedder | None = None, model: ExtractiveModel | None = None
+    ) -> None:
+        self._embedder = embedder
+        self._model = model or ExtractiveModel.load()
+
+    @property
+    def name(self) -> str:
+        return "extractive"
+
+    @property
+    def context_tokens(self) -> int | None:
+        """None: passages are read, not sent."""
+        return None
+
+    def stream(self, prompt: Prompt, cancel: CancelToken) -> Iterator[Token]:
+        """Yield the answer sentence by sentence, or the refusal, then the finish token.
+
+        Raises:
+            Cancelled: The token was cancelled.
+        """
+        cancel.raise_if_cancelled()
+        chosen = self.select(prompt.question, prompt.evidence).chosen
+        for at in range(len(chosen)):
+            cancel.raise_if_cancelled()
+            yield Token(quoted_text(chosen[: at + 1])[len(quoted_text(chosen[:at])) :])
+        if not chosen:
+            yield Token(REFUSAL)
+        cancel.raise_if_cancelled()
+        yield Token("", finish="stop")
+
+    def select(
+        self, question: str, evidence: Sequence[Evidence], room: AnswerRoom | None = None
+    ) -> Selection:
+        """Return the sentences to quote; none if the evidence is off topic.
+
+        Passages that failed the cutoff and were kept as a fallback for a model are not quoted.
+        The room is that of the question unless it is given.
+        """
+        found = candidates([item for item in evidence if not item.hit.fallback])
+        if not found:
+            return Selection((), 0.0)
+        model = self._model
+        weights = candidate_weights(found)
+        vectors = sentence_vectors(question, found, weights, self._embedder)
+        rows = feature_rows(question, found, weights, vectors)
+        weighing = model.with_vectors if vectors else model.words_only
+        scores: Floats = rows @ weighing.ranking
+        chosen = choose(found, scores, room or room_for(question))
+        if not chosen:
+            return Selection((), 0.0)
+        sufficiency = weighing.probability(question, found, rows, scores, chosen)
+        if sufficiency < model.answer_from:
+            return Selection((), sufficiency)
+        order = np.argsort(-scores, kind="stable")
+        ranked = tuple(found[row] for row in order if quotable(found[row]))
+        return Selection(chosen, sufficiency, ranked)
+
+
+def probability(row: Floats, weights: Floats) -> float:
+    """Return the logistic function of `row @ weights[:-1] + weights[-1]`."""
+    return 1.0 / (1.0 + math.exp(-float(row @ weights[:-1] + weights[-1])))
+
+
+# Say yes or no in front of a quote where a quoted sentence settles the question.
+
+Word = Literal["Yes", "No"]
+
+_OPENS = re.compile(
+    r"\A\W*(?:is it (?:true|correct|right|a fact) that|(?:is|are|was|were|do|does|did|has|have|had"
+    r"|can|could|will|would|must|may)(?:n['\u2019]t)?)\s+(?P<claim>[^?]+)\??\s*\Z",
+    re.IGNORECASE,
+)
+_CHOICE = re.compile(
+    r"\b(?:or|who|what|when|where|which|why|how|you|me|i|we|us|my|your|our)\b", re.IGNORECASE
+)
+"""Not to be answered by yes or no alone, or about the people who talk."""
+_BOUNDS = re.compile(
+    r"\b(?:may|might|could|would|should|can|perhaps|possibly|probably|likely|unlikely|if|unless"
+    r"|until|except|although|though|but|however|claim(?:s|ed)?|believed?|thought|said|alleged\w*"
+    r"|report(?:s|ed|edly)|suggest(?:s|ed)?|plan(?:s|ned)?|proposed?|intend(?:s|ed)?|expected|hoped?"
+    r"|almost|nearly|only|some|few|most|many|rarely|seldom|partly|often|sometimes|usually|all|every"
+    r"|always|ever|any|no longer|unknown|unclear|whether|former|formerly|once|instead|rather"
+    r"|reject(?:s|ed)?|den(?:y|ies|ied)|fail(?:s|ed)?|refus(?:e|es|ed)|hardly|barely|scarcely"
+    r"|used to)\b",
+    re.IGNORECASE,
+)
+"""Words that bound or report what a sentence says: both sides have them, or nothing is settled."""
+_DENIAL = re.compile(r"\b(?:not|never|cannot|without|none|no)\b|n['\u2019]t\b", re.IGNORECASE)
+_FEWEST = 2
+"""Content words that a question must have to be settled."""
+
+
+def asks_yes_or_no(question: str) -> bool:
+    """Return whether a question can be answered by yes or no."""
+    return _OPENS.match(question) is not None
+
+
+def settled_by(question: str, sentences: Sequence[Candidate]) -> Word | None:
+    """Return what quoted sentences say to a question of yes or no.
+
+    None: it is none, nothing settles it, or the sentences disagree.
+    """
+    opened = _OPENS.match(question)
+    if opened is None or _CHOICE.search(opened["claim"]):
+        return None
+    found = {_said(opened["claim"], one) for one in sentences} - {None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _said(claim: str, sentence: Candidate) -> Word | None:
+    asked = content_tokens(claim)
+    if len(asked) < _FEWEST or negations(claim) or _bounds(claim) != _bounds(sentence.text):
+        return None
+    title = tokenise(sentence.item.hit.passage.document.title) if sentence.dangles else []
+    said = [*title, *tokenise(sentence.text)]
+    missing = _missing([[one] for one in asked], said)
+    denied = negations(sentence.text)
+    if not missing and denied == 0:
+        return "Yes"
+    if not missing and denied == 1:
+        return "No" if _denies(sentence.text, asked) else None
+    if len(missing) == 1 and denied == 0:
+        turned = [[one, *antonyms().get(one, ())] if one in missing else [one] for one in asked]
+        return None if _missing(turned, said) else "No"
+    return None
+
+
+def _denies(sentence: str, asked: Sequence[str]) -> bool:
+    """Return whether the first word with content behind the denial is an asked one."""
+    denial = _DENIAL.search(sentence)
+    behind = content_tokens(sentence[denial.end() :]) if denial else []
+    return bool(behind) and behind[0] in asked
+
+
+def _missing(asked: Sequence[Sequence[str]], said: Sequence[str]) -> list[str]:
+    """Return the asked tokens that are not among those said, in the same order.
+
+    Of each place any of its tokens will do; the first stands for it.
+    """
+    at, missing = 0, []
+    for tokens in asked:
+        found = [place for place in range(at, len(said)) if said[place] in tokens]
+        if found:
+            at = found[0] + 1
+        else:
+            missing.append(tokens[0])
+    return missing
+
+
+def _bounds(text: str) -> frozenset[str]:
+    return frozenset(match.group().lower() for match in _BOUNDS.finditer(text))
+
+
+# Build an answer out of quotes and plain words, each quote with its exact citation.
+
+EXACT = 1.0
+"""Support of a sentence that stands in its document word for word."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedText:
+    """A text, its quoted sentences at their offsets, and the passages known to it."""
+
+    text: str
+    sentences: tuple[Sentence, ...]
+    evidence: tuple[Evidence, ...]
+    """What was sent before, numbers kept, then what else is quoted, in the order of the text."""
+
+
+class Quoting:
+    """Collects plain words and quotes; only quotes are sentences of the answer."""
+
+    def __init__(self, sent: Sequence[Evidence] = ()) -> None:
+        self._text = ""
+        self._sentences: list[Sentence] = []
+        self._evidence = {_chunk(item): item for item in sent}
+        self._free = max((item.n for item in sent), default=0) + 1
+
+    def say(self, words: str) -> None:
+        """Add words that claim nothing: a label, the frame of a table."""
+        self._text += words
+
+    def start_block(self, words: str = "") -> None:
+        """Begin a block of its own, with a heading or nothing."""
+        gap = "\n\n" if self._text and not self._text.endswith("\n\n") else ""
+        self._text += gap + words
+
+    def quote(self, candidate: Candidate, *, in_table: bool = False) -> None:
+        """Add a sentence of a document with its mark.
+
+        Args:
+            candidate: The sentence; its passage keeps its number, or gets the next one.
+            in_table: Escape what would end a cell.
+        """
+        item = self._numbered(candidate.item)
+        shown = rendered(replace(candidate, item=item))
+        if in_table:
+            shown = shown.replace("|", r"\|")
+        start = len(self._text)
+        self._text += shown
+        citation = _citation(replace(candidate, item=item))
+        self._sentences.append(Sentence(shown, start, len(self._text), "supported", (citation,)))
+
+    def _numbered(self, item: Evidence) -> Evidence:
+        known = self._evidence.get(_chunk(item))
+        if known is None:
+            known = self._evidence[_chunk(item)] = replace(item, n=self._free)
+            self._free += 1
+        elif known.hit.fallback:  # what is quoted is no fallback any more
+            known = self._evidence[_chunk(item)] = replace(item, n=known.n)
+        return known
+
+    def done(self) -> QuotedText:
+        """Return what was collected."""
+        evidence = tuple(self._evidence.values())
+        return QuotedText(self._text, tuple(self._sentences), evidence)
+
+
+def behind(
+    words: str, text: str, sentences: Sequence[Sentence]
+) -> tuple[str, tuple[Sentence, ...]]:
+    """Return a text behind words that claim nothing, its sentences moved along."""
+    by = len(words)
+    moved = tuple(
+        replace(one, answer_start=one.answer_start + by, answer_end=one.answer_end + by)
+        for one in sentences
+    )
+    return words + text, moved
+
+
+def _chunk(item: Evidence) -> tuple[str, int]:
+    return item.hit.passage.chunk.library.value, item.hit.passage.chunk.chunk_id
+
+
+def _citation(candidate: Candidate) -> Citation:
+    """Return the citation of a sentence: its very characters in the document."""
+    chunk = candidate.item.hit.passage.chunk
+    start = chunk.start + candidate.start
+    quote = chunk.text[candidate.start : candidate.end]
+    return Citation(candidate.item.n, start, start + len(quote), quote, EXACT, "engine")

@@ -1,1 +1,0 @@
-"""Chroma as the store of vectors."""

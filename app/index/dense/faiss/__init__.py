@@ -1,1 +1,0 @@
-"""faiss as the store of vectors: short codes in lists, in the server's process."""

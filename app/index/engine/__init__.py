@@ -1,1 +1,0 @@
-"""Reach a search engine that serves vectors and words to several servers."""

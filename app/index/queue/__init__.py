@@ -1,1 +1,0 @@
-"""Jobs of several processes, in PostgreSQL by Procrastinate (extra `shared`)."""

@@ -1,0 +1,244 @@
+"""Run a BERT graph: many texts side by side on one thread each, one on all.
+
+Each run has one text.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+from tokenizers import Tokenizer
+
+from app.core.errors import Unreadable
+from app.core.types import FloatArray
+
+# Texts to the int32 inputs a BERT graph reads, each at its natural length.
+
+Ids = Sequence[int] | npt.NDArray[np.int32]
+"""Token ids of one text, specials included."""
+Feed = dict[str, npt.NDArray[np.int32]]
+"""The graph's inputs by name, each `[1, tokens]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSpans:
+    """The tokens of one text, specials included."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+    """Half-open spans of characters; (0, 0) for specials."""
+    words: list[int | None]
+    """The word of each token, from 0; None for specials."""
+
+
+class BertTokenizer:
+    """A WordPiece tokenizer that neither pads nor cuts on its own; thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        """Load a `tokenizer.json`.
+
+        Raises:
+            Unreadable: The file is missing or no tokenizer.
+        """
+        try:
+            self._tokenizer = Tokenizer.from_buffer(path.read_bytes())
+        except (OSError, ValueError) as exc:
+            raise Unreadable(f"{str(path)!r} is not a readable tokenizer ({exc})") from exc
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return token ids with special tokens, without a limit."""
+        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+
+    def encode_spans(self, texts: Sequence[str]) -> list[TokenSpans]:
+        """Return tokens with their offsets, without a limit."""
+        return [
+            TokenSpans(one.ids, one.offsets, one.word_ids)
+            for one in self._tokenizer.encode_batch(list(texts))
+        ]
+
+    def encode_pairs(
+        self, question: str, texts: Sequence[str], limit: int
+    ) -> list[tuple[list[int], list[int]]]:
+        """Return ids and type ids of `[CLS] question [SEP] text [SEP]`.
+
+        The text is cut so that a pair has at most `limit` tokens.
+        """
+        pairs = self._tokenizer.encode_batch([(question, text) for text in texts])
+        return [(cut(pair.ids, limit), cut(pair.type_ids, limit)) for pair in pairs]
+
+
+class CountedTokens:
+    """Token ids of texts that were counted and not embedded since; thread-safe.
+
+    What is counted is embedded next, as a rule: chunks of an upload, sentences of an answer. To
+    split a passage into tokens takes up to a tenth of what embedding it takes.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._ids: dict[str, npt.NDArray[np.int32]] = {}
+        self._lock = threading.Lock()
+
+    def keep(self, texts: Sequence[str], encoded: Sequence[Sequence[int]]) -> None:
+        """Remember texts with their ids."""
+        packed = [
+            np.array(ids, dtype=np.int32) for ids in encoded
+        ]  # lists of ints take ten times the memory
+        with self._lock:
+            self._ids.update(zip(texts, packed, strict=True))
+            while len(self._ids) > self._most:
+                del self._ids[next(iter(self._ids))]
+
+    def take(self, texts: Sequence[str]) -> dict[str, npt.NDArray[np.int32]]:
+        """Return the ids of those texts that are remembered, and forget them."""
+        with self._lock:
+            return {text: self._ids.pop(text) for text in dict.fromkeys(texts) if text in self._ids}
+
+
+def cut(ids: list[int], limit: int) -> list[int]:
+    """Return at most `limit` ids, the closing special kept."""
+    return ids if len(ids) <= limit else ids[: limit - 1] + ids[-1:]
+
+
+def feed(ids: Ids, type_ids: list[int] | None = None) -> Feed:
+    """Return the graph's inputs for one text at its natural length.
+
+    Args:
+        ids: Token ids.
+        type_ids: Segment ids; None: all 0.
+    """
+    tokens = np.array([ids], dtype=np.int32)
+    types = np.zeros_like(tokens) if type_ids is None else np.array([type_ids], dtype=np.int32)
+    return {"input_ids": tokens, "token_type_ids": types, "attention_mask": np.ones_like(tokens)}
+
+
+class BertSession:
+    """An open graph; thread-safe.
+
+    Texts are not batched: a text's row then depends on that text alone (int8 activations are scaled
+    per run), nothing is padded, and the working set stays in the cache. Threads within a run wait
+    for each other by spinning, which under load doubles the work per text, so each run has one
+    thread and texts run side by side (docs/decisions/0030-onnx-graph.md).
+    """
+
+    def __init__(self, graph: bytes, threads: int = 0) -> None:
+        """Open the graph for runs of one thread and, with more cores, of all cores.
+
+        Args:
+            graph: What `onnx_graph.build_graph` returned.
+            threads: Cores to use; 0: all.
+        """
+        self._threads = threads or os.cpu_count() or 1
+        self._session = open_session(graph, 1)
+        self._wide = self._session if self._threads == 1 else open_session(graph, self._threads)
+        self._callers = _Callers()
+
+    def one(self, inputs: Feed) -> FloatArray:
+        """Return the output row `[width]` of one text, on all cores if idle.
+
+        Else on one core, with the same result.
+        """
+        with self._callers.counted() as alone:
+            row: FloatArray = (self._wide if alone else self._session).run(["output"], inputs)[0][0]
+        return row
+
+    def many(self, inputs: Sequence[Feed], width: int) -> FloatArray:
+        """Return the output rows `[n, width]`, in order.
+
+        Each call brings its own threads, so that a long call does not hold up a short one.
+
+        Args:
+            inputs: One text each.
+            width: Columns of the output.
+        """
+        rows = np.empty((len(inputs), width), dtype=np.float32)
+
+        def run(position: int) -> None:
+            rows[position] = self._session.run(["output"], inputs[position])[0][0]
+
+        self._each(inputs, run)
+        return rows
+
+    def with_states(self, inputs: Sequence[Feed]) -> list[tuple[FloatArray, FloatArray]]:
+        """Return each text's output row `[width]` and token states `[tokens, hidden]`.
+
+        In order; the row equals that of `many`.
+        """
+        names = [output.name for output in self._session.get_outputs()]
+        found: list[tuple[FloatArray, FloatArray] | None] = [None] * len(inputs)
+
+        def run(position: int) -> None:
+            row, states = self._session.run(names, inputs[position])
+            found[position] = row[0], states[0]
+
+        self._each(inputs, run)
+        return [pair for pair in found if pair is not None]
+
+    def _each(self, inputs: Sequence[Feed], run: Callable[[int], None]) -> None:
+        """Run every text, the longest first, on as many cores as this session has."""
+        longest_first = sorted(
+            range(len(inputs)), key=lambda position: -inputs[position]["input_ids"].size
+        )
+        workers = min(self._threads, len(inputs))
+        with self._callers.counted():
+            if workers <= 1:
+                for position in longest_first:
+                    run(position)
+            else:
+                with ThreadPoolExecutor(workers) as pool:
+                    list(pool.map(run, longest_first))
+
+
+class _Callers:
+    """Counts the calls that embed now."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def counted(self) -> Iterator[bool]:
+        """Count the block, and yield whether nothing else runs."""
+        with self._lock:
+            self._running += 1
+            alone = self._running == 1
+        try:
+            yield alone
+        finally:
+            with self._lock:
+                self._running -= 1
+
+
+def open_session(graph: bytes, threads: int = 0) -> ort.InferenceSession:
+    """Return a CPU session of a graph; thread-safe.
+
+    Args:
+        graph: An ONNX model.
+        threads: Threads within one run; 0: one per core. More than one wait for each other by
+            spinning, until the run is over.
+    """
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Between runs threads must leave their cores to others; they would go on for 4 to 13 ms of each
+    # (docs/decisions/0030).
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    options.log_severity_level = 3  # errors only; warnings about our shapes tell a user nothing
+    # fused, sum and norm take longer than apart (docs/decisions/0030-onnx-graph.md)
+    return ort.InferenceSession(
+        graph,
+        options,
+        providers=["CPUExecutionProvider"],
+        disabled_optimizers=["SkipLayerNormFusion"],
+    )

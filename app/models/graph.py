@@ -1,0 +1,475 @@
+"""Model graphs on disk, so that a start need not build them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+import onnxruntime as ort
+from safetensors import SafetensorError, safe_open
+
+from app.core.errors import Unreadable
+from app.core.types import FloatArray
+
+# Read the shape of a BERT model from its configuration.
+
+BERT_POSITIONS = 512
+"""Of a BERT model whose configuration names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class BertShape:
+    """A BERT encoder's parameters besides the weights."""
+
+    layers: int
+    heads: int
+    epsilon: float
+    positions: int = BERT_POSITIONS
+    """Longest text, in tokens: the rows of the position embedding."""
+
+    @classmethod
+    def from_config(cls, path: Path) -> BertShape:
+        """Read the `config.json` of a BERT model.
+
+        Raises:
+            Unreadable: The file is missing or describes another architecture.
+        """
+        try:
+            config = json.loads(path.read_bytes())
+            if config["model_type"] != "bert" or config["hidden_act"] != "gelu":
+                raise ValueError(  # noqa: TRY301
+                    f"model_type {config['model_type']!r} with {config['hidden_act']!r}"
+                )
+            return cls(
+                int(config["num_hidden_layers"]),
+                int(config["num_attention_heads"]),
+                float(config["layer_norm_eps"]),
+                int(config.get("max_position_embeddings", BERT_POSITIONS)),
+            )
+        except (OSError, ValueError, KeyError, TypeError) as exc:
+            raise Unreadable(
+                f"{str(path)!r} does not describe a BERT model with exact GELU ({exc})"
+            ) from exc
+
+
+# Quantise the weights of an ONNX graph.
+
+
+def quantise(graph: bytes, in_float: Sequence[str]) -> bytes:
+    """Return the graph with weights of seven bits, one scale per output channel.
+
+    Stored as int8; activations are quantised at run time. With eight bits a processor without VNNI
+    cuts sums of two products at 16 bits: a text gets another vector there than elsewhere, 0.980
+    from its float32 one (docs/decisions/0030-onnx-graph.md). With seven bits it gets the
+    same.
+
+    Args:
+        graph: In float32. Its embedding tables stay so (docs/decisions/0030-onnx-graph.md).
+        in_float: Names of products that stay float32.
+
+    References:
+        https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html
+    """
+    import onnx  # noqa: PLC0415 - slow to import, seldom needed
+    from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415 - the same
+
+    with tempfile.TemporaryDirectory(prefix="documind-quantise-") as folder:
+        target = Path(folder, "int8.onnx")
+        quantize_dynamic(
+            onnx.load_from_string(graph),
+            target,
+            weight_type=QuantType.QInt8,
+            per_channel=True,
+            reduce_range=True,
+            op_types_to_quantize=["MatMul", "Attention"],
+            nodes_to_exclude=list(in_float),
+            extra_options={"MatMulConstBOnly": True, "DefaultTensorType": onnx.TensorProto.FLOAT},
+        )
+        return target.read_bytes()
+
+
+# A BERT encoder as an ONNX graph, built from weights, and its int8 form.
+
+Precision = Literal["int8", "fp32"]
+Head = Literal["mean", "classifier"]
+Outliers = Mapping[int, Sequence[int]]
+"""Per layer, channels between its up- and down-projection whose activations are several times
+all others'."""
+
+BUILD = "5"
+"""Part of the cache key; raise it when the graph or its quantisation changes."""
+_FEW = "_few"
+"""Ends the names of what belongs to outlier channels."""
+NO_OUTLIERS: Outliers = MappingProxyType({})
+_OPSET = 17
+_IR_VERSION = 9
+_FLOAT_DOWN = (0, 1)
+"""Layers whose down-projections stay float32 where no outliers are named."""
+
+
+class _Builder:
+    """Collects nodes and initialisers; every method returns the name of an output."""
+
+    def __init__(
+        self,
+        weights: Mapping[str, FloatArray],
+        shape: BertShape,
+        prefix: str,
+        precision: Precision,
+        outliers: Outliers,
+    ) -> None:
+        # onnx takes 0.3 s to import and is needed only when a graph is built, not when it comes
+        # from the cache
+        from onnx import helper, numpy_helper  # noqa: PLC0415
+
+        self._helper, self._numpy_helper = helper, numpy_helper
+        self._weights, self._shape, self._prefix = weights, shape, prefix
+        self._quick, self._outliers = precision == "int8", outliers
+        self.nodes: list[object] = []
+        self.constants: list[object] = []
+
+    def raw(self, name: str) -> FloatArray:
+        """Return a weight, or raise Unreadable with its name."""
+        try:
+            return self._weights[name]
+        except KeyError as exc:
+            raise Unreadable(
+                f"the weights have no tensor {name!r}; expected those of a BERT encoder"
+            ) from exc
+
+    def constant(
+        self, name: str, value: FloatArray | np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+    ) -> str:
+        self.constants.append(self._numpy_helper.from_array(np.asarray(value, order="C"), name))
+        return name
+
+    def weight(self, name: str) -> str:
+        return self.constant(name, self.raw(self._prefix + name))
+
+    def transposed(self, name: str) -> str:
+        return self.constant(name, self.raw(self._prefix + name).T)
+
+    def node(
+        self,
+        op: str,
+        inputs: list[str],
+        output: str,
+        *,
+        contrib: bool = False,
+        **attributes: float | int,
+    ) -> str:
+        domain = "com.microsoft" if contrib else ""
+        self.nodes.append(
+            self._helper.make_node(op, inputs, [output], name=output, domain=domain, **attributes)
+        )
+        return output
+
+    def embeddings(self) -> str:
+        """Word, position and type embeddings, summed and normalised."""
+        tables = [
+            self.weight(f"embeddings.{kind}_embeddings.weight")
+            for kind in ("word", "position", "token_type")
+        ]
+        norm = [
+            self.weight("embeddings.LayerNorm.weight"),
+            self.weight("embeddings.LayerNorm.bias"),
+        ]
+        inputs = ["input_ids", "token_type_ids", *tables, *norm, "attention_mask"]
+        outputs = ["hidden_0", "mask_index"]
+        self.nodes.append(
+            self._helper.make_node(
+                "EmbedLayerNormalization",
+                inputs,
+                outputs,
+                name="embed",
+                domain="com.microsoft",
+                epsilon=self._shape.epsilon,
+            )
+        )
+        return "hidden_0"
+
+    def normalise_sum(self, left: str, right: str, name: str, output: str) -> str:
+        """Add LayerNorm(left + bias + right); `name` is the dense layer of `left`."""
+        owner = name.removesuffix("dense")
+        biased = self.node("Add", [left, self.weight(name + ".bias")], output + "_biased")
+        total = self.node("Add", [biased, right], output + "_sum")
+        norm = [self.weight(owner + "LayerNorm.weight"), self.weight(owner + "LayerNorm.bias")]
+        return self.node(
+            "LayerNormalization", [total, *norm], output, axis=-1, epsilon=self._shape.epsilon
+        )
+
+    def layer(self, hidden: str, number: int) -> str:
+        """One transformer layer."""
+        at = f"encoder.layer.{number}."
+        parts = [self._prefix + at + f"attention.self.{part}" for part in ("query", "key", "value")]
+        qkv = self.constant(
+            at + "qkv.weight",
+            np.concatenate([self.raw(part + ".weight").T for part in parts], axis=1),
+        )
+        qkv_bias = self.constant(
+            at + "qkv.bias", np.concatenate([self.raw(part + ".bias") for part in parts])
+        )
+        # int8 takes one text a run: nothing is padded, so nothing is masked
+        inputs = [hidden, qkv, qkv_bias, *([] if self._quick else ["attention_mask"])]
+        attended = self.node(
+            "Attention", inputs, at + "attended", contrib=True, num_heads=self._shape.heads
+        )
+        mixed = self.node(
+            "MatMul",
+            [attended, self.transposed(at + "attention.output.dense.weight")],
+            at + "mixed",
+        )
+        middle = self.normalise_sum(mixed, hidden, at + "attention.output.dense", at + "middle")
+        return self.feed_forward(middle, number)
+
+    def feed_forward(self, middle: str, number: int) -> str:
+        """Add a layer's second half; outlier channels are a separate product.
+
+        It is added to the sum.
+        """
+        at = f"encoder.layer.{number}."
+        few = self._outliers.get(number, ())
+        most = [
+            channel
+            for channel in range(len(self.raw(f"{self._prefix}{at}intermediate.dense.bias")))
+            if channel not in few
+        ]
+        narrow = self.through_channels(middle, at, most, "")
+        if few:
+            middle = self.node(
+                "Add", [middle, self.through_channels(middle, at, few, _FEW)], at + "middle_and_few"
+            )
+        return self.normalise_sum(narrow, middle, at + "output.dense", f"hidden_{number + 1}")
+
+    def through_channels(self, middle: str, at: str, channels: Sequence[int], suffix: str) -> str:
+        """Add the up-projection to some channels, GELU, and the down-projection.
+
+        Without the down-projection's bias.
+        """
+        parts = ("intermediate.dense.weight", "intermediate.dense.bias", "output.dense.weight")
+        up, bias, down = (self.raw(f"{self._prefix}{at}{part}") for part in parts)
+        chosen = list(channels)
+        wide = self.node(
+            "MatMul", [middle, self.constant(f"{at}up{suffix}", up[chosen].T)], f"{at}wide{suffix}"
+        )
+        gelu = "FastGelu" if self._quick else "BiasGelu"
+        shift = self.constant(f"{at}up_bias{suffix}", bias[chosen])
+        active = self.node(gelu, [wide, shift], f"{at}active{suffix}", contrib=True)
+        return self.node(
+            "MatMul",
+            [active, self.constant(f"{at}down{suffix}", down[:, chosen].T)],
+            f"{at}narrow{suffix}",
+        )
+
+    def mean_head(self, hidden: str) -> str:
+        """Add the L2-normalised mean of unmasked tokens.
+
+        The norm cancels the division, so a sum is enough.
+        """
+        mask = self.node(
+            "Cast", ["attention_mask"], "mask_float", to=self._helper.TensorProto.FLOAT
+        )
+        row = self.node(
+            "Unsqueeze", [mask, self.constant("axis_1", np.array([1], dtype=np.int64))], "mask_row"
+        )
+        total = self.node("MatMul", [row, hidden], "total")
+        flat = self.node("Squeeze", [total, "axis_1"], "flat")
+        return self.node("LpNormalization", [flat], "output", axis=-1, p=2)
+
+    def classifier_head(self, hidden: str) -> str:
+        """Tanh pooler on [CLS] and one linear layer: raw logits `[batch, classes]`."""
+        zero = self.constant("zero", np.array(0, dtype=np.int64))
+        first = self.node("Gather", [hidden, zero], "first", axis=1)
+        pooled = self.node(
+            "Gemm",
+            [first, self.weight("pooler.dense.weight"), self.weight("pooler.dense.bias")],
+            "pooled",
+            transB=1,
+        )
+        active = self.node("Tanh", [pooled], "pooled_active")
+        weight = self.constant("classifier.weight", self.raw("classifier.weight"))
+        bias = self.constant("classifier.bias", self.raw("classifier.bias"))
+        return self.node("Gemm", [active, weight, bias], "output", transB=1)
+
+    def model(self, output: str, states: str) -> bytes:
+        helper = self._helper
+        axes = [1 if self._quick else "batch", "tokens"]
+        inputs = [
+            helper.make_tensor_value_info(name, helper.TensorProto.INT32, axes)
+            for name in ("input_ids", "token_type_ids", "attention_mask")
+        ]
+        # A run computes the states in any case; which outputs it returns is the caller's to say.
+        outputs = [
+            helper.make_tensor_value_info(output, helper.TensorProto.FLOAT, ["batch", "width"]),
+            helper.make_tensor_value_info(states, helper.TensorProto.FLOAT, [*axes, "hidden"]),
+        ]
+        graph = helper.make_graph(self.nodes, "bert", inputs, outputs, self.constants)
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
+        # there is nothing left to fuse or fold, so the quantiser need not ask for its
+        # pre-processing
+        helper.set_model_props(model, {"onnx.quant.pre_process": "onnxruntime.quant"})
+        built: bytes = model.SerializeToString()
+        return built
+
+
+def build_graph(
+    weights: Mapping[str, FloatArray],
+    shape: BertShape,
+    head: Head = "mean",
+    precision: Precision = "fp32",
+    outliers: Outliers = NO_OUTLIERS,
+) -> bytes:
+    """Return the graph of a BERT encoder with a head.
+
+    Inputs are int32 `[batch, tokens]`: input_ids, token_type_ids, attention_mask. The output is
+    float32: for `mean` `[batch, hidden]`, rows of L2 norm 1; for `classifier` `[batch, classes]`,
+    raw logits.
+
+    `int8` takes one text, without padding, and GELU by its tanh approximation: quicker, and at the
+    same cosine to float32.
+
+    Args:
+        weights: Tensors by their PyTorch names; with a `classifier` head the encoder's are prefixed
+            `bert.`.
+        shape: Layers, heads and epsilon.
+        head: What to do with the last hidden states.
+        precision: `int8` quantises the weights (see `quantise`).
+        outliers: Channels to keep in a small product of their own, which stays float32: one scale
+            for all activations of a text then has only ordinary ones to cover
+            (docs/decisions/0030-onnx-graph.md).
+
+    Raises:
+        Unreadable: A tensor is missing.
+
+    References:
+        Devlin et al.: BERT, 2019; Reimers and Gurevych: Sentence-BERT, 2019 (mean pooling);
+            Dettmers et al.: LLM.int8(), 2022
+        (outlier channels in higher precision); Hendrycks and Gimpel: Gaussian Error Linear Units,
+        2016 (the tanh approximation).
+        https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
+    """
+    builder = _Builder(weights, shape, "bert." if head == "classifier" else "", precision, outliers)
+    hidden = builder.embeddings()
+    for number in range(shape.layers):
+        hidden = builder.layer(hidden, number)
+    graph = builder.model(
+        builder.mean_head(hidden) if head == "mean" else builder.classifier_head(hidden), hidden
+    )
+    if precision == "fp32":
+        return graph
+    float_down = [
+        f"encoder.layer.{number}.narrow" for number in _FLOAT_DOWN if number not in outliers
+    ]
+    few = [
+        f"encoder.layer.{number}.{part}{_FEW}" for number in outliers for part in ("wide", "narrow")
+    ]
+    return quantise(graph, [*float_down, *few])
+
+
+_SUFFIX = ".graph"
+
+_log = logging.getLogger(__name__)
+
+
+def cached_graph(
+    folder: Path | None, key: str, precision: Precision, build: Callable[[], bytes]
+) -> bytes:
+    """Return a graph from the cache, or build and store it.
+
+    A cache file is the SHA-256 of the graph (32 bytes) and the graph. It is written to a temporary
+    name and moved, so a reader sees all of it or nothing. A damaged file is built again. Storing
+    one deletes those of another build or ONNX Runtime.
+
+    Args:
+        folder: Where to keep graphs; None builds in memory each time.
+        key: What the graph is made from, for example the hash of the weights.
+        precision: Of the graph; float32 and int8 are kept side by side.
+        build: Makes the graph.
+    """
+    maker = _short(f"{BUILD} {ort.__version__}")
+    name = f"{maker}-{_short(key)}.{precision}{_SUFFIX}"
+    if folder is not None and (graph := _load(folder / name)) is not None:
+        return graph
+    graph = build()
+    if folder is not None:
+        _store(folder / name, graph)
+        _remove_of_others(folder, maker)
+    return graph
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _load(path: Path) -> bytes | None:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        _log.warning(
+            "the cached model graph %s cannot be read; building it again", path.name, exc_info=True
+        )
+        return None
+    digest, graph = content[:32], content[32:]
+    if hashlib.sha256(graph).digest() == digest:
+        return graph
+    _log.warning("the cached model graph %s is damaged; building it again", path.name)
+    return None
+
+
+def _store(path: Path, graph: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(graph).digest())
+            file.write(graph)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except OSError:
+        # the graph is in memory and works; a full or read-only disk only costs the next start two
+        # seconds
+        Path(temporary).unlink(missing_ok=True)
+        _log.warning("the model graph could not be kept as %s", path.name, exc_info=True)
+
+
+def _remove_of_others(folder: Path, maker: str) -> None:
+    """Remove graphs of another maker; what cannot be removed only takes space."""
+    for path in folder.glob(f"*{_SUFFIX}"):
+        if not path.name.startswith(maker):
+            with suppress(OSError):
+                path.unlink()
+
+
+# Read weights in the safetensors format.
+
+
+def read_float_tensors(path: Path) -> dict[str, FloatArray]:
+    """Return the float32 tensors of a `.safetensors` file by name.
+
+    Tensors of other types (position ids and the like) are left out.
+
+    Raises:
+        Unreadable: The file is damaged or in another format.
+    """
+    try:
+        with safe_open(path, framework="numpy") as file:
+            floats = [name for name in file.keys() if file.get_slice(name).get_dtype() == "F32"]  # noqa: SIM118  # no mapping
+            return {name: file.get_tensor(name) for name in floats}
+    except SafetensorError as exc:
+        raise Unreadable(
+            f"{path.name!r} is not a readable safetensors file ({exc}); install it again"
+        ) from exc

@@ -1,0 +1,567 @@
+"""Manage an Ollama host: version, installed and loaded models, pulls."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from app.core.cancel import CancelToken
+from app.core.errors import ProviderBadResponse, ProviderError, ProviderTimeout, ProviderUnreachable
+from app.models.http import MOST_TOKENS, Fields, HttpClient, HttpReply, on_this_machine
+from app.models.ollama_errors import translate, translate_pull
+
+# Define what an Ollama host tells of its models: installed, loaded, details.
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledModel:
+    """One row of the host's list. `digest` is hex, `size_bytes` on disk."""
+
+    name: str
+    digest: str
+    size_bytes: int
+    family: str
+    parameters: str
+    quantisation: str
+    capabilities: tuple[str, ...]
+    """Empty where the host says them only of a single model (before 0.30), or not at all."""
+
+    @property
+    def chats(self) -> bool:
+        """True for a model that writes; by family and name where the host does not say."""
+        if self.capabilities:
+            return "completion" in self.capabilities
+        return "bert" not in self.family.lower() and "embed" not in self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model in memory.
+
+    `context_tokens` is what was allocated; `vram_bytes` below `size_bytes` means partly on the CPU.
+    """
+
+    name: str
+    """The name that loaded it; a model can have several."""
+    digest: str
+    size_bytes: int
+    vram_bytes: int
+    context_tokens: int | None
+    expires_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDetails:
+    """A model's abilities; None or empty where an old host does not say."""
+
+    name: str
+    capabilities: tuple[str, ...]
+    context_tokens: int | None
+    dimension: int | None
+    configured_ctx: int | None
+    """`num_ctx` of the model file."""
+    sets_repeat_penalty: bool = False
+    """The model file sets `repeat_penalty`."""
+    bare_prompt: bool = False
+    """The model file hands over bare text, without turns of a chat."""
+
+    @property
+    def embeds(self) -> bool:
+        """False only when the host says that the model is no embedding model."""
+        return not self.capabilities or "embedding" in self.capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class PullProgress:
+    """One step of a pull; bytes of the blob in work, where there is one."""
+
+    status: str
+    completed: int | None = None
+    total: int | None = None
+
+
+def same_model(left: str, right: str) -> bool:
+    """Return whether two names mean one model, ignoring case and tag `latest`."""
+    return _canonical(left) == _canonical(right)
+
+
+def _canonical(name: str) -> str:
+    lowered = name.lower()
+    return lowered if ":" in lowered.rpartition("/")[2] else f"{lowered}:latest"
+
+
+LOGPROBS_SINCE = (0, 12, 11)
+"""First tag that returns token log-probabilities (docs/facts/ollama.md)."""
+OWN_TEMPLATES_SINCE = (0, 30, 0)
+"""First tag whose llama-server reads the chat template inside the weights where the model file
+has none."""
+_SHORT_S = 10.0
+"""Deadline of calls that load no model."""
+
+
+def _digest(row: Fields) -> str:
+    return row.text("digest").removeprefix("sha256:")
+
+
+class OllamaHost:
+    """One Ollama server: the first address that answers; thread-safe.
+
+    No method loads a model.
+    """
+
+    def __init__(
+        self, base_url: str, *, connect_timeout_s: float = 3.0, read_timeout_s: float = 300.0
+    ) -> None:
+        """Prepare; nothing is sent.
+
+        Args:
+            base_url: Address; without a scheme, http. Of several, separated by commas, the first
+                that answers is used.
+            connect_timeout_s: Longest wait for a connection, seconds.
+            read_timeout_s: Longest silence, seconds. Nothing is sent before the first token, so
+                this covers loading a model.
+
+        Raises:
+            InvalidInput: The address cannot be read.
+        """
+        self._clients = [
+            HttpClient(
+                url, "Ollama", connect_timeout_s=connect_timeout_s, read_timeout_s=read_timeout_s
+            )
+            for url in base_url.split(",")
+        ]
+        self.http = self._clients[0]
+        self._version: str | None = None
+
+    @property
+    def base_url(self) -> str:
+        """The address in use."""
+        return self.http.base_url
+
+    @property
+    def shown_url(self) -> str:
+        """The address for people and pages, without credentials."""
+        return self.http.shown_url
+
+    @property
+    def name(self) -> str:
+        """The host with its address, for messages; without credentials."""
+        return self.http.host
+
+    @property
+    def local(self) -> bool:
+        """True when the address is a loopback one."""
+        return on_this_machine(self.base_url)
+
+    def version(self) -> str:
+        """Return the host's version, asked once.
+
+        Raises:
+            ProviderError: The host failed.
+        """
+        if self._version is None:
+            self._version = self._reach("/api/version").text("version", "0.0.0")
+        return self._version
+
+    def gives_logprobs(self) -> bool:
+        """Return whether answers carry log-probabilities."""
+        return self._since(LOGPROBS_SINCE)
+
+    def uses_own_templates(self) -> bool:
+        """Return whether the host uses a template inside the weights.
+
+        For a model without a template in its model file.
+        """
+        return self._since(OWN_TEMPLATES_SINCE)
+
+    def _since(self, release: tuple[int, int, int]) -> bool:
+        numbers = tuple(int(part) for part in re.findall(r"\d+", self.version())[:3])
+        return (
+            numbers == (0, 0, 0) or numbers >= release
+        )  # source builds say 0.0.0 and are taken as new
+
+    def models(self, timeout_s: float = _SHORT_S) -> list[InstalledModel]:
+        """Return installed models, newest first.
+
+        Raises:
+            ProviderError: The host failed.
+        """
+        return [
+            InstalledModel(
+                name=row.text("name"),
+                digest=_digest(row),
+                size_bytes=row.count("size") or 0,
+                family=row.child("details").text("family"),
+                parameters=row.child("details").text("parameter_size"),
+                quantisation=row.child("details").text("quantization_level"),
+                capabilities=tuple(row.strings("capabilities")),
+            )
+            for row in self._reach("/api/tags", timeout_s).children("models")
+        ]
+
+    def loaded(self, timeout_s: float = _SHORT_S) -> list[LoadedModel]:
+        """Return models in memory.
+
+        Raises:
+            ProviderError: The host failed.
+        """
+        return [
+            LoadedModel(
+                name=row.text("name"),
+                digest=_digest(row),
+                size_bytes=row.count("size") or 0,
+                vram_bytes=row.count("size_vram") or 0,
+                context_tokens=row.count("context_length", MOST_TOKENS),
+                expires_at=row.text("expires_at"),
+            )
+            for row in self._ask("GET", "/api/ps", timeout_s=timeout_s).children("models")
+        ]
+
+    def details(
+        self, model: str, cancel: CancelToken | None = None, *, timeout_s: float = _SHORT_S
+    ) -> ModelDetails:
+        """Return what a model can do.
+
+        Raises:
+            ModelNotInstalled: The host does not have it.
+            ProviderError: The host failed.
+        """
+        shown = self._ask(
+            "POST", "/api/show", {"model": model}, model=model, timeout_s=timeout_s, cancel=cancel
+        )
+        info = shown.child("model_info")
+        family = info.text("general.architecture")
+        parameters = shown.text("parameters")
+        configured = re.search(r"^num_ctx\s+(\d{1,8})\b", parameters, re.MULTILINE)
+        return ModelDetails(
+            name=model,
+            capabilities=tuple(shown.strings("capabilities")),
+            context_tokens=info.count(f"{family}.context_length", MOST_TOKENS),
+            dimension=info.count(f"{family}.embedding_length"),
+            configured_ctx=int(configured[1]) if configured else None,
+            sets_repeat_penalty=re.search(r"^repeat_penalty\s", parameters, re.MULTILINE)
+            is not None,
+            bare_prompt=shown.text("template").strip() == "{{ .Prompt }}"
+            and not shown.text("renderer"),
+        )
+
+    def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
+        """Fetch a model and yield progress, last `success`.
+
+        The next pull resumes a cancelled one.
+
+        Raises:
+            ModelNotInstalled: The registry has no such model.
+            ProviderBadResponse: The stream ended without success, or said why.
+            ProviderError: The host failed.
+            Cancelled: The token was cancelled.
+        """
+        with self.http.stream(
+            "POST", "/api/pull", {"model": model, "stream": True}, cancel=cancel
+        ) as reply:
+            if reply.status != 200:
+                raise translate_pull(
+                    reply.status,
+                    reply.read().decode("utf-8", "replace"),
+                    host=self.name,
+                    model=model,
+                )
+            done = False
+            for line in filter(None, reply.lines()):
+                step = Fields.parse(line, self.name)
+                if "error" in step:
+                    # the first line is out before the registry is asked, so every failure comes as
+                    # status 200
+                    raise translate_pull(200, step.text("error"), host=self.name, model=model)
+                done = step.text("status") == "success"
+                yield PullProgress(
+                    step.text("status"), step.count("completed"), step.count("total")
+                )
+            if not done:
+                raise ProviderBadResponse(
+                    f"{self.name} ended the pull of {model!r} early; run it again, it resumes"
+                )
+
+    def check(self, reply: HttpReply, model: str, *, embedding: bool = False) -> Fields:
+        """Return the object in a reply, or raise what its status says.
+
+        Raises:
+            DocuMindError: As `ollama_errors.translate`.
+        """
+        if reply.status != 200:
+            raise translate(
+                reply.status, reply.text, host=self.name, model=model, embedding=embedding
+            )
+        return Fields(reply.json(self.name), self.name)
+
+    def _reach(self, path: str, timeout_s: float = _SHORT_S) -> Fields:
+        """Ask the addresses in order; keep the first that answers, else the last."""
+        *others, last = self._clients
+        for client in others:
+            try:
+                reply = client.call("GET", path, timeout_s=timeout_s)
+            except (ProviderUnreachable, ProviderTimeout):
+                continue
+            self._use(client)
+            return self.check(reply, "")
+        self._use(last)
+        return self.check(last.call("GET", path, timeout_s=timeout_s), "")
+
+    def _use(self, client: HttpClient) -> None:
+        if client is not self.http:
+            self.http, self._version = client, None
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        model: str = "",
+        timeout_s: float = _SHORT_S,
+        cancel: CancelToken | None = None,
+    ) -> Fields:
+        return self.check(
+            self.http.call(method, path, body, timeout_s=timeout_s, cancel=cancel), model
+        )
+
+
+# Knows whether Ollama runs and what it has, as things stand now.
+
+_FRESH_S = 5.0
+"""How long an answer about the host is believed, seconds."""
+_FRESH_AFTER_TIMEOUT_S = 30.0
+"""The same for a host that neither answers nor refuses, because asking it again costs a second."""
+_ASK_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class OllamaStatus:
+    """The host's last reply; `trouble` says, for people, why it is unreachable."""
+
+    reachable: bool
+    models: tuple[InstalledModel, ...] = ()
+    trouble: str = ""
+
+    def has(self, model: str) -> bool:
+        """Return whether the model is installed."""
+        return any(same_model(one.name, model) for one in self.models)
+
+
+class OllamaWatch:
+    """Knows whether Ollama runs; asks at most every five seconds; thread-safe.
+
+    While one thread asks, others go on with the last answer, so a host that hangs delays one
+    question by a second.
+    """
+
+    def __init__(
+        self,
+        host: OllamaHost,
+        *,
+        twin: Callable[[str], bool] = lambda _: False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare; nothing is sent.
+
+        Args:
+            host: The host to watch.
+            twin: Tells whether a model of the host is the embedded one.
+            clock: Seconds, for tests.
+        """
+        self.host = host
+        self.twin = twin
+        self._clock = clock
+        self._asking = threading.Lock()
+        self._status: OllamaStatus | None = None
+        self._stale_at = 0.0
+        self._seen: frozenset[str] = frozenset()
+        self._had_a_chat_model = False
+        self._capabilities: dict[tuple[str, str], tuple[str, ...]] = {}
+        """By name and digest, of hosts that list models without them."""
+
+    def status(self) -> OllamaStatus:
+        """Return what the host has, at most five seconds old (thirty after a timeout)."""
+        if self._status is not None and self._clock() < self._stale_at:
+            return self._status
+        if self._status is not None and self._asking.locked():
+            return self._status
+        with self._asking:
+            if self._status is None or self._clock() >= self._stale_at:
+                self._status = self._ask()
+            return self._status
+
+    def seen(self, model: str) -> bool:
+        """Return whether the model was there at any time of this process."""
+        return any(same_model(name, model) for name in self._seen)
+
+    @property
+    def had_a_chat_model(self) -> bool:
+        """Whether a model that writes was there at any time of this process."""
+        return self._had_a_chat_model
+
+    def forget(self) -> None:
+        """Ask again next time, for example after a pull."""
+        self._stale_at = 0.0
+
+    def _ask(self) -> OllamaStatus:
+        fresh_s = _FRESH_S
+        try:
+            listed = self.host.models(timeout_s=_ASK_S)
+            status = OllamaStatus(True, tuple(self._with_capabilities(listed)))
+            self._seen |= frozenset(model.name for model in status.models)
+            self._had_a_chat_model |= any(model.chats for model in status.models)
+        except ProviderError as error:
+            status = OllamaStatus(False, trouble=error.message)
+            if isinstance(error, ProviderTimeout):
+                fresh_s = _FRESH_AFTER_TIMEOUT_S
+        self._stale_at = self._clock() + fresh_s
+        return status
+
+    def _with_capabilities(self, models: Sequence[InstalledModel]) -> Iterator[InstalledModel]:
+        """Yield models with what each can do, asked once of those whose list does not say."""
+        asks = True
+        for model in models:
+            key = (model.name, model.digest)
+            if asks and not model.capabilities and key not in self._capabilities:
+                try:
+                    told = self.host.details(model.name, timeout_s=_ASK_S).capabilities
+                    self._capabilities[key] = told
+                except (ProviderTimeout, ProviderUnreachable):
+                    asks = False  # the next look asks again
+                except ProviderError:
+                    self._capabilities[key] = ()  # a host that shows no single model
+            known = model.capabilities or self._capabilities.get(key, ())
+            yield replace(model, capabilities=known)
+
+
+# Watch whether models stay in a host's memory together.
+
+
+class MemoryWatch:
+    """Remembers which models a host had in memory, and until when; thread-safe."""
+
+    def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        """Begin with nothing seen.
+
+        Args:
+            clock: The time, for tests.
+        """
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._until: dict[str, datetime] = {}
+        """By digest: names differ where one model has several."""
+
+    def together(self, wanted: Collection[str], loaded: Sequence[LoadedModel]) -> bool | None:
+        """Record what is in memory; return whether the wanted models stay together.
+
+        Args:
+            wanted: Digests of the models in use.
+            loaded: What the host has in memory now; where that is nothing, it may have been started
+                again.
+
+        Returns:
+            True when all are there; False when one that was seen is gone before its time while
+            another is there; None when nothing is known: fewer than two are wanted, or one was not
+            loaded yet or has expired.
+        """
+        now = self._clock()
+        with self._lock:
+            if not loaded:
+                self._until.clear()
+            self._until |= {model.digest: _time(model.expires_at) or now for model in loaded}
+            if len(wanted) < 2:
+                return None
+            here = {model.digest for model in loaded}
+            gone = [digest for digest in wanted if digest not in here]
+            if not gone:
+                return True
+            pushed_out = any(digest in self._until and self._until[digest] > now for digest in gone)
+            return False if pushed_out and len(gone) < len(wanted) else None
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return read if read.tzinfo is not None else None
+
+
+# List embedding models' prefixes and input limits, from their model cards.
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingTraits:
+    """Prefix of a question or passage, and the longest input in tokens.
+
+    None: the host's figure counts.
+    """
+
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    max_tokens: int | None = None
+
+
+_SEARCH = "Represent this sentence for searching relevant passages: "
+_QWEN = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+)
+
+_TRAITS: dict[str, EmbeddingTraits] = {
+    # huggingface.co/nomic-ai/nomic-embed-text-v1.5; Ollama's file has context_length 2048
+    # (ollama#7741)
+    "nomic-embed-text": EmbeddingTraits("search_query: ", "search_document: ", 2048),
+    "nomic-embed-text-v2-moe": EmbeddingTraits("search_query: ", "search_document: ", 512),
+    # mixedbread.ai/docs/embeddings/mxbai-embed-large-v1
+    "mxbai-embed-large": EmbeddingTraits(_SEARCH, max_tokens=512),
+    # github.com/Snowflake-Labs/arctic-embed
+    "snowflake-arctic-embed": EmbeddingTraits(_SEARCH, max_tokens=512),
+    "snowflake-arctic-embed2": EmbeddingTraits("query: "),
+    # huggingface.co/BAAI/bge-m3/discussions/35
+    "bge-m3": EmbeddingTraits(),
+    # huggingface.co/sentence-transformers/all-MiniLM-L6-v2, sentence_bert_config.json
+    "all-minilm": EmbeddingTraits(max_tokens=256),
+    # ai.google.dev/gemma/docs/embeddinggemma/model_card
+    "embeddinggemma": EmbeddingTraits(
+        "task: search result | query: ", "title: none | text: ", 2048
+    ),
+    # github.com/QwenLM/Qwen3-Embedding, no space after "Query:"
+    "qwen3-embedding": EmbeddingTraits(_QWEN),
+}
+
+
+def embedding_traits(model: str) -> EmbeddingTraits:
+    """Return a model's traits by base name; unknown models have none.
+
+    The base name is `NAME` in `host/namespace/NAME:tag`.
+    """
+    return _TRAITS.get(model.rpartition("/")[2].partition(":")[0].lower(), EmbeddingTraits())
+
+
+# Read a model's size from hosts and names.
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMBT])", re.IGNORECASE)
+_IN_NAME = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)([mb])(?![a-z0-9])", re.IGNORECASE)
+_UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+
+
+def parameters_of(size: str) -> float | None:
+    """Return the parameters in a host's "494.03M" or "7.6B"; None without a number."""
+    found = _SIZE.fullmatch(size.strip())
+    return float(found[1]) * _UNITS[found[2].upper()] if found else None
+
+
+def parameters_in_name(name: str) -> float | None:
+    """Return the parameters in a name such as `qwen2.5:0.5b` or `mixtral-8x7b`.
+
+    None if the name has none.
+    """
+    found = _IN_NAME.search(re.sub(r"[:/_-]", " ", name))
+    if not found:
+        return None
+    return int(found[1] or 1) * float(found[2]) * _UNITS[found[3].upper()]

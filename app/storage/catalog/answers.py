@@ -1,0 +1,341 @@
+"""Answers with their traces, kept as the JSON records that the API shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection, Select, Update, and_, bindparam, delete, insert, select, update
+
+from app.core.errors import NotFound
+from app.core.ids import new_id
+from app.core.types import Answer, Library, Message
+from app.storage.catalog.database import Database
+from app.storage.catalog.schema import answer_documents, answers, conversations, turns
+from app.storage.files.durable import utc_now
+
+# Blank quotes of a deleted document in a stored answer's JSON record.
+
+BLANK = "\u2588"
+"""Stands for one removed character, so that offsets into the answer stay true."""
+
+
+def redact_answer(
+    record: Mapping[str, object], library: str, doc_id: str
+) -> tuple[dict[str, object], int]:
+    """Return the record without the document's words, and how many were blanked.
+
+    Blanked are its passages' previews and titles, every quote of it, and of the answer everything
+    but the sentences that cite other documents alone: what cites nothing, a table or an inventory,
+    may be made of its words as well.
+    """
+    redacted = dict(record)
+    numbers: set[object] = set()
+    sources = []
+    for source in _records(record.get("sources")):
+        if source.get("doc_id") == doc_id and source.get("library", library) == library:
+            numbers.add(source.get("n"))
+            source |= {"preview": "", "title": "", "authors": [], "source_url": None}
+        sources.append(source)
+    if "sources" in record:
+        redacted["sources"] = sources
+    if not numbers:
+        return redacted, 0
+    blanked = 0
+    kept: set[int] = set()
+    sentences = []
+    for sentence in _records(record.get("sentences")):
+        citations = _records(sentence.get("citations"))
+        cited = [citation for citation in citations if citation.get("n") in numbers]
+        blanked += len(cited)
+        for citation in cited:
+            citation["quote"] = ""
+        if cited or not citations:
+            sentence |= {
+                "text": BLANK * len(str(sentence.get("text") or "")),
+                "citations": citations,
+            }
+        else:
+            kept.update(
+                range(_offset(sentence.get("answer_start")), _offset(sentence.get("answer_end")))
+            )
+        sentences.append(sentence)
+    if "sentences" in record:
+        redacted["sentences"] = sentences
+    if "answer" in record:
+        answer = str(record.get("answer") or "")
+        redacted["answer"] = "".join(
+            sign if at in kept or sign.isspace() else BLANK for at, sign in enumerate(answer)
+        )
+    redacted["rewritten_query"] = None
+    redacted |= dict.fromkeys(
+        {"quote", "model_text"} & redacted.keys()
+    )  # both may be made of its words
+    return redacted, blanked
+
+
+def _records(value: object) -> list[dict[str, object]]:
+    return (
+        [dict(item) for item in value if isinstance(item, Mapping)]
+        if isinstance(value, list)
+        else []
+    )
+
+
+def _offset(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
+Record = Mapping[str, object]
+
+_RECORDS = select(answers.c.record, answers.c.feedback)
+_DRAWN_ON = and_(
+    answer_documents.c.library == bindparam("of"), answer_documents.c.doc_id == bindparam("wanted")
+)
+_QUOTING = (
+    select(answers.c.n, answers.c.answer_id, answers.c.record)
+    .join(answer_documents)
+    .where(_DRAWN_ON)
+)
+_FORGET = delete(answer_documents).where(_DRAWN_ON)
+
+
+class SqliteAnswerStore:
+    """The AnswerStore port on the catalog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def save(self, answer: Answer, record: Record) -> None:
+        shown = (item.hit.passage.document for item in answer.evidence)
+        documents = sorted({(document.library.value, document.doc_id) for document in shown})
+        row = {"answer_id": answer.answer_id, "record": _packed(record), "created_at": utc_now()}
+        with self._database.write("answer") as sql:
+            sql.execute(delete(answers).where(answers.c.answer_id == answer.answer_id))
+            n = sql.execute(insert(answers).returning(answers.c.n), row).scalar_one()
+            if documents:
+                rows = [
+                    {"answer": n, "library": library, "doc_id": doc_id}
+                    for library, doc_id in documents
+                ]
+                sql.execute(insert(answer_documents), rows)
+
+    def get(self, answer_id: str) -> Record:
+        """Return the record; with feedback, under the key `feedback`.
+
+        Raises:
+            NotFound: No such answer, or it was not stored.
+        """
+        rows = self._database.rows(_RECORDS.where(answers.c.answer_id == answer_id))
+        if not rows:
+            raise NotFound(
+                f"no answer {answer_id!r}; answers are kept as STORE_ANSWERS and"
+                " ANSWER_RETENTION_DAYS say"
+            )
+        return _record_from(*rows[0])
+
+    def add_feedback(self, answer_id: str, feedback: Record) -> None:
+        """Attach thumbs and the right passage; the newest feedback counts.
+
+        Raises:
+            NotFound: No such answer.
+        """
+        with self._database.write("answer") as sql:
+            rated = (
+                update(answers)
+                .where(answers.c.answer_id == answer_id)
+                .values(feedback=_packed(feedback))
+            )
+            changed = sql.execute(rated).rowcount
+        if not changed:
+            raise NotFound(f"no answer {answer_id!r} to attach feedback to")
+
+    def list(self, limit: int = 100, with_feedback: bool = False) -> Sequence[Record]:
+        found = _RECORDS.order_by(answers.c.n.desc()).limit(limit)
+        if with_feedback:
+            found = found.where(answers.c.feedback.is_not(None))
+        return [_record_from(*row) for row in self._database.rows(found)]
+
+    def delete(self, older_than: str | None = None) -> int:
+        old = (
+            delete(answers)
+            if older_than is None
+            else delete(answers).where(answers.c.created_at < older_than)
+        )
+        with self._database.write("answer") as sql:
+            return sql.execute(old).rowcount
+
+
+def purge_quotes(sql: Connection, library: Library, doc_id: str) -> int:
+    """Blank a document's quotes in stored answers and conversations; return count."""
+    blanked = 0
+    for n, answer_id, packed in sql.execute(
+        _QUOTING, {"of": library.value, "wanted": doc_id}
+    ).all():
+        record, quotes = redact_answer(json.loads(packed), library.value, doc_id)
+        blanked += quotes
+        said = str(record.get("answer", ""))
+        of_answer = turns.c.answer_id == answer_id
+        sql.execute(
+            update(answers).where(answers.c.n == n).values(record=_packed(record), feedback=None)
+        )
+        sql.execute(
+            update(turns).where(of_answer, turns.c.role == "assistant").values(content=said)
+        )
+        touched = conversations.c.n.in_(select(turns.c.conversation).where(of_answer))
+        sql.execute(update(conversations).where(touched).values(summary="", folded=0))
+    sql.execute(_FORGET, {"of": library.value, "wanted": doc_id})
+    return blanked
+
+
+def _packed(record: Record) -> str:
+    return json.dumps(record, ensure_ascii=False)
+
+
+def _record_from(record: str, feedback: str | None) -> Record:
+    kept: dict[str, object] = json.loads(record)
+    if feedback is not None:
+        kept["feedback"] = json.loads(feedback)
+    return kept
+
+
+# Conversations in the catalog: turns, titles, running summaries.
+
+_SHOWN = tuple(column for column in conversations.c if column.name not in {"n", "forget_at"})
+_KEPT = conversations.c.forget_at.is_(None)
+_ADD_TURN = insert(turns)
+_TURNS = select(turns.c.role, turns.c.content, turns.c.answer_id, turns.c.at).order_by(turns.c.n)
+
+
+class SqliteConversationStore:
+    """The ConversationStore port on the catalog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, title: str = "", library: str | None = None) -> str:
+        row = {"id": new_id(), "title": title, "library": library, "summary": "", "folded": 0}
+        now = utc_now()
+        with self._database.write("conversation") as sql:
+            sql.execute(insert(conversations), row | {"created_at": now, "updated_at": now})
+        return str(row["id"])
+
+    def get(self, conversation_id: str) -> Mapping[str, object]:
+        """Return one with its turns.
+
+        Raises:
+            NotFound: No such conversation.
+        """
+        with self._database.read() as sql:
+            row = sql.execute(
+                select(conversations.c.n, *_SHOWN).where(
+                    conversations.c.id == conversation_id, _KEPT
+                )
+            ).first()
+            if row is None:
+                raise _unknown(conversation_id)
+            said = sql.execute(_TURNS.where(turns.c.conversation == row.n)).mappings().all()
+        found: dict[str, object] = dict(row._mapping)
+        del found["n"]
+        return found | {"turns": [dict(turn) for turn in said]}
+
+    def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
+        newest = select(*_SHOWN).where(_KEPT).order_by(conversations.c.n.desc()).limit(limit)
+        return [dict(row._mapping) for row in self._database.rows(newest)]
+
+    def begin(self, conversation_id: str, question: str, answer_id: str) -> None:
+        with self._database.write("conversation") as sql:
+            n = _touch(sql, conversation_id)
+            same = (turns.c.conversation == n) & (turns.c.content == question)
+            sql.execute(delete(turns).where(same, turns.c.answer_id.not_in(_answered(n))))
+            sql.execute(_ADD_TURN, _turn(n, Message("user", question), answer_id))
+
+    def append(self, conversation_id: str, said: Sequence[Message], answer_id: str) -> None:
+        """Add a finished exchange atomically, in the place of the question that was kept alone.
+
+        Raises:
+            NotFound: No such conversation.
+        """
+        with self._database.write("conversation") as sql:
+            n = _touch(sql, conversation_id)
+            begun = delete(turns).where(turns.c.conversation == n, turns.c.answer_id == answer_id)
+            sql.execute(begun)
+            sql.execute(_ADD_TURN, [_turn(n, message, answer_id) for message in said])
+
+    def set_summary(self, conversation_id: str, summary: str, folded: int) -> None:
+        """Keep the summary of the first `folded` messages.
+
+        Raises:
+            NotFound: No such conversation.
+        """
+        self._update(conversation_id, summary=summary, folded=folded)
+
+    def rename(self, conversation_id: str, title: str) -> None:
+        """Change the title.
+
+        Raises:
+            NotFound: No such conversation.
+        """
+        self._update(conversation_id, title=title)
+
+    def _update(self, conversation_id: str, **values: object) -> None:
+        with self._database.write("conversation") as sql:
+            changed = sql.execute(_of(conversation_id).values(values)).rowcount
+        if not changed:
+            raise _unknown(conversation_id)
+
+    def delete(self, conversation_id: str, grace_s: float = 0) -> int:
+        until = (datetime.now(UTC) + timedelta(seconds=grace_s)).isoformat()
+        with self._database.write("conversation") as sql:
+            gone = sql.execute(_of(conversation_id).values(forget_at=until)).rowcount
+        if grace_s <= 0:
+            self.delete_due()
+        return gone
+
+    def restore(self, conversation_id: str) -> None:
+        due = conversations.c.forget_at > datetime.now(UTC).isoformat()
+        back = update(conversations).where(conversations.c.id == conversation_id, due)
+        with self._database.write("conversation") as sql:
+            if not sql.execute(back.values(forget_at=None)).rowcount:
+                raise NotFound(f"no deleted conversation {conversation_id!r} can be brought back")
+
+    def delete_due(self) -> int:
+        due = conversations.c.forget_at <= datetime.now(UTC).isoformat()
+        if not self._database.rows(select(conversations.c.n).where(due).limit(1)):
+            return 0
+        with self._database.write("conversation") as sql:
+            return sql.execute(delete(conversations).where(due)).rowcount
+
+    def delete_all(self) -> int:
+        with self._database.write("conversation") as sql:
+            return sql.execute(delete(conversations)).rowcount
+
+
+def _of(conversation_id: str) -> Update:
+    return update(conversations).where(conversations.c.id == conversation_id, _KEPT)
+
+
+def _answered(n: int) -> Select[tuple[str]]:
+    """Return the query for the answers of a conversation."""
+    replies = turns.alias()
+    ours = (replies.c.conversation == n) & (replies.c.role == "assistant")
+    return select(replies.c.answer_id).where(ours, replies.c.answer_id.is_not(None))
+
+
+def _touch(sql: Connection, conversation_id: str) -> int:
+    """Mark a conversation as changed now, and return its number."""
+    changed = _of(conversation_id).values(updated_at=utc_now()).returning(conversations.c.n)
+    n = sql.execute(changed).scalar()
+    if n is None:
+        raise _unknown(conversation_id)
+    return int(n)
+
+
+def _turn(n: int, message: Message, answer_id: str) -> dict[str, object]:
+    said = {"role": message.role, "content": message.content}
+    return {"conversation": n, "answer_id": answer_id, "at": utc_now(), **said}
+
+
+def _unknown(conversation_id: str) -> NotFound:
+    return NotFound(f"no conversation {conversation_id!r}; list them, or start a new one")

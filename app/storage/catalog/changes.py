@@ -1,0 +1,252 @@
+"""Log what the projections have to apply, and how far each got."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select
+
+from app.core.types import Library, StoreKind
+from app.storage.catalog.database import Database
+from app.storage.catalog.rows import unpack_ids
+from app.storage.catalog.schema import changes, put, watermarks
+
+Projection = Literal["lexical", StoreKind]
+"""A library has one store of vectors; the mark of another is 0 as soon as that one is complete."""
+STAGED = "staged"
+"""The holder of changes for a build that is being made."""
+
+Kind = Literal["write", "vectors", "remove", "restore", "correct"]
+
+LAG_COUNTED = 10_000
+"""Changes that are counted of those a projection has to apply: a number is shown, and a bulk run
+leaves millions."""
+_MARKS = select(watermarks.c.library, watermarks.c.projection, watermarks.c.seq).where(
+    watermarks.c.projection.in_(get_args(Projection))
+)
+_DENSE = or_(changes.c.ids.is_not(None), changes.c.kind == "correct")
+_LEXICAL = changes.c.kind != "vectors"
+_PENDING = {
+    dense: select(changes.c.seq, changes.c.kind, changes.c.doc, changes.c.ids)
+    .where(changes.c.library == bindparam("of"), changes.c.seq > bindparam("after"), relevant)
+    .order_by(changes.c.seq)
+    .limit(bindparam("most"))
+    for dense, relevant in ((True, _DENSE), (False, _LEXICAL))
+}
+APPLIED = delete(changes).where(
+    changes.c.library == bindparam("of"),
+    changes.c.seq <= bindparam("lexical"),
+    or_(
+        changes.c.seq <= bindparam("dense"),
+        and_(changes.c.kind == "write", changes.c.ids.is_(None)),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the log; `ids` are the chunks whose vectors came or went."""
+
+    seq: int
+    kind: Kind
+    doc: int
+    ids: list[int]
+
+
+class ChangeLog:
+    """The changes table and the watermarks; thread-safe.
+
+    A watermark is set here after the projection's own commit and written with the next catalog
+    transaction: one that is too old after a crash costs a replay of idempotent changes, one that is
+    too new cannot be.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._marks = {
+            (library, projection): seq for library, projection, seq in database.rows(_MARKS)
+        }
+        self._held: dict[tuple[Library, str], int] = {}
+
+    def mark(self, library: Library, projection: Projection) -> int:
+        """Return up to which change a projection is applied; 0 before the first."""
+        with self._lock:
+            return int(self._marks.get((library.value, projection), 0))
+
+    def set_mark(self, library: Library, projection: Projection, seq: int) -> None:
+        """A projection has committed everything up to `seq`; 0 says that it holds nothing."""
+        key = (library.value, projection)
+        with self._lock:
+            if self._marks.get(key, 0) != seq:
+                self._marks[key] = seq
+            if projection != "lexical" and seq:
+                for other in get_args(StoreKind):
+                    if other != projection and (library.value, other) in self._marks:
+                        self._marks[library.value, other] = 0
+
+    def set_mark_in(
+        self, sql: Connection, library: Library, projection: Projection, seq: int
+    ) -> None:
+        """Set a mark, and write it with the others in the caller's transaction."""
+        self.set_mark(library, projection, seq)
+        self.save_into(sql)
+
+    def marks(self) -> dict[str, int]:
+        """Return every watermark by `library/projection`."""
+        with self._lock:
+            return {
+                f"{library}/{projection}": seq
+                for (library, projection), seq in sorted(self._marks.items())
+                if seq or projection == "lexical" or not self._dense_mark(library)
+            }
+
+    def _dense_mark(self, library: str) -> int:
+        return int(max(self._marks.get((library, store), 0) for store in get_args(StoreKind)))
+
+    def save_into(self, sql: Connection) -> None:
+        """Write watermarks that moved, as part of the caller's transaction.
+
+        What is written is compared with what the catalog holds, for an earlier transaction may have
+        been rolled back.
+        """
+        held = {(library, projection): seq for library, projection, seq in sql.execute(_MARKS)}
+        with self._lock:
+            moved = [
+                {"library": key[0], "projection": key[1], "seq": seq}
+                for key, seq in self._marks.items()
+                if held.get(key, 0) != seq
+            ]
+        put(sql, watermarks, moved)
+
+    def save(self) -> None:
+        """Write watermarks that moved and forget changes that every projection applied."""
+        with self._database.write("watermarks") as sql:
+            self.save_into(sql)
+            for library in Library:
+                lexical = self.mark(library, "lexical")
+                with self._lock:
+                    applied = self._dense_mark(library.value)
+                dense = min(applied, self._kept_after(library))
+                sql.execute(APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
+
+    def hold(self, library: Library, holder: str, seq: int | None) -> None:
+        """Keep changes after `seq` for a holder that is not on disk, until None."""
+        with self._lock:
+            if seq is None:
+                self._held.pop((library, holder), None)
+            else:
+                self._held[library, holder] = seq
+
+    def holds(self, library: Library, holder: str) -> bool:
+        """Return whether changes are kept for this holder."""
+        return (library, holder) in self._held
+
+    def _kept_after(self, library: Library) -> int:
+        with self._lock:
+            return min(
+                (seq for (whose, _), seq in self._held.items() if whose is library),
+                default=sys.maxsize,
+            )
+
+    def is_behind(self, library: Library, store: StoreKind) -> bool:  # noqa: ARG002  # SharedChangeLog asks
+        """Return False: whoever writes here brings its changes to the projections."""
+        return False
+
+    def pending(
+        self, library: Library, after: int, *, dense: bool, limit: int = 1000
+    ) -> list[Change]:
+        """Return the next changes of a library in order.
+
+        Args:
+            library: Whose changes.
+            after: The watermark.
+            dense: True for those that concern vectors or what filters on them; False for those that
+                concern text.
+            limit: Most changes to return.
+        """
+        rows = self._database.rows(
+            _PENDING[dense], {"of": library.value, "after": after, "most": limit}
+        )
+        return [
+            Change(seq, cast("Kind", kind), doc, unpack_ids(ids)) for seq, kind, doc, ids in rows
+        ]
+
+    def lags(self) -> dict[str, int]:
+        """Return how many changes each projection is behind; LAG_COUNTED means more.
+
+        Keys are `library/projection`. The difference of two sequence numbers would not do: numbers
+        are shared by both libraries, and not every change concerns every projection.
+        """
+        found = {}
+        for name, mark in self.marks().items():
+            library, _, projection = name.partition("/")
+            relevant = _LEXICAL if projection == "lexical" else _DENSE
+            behind = select(changes.c.seq).where(
+                changes.c.library == library, changes.c.seq > mark, relevant
+            )
+            counted = select(func.count()).select_from(behind.limit(LAG_COUNTED).subquery())
+            found[name] = int(self._database.rows(counted)[0][0])
+        return found
+
+    def last(self) -> int:
+        """Return the newest change; 0 before the first."""
+        with self._database.read() as sql:
+            return self._database.dialect.last_change(sql)
+
+
+# Show replaced revisions to running questions until the new text is searchable.
+
+LINGER_S = 2.0
+"""A search that began before a swap joins with the catalog well within this time."""
+
+
+class Settling:
+    """Which superseded revision of a document may still be shown; thread-safe.
+
+    The catalog swaps a document's live revision a few milliseconds before tantivy's commit makes
+    the new chunks findable. A search in between finds the old chunks, and one that began earlier
+    still holds their ids. Both get the old revision, which was live when they began; searches that
+    begin after the swap never find old ids.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start empty; `clock` counts seconds."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._until: dict[tuple[int, int], float] = {}
+
+    def begin(self, revisions: Iterable[tuple[int, int]]) -> None:
+        """Keep showing `(doc, revision)` pairs about to be superseded; before the commit."""
+        with self._lock:
+            self._until.update(dict.fromkeys(revisions, math.inf))
+
+    def end(self, revisions: Iterable[tuple[int, int]]) -> None:
+        """Stop showing the old revisions once running searches have ended.
+
+        The new ones are searchable, or nothing was swapped.
+        """
+        until = self._clock() + LINGER_S
+        with self._lock:
+            self._until.update(dict.fromkeys(revisions, until))
+
+    def shown(
+        self,
+        found: Iterable[tuple[int, int]],  # noqa: ARG002  # SharedSettling asks for them
+    ) -> frozenset[tuple[int, int]]:
+        """Return superseded `(doc, revision)` pairs that may be shown now, `found` among them.
+
+        Call it after reading the catalog.
+        """
+        if not self._until:
+            return frozenset()
+        now = self._clock()
+        with self._lock:
+            self._until = {pair: until for pair, until in self._until.items() if until > now}
+            return frozenset(self._until)

@@ -1,0 +1,297 @@
+"""Read and write the catalog's database, whichever it is: connections and transactions.
+
+One writer at a time (`write` holds a process-wide lock), any number of readers, each on a
+consistent snapshot. `sqlite_database` and `postgres_database` are the two databases, and
+`shared_database` is PostgreSQL that several processes write to.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Generic, Protocol, TypeVar
+
+from sqlalchemy import Connection, Engine, Executable, Row, Table, inspect, text
+
+from app.storage.catalog.engine import refuse_newer, upgrade
+from app.storage.catalog.schema import SCHEMA_VERSION
+from app.storage.files.durable import Steps
+
+# Name the columns that a batch of documents writes, for `SqlDialect.insert_rows`.
+
+RowValues = tuple[object, ...]
+"""The values of one row, in the order of the columns."""
+
+_DOCUMENT = (
+    "doc library doc_id source_key revision state filename type sha256 title authors author_keys"
+    " year arxiv_id source_url"
+    " licence flags has_original characters pages bytes chunks embedded source_revision corrected"
+    " links search_key added_at"
+    " updated_at language"
+).split()
+_KEPT = {"doc", "library", "doc_id", "source_key", "corrected", "links", "added_at"}
+INSERT_DOCUMENT = f"INSERT INTO documents ({', '.join(_DOCUMENT)})"
+REPLACING = "ON CONFLICT (doc) DO UPDATE SET purge_at = NULL, " + ", ".join(
+    f"{column} = excluded.{column}" for column in _DOCUMENT if column not in _KEPT
+)
+"""Follows INSERT_DOCUMENT: another revision of a document that is there."""
+INSERT_REVISION = (
+    "INSERT INTO revisions (doc, revision, sha256, source_revision, has_original,"
+    " characters, pages, text, created_at)"
+)
+INSERT_CHUNK = 'INSERT INTO chunks (chunk_id, doc, revision, ordinal, start, "end", section, page)'
+INSERT_CHANGE = "INSERT INTO changes (library, kind, doc, revision, ids)"
+
+
+# Declare the statements that each database has of its own.
+
+
+class Cursor(Protocol):
+    """The part of a driver's cursor that reads need."""
+
+    def execute(self, query: str, values: Sequence[object] = ..., /) -> Any:  # noqa: ANN401  # each driver returns its own cursor
+        """Run a statement; rows are read from the result."""
+
+
+class SqlDialect(Protocol):
+    """A module with the statements of one database."""
+
+    PASSAGES: str
+    """Chunks and documents; values: ids, library."""
+    TEXTS: str
+    """Texts; values: pairs of document and revision, as JSON."""
+    CODES: str
+    """Codes for late interaction; values: ids."""
+    MATCHING: str
+    """Ids of live chunks; values: ids. A condition of FILTERS follows."""
+    FILTERS: Mapping[str, str]
+    """Conditions on chunk (c) and document (d) by the field of `Filters`; a value each."""
+    VECTORS_OF: str
+    """Vectors with what filters ask; values: build << 40, ids. VECTORS_END follows."""
+    VECTORS_BETWEEN: str
+    """The same of keys between two values. VECTORS_END follows."""
+    VECTORS_END: str
+    """The order by key, and LIMIT."""
+    FILTERED_VECTORS: str
+    """The same, documents first; values: build << 40, library. Conditions of FILTERS follow."""
+    LIMIT: str
+    """The end of a query; value: at most this many."""
+    VECTOR_IDS: str
+    """Ids of live chunks with a vector; values: keys that it lies between."""
+    COUNT_VECTORS: str
+    """Their number."""
+    CHUNKS_WITHOUT_VECTOR: str
+    """Ids; values: library, build << 40, chunk id to begin after, limit."""
+    PENDING: Mapping[str, str]
+    """Ids of chunks without a vector by the order of documents; values: library, limit."""
+    PENDING_OF: Mapping[str, str]
+    """The same of documents; a third value names them, as JSON."""
+
+    def insert_rows(
+        self, sql: Connection, insert: str, rows: Sequence[RowValues], after: str = "", /
+    ) -> None:
+        """Run `insert VALUES (...) after` for all rows."""
+
+    def last_id(self, sql: Connection, table: Table, /) -> int:
+        """Return the newest number of a table; it is never given out twice."""
+
+    def keep_last_id(self, sql: Connection, table: Table, last: int, /) -> None:
+        """Make `last` the newest number of a table whose rows were inserted with numbers."""
+
+    def last_change(self, sql: Connection, /) -> int:
+        """Return the newest change that the connection sees; 0 before the first."""
+
+
+def id_list(ids: Sequence[int]) -> str:
+    """Return ids as JSON: one bound value for any number."""
+    return "[" + ",".join(map(str, ids)) + "]"
+
+
+class Database(ABC):
+    """The catalog's database, open. Close it when done."""
+
+    def __init__(
+        self, name: str, dialect: SqlDialect, steps: Steps, writer: Engine, readers: Engine
+    ) -> None:
+        """Bring the schema to this release's.
+
+        Args:
+            name: Of the database, for messages; without a password.
+            dialect: Its own statements.
+            steps: Where write steps are counted.
+            writer: One connection, for transactions.
+            readers: Connections on snapshots.
+
+        Raises:
+            StorageError: The schema is of a newer release, or what the database says.
+        """
+        self.name = name
+        self.dialect = dialect
+        self.steps = steps
+        self.lock = threading.RLock()
+        self._commits = 0
+        self.schema_before: str | None = None
+        """Which schema this opening found; None for a new catalog."""
+        self._writer = writer
+        self._readers = readers
+        try:
+            with self.translated():
+                self._upgrade()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def version(self) -> int:
+        """Return another number once something may have been committed.
+
+        What was read under the same number still holds.
+        """
+        return self._commits
+
+    def order_writers(
+        self,
+        before_release: Callable[[], None],  # noqa: ARG002  # there is no other process
+    ) -> AbstractContextManager[object]:
+        """Return the re-entrant lock that orders writes and what follows them.
+
+        Args:
+            before_release: Called by its holder before another process may have it.
+        """
+        return threading.RLock()
+
+    def lock_of(self, name: str) -> AbstractContextManager[object]:  # noqa: ARG002  # the same
+        """Return a re-entrant lock that all processes of this catalog know by `name`."""
+        return threading.RLock()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Yield a connection on one consistent snapshot."""
+        with self.translated(), self._readers.connect() as connection:
+            yield connection
+            connection.rollback()
+
+    def rows(
+        self, statement: Executable, values: Mapping[str, object] | None = None
+    ) -> Sequence[Row[*tuple[Any, ...]]]:
+        """Return every row of a query, read on a snapshot of its own."""
+        with self.read() as connection:
+            return connection.execute(statement, values).all()
+
+    @abstractmethod
+    def read_raw(self) -> AbstractContextManager[Cursor]:
+        """Yield a plain cursor for reads that a person waits for; rows are tuples."""
+
+    @contextmanager
+    def write(self, name: str) -> Iterator[Connection]:
+        """Yield a connection in a transaction: durable at the end, undone on error.
+
+        Args:
+            name: What the commit is for; the step is `catalog.NAME`.
+
+        Raises:
+            DiskFull: No space; nothing of the block is kept.
+            IndexDamaged: The database found damaged pages.
+            DatabaseAway: The database does not answer.
+        """
+        with self.lock, self.translated(), self._writing_connection() as connection:
+            transaction = connection.begin()
+            try:
+                self._order(connection)
+                yield connection
+                self._commits += 1  # from now on a reader may see either state ...
+                try:
+                    with self.steps.at(f"catalog.{name}"):
+                        transaction.commit()
+                finally:
+                    self._commits += 1  # ... and from now on the new one only
+            finally:
+                if transaction.is_active:
+                    transaction.rollback()
+
+    def _writing_connection(self) -> AbstractContextManager[Connection]:
+        return self._writer.connect()
+
+    def _order(self, connection: Connection) -> None:  # noqa: B027  # SharedDatabase waits
+        """Wait for transactions of other processes; there are none."""
+
+    @abstractmethod
+    def translated(self) -> AbstractContextManager[None]:
+        """Turn the database's errors into ours."""
+
+    def _upgrade(self) -> None:
+        with self.read() as connection:
+            version = _schema_version(connection)
+        self.schema_before = version
+        if version != SCHEMA_VERSION:
+            refuse_newer(self.name, version)
+            with self.write("migrate") as connection:
+                version = _schema_version(connection)  # another process may have done it
+                if version != SCHEMA_VERSION:
+                    upgrade(connection, version)
+
+    @abstractmethod
+    def check(self) -> list[str]:
+        """Return faults of pages and references, a line each; empty when sound."""
+
+    @abstractmethod
+    def check_pages(self) -> list[str]:
+        """Return faults of pages that a start looks for; empty when sound."""
+
+    @abstractmethod
+    def missing(self) -> Sequence[str]:
+        """Return by name what went away under the open store; empty when all is there."""
+
+    @abstractmethod
+    def size_bytes(self) -> int:
+        """Return how large the database is."""
+
+    @abstractmethod
+    def vacuum(self) -> None:
+        """Rewrite the database without free pages; needs as much space again."""
+
+    @abstractmethod
+    def checkpoint(self) -> None:
+        """Move what was committed into the database's files, where that is our task."""
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._readers.dispose()
+        self._writer.dispose()
+
+
+def _schema_version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return found
+
+
+# Cache reads of the catalog until the next commit.
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class SinceCommit(Generic[K, V]):
+    """Caches a reader's results until a commit; thread-safe.
+
+    Every result is of some snapshot since the last commit. A question asks for the builds and
+    counts of its library four times, and a library at rest is asked the same a thousand times.
+    """
+
+    def __init__(self, database: Database, read: Callable[[K], V]) -> None:
+        self._database = database
+        self._read = read
+        self._held: dict[K, tuple[int, V]] = {}
+
+    def __call__(self, key: K) -> V:
+        version = self._database.version
+        held = self._held.get(key)
+        if held is not None and held[0] == version:
+            return held[1]
+        value = self._read(key)
+        self._held[key] = (version, value)
+        return value

@@ -1,0 +1,358 @@
+"""Read the truth: live documents, chunks, texts, counts, pages of lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, or_, select
+
+from app.core.errors import Conflict, InvalidInput, NoOriginal, NotFound
+from app.core.types import (
+    SAMPLE_PREFIX,
+    Chunk,
+    Document,
+    Fingerprint,
+    Library,
+    LibraryCounts,
+    PageSpan,
+    Passage,
+    TextSpan,
+)
+from app.storage.catalog.changes import Settling
+from app.storage.catalog.database import Cursor, Database, SinceCommit, id_list
+from app.storage.catalog.rows import CHUNK_COLUMNS, DOCUMENTS, document_from
+from app.storage.catalog.schema import builds, chunks, documents, libraries, revisions, type_counts
+from app.storage.catalog.texts import TextCache, unpack_pages
+from app.storage.catalog.vectors import fingerprint_from
+from app.storage.files.originals import Originals
+
+# Select live documents and their revisions.
+
+_BY_ID = select(documents.c.doc, *DOCUMENTS.selected_columns).where(
+    documents.c.library == bindparam("of"),
+    documents.c.doc_id == bindparam("wanted"),
+    documents.c.state == "live",
+)
+
+
+def live(library: Library, *columns: ColumnElement[Any]) -> Select[Any]:
+    """Return a query of live documents, of their columns or of given ones."""
+    query = DOCUMENTS.with_only_columns(*columns) if columns else DOCUMENTS
+    return query.where(documents.c.library == library.value, documents.c.state == "live")
+
+
+def live_row(sql: Connection, library: Library, doc_id: str) -> tuple[int, Document]:
+    """Return a live document with its key."""
+    for place in (library, *(other for other in Library if other is not library)):
+        row = sql.execute(_BY_ID, {"of": place.value, "wanted": doc_id}).first()
+        if row is not None and place is library:
+            return row[0], document_from(row[1:])
+        if row is not None:
+            raise NotFound(
+                f"no document {doc_id!r} in library {library.value!r}; library {place.value!r} has"
+                " it"
+            )
+    raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list its documents first")
+
+
+def of_revision(
+    sql: Connection, document: Document, key: tuple[int, int], *columns: ColumnElement[Any]
+) -> Row[*tuple[Any, ...]]:
+    """Return columns of a revision, or raise NotFound."""
+    row = sql.execute(
+        select(*columns).where(revisions.c.doc == key[0], revisions.c.revision == key[1])
+    ).first()
+    if row is None:
+        raise NotFound(
+            f"document {document.doc_id!r} has no revision {key[1]!r}; the live one is"
+            f" {document.revision}"
+        )
+    return row
+
+
+# Count what a library holds, from counters that every write keeps.
+
+_COUNTERS = (libraries.c.documents, libraries.c.chunks, libraries.c.embedded, libraries.c.bytes)
+
+
+def count(database: Database, library: Library) -> LibraryCounts:
+    """Return counts of live documents and chunks, kept by every write."""
+    of = libraries.c.library == library.value
+    kinds = (type_counts.c.library == library.value) & (type_counts.c.documents > 0)
+    types = (
+        select(type_counts.c.type, type_counts.c.documents)
+        .where(kinds)
+        .order_by(type_counts.c.type)
+    )
+    samples = live(library, func.count()).where(
+        documents.c.doc_id >= SAMPLE_PREFIX, documents.c.doc_id <= f"{SAMPLE_PREFIX}\U0010ffff"
+    )
+    with database.read() as sql:
+        row = sql.execute(select(*_COUNTERS).where(of)).first()
+        by_type = dict(sql.execute(types).all())
+        n_samples = sql.execute(samples).scalar_one()
+    held, chunk_count, embedded, size = row or (0, 0, 0, 0)
+    return LibraryCounts(held, chunk_count, embedded, size, by_type, n_samples)
+
+
+TEXT_CACHE_BYTES = 64 * 1024 * 1024
+"""Decompressed texts: about 5,000 encyclopedia articles or 600 papers."""
+
+MAX_PAGE = 1000
+"""Most documents of one list page."""
+
+_SIDE = len(CHUNK_COLUMNS.split(","))
+
+_CHUNKS = (
+    select(
+        *(
+            chunks.c[name]
+            for name in ("chunk_id", "revision", "ordinal", "start", "end", "section", "page")
+        )
+    )
+    .where(chunks.c.doc == bindparam("of_doc"), chunks.c.revision == bindparam("of_revision"))
+    .order_by(chunks.c.ordinal)
+)
+
+
+class SqliteCatalog:
+    """The read side of the catalog, on snapshots; thread-safe."""
+
+    def __init__(
+        self, database: Database, texts: TextCache, settling: Settling, originals: Originals
+    ) -> None:
+        """Read from `database` through the text cache `texts`.
+
+        `settling` names revisions that are being replaced.
+        """
+        self._originals = originals
+        self._database = database
+        self._texts = texts
+        self._settling = settling
+        self._counted = SinceCommit(database, partial(count, database))
+
+    def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
+        """Return live passages by chunk id in the order asked, without missing ones.
+
+        Missing are deleted and superseded ones.
+        """
+        if not chunk_ids:
+            return {}
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                self._database.dialect.PASSAGES, (id_list(chunk_ids), library.value)
+            ).fetchall()
+            # After the read: a swap that it saw has begun settling before.
+            replaced = [(row[_SIDE], row[1]) for row in rows if row[1] != row[_SIDE + 1]]
+            settling = self._settling.shown(replaced)
+            rows = [
+                row for row in rows if row[1] == row[_SIDE + 1] or (row[_SIDE], row[1]) in settling
+            ]
+            texts = self._load_texts(cursor, {(row[_SIDE], row[1]) for row in rows})
+        by_key: dict[int, Document] = {}
+        found: dict[int, Passage] = {}
+        for row in rows:
+            doc = row[_SIDE]
+            document = by_key.get(doc)
+            if document is None:
+                document = by_key[doc] = document_from(row[_SIDE + 2 :])
+            chunk = _chunk_from(row, document, texts[doc, row[1]])
+            found[chunk.chunk_id] = Passage(chunk, document)
+        return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
+
+    def _load_texts(
+        self, cursor: Cursor, keys: Iterable[tuple[int, int]]
+    ) -> dict[tuple[int, int], str]:
+        wanted = list(keys)
+        texts = self._texts.get(wanted)
+        missing = [key for key in wanted if key not in texts]
+        if missing:
+            rows = cursor.execute(self._database.dialect.TEXTS, (json.dumps(missing),)).fetchall()
+            for doc, revision, frame in rows:
+                texts[doc, revision] = self._texts.unpack((doc, revision), frame)
+        return texts
+
+    def document(self, library: Library, doc_id: str) -> Document:
+        with self._database.read() as sql:
+            return live_row(sql, library, doc_id)[1]
+
+    def find(self, library: Library, name: str) -> Document:
+        """Return the live document whose doc_id, source key, file name or title is `name`.
+
+        Raises:
+            NotFound: None has it.
+            Conflict: Several have it; the message lists their ids.
+        """
+        key, doc_id = documents.c.source_key, documents.c.doc_id
+        named = live(library).where(
+            or_(
+                doc_id == name, key == name, documents.c.filename == name, documents.c.title == name
+            )
+        )
+        first = named.order_by((doc_id == name).desc(), (key == name).desc()).limit(5)
+        found = [document_from(row) for row in self._database.rows(first)]
+        if not found:
+            raise NotFound(
+                f"no document named {name!r} in library {library.value!r}; list its documents first"
+            )
+        if len(found) > 1 and name not in {
+            found[0].doc_id,
+            found[0].source_key,
+        }:  # both are unique, names are not
+            raise Conflict(
+                f"{name!r} names several documents:"
+                f" {', '.join(document.doc_id for document in found)}; use an id"
+            )
+        return found[0]
+
+    def by_source_key(self, library: Library, source_key: str) -> Document | None:
+        """Return the live document under a source key."""
+        rows = self._database.rows(live(library).where(documents.c.source_key == source_key))
+        return document_from(rows[0]) if rows else None
+
+    def source_revision(self, document: Document) -> str | None:
+        held = live(document.library, documents.c.source_revision).where(
+            documents.c.doc_id == document.doc_id
+        )
+        rows = self._database.rows(held)
+        return rows[0][0] if rows else None
+
+    def documents(
+        self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[Document], str | None]:
+        """Return a page of live documents, newest first, and the next cursor.
+
+        Title or file name contains `query`.
+
+        Raises:
+            InvalidInput: The cursor is not one of ours, or the limit is not in 1..1000.
+        """
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidInput(f"limit {limit!r} must be in 1..{MAX_PAGE}")
+        if cursor is not None and not (
+            cursor.isascii() and cursor.isdecimal() and len(cursor) < 19
+        ):
+            raise InvalidInput(
+                f"cursor {cursor!r} is not one this server gave out; start again without one"
+            )
+        page = live(library, documents.c.doc, *DOCUMENTS.selected_columns)
+        if cursor is not None:
+            page = page.where(documents.c.doc < int(cursor))
+        if query:
+            page = page.where(documents.c.search_key.contains(query.casefold(), autoescape=True))
+        rows = self._database.rows(page.order_by(documents.c.doc.desc()).limit(limit + 1))
+        found = [document_from(row[1:]) for row in rows[:limit]]
+        return found, str(rows[limit - 1][0]) if len(rows) > limit else None
+
+    def chunks(self, library: Library, doc_id: str, revision: int | None = None) -> list[Chunk]:
+        """Return a revision's chunks in order; None is the live one.
+
+        Raises:
+            NotFound: No such document or revision.
+        """
+        with self._database.read() as sql:
+            doc, document = live_row(sql, library, doc_id)
+            key = (doc, revision or document.revision)
+            text = self._text_of(sql, document, key)
+            rows = sql.execute(_CHUNKS, {"of_doc": doc, "of_revision": key[1]}).all()
+        return [_chunk_from(row, document, text) for row in rows]
+
+    def _text_of(self, sql: Connection, document: Document, key: tuple[int, int]) -> str:
+        held = self._texts.get([key]).get(key)
+        if held is None:
+            frame = of_revision(sql, document, key, revisions.c.text)[0]
+            held = self._texts.unpack(key, frame)
+        return held
+
+    def chunks_by_id(self, library: Library, chunk_ids: Sequence[int]) -> list[Chunk]:
+        """Return live chunks in the order asked, without deleted and superseded ones."""
+        return [passage.chunk for passage in self.passages(library, chunk_ids).values()]
+
+    def text(
+        self,
+        library: Library,
+        doc_id: str,
+        start: int = 0,
+        end: int | None = None,
+        revision: int | None = None,
+    ) -> TextSpan:
+        """Return exactly those characters; superseded revisions answer too.
+
+        Raises:
+            NotFound: No such document or revision.
+            InvalidInput: Not `0 <= start <= end <= length`.
+        """
+        with self._database.read() as sql:
+            doc, document = live_row(sql, library, doc_id)
+            key = (doc, revision or document.revision)
+            text = self._text_of(sql, document, key)
+        stop = len(text) if end is None else end
+        if not 0 <= start <= stop <= len(text):
+            raise InvalidInput(
+                f"span {start}..{stop} must lie within 0..{len(text)} of document {doc_id!r}"
+            )
+        return TextSpan(text[start:stop], start, stop, len(text), key[1])
+
+    def pages(
+        self, library: Library, doc_id: str, revision: int | None = None
+    ) -> tuple[PageSpan, ...]:
+        """Return the spans of a revision's pages in its text; empty without pages.
+
+        Raises:
+            NotFound: No such document or revision.
+        """
+        with self._database.read() as sql:
+            doc, document = live_row(sql, library, doc_id)
+            key = (doc, revision or document.revision)
+            return unpack_pages(of_revision(sql, document, key, revisions.c.pages)[0])
+
+    def original(self, library: Library, doc_id: str, revision: int | None = None) -> Path:
+        """Return where the bytes are that a revision came from.
+
+        Raises:
+            NotFound: No such document or revision.
+            NoOriginal: None were kept (bulk text), or the file is missing.
+        """
+        with self._database.read() as sql:
+            doc, document = live_row(sql, library, doc_id)
+            key = (doc, revision or document.revision)
+            sha256, kept = of_revision(
+                sql, document, key, revisions.c.sha256, revisions.c.has_original
+            )
+        path = self._originals.path(sha256)
+        if not kept or not path.exists():
+            raise NoOriginal(
+                f"document {doc_id!r} has no original bytes; its text is served by"
+                f" /documents/{doc_id}/text"
+            )
+        return path
+
+    def counts(self, library: Library) -> LibraryCounts:
+        return self._counted(library)
+
+    def fingerprint(self, library: Library) -> Fingerprint | None:
+        serving = select(builds.c.fingerprint).join(
+            libraries, libraries.c.live_build == builds.c.build
+        )
+        rows = self._database.rows(serving.where(libraries.c.library == library.value))
+        return fingerprint_from(rows[0][0]) if rows else None
+
+
+def _chunk_from(row: Sequence[Any], document: Document, text: str) -> Chunk:
+    chunk_id, revision, ordinal, start, end, section, page = row[:7]
+    return Chunk(
+        chunk_id,
+        document.doc_id,
+        document.library,
+        revision,
+        ordinal,
+        start,
+        end,
+        section,
+        page,
+        text[start:end],
+    )

@@ -1,0 +1,330 @@
+"""Read the catalog for the projections."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Select, and_, bindparam, func, select
+
+from app.core.types import Document, Filters, Library
+from app.storage.catalog.database import Database, SqlDialect, id_list
+from app.storage.catalog.rows import (
+    DOCUMENTS,
+    Build,
+    DocumentFacts,
+    LexicalDocument,
+    RowFacts,
+    VectorRows,
+    author_key,
+    document_from,
+    pack_strings,
+    strings_from,
+    unpack_vectors,
+    usable,
+    vector_key,
+)
+from app.storage.catalog.schema import (
+    BUILD_SHIFT,
+    IS_LIVE,
+    builds,
+    chunks,
+    documents,
+    libraries,
+    meta_value,
+    pieces,
+    revisions,
+    vectors,
+)
+from app.storage.catalog.texts import TextCodec
+from app.storage.catalog.vectors import fingerprint_from, staged_key
+
+# Turn filters into conditions, and columns into the facts that filters ask.
+
+
+def facts_from(
+    doc: int, doc_id: str, kind: str, year: int | None, author_keys: str
+) -> DocumentFacts:
+    """Return a document's facts from its columns."""
+    return DocumentFacts(
+        doc, doc_id, kind, year, tuple(author_keys.split("\n")) if author_keys else ()
+    )
+
+
+def filter_condition(dialect: SqlDialect, filters: Filters) -> tuple[str, tuple[object, ...]]:
+    """Return filters as an SQL condition on chunk (c) and document (d), with values."""
+    author = author_key(filters.author or "")
+    asked: dict[str, object] = {
+        name: pack_strings(wanted)
+        for name, wanted in (
+            ("sections", filters.sections),
+            ("doc_ids", filters.doc_ids),
+            ("types", filters.types),
+        )
+        if wanted
+    }
+    years = {"year_from": filters.year_from, "year_to": filters.year_to}
+    asked |= {name: year for name, year in years.items() if year is not None}
+    if author:
+        asked["author"] = author
+    return " AND ".join(["TRUE", *(dialect.FILTERS[name] for name in asked)]), tuple(asked.values())
+
+
+_BUILDS = select(builds)
+_FACTS = select(
+    documents.c.doc, documents.c.doc_id, documents.c.type, documents.c.year, documents.c.author_keys
+)
+_LIVE_DOCS = select(documents.c.doc).where(documents.c.state == "live")
+_NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
+_LIVE_DOCUMENTS = (
+    select(documents.c.source_revision, *DOCUMENTS.selected_columns)
+    .where(documents.c.state == "live", _NAMED)
+    .order_by(documents.c.doc)
+)
+_TEXTS = (
+    select(
+        *(
+            documents.c[name]
+            for name in (
+                "doc",
+                "revision",
+                "doc_id",
+                "title",
+                "authors",
+                "year",
+                "type",
+                "language",
+            )
+        )
+    )
+    .add_columns(revisions.c.text)
+    .join(
+        revisions,
+        and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision),
+    )
+    .where(documents.c.state == "live", _NAMED)
+    .order_by(documents.c.doc)
+)
+_SPANS = (
+    select(chunks.c.chunk_id, chunks.c.section, chunks.c.start, chunks.c.end)
+    .where(chunks.c.doc == bindparam("of_doc"), chunks.c.revision == bindparam("of_revision"))
+    .order_by(chunks.c.ordinal)
+)
+
+
+class CatalogLoader:
+    """Reads in batches; thread-safe."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._dialect = database.dialect
+        self.on_unusable: Callable[[Sequence[int]], None] | None = None
+        """Told the keys of stored vectors that are read as missing, because they are of a wrong
+        size or not finite."""
+
+    def live_build(self, library: Library) -> Build | None:
+        """Return the build that serves, or None before the first vector."""
+        live = _BUILDS.join(libraries, libraries.c.live_build == builds.c.build)
+        return self._build(live.where(libraries.c.library == library.value))
+
+    def build(self, number: int) -> Build | None:
+        """Return a build by its number; None when it was removed."""
+        return self._build(_BUILDS.where(builds.c.build == number))
+
+    def staged_builds(self, library: Library) -> list[Build]:
+        """Return the build that a re-embedding fills, if any."""
+        with self._database.read() as sql:
+            number = meta_value(sql, staged_key(library))
+        build = self.build(int(number)) if number else None
+        return [build] if build else []
+
+    def _build(self, query: Select[Any]) -> Build | None:
+        for row in self._database.rows(query):
+            made_with = fingerprint_from(row.fingerprint)
+            library = Library(row.library)
+            return Build(
+                row.build, library, row.fingerprint8, made_with.dimension, made_with.embedding_model
+            )
+        return None
+
+    def lexical_documents(self, docs: Sequence[int]) -> list[LexicalDocument]:
+        """Return the live ones of these documents as the lexical index wants them."""
+        codec = TextCodec()
+        found: list[LexicalDocument] = []
+        with self._database.read() as sql:
+            for some in pieces(sorted(docs)):
+                for row in sql.execute(_TEXTS, {"docs": some}).all():
+                    doc, revision, doc_id, title, authors, year, kind, language, frame = row
+                    text = codec.unpack(frame)
+                    spans = sql.execute(_SPANS, {"of_doc": doc, "of_revision": revision})
+                    parts = [
+                        (chunk_id, section, text[start:end])
+                        for chunk_id, section, start, end in spans
+                    ]
+                    found.append(
+                        LexicalDocument(
+                            doc, doc_id, title, strings_from(authors), year, kind, parts, language
+                        )
+                    )
+        return found
+
+    def live_docs(self, library: Library, after: int, limit: int) -> list[int]:
+        """Return keys of live documents in order, after a key."""
+        live = _LIVE_DOCS.where(documents.c.library == library.value, documents.c.doc > after)
+        return [row.doc for row in self._database.rows(live.order_by(documents.c.doc).limit(limit))]
+
+    def vectors(self, build: Build, chunk_ids: Sequence[int]) -> VectorRows:
+        """Return the vectors of those chunks that are live and have one."""
+        asked = (build.number << BUILD_SHIFT, id_list(chunk_ids))
+        return self._usable(build, self._rows(self._dialect.VECTORS_OF, asked))
+
+    def vectors_after(self, build: Build, after: int, limit: int) -> VectorRows:
+        """Return the next vectors of a build in chunk order; empty at the end."""
+        high = (build.number + 1) << BUILD_SHIFT
+        while True:
+            asked = (build.number << BUILD_SHIFT | after, high)
+            rows = self._rows(self._dialect.VECTORS_BETWEEN, asked, limit)
+            found = self._usable(build, rows)
+            if found.chunk_ids or not rows:
+                return found
+            after = rows[-1][0]
+
+    def _rows(
+        self, query: str, values: tuple[object, ...], limit: int = sys.maxsize
+    ) -> list[tuple[Any, ...]]:
+        with self._database.read_raw() as cursor:
+            found: list[tuple[Any, ...]] = cursor.execute(
+                query + self._dialect.VECTORS_END, (*values, limit)
+            ).fetchall()
+        return found
+
+    def _usable(self, build: Build, rows: list[tuple[Any, ...]]) -> VectorRows:
+        """Return rows with a usable vector; report the others to `on_unusable`."""
+        fit = usable([row[1] for row in rows], build.dimension)
+        bad = [
+            vector_key(build.number, row[0])
+            for row, good in zip(rows, fit, strict=True)
+            if not good
+        ]
+        if bad:
+            rows = [row for row, good in zip(rows, fit, strict=True) if good]
+            if self.on_unusable is not None:
+                self.on_unusable(bad)
+        by_key = {row[2]: row for row in rows}
+        return VectorRows(
+            [row[0] for row in rows],
+            unpack_vectors([row[1] for row in rows], build.dimension),
+            [RowFacts(row[2], row[3]) for row in rows],
+            [facts_from(doc, *row[4:]) for doc, row in by_key.items()],
+            [row[4] for row in rows],
+        )
+
+    def sample(self, build: Build, n: int) -> list[int]:
+        """Return up to n chunks with a vector, spread evenly, the last included."""
+        low, high = build.number << BUILD_SHIFT, (build.number + 1) << BUILD_SHIFT
+        chosen: set[int] = set()
+        key = vectors.c.key
+        with self._database.read() as sql:
+            first, last = sql.execute(
+                select(func.min(key), func.max(key)).where(key > low, key < high)
+            ).one()
+            for i in range(n if first is not None else 0):
+                at = first + (last - first) * i // max(1, n - 1)
+                found = sql.execute(select(func.min(key)).where(key >= at, key < high)).scalar()
+                if found is not None:  # else it was deleted since
+                    chosen.add(found - low)
+        return sorted(chosen)
+
+    def filtered_vectors(self, build: Build, filters: Filters, limit: int) -> VectorRows:
+        """Return up to `limit` vectors of a build whose chunk meets the filters."""
+        condition, values = filter_condition(self._dialect, filters)
+        bound = (build.number << BUILD_SHIFT, build.library.value, *values, limit)
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                self._dialect.FILTERED_VECTORS + condition + self._dialect.LIMIT, bound
+            ).fetchall()
+        return self._usable(build, rows)
+
+    def matching(self, filters: Filters, chunk_ids: Sequence[int]) -> set[int]:
+        """Return which of these chunks meet the filters."""
+        condition, values = filter_condition(self._dialect, filters)
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                self._dialect.MATCHING + condition, (id_list(chunk_ids), *values)
+            ).fetchall()
+        return {row[0] for row in rows}
+
+    def embedded(self, build: Build) -> int:
+        """Return how many live chunks have a vector in a build.
+
+        From the counter for the live build, else from the rows.
+        """
+        counted = select(libraries.c.embedded).where(
+            libraries.c.library == build.library.value, libraries.c.live_build == build.number
+        )
+        for row in self._database.rows(counted):
+            return int(row.embedded)
+        with self._database.read_raw() as cursor:
+            return int(
+                cursor.execute(self._dialect.COUNT_VECTORS, _keys_of(build.number)).fetchone()[0]
+            )
+
+    def documents(self, library: Library) -> int:
+        """Return how many documents are live."""
+        rows = self._database.rows(
+            select(libraries.c.documents).where(libraries.c.library == library.value)
+        )
+        return int(rows[0].documents) if rows else 0
+
+    def live_documents(self, docs: Sequence[int]) -> list[tuple[Document, str | None]]:
+        """Return the live ones of these documents in order, with source revisions."""
+        with self._database.read() as sql:
+            rows = [
+                row
+                for some in pieces(sorted(docs))
+                for row in sql.execute(_LIVE_DOCUMENTS, {"docs": some})
+            ]
+        return [(document_from(row[1:]), row[0]) for row in rows]
+
+    def live_chunk_ids(self, library: Library) -> set[int]:
+        live = (
+            select(chunks.c.chunk_id)
+            .join(documents, IS_LIVE)
+            .where(documents.c.library == library.value)
+        )
+        with self._database.read() as sql:
+            return set(sql.execute(live).scalars())
+
+    def chunk_texts(self, chunk_ids: Sequence[int]) -> list[tuple[int, str]]:
+        """Return live chunks with their texts; IndexDamaged when one cannot be read."""
+        of = select(chunks.c.doc).where(chunks.c.chunk_id.in_(bindparam("ids", expanding=True)))
+        with self._database.read() as sql:
+            docs = {
+                doc
+                for some in pieces(chunk_ids)
+                for doc in sql.execute(of, {"ids": some}).scalars()
+            }
+        wanted = set(chunk_ids)
+        found = self.lexical_documents(list(docs))
+        return [
+            (chunk_id, text)
+            for document in found
+            for chunk_id, _, text in document.chunks
+            if chunk_id in wanted
+        ]
+
+    def vector_ids(self, build: int) -> set[int]:
+        """Return the chunk ids of a build's vectors whose documents are live."""
+        with self._database.read_raw() as cursor:
+            return {row[0] for row in cursor.execute(self._dialect.VECTOR_IDS, _keys_of(build))}
+
+    def document_facts(self, doc: int) -> list[DocumentFacts]:
+        """Return what filters ask of a document; empty when it is gone."""
+        return [
+            facts_from(*row) for row in self._database.rows(_FACTS.where(documents.c.doc == doc))
+        ]
+
+
+def _keys_of(build: int) -> tuple[int, int]:
+    return build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT

@@ -1,0 +1,386 @@
+"""Write new revisions of a batch of drafts in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from app.core.errors import Conflict
+from app.core.types import DocumentDraft, Library, WriteResult
+from app.storage.catalog import database
+from app.storage.catalog.database import Database, SqlDialect
+from app.storage.catalog.database import RowValues as Row
+from app.storage.catalog.rows import (
+    author_keys,
+    count_document,
+    count_inserted,
+    delete_chunk_vectors,
+    pack_ids,
+    pack_strings,
+    repoint_duplicates,
+    search_key,
+    strings_from,
+)
+from app.storage.catalog.schema import chunks, documents, pieces
+from app.storage.catalog.texts import pack_pages
+from app.storage.files.durable import utc_now
+
+# Cut a batch of drafts into runs; say what it wrote.
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A draft that became a revision: what the lexical index has to hold."""
+
+    doc: int
+    draft: DocumentDraft
+    first_chunk_id: int
+    title: str
+    authors: tuple[str, ...]
+    year: int | None
+    language: str
+    superseded: int | None
+    """The revision that was live before, if any."""
+
+
+@dataclass(slots=True)
+class Written:
+    """The result of a batch."""
+
+    results: list[WriteResult] = field(default_factory=list)
+    stored: list[Stored] = field(default_factory=list)
+    removed: dict[Library, list[int]] = field(default_factory=dict)
+    """Chunk ids that left the dense projections."""
+    last_seq: dict[Library, int] = field(default_factory=dict)
+
+
+def distinct_runs(drafts: Sequence[DocumentDraft]) -> Iterator[list[int]]:
+    """Yield positions in order, in runs without a repeated document."""
+    run: list[int] = []
+    seen: set[tuple[Library, str]] = set()
+    for i, draft in enumerate(drafts):
+        key = (draft.library, draft.source_key)
+        if key in seen:
+            yield run
+            run, seen = [], set()
+        run.append(i)
+        seen.add(key)
+    if run:
+        yield run
+
+
+_CURRENT = select(
+    *(
+        documents.c[name]
+        for name in (
+            "source_key doc_id doc revision state sha256 source_revision corrected title authors"
+            " year language duplicate_of"
+        ).split()
+    )
+).where(
+    documents.c.library == bindparam("of"),
+    documents.c.source_key.in_(bindparam("keys", expanding=True)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Current:
+    doc: int
+    revision: int
+    state: str
+    sha256: str
+    source_revision: str | None
+    corrected: bool
+    title: str
+    authors: str
+    year: int | None
+    language: str
+    duplicate_of: str | None
+
+    @property
+    def live(self) -> bool:
+        """Return whether the document is not deleted."""
+        return self.state == "live"
+
+
+class RevisionBatch:
+    """Writes drafts in one open transaction; used once."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        dialect: SqlDialect,
+        pack: Callable[[Sequence[str]], list[bytes]],
+    ) -> None:
+        """Work on `connection`, whose transaction the caller commits.
+
+        Args:
+            connection: In a transaction.
+            dialect: Of its database.
+            pack: Compresses texts.
+        """
+        self._sql = connection
+        self._dialect = dialect
+        self._pack = pack
+        self._now = utc_now()
+        self._written = Written()
+
+    def write(self, drafts: Sequence[DocumentDraft]) -> Written:
+        """Insert revisions for drafts that differ from the live one.
+
+        Args:
+            drafts: In order; a document may come twice, the last one wins.
+
+        Raises:
+            Conflict: A source key belongs to another doc_id.
+        """
+        self._next_doc = self._dialect.last_id(self._sql, documents) + 1
+        self._next_chunk = self._dialect.last_id(self._sql, chunks) + 1
+        for run in distinct_runs(drafts):
+            self._write_run([drafts[i] for i in run])
+        self._dialect.keep_last_id(self._sql, documents, self._next_doc - 1)
+        self._dialect.keep_last_id(self._sql, chunks, self._next_chunk - 1)
+        return self._written
+
+    def _write_run(self, drafts: list[DocumentDraft]) -> None:
+        current = self._current(drafts)
+        stored: list[tuple[Stored, int]] = []
+        results: list[tuple[DocumentDraft, WriteResult]] = []
+        for draft in drafts:
+            old = current.get((draft.library, draft.doc_id))
+            if (
+                old
+                and old.live
+                and (old.sha256, old.source_revision) == (draft.sha256, draft.source_revision)
+            ):
+                results.append(
+                    (draft, WriteResult(draft.doc_id, old.revision, "unchanged", old.duplicate_of))
+                )
+                continue
+            doc = old.doc if old else self._take_doc()
+            revision = old.revision + 1 if old else 1
+            kept = old if old and old.corrected else None
+            stored.append(
+                (
+                    Stored(
+                        doc,
+                        draft,
+                        self._take_chunks(len(draft.chunks)),
+                        kept.title if kept else draft.metadata.title,
+                        strings_from(kept.authors) if kept else draft.metadata.authors,
+                        kept.year if kept else draft.metadata.year,
+                        kept.language if kept else draft.metadata.language,
+                        old.revision if old and old.live else None,
+                    ),
+                    revision,
+                )
+            )
+            results.append(
+                (
+                    draft,
+                    WriteResult(
+                        draft.doc_id, revision, "replaced" if old and old.live else "indexed"
+                    ),
+                )
+            )
+        removed = self._supersede([item for item, _ in stored if item.superseded is not None])
+        written = {item.doc for item, _ in stored}
+        for old in current.values():
+            if not old.live and old.doc in written:
+                # Deleted within its grace: it left the counters and the projections then, its
+                # vectors leave the catalog now.
+                delete_chunk_vectors(self._sql, old.doc)
+        self._insert(stored, removed)
+        self._finish(results, [item for item, _ in stored], current)
+
+    def _take_doc(self) -> int:
+        self._next_doc += 1
+        return self._next_doc - 1
+
+    def _take_chunks(self, n: int) -> int:
+        self._next_chunk += n
+        return self._next_chunk - n
+
+    def _current(self, drafts: list[DocumentDraft]) -> dict[tuple[Library, str], _Current]:
+        found: dict[tuple[Library, str], _Current] = {}
+        for library in {draft.library for draft in drafts}:
+            keys = {draft.source_key: draft.doc_id for draft in drafts if draft.library is library}
+            rows = (
+                row
+                for some in pieces(list(keys))
+                for row in self._sql.execute(_CURRENT, {"of": library.value, "keys": some})
+            )
+            for source_key, doc_id, *values in rows:
+                if keys[source_key] != doc_id:
+                    raise Conflict(
+                        f"source key {source_key!r} belongs to document {doc_id!r}, not"
+                        f" {keys[source_key]!r}: delete that first"
+                    )
+                found[library, doc_id] = _Current(*values)
+        return found
+
+    def _supersede(self, stored: list[Stored]) -> dict[int, list[int]]:
+        """Take live revisions from counters, and their vectors; return chunk ids."""
+        removed: dict[int, list[int]] = {}
+        for item in stored:
+            removed[item.doc] = delete_chunk_vectors(self._sql, item.doc)
+            count_document(self._sql, item.doc, -1)
+        return removed
+
+    def _insert(self, stored: list[tuple[Stored, int]], removed: dict[int, list[int]]) -> None:
+        document_rows: list[Row] = []
+        revision_rows: list[Row] = []
+        chunk_rows: list[Row] = []
+        change_rows: list[Row] = []
+        frames = self._pack([item.draft.text for item, _ in stored])
+        for (item, revision), frame in zip(stored, frames, strict=True):
+            draft, doc, size = item.draft, item.doc, len(item.draft.text)
+            document_rows.append(self._document_row(item, revision))
+            revision_rows.append(
+                (
+                    doc,
+                    revision,
+                    draft.sha256,
+                    draft.source_revision,
+                    int(draft.has_original),
+                    size,
+                    pack_pages(draft.pages),
+                    frame,
+                    self._now,
+                )
+            )
+            chunk_rows.extend(
+                (
+                    item.first_chunk_id + i,
+                    doc,
+                    revision,
+                    span.ordinal,
+                    span.start,
+                    span.end,
+                    span.section,
+                    span.page,
+                )
+                for i, span in enumerate(draft.chunks)
+            )
+            gone = removed.get(doc)
+            change_rows.append(
+                (draft.library.value, "write", doc, revision, pack_ids(gone) if gone else None)
+            )
+            if gone:
+                self._written.removed.setdefault(draft.library, []).extend(gone)
+        insert = self._dialect.insert_rows
+        insert(self._sql, database.INSERT_DOCUMENT, document_rows, database.REPLACING)
+        insert(self._sql, database.INSERT_REVISION, revision_rows)
+        insert(self._sql, database.INSERT_CHANGE, change_rows)
+        insert(self._sql, database.INSERT_CHUNK, chunk_rows)
+
+    def _document_row(self, item: Stored, revision: int) -> tuple[object, ...]:
+        draft = item.draft
+        return (
+            item.doc,
+            draft.library.value,
+            draft.doc_id,
+            draft.source_key,
+            revision,
+            "live",
+            draft.filename,
+            draft.type,
+            draft.sha256,
+            item.title,
+            pack_strings(item.authors),
+            author_keys(item.authors),
+            item.year,
+            draft.metadata.arxiv_id,
+            draft.source_url,
+            draft.licence,
+            pack_strings(draft.flags),
+            int(draft.has_original),
+            len(draft.text),
+            len(draft.pages),
+            len(draft.text.encode()),
+            len(draft.chunks),
+            0,
+            draft.source_revision,
+            0,
+            0,
+            search_key(item.title, draft.filename),
+            self._now,
+            self._now,
+            item.language,
+        )
+
+    def _finish(
+        self,
+        results: list[tuple[DocumentDraft, WriteResult]],
+        stored: list[Stored],
+        current: dict[tuple[Library, str], _Current],
+    ) -> None:
+        count_inserted(self._sql, [item.draft for item in stored])
+        duplicates: dict[tuple[Library, str], str] = {}
+        for library in {item.draft.library for item in stored}:
+            shas = {item.draft.sha256 for item in stored if item.draft.library is library}
+            shas |= {old.sha256 for (of, _), old in current.items() if of is library}
+            duplicates.update(
+                ((library, doc_id), first)
+                for doc_id, first in repoint_duplicates(self._sql, library, shas).items()
+            )
+            self._written.last_seq[library] = self._dialect.last_change(self._sql)
+        self._written.stored.extend(stored)
+        for draft, result in results:
+            first = duplicates.get((draft.library, draft.doc_id), result.duplicate_of)
+            self._written.results.append(
+                WriteResult(result.doc_id, result.revision, result.status, first)
+            )
+
+
+# Keep how many links lead to each document, for the order of embedding.
+
+_LINKS_PAGE = 10_000
+_LAST_CHARACTER = "\U0010ffff"
+"""Sorts after any continuation of a prefix, in the order of code points, which is SQLite's."""
+_LINKED = (
+    update(documents).where(documents.c.doc == bindparam("of")).values(links=bindparam("count"))
+)
+
+
+def store_links(
+    database: Database,
+    library: Library,
+    prefix: str,
+    links_of: Callable[[str], int],
+    after: str = "",
+) -> str | None:
+    """Store link counts of documents under `prefix`, one page after `after`.
+
+    Args:
+        database: Holds the documents.
+        library: Whose documents.
+        prefix: Of source keys.
+        links_of: Returns the count for a file name.
+        after: The source key that ended the page before.
+
+    Returns:
+        The source key to go on after, None at the end.
+
+    Raises:
+        DiskFull: No space; pages before are kept.
+    """
+    key = documents.c.source_key
+    page = (
+        select(key, documents.c.doc, documents.c.filename, documents.c.links)
+        .where(
+            documents.c.library == library.value,
+            key > max(prefix, after),
+            key < prefix + _LAST_CHARACTER,
+        )
+        .order_by(key)
+        .limit(_LINKS_PAGE)
+    )
+    rows = database.rows(page)
+    counted = ((links_of(filename), doc, links) for _, doc, filename, links in rows)
+    if more := [{"of": doc, "count": count} for count, doc, links in counted if count > links]:
+        with database.write("links") as sql:
+            sql.execute(_LINKED, more)
+    return rows[-1][0] if len(rows) == _LINKS_PAGE else None

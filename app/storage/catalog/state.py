@@ -1,0 +1,571 @@
+"""Jobs in the catalog: they survive a restart."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Row,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+
+from app.core.errors import NotFound, Superseded
+from app.core.ids import new_id
+from app.core.types import (
+    DocumentDraft,
+    Job,
+    JobFile,
+    LedgerEntry,
+    LedgerPage,
+    LedgerSummary,
+    Library,
+    ModelFindings,
+    ModelSpeed,
+)
+from app.storage.catalog.database import Database, SinceCommit
+from app.storage.catalog.schema import (
+    documents,
+    jobs,
+    ledger,
+    meta,
+    meta_value,
+    model_speeds,
+    model_tests,
+    pieces,
+    put,
+    put_meta,
+    revisions,
+    sync_claims,
+    unlinks,
+)
+from app.storage.files.durable import utc_now, utc_text
+from app.storage.files.originals import Originals
+
+FINISHED = ("done", "failed", "cancelled")
+"""States that a job does not leave."""
+
+JOBS = select(*(column for column in jobs.c if column is not jobs.c.n))
+_MINE = jobs.c.id == bindparam("of")
+_JOB = JOBS.where(_MINE)
+_SAVE = update(jobs).where(_MINE)
+_UNFINISHED = jobs.c.state.not_in(FINISHED)
+_SUPERSEDED = "superseded/"
+"""With the id of a job: source keys that a deletion keeps out."""
+_PAYLOADS = select(jobs.c.payload).where(_UNFINISHED)
+
+
+class SqliteJobStore:
+    """The JobStore port on the catalog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(
+        self,
+        kind: str,
+        payload: Mapping[str, object],
+        *,
+        total: int | None = None,
+        unit: str = "items",
+    ) -> Job:
+        job = new_job(kind, payload, total=total, unit=unit)
+        with self._database.write("job") as sql:
+            sql.execute(insert(jobs), job_values(job))
+        return job
+
+    def get(self, job_id: str) -> Job:
+        found = self._database.rows(_JOB, {"of": job_id})
+        if not found:
+            raise NotFound(f"no job {job_id!r}; finished jobs are forgotten after a while")
+        return job_of(found[0])
+
+    def list(self, limit: int = 100) -> Sequence[Job]:
+        return [
+            job_of(row) for row in self._database.rows(JOBS.order_by(jobs.c.n.desc()).limit(limit))
+        ]
+
+    def unfinished(self) -> Sequence[Job]:
+        return [
+            job_of(row) for row in self._database.rows(JOBS.where(_UNFINISHED).order_by(jobs.c.n))
+        ]
+
+    def delete_finished(self, keep_finished: int) -> int:
+        finished = select(jobs.c.n).where(jobs.c.state.in_(FINISHED)).order_by(jobs.c.n.desc())
+        with self._database.write("job") as sql:
+            newest = finished.limit(keep_finished)
+            return sql.execute(
+                delete(jobs).where(jobs.c.state.in_(FINISHED), jobs.c.n.not_in(newest))
+            ).rowcount
+
+    def save(self, job: Job) -> None:
+        """Replace a job's state durably.
+
+        Raises:
+            NotFound: The job was forgotten.
+        """
+        with self._database.write("job") as sql:
+            changed = sql.execute(
+                _SAVE, job_values(job) | {"of": job.id, "updated_at": utc_now()}
+            ).rowcount
+        if not changed:
+            raise NotFound(f"no job {job.id!r} to save")
+
+
+def new_job(
+    kind: str,
+    payload: Mapping[str, object],
+    *,
+    files: Sequence[JobFile] = (),
+    total: int | None = None,
+    unit: str = "items",
+) -> Job:
+    """Return a queued job with an id of its own; nothing is stored."""
+    now = utc_now()
+    errors: tuple[str, ...] = ()
+    return Job(
+        new_id(), kind, "queued", 0, total, unit, None, errors, tuple(files), dict(payload), None,
+        now, now,
+    )  # fmt: skip
+
+
+def awaited_originals(database: Database) -> set[str]:
+    """Return the SHA-256 of uploads that unfinished jobs need: they must stay."""
+    return {name for (payload,) in database.rows(_PAYLOADS) for name in originals_in(payload)}
+
+
+def originals_in(payload: str) -> set[str]:
+    """Return the SHA-256 of every upload that a job's payload (JSON) names."""
+    files = json.loads(payload).get("files", ())
+    names = (file.get("sha256") for file in files if isinstance(file, dict))
+    return {name for name in names if name}
+
+
+def supersede(sql: Connection, library: Library, source_keys: Collection[str] | None) -> None:
+    """Keep documents out that unfinished jobs have accepted and not written yet.
+
+    Call it in the transaction of the deletion: what is accepted later is not affected.
+
+    Args:
+        sql: The deletion's transaction.
+        library: Where documents are deleted.
+        source_keys: Of these; None: of all documents of the library.
+    """
+    waiting = sql.execute(select(jobs.c.id, jobs.c.payload).where(_UNFINISHED)).all()
+    for job_id, payload in waiting:
+        accepted = _accepted(json.loads(payload), library)
+        if kept_out := accepted if source_keys is None else accepted & set(source_keys):
+            kept_out |= _superseded(sql, job_id)
+            put_meta(sql, _SUPERSEDED + job_id, json.dumps(sorted(kept_out)))
+    left = [_SUPERSEDED + job_id for job_id, _ in waiting]
+    sql.execute(
+        delete(meta)
+        .where(meta.c.key.startswith(_SUPERSEDED, autoescape=True))
+        .where(meta.c.key.not_in(left))
+    )
+
+
+def refuse_superseded(sql: Connection, drafts: Sequence[DocumentDraft]) -> None:
+    """Refuse drafts of documents that were deleted after their job was accepted.
+
+    Raises:
+        Superseded: One is; the message names it.
+    """
+    for job_id in {draft.job_id for draft in drafts if draft.job_id}:
+        kept_out = _superseded(sql, job_id)
+        for draft in drafts:
+            if draft.job_id == job_id and draft.source_key in kept_out:
+                raise Superseded(
+                    f"{draft.source_key!r} was deleted after it was accepted; send it again"
+                )
+
+
+def _accepted(payload: Mapping[str, Any], library: Library) -> set[str]:
+    """Return the source keys of documents that a job brings into a library."""
+    if "arxiv_id" in payload:
+        paper = str(payload["arxiv_id"]).rsplit("v", 1)[0]
+        return {paper} if library is Library.PAPERS else set()
+    if payload.get("library") != library.value:
+        return set()
+    files = payload.get("files", ())
+    return {file["source_key"] for file in files if isinstance(file, dict) and "source_key" in file}
+
+
+def _superseded(sql: Connection, job_id: str) -> set[str]:
+    return set(json.loads(meta_value(sql, _SUPERSEDED + job_id) or "[]"))
+
+
+def job_values(job: Job) -> dict[str, object]:
+    """Return a job as its row's columns."""
+    return {
+        "id": job.id,
+        "kind": job.kind,
+        "state": job.state,
+        "done": job.done,
+        "total": job.total,
+        "unit": job.unit,
+        "eta_s": job.eta_s,
+        "errors": json.dumps(job.errors),
+        "files": json.dumps([asdict(file) for file in job.files]),
+        "payload": json.dumps(dict(job.payload)),
+        "result": None if job.result is None else json.dumps(dict(job.result)),
+        "created_at": job.created_at,
+        "updated_at": job.updated_at,
+    }
+
+
+def job_of(row: Row[*tuple[Any, ...]]) -> Job:
+    """Return the job of a row that has exactly its columns."""
+    packed = dict(row._mapping)
+    return Job(
+        **packed
+        | {
+            "errors": tuple(json.loads(packed["errors"])),
+            "files": tuple(JobFile(**file) for file in json.loads(packed["files"])),
+            "payload": json.loads(packed["payload"]),
+            "result": packed["result"] and json.loads(packed["result"]),
+        }
+    )
+
+
+# The bulk ledger in the catalog: one row per article of every source.
+
+_ENTRIES = select(ledger.c.article, ledger.c.revision, ledger.c.state, ledger.c.reason)
+_SUMS = select(ledger.c.state, ledger.c.reason, func.count()).group_by(
+    ledger.c.state, ledger.c.reason
+)
+
+
+class SqliteLedger:
+    """The BulkLedger port; sums are counted from rows, so they are exact."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def entries(
+        self, library: Library, source: str, articles: Sequence[str]
+    ) -> dict[str, LedgerEntry]:
+        asked = _ENTRIES.where(ledger.c.library == library.value, ledger.c.source == source)
+        with self._database.read() as sql:
+            rows = [
+                row
+                for some in pieces(articles)
+                for row in sql.execute(asked.where(ledger.c.article.in_(some)))
+            ]
+        return {row.article: LedgerEntry(*row) for row in rows}
+
+    def record(self, library: Library, source: str, entries: Sequence[LedgerEntry]) -> None:
+        """Write entries durably, replacing what was known of the same articles.
+
+        Raises:
+            DiskFull: No space; none of the entries is kept.
+        """
+        with self._database.write("ledger") as connection:
+            record_page(connection, LedgerPage(library, source, entries))
+
+    def page(
+        self, library: Library, source: str, after: str = "", limit: int = 10_000
+    ) -> list[LedgerEntry]:
+        following = _ENTRIES.where(
+            ledger.c.library == library.value, ledger.c.source == source, ledger.c.article > after
+        )
+        return [
+            LedgerEntry(*row)
+            for row in self._database.rows(following.order_by(ledger.c.article).limit(limit))
+        ]
+
+    def delete(self, library: Library, source: str, articles: Sequence[str]) -> None:
+        if not articles:
+            return
+        gone = delete(ledger).where(ledger.c.library == library.value, ledger.c.source == source)
+        with self._database.write("ledger_forget") as connection:
+            for some in pieces(articles):
+                connection.execute(gone.where(ledger.c.article.in_(some)))
+
+    def summary(self, library: Library | None = None, source: str | None = None) -> LedgerSummary:
+        sums = _SUMS.order_by(ledger.c.reason)
+        if library is not None:
+            sums = sums.where(ledger.c.library == library.value)
+        if source is not None:
+            sums = sums.where(ledger.c.source == source)
+        rows = self._database.rows(sums)
+        skipped = {reason: count for state, reason, count in rows if state == "skipped"}
+        counts = {state: count for state, _, count in rows}
+        return LedgerSummary(counts.get("indexed", 0), counts.get("redirect", 0), skipped)
+
+
+def record_page(sql: Connection, page: LedgerPage) -> None:
+    """Write entries in the caller's transaction, replacing those of the articles."""
+    rows = [
+        {
+            "library": page.library.value,
+            "source": page.source,
+            "article": entry.article,
+            "revision": entry.revision,
+            "state": entry.state,
+            "reason": entry.reason,
+        }
+        for entry in page.entries
+    ]
+    put(sql, ledger, rows)
+
+
+# Record which documents a synced folder sent: what a sync may remove.
+
+_HELD = select(sync_claims.c.source_key, documents.c.doc_id).join(
+    documents,
+    and_(
+        documents.c.library == sync_claims.c.library,
+        documents.c.source_key == sync_claims.c.source_key,
+        documents.c.sha256 == sync_claims.c.sha256,
+        documents.c.state == "live",
+    ),
+)
+
+_FORGET = delete(sync_claims).where(
+    sync_claims.c.library == bindparam("of"),
+    sync_claims.c.source_key.in_(bindparam("keys", expanding=True)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncClaims:
+    """The claims of every folder; the last one that sent a source key has it."""
+
+    database: Database
+
+    def record(self, library: Library, folder: str, sent: Mapping[str, str]) -> None:
+        """Remember what a folder sends, durably and before it is accepted.
+
+        Args:
+            library: Where to.
+            folder: Names the folder; the sender makes it up and always uses the same.
+            sent: SHA-256 of the bytes by source key.
+        """
+        of = {"library": library.value, "folder": folder}
+        rows = [of | {"source_key": key, "sha256": sha256} for key, sha256 in sent.items()]
+        with self.database.write("claims") as sql:
+            put(sql, sync_claims, rows)
+
+    def held(self, library: Library, folder: str) -> dict[str, str]:
+        mine = _HELD.where(sync_claims.c.library == library.value, sync_claims.c.folder == folder)
+        return dict(self.database.rows(mine.order_by(sync_claims.c.source_key)))
+
+
+def delete_claims(sql: Connection, library: Library, source_keys: Sequence[str]) -> None:
+    """Remove claims on purged documents in the caller's transaction."""
+    for some in pieces(source_keys):
+        sql.execute(_FORGET, {"of": library.value, "keys": some})
+
+
+# Record which originals may be unlinked; no other is ever removed.
+
+log = logging.getLogger(__name__)
+
+AT_REST_S = 3600.0
+"""How old a record is that is settled where other servers store uploads, in seconds."""
+
+UNLINKED_KEY = "originals_unlinked_at"
+"""Key of `meta`: when originals were last unlinked. It stays when the records are settled and
+removed."""
+
+ORIGINALS = (
+    select(revisions.c.sha256).where(revisions.c.has_original == literal_column("1")).distinct()
+)
+"""The SHA-256 of every original that a revision refers to. A literal, because SQLite takes the
+partial index for no bound value."""
+_ANSWERED = delete(unlinks).where(unlinks.c.sha256 == bindparam("name"))
+
+
+def record_unlinks(sql: Connection, names: Iterable[str]) -> None:
+    """Allow unlinking originals without a reference, in the caller's transaction.
+
+    Args:
+        sql: A transaction of the catalog.
+        names: SHA-256 of each, 64 hex digits.
+    """
+    put(sql, unlinks, [{"sha256": name, "recorded_at": utc_now()} for name in names])
+
+
+@dataclass(frozen=True, slots=True)
+class Unlinks:
+    """The records, and what they make of the directory of originals."""
+
+    database: Database
+    originals: Originals
+    shared: bool = False
+    """Whether other servers store originals as well: a young record may be of an upload that is
+    under way."""
+
+    def expect(self, sha256: str) -> None:
+        """Record bytes before they are stored, so that unaccepted ones can be unlinked.
+
+        A revision refers to accepted ones.
+        """
+        with self.database.write("unlink") as sql:
+            record_unlinks(sql, [sha256])
+
+    def named(self) -> set[str]:
+        """Return every original that a revision or an unfinished upload refers to."""
+        return {row.sha256 for row in self.database.rows(ORIGINALS)} | awaited_originals(
+            self.database
+        )
+
+    def recorded(self) -> set[str]:
+        """Return every original with a record."""
+        return {row.sha256 for row in self.database.rows(select(unlinks.c.sha256))}
+
+    def _at_rest(self) -> set[str]:
+        """Return the recorded originals that no other server is just storing."""
+        latest = utc_text(datetime.now(UTC) - timedelta(seconds=AT_REST_S if self.shared else 0))
+        asked = select(unlinks.c.sha256).where(unlinks.c.recorded_at <= latest)
+        return {row.sha256 for row in self.database.rows(asked)}
+
+    def due(self) -> set[str]:
+        """Return the originals on disk that are recorded and that nothing refers to."""
+        return (self._at_rest() & self.originals.names()) - self.named()
+
+    def unknown(self) -> list[str]:
+        """Return originals on disk that the catalog does not know, sorted."""
+        return sorted(self.originals.names() - self.named() - self.recorded())
+
+    def settle_at_start(self) -> None:
+        """Unlink recorded originals only; log files that no record names.
+
+        The catalog recorded them as deleted or never accepted.
+        """
+        if not self.shared:
+            self.originals.delete_parts()
+        self.originals.delete_stale_copies()
+        self.settle()
+        if unknown := len(self.unknown()):
+            log.warning(
+                "%d uploaded files in 'originals' are in no document; they stay. To have an entry"
+                " for each, stop the server and"
+                " run: documind fsck --repair --library papers", unknown,
+            )  # fmt: skip
+
+    def settle(self) -> int:
+        """Unlink what is due and remove settled records; return how many files went.
+
+        Records of uploads that an unfinished job still waits for stay: the job may fail.
+        """
+        recorded = self._at_rest()
+        removed = sum(self.originals.delete(sha256) for sha256 in sorted(self.due()))
+        answered = recorded - awaited_originals(self.database)
+        if answered:
+            with self.database.write("unlink") as sql:
+                sql.execute(_ANSWERED, [{"name": sha256} for sha256 in answered])
+                if removed:
+                    put_meta(sql, UNLINKED_KEY, utc_now())
+        return removed
+
+
+# Calibrations of embedders, kept in the catalog by the embedder's key.
+
+_PREFIX = "calibration:"
+"""Of the keys in the table `meta`."""
+
+
+class SqliteCalibrations:
+    """Reads and writes rows; thread-safe."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._held = SinceCommit(database, self._read)
+
+    def get(self, key: str) -> Mapping[str, float] | None:
+        """Return the row of an embedder, None when there is none."""
+        return self._held(key)
+
+    def put(self, key: str, row: Mapping[str, float]) -> None:
+        """Store a row durably, replacing any earlier one.
+
+        Raises:
+            DiskFull: No space; the row before stays.
+        """
+        with self._database.write("meta") as sql:
+            put_meta(sql, _PREFIX + key, json.dumps(dict(row)))
+
+    def _read(self, key: str) -> Mapping[str, float] | None:
+        with self._database.read() as sql:
+            found = meta_value(sql, _PREFIX + key)
+        return json.loads(found) if found else None
+
+
+# Store facts about models in the catalog.
+
+_CHOSEN_KEY = "chosen_model"
+"""Of the table `meta`."""
+
+
+class CatalogModelStore:
+    """The ModelStore port on the catalog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def speed(self, host: str, model: str) -> ModelSpeed | None:
+        found = select(model_speeds.c.reading, model_speeds.c.writing).where(
+            model_speeds.c.host == host, model_speeds.c.model == model
+        )
+        with self._database.read() as sql:
+            row = sql.execute(found).first()
+        return ModelSpeed(row.reading, row.writing) if row else None
+
+    def keep_speed(self, host: str, model: str, speed: ModelSpeed) -> None:
+        mine = (model_speeds.c.host == host) & (model_speeds.c.model == model)
+        with self._database.write("model") as sql:
+            sql.execute(delete(model_speeds).where(mine))
+            sql.execute(
+                insert(model_speeds).values(
+                    host=host, model=model, updated_at=utc_now(), **asdict(speed)
+                )
+            )
+
+    def findings(self, digest: str) -> ModelFindings | None:
+        with self._database.read() as sql:
+            kept = sql.execute(
+                select(model_tests.c.findings).where(model_tests.c.digest == digest)
+            ).scalar()
+        return ModelFindings(**json.loads(kept)) if kept else None
+
+    def keep_findings(self, digest: str, model: str, findings: ModelFindings) -> None:
+        row = {
+            "digest": digest,
+            "model": model,
+            "findings": json.dumps(asdict(findings)),
+            "at": findings.at,
+        }
+        with self._database.write("model") as sql:
+            sql.execute(delete(model_tests).where(model_tests.c.digest == digest))
+            sql.execute(insert(model_tests).values(row))
+
+    def tested(self) -> Sequence[tuple[str, ModelFindings]]:
+        rows = select(model_tests.c.model, model_tests.c.findings).order_by(
+            model_tests.c.at.desc(), model_tests.c.model
+        )
+        with self._database.read() as sql:
+            return [
+                (row.model, ModelFindings(**json.loads(row.findings))) for row in sql.execute(rows)
+            ]
+
+    def chosen(self) -> str:
+        with self._database.read() as sql:
+            return meta_value(sql, _CHOSEN_KEY) or ""
+
+    def choose(self, model: str) -> None:
+        with self._database.write("model") as sql:
+            put_meta(sql, _CHOSEN_KEY, model)

@@ -1,0 +1,109 @@
+"""Compress document texts in the catalog; cache decompressed ones by bytes."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import zstandard
+
+from app.core.errors import IndexDamaged
+from app.core.types import PageSpan
+
+ZSTD_LEVEL = 3
+"""Text to about a third at 200 MB/s and more (docs/facts/libraries.md)."""
+
+
+class TextCodec:
+    """Compress and decompress; one per thread or under a lock."""
+
+    def __init__(self) -> None:
+        self._compressor = zstandard.ZstdCompressor(
+            level=ZSTD_LEVEL, write_checksum=True, write_content_size=True
+        )
+        self._decompressor = zstandard.ZstdDecompressor()
+
+    def pack(self, texts: Sequence[str]) -> list[bytes]:
+        """Return a zstd frame with checksum per text, in one call without the GIL."""
+        if not texts:
+            return []
+        frames = self._compressor.multi_compress_to_buffer([text.encode() for text in texts])
+        return [frames[i].tobytes() for i in range(len(frames))]
+
+    def unpack(self, frame: bytes) -> str:
+        """Return the text of a frame.
+
+        Raises:
+            IndexDamaged: The frame or its checksum is wrong.
+        """
+        try:
+            return self._decompressor.decompress(frame).decode()
+        except (zstandard.ZstdError, UnicodeDecodeError) as exc:
+            raise IndexDamaged(
+                f"a stored text does not match its checksum ({exc}): run `documind fsck`, then"
+                " restore a backup"
+                " or ingest the document again"
+            ) from exc
+
+
+class TextCache:
+    """Texts by (doc, revision), least recently used first out; thread-safe."""
+
+    def __init__(self, max_bytes: int) -> None:
+        """Hold up to `max_bytes` of Python strings."""
+        self._max_bytes = max_bytes
+        self._size_bytes = 0
+        self._texts: OrderedDict[tuple[int, int], str] = OrderedDict()
+        self._lock = threading.Lock()
+        self._local = threading.local()
+
+    def get(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """Return those that are held."""
+        found: dict[tuple[int, int], str] = {}
+        with self._lock:
+            for key in keys:
+                text = self._texts.get(key)
+                if text is not None:
+                    self._texts.move_to_end(key)
+                    found[key] = text
+        return found
+
+    def unpack(self, key: tuple[int, int], frame: bytes) -> str:
+        """Decompress a frame and hold its text."""
+        codec: TextCodec | None = getattr(self._local, "codec", None)
+        if codec is None:
+            codec = self._local.codec = TextCodec()
+        text = codec.unpack(frame)
+        size = sys.getsizeof(text)
+        if size > self._max_bytes // 2:
+            return text
+        with self._lock:
+            if key not in self._texts:
+                self._size_bytes += size
+            self._texts[key] = text
+            while self._size_bytes > self._max_bytes:
+                self._size_bytes -= sys.getsizeof(self._texts.popitem(last=False)[1])
+        return text
+
+    def delete(self, doc: int) -> None:
+        """Drop every revision of a document."""
+        with self._lock:
+            for key in [key for key in self._texts if key[0] == doc]:
+                self._size_bytes -= sys.getsizeof(self._texts.pop(key))
+
+
+def pack_pages(pages: Sequence[PageSpan]) -> str:
+    """Return a page map as JSON rows `[number, start, end]`."""
+    return (
+        json.dumps([(page.number, page.start, page.end) for page in pages], separators=(",", ":"))
+        if pages
+        else "[]"
+    )
+
+
+def unpack_pages(packed: str) -> tuple[PageSpan, ...]:
+    """Return the page map that `pack_pages` wrote."""
+    return tuple(PageSpan(*row) for row in json.loads(packed))

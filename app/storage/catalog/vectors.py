@@ -1,0 +1,522 @@
+"""Write vectors: fingerprints, rows, counters and the change, atomically."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import numpy as np
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from app.core.errors import FingerprintMismatch, InvalidInput
+from app.core.ids import fingerprint8
+from app.core.types import Fingerprint, FloatArray, Library
+from app.storage.catalog.database import Database, SinceCommit
+from app.storage.catalog.rows import add_change, add_counts, usable, vector_key
+from app.storage.catalog.schema import (
+    BUILD_SHIFT,
+    IS_LIVE,
+    OF_REVISION,
+    builds,
+    chunks,
+    documents,
+    key_of,
+    libraries,
+    meta,
+    meta_value,
+    pieces,
+    put,
+    put_meta,
+    vectors,
+)
+from app.storage.files.durable import utc_now
+
+_LIVE = (
+    # The library is not asked for: with it SQLite would begin at all documents of the library.
+    select(chunks.c.chunk_id, chunks.c.doc, documents.c.library, vectors.c.key)
+    .join(documents, IS_LIVE)
+    .outerjoin(
+        vectors, vectors.c.key == bindparam("of_build", type_=BigInteger) + chunks.c.chunk_id
+    )
+    .where(chunks.c.chunk_id.in_(bindparam("ids", expanding=True)))
+)
+_OWNER = (
+    select(builds.c.library, libraries.c.live_build, documents.c.doc, documents.c.state)
+    .join(libraries, libraries.c.library == builds.c.library)
+    .join(chunks, chunks.c.chunk_id == bindparam("of_chunk"))
+    .join(documents, OF_REVISION)
+    .where(builds.c.build == bindparam("of_build"))
+)
+_EMBED = (
+    update(documents)
+    .where(documents.c.doc == bindparam("of"))
+    .values(embedded=documents.c.embedded + bindparam("more"))
+)
+
+
+def staged_key(library: Library) -> str:
+    """Return under which key of `meta` the number of a library's staged build is kept."""
+    return f"staged_build/{library.value}"
+
+
+def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprint) -> None:
+    """Make `fingerprint` the library's, unless it holds vectors of another.
+
+    Raises:
+        FingerprintMismatch: It does; the message names the cure.
+    """
+    held = (
+        select(builds.c.fingerprint, libraries.c.embedded)
+        .join(libraries, libraries.c.live_build == builds.c.build)
+        .where(libraries.c.library == library.value)
+    )
+    row = sql.execute(held).first()
+    if row is not None:
+        before = fingerprint_from(row.fingerprint)
+        if before == fingerprint:
+            return
+        if row.embedded:
+            raise FingerprintMismatch(
+                f"library {library.value!r} {_difference(before, fingerprint)} documind reembed"
+                f" --library {library.value}"
+            )
+    add_counts(sql, library, 0, 0, 0, 0)
+    build = insert_build(sql, library, fingerprint)
+    sql.execute(
+        update(libraries).where(libraries.c.library == library.value).values(live_build=build)
+    )
+
+
+def insert_build(sql: Connection, library: Library, fingerprint: Fingerprint) -> int:
+    """Add a build without a role and return its number."""
+    row = {
+        "library": library.value,
+        "fingerprint": json.dumps(asdict(fingerprint), sort_keys=True),
+        "fingerprint8": fingerprint8(fingerprint),
+        "created_at": utc_now(),
+    }
+    return int(sql.execute(insert(builds).returning(builds.c.build), row).scalar_one())
+
+
+def fingerprint_from(packed: str) -> Fingerprint:
+    """Return the fingerprint that a build keeps as JSON."""
+    return Fingerprint(**json.loads(packed))
+
+
+def _difference(held: Fingerprint, wanted: Fingerprint) -> str:
+    """Return how a library's fingerprint differs, and the fix up to its command."""
+    if held.embedding_model != wanted.embedding_model:
+        return (
+            f"holds vectors of {held.embedding_model!r} (fingerprint {fingerprint8(held)}), not of"
+            f" {wanted.embedding_model!r} ({fingerprint8(wanted)}): set EMBEDDING_MODEL back, or"
+            " run:"
+        )
+    before, now = asdict(held), asdict(wanted)
+    parts = [
+        f"{name} {before[name]!r}, now it is {now[name]!r}"
+        for name in before
+        if before[name] != now[name]
+    ]
+    return (
+        f"was made with {'; '.join(parts)}: what it has serves on, new documents are found by"
+        " words until you run:"
+    )
+
+
+def store_vectors(
+    sql: Connection,
+    library: Library,
+    by_id: Mapping[int, bytes],
+    build: int | None = None,
+    *,
+    followed: bool = True,
+) -> list[int]:
+    """Insert packed float16 vectors of live chunks; return the live chunks.
+
+    Into a build. Vectors of the live build are counted and queued for its projections. Those of a
+    staged build count when it takes over.
+
+    Args:
+        sql: A transaction of the catalog.
+        library: Whose chunks.
+        by_id: Rows by chunk id.
+        build: Which build they were made for; None is the live one.
+        followed: Queue a change for a staged build too, because its projections are there already.
+
+    Raises:
+        FingerprintMismatch: No fingerprint yet, another dimension, or a build that takes no vectors
+            any more.
+    """
+    number, made_with, is_live = _target(sql, library, build)
+    dimension = len(next(iter(by_id.values()))) // 2
+    if dimension != made_with.dimension:
+        raise FingerprintMismatch(
+            f"library {library.value!r} holds vectors of {made_with.embedding_model!r} with"
+            f" {made_with.dimension} dimensions,"
+            f" not {dimension}: use that model, or run: documind reembed --library {library.value}"
+        )
+    asked = {"of_build": number << BUILD_SHIFT}
+    found = (
+        row for ids in pieces(list(by_id)) for row in sql.execute(_LIVE, {"ids": ids, **asked})
+    )
+    live = [row for row in found if row.library == library.value]
+    if not live:
+        return []
+    rows = [
+        {"key": vector_key(number, row.chunk_id), "vector": by_id[row.chunk_id]} for row in live
+    ]
+    put(sql, vectors, rows)
+    ids = [row.chunk_id for row in live]
+    if is_live:
+        new: Counter[int] = Counter()
+        for row in live:
+            new[row.doc] += row.key is None
+        sql.execute(_EMBED, [{"of": doc, "more": n} for doc, n in new.items()])
+        add_counts(sql, library, 0, 0, new.total(), 0)
+    if is_live or followed:
+        add_change(sql, library, "vectors", 0, 0, ids)
+    return ids
+
+
+def delete_vectors(sql: Connection, keys: Sequence[int]) -> None:
+    """Remove unusable vectors everywhere, so that their chunks are embedded again.
+
+    Args:
+        sql: A transaction of the catalog.
+        keys: Of `vectors`.
+    """
+    for key in keys:
+        build, chunk_id = key >> BUILD_SHIFT, key & ((1 << BUILD_SHIFT) - 1)
+        gone = sql.execute(delete(vectors).where(vectors.c.key == key)).rowcount
+        row = sql.execute(_OWNER, {"of_chunk": chunk_id, "of_build": build}).first()
+        if row is None or not gone:
+            continue
+        library = Library(row.library)
+        if build == row.live_build and row.state == "live":
+            sql.execute(_EMBED, {"of": row.doc, "more": -1})
+            add_counts(sql, library, 0, 0, -1, 0)
+        add_change(sql, library, "vectors", 0, 0, [chunk_id])
+
+
+def _target(sql: Connection, library: Library, build: int | None) -> tuple[int, Fingerprint, bool]:
+    """Return a writable build: number, fingerprint, whether it is live."""
+    live = sql.execute(
+        select(libraries.c.live_build).where(libraries.c.library == library.value)
+    ).scalar()
+    if live is None:
+        raise FingerprintMismatch(
+            f"library {library.value!r} has no fingerprint yet: claim it before writing vectors"
+        )
+    number = live if build is None else build
+    if number == live or str(number) == meta_value(sql, staged_key(library)):
+        packed = sql.execute(select(builds.c.fingerprint).where(builds.c.build == number)).scalar()
+        if packed is not None:
+            return number, fingerprint_from(packed), number == live
+    raise FingerprintMismatch(
+        f"library {library.value!r} was re-embedded while these vectors were made: they are not"
+        " kept"
+    )
+
+
+def checked_rows(vectors: FloatArray, n: int) -> FloatArray:
+    """Return rows `[n, dim]` of finite vectors of L2 norm 1.
+
+    Raises:
+        InvalidInput: Not one row per chunk, not finite, or not of norm 1.
+    """
+    rows = np.asarray(vectors, dtype=np.float32)
+    if rows.ndim != 2 or len(rows) != n:
+        raise InvalidInput(f"{n} chunks need as many rows; got an array of shape {rows.shape}")
+    if n and not np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-2):  # NaN fails too
+        raise InvalidInput(
+            "vectors must be finite and of L2 norm 1; normalise them with"
+            " app.core.vectors.l2_normalise"
+        )
+    return rows
+
+
+# Find vectors that are unusable: of a wrong size, or not finite.
+
+log = logging.getLogger(__name__)
+
+_BATCH = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class VectorCheck:
+    """Finds and removes unusable vectors; their chunks are embedded again."""
+
+    database: Database
+
+    def find(self) -> list[int]:
+        """Return the keys of all such vectors; reads every vector of the catalog."""
+        found: list[int] = []
+        with self.database.read() as sql:
+            for build, packed in sql.execute(select(builds.c.build, builds.c.fingerprint)).all():
+                dimension = fingerprint_from(packed).dimension
+                low, high = build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT
+                rows = sql.execute(
+                    select(vectors).where(vectors.c.key >= low, vectors.c.key < high)
+                )
+                for batch in rows.partitions(_BATCH):
+                    good = usable([row.vector for row in batch], dimension)
+                    found += [row.key for row, fit in zip(batch, good, strict=True) if not fit]
+        return found
+
+    def delete(self, keys: Sequence[int]) -> None:
+        """Take vectors out of the catalog, its counters and every projection."""
+        if keys:
+            log.error(
+                "%d vectors of the catalog cannot be used; their chunks are embedded again",
+                len(keys),
+            )
+            with self.database.write("delete_vectors") as sql:
+                delete_vectors(sql, keys)
+
+
+# Keep a library's builds of vectors: the live, the previous and the staged one.
+
+REMOVE_BATCH = 5_000
+"""Vectors removed, or copied, per transaction: writers wait for a few milliseconds."""
+
+_BUILDS = select(builds.c.build, builds.c.fingerprint)
+
+Role = Literal["live", "previous", "staged"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBuild:
+    """A build with what its vectors were made with."""
+
+    number: int
+    fingerprint: Fingerprint
+
+
+class Builds:
+    """Stages, fills, swaps and removes builds; thread-safe."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._held = SinceCommit(database, self._read)
+        self._lock = threading.Lock()
+        self._reached: dict[int, int] = {}
+        """Per staged build the chunk up to which a scan found nothing pending."""
+
+    def of(self, library: Library, role: Role) -> HeldBuild | None:
+        """Return a library's build in a role; None when there is none."""
+        return self._held(library).get(role)
+
+    def _read(self, library: Library) -> Mapping[Role, HeldBuild]:
+        with self._database.read() as sql:
+            numbers = _roles(sql, library)
+            packed = dict(sql.execute(_BUILDS.where(builds.c.library == library.value)).all())
+        return {
+            role: HeldBuild(number, fingerprint_from(packed[number]))
+            for role, number in numbers.items()
+            if number in packed
+        }
+
+    def remark(self, build: int, text: str) -> None:
+        """Keep what must be said of a build while it serves."""
+        with self._database.write("meta") as sql:
+            put_meta(sql, f"build_remark/{build}", text)
+
+    def remark_of(self, build: int) -> str:
+        """Return what must be said of a build; empty for nothing."""
+        with self._database.read() as sql:
+            return meta_value(sql, f"build_remark/{build}") or ""
+
+    def live_number(self, library: Library) -> int | None:
+        """Return the live build's number; None before the first vector."""
+        live = self.of(library, "live")
+        return live.number if live else None
+
+    def pending(self, library: Library, build: int, limit: int) -> list[int]:
+        """Return up to `limit` live chunks without a vector in a staged build, in order.
+
+        Each scan begins where the last one found something, and goes over everything once more at
+        the end, for restored documents.
+
+        Raises:
+            FingerprintMismatch: The build is not staged any more.
+        """
+        staged = self.of(library, "staged")
+        if staged is None or staged.number != build:
+            raise FingerprintMismatch(
+                f"build {build} of library {library.value!r} is not being filled any more"
+            )
+        with self._lock:
+            after = self._reached.get(build, 0)
+        found = self._scan(library, build, after, limit)
+        if not found and after:
+            found = self._scan(library, build, 0, limit)
+        with self._lock:
+            self._reached[build] = found[0] - 1 if found else 0
+        return found
+
+    def _scan(self, library: Library, build: int, after: int, limit: int) -> list[int]:
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                self._database.dialect.CHUNKS_WITHOUT_VECTOR,
+                (library.value, build << BUILD_SHIFT, after, limit),
+            ).fetchall()
+        return [row[0] for row in rows]
+
+    def stage(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
+        """Return the build to fill: begun before, the previous one, or a new one.
+
+        The previous one if its vectors are of that kind. Any other build that is not live is
+        removed. Vectors of a build that differs in chunker or analyzer alone are copied: the model
+        makes the same ones again.
+        """
+        staged, previous, live = (
+            self.of(library, "staged"),
+            self.of(library, "previous"),
+            self.of(library, "live"),
+        )
+        if staged is not None and staged.fingerprint != fingerprint:
+            self._delete_build(library, staged.number)
+            staged = None
+        if previous is not None and (staged is not None or previous.fingerprint != fingerprint):
+            self._delete_build(library, previous.number)
+            previous = None
+        if staged is None:
+            with self._database.write("stage") as sql:
+                add_counts(sql, library, 0, 0, 0, 0)
+                number = previous.number if previous else insert_build(sql, library, fingerprint)
+                sql.execute(_of(library).values(previous_build=None))
+                put_meta(sql, staged_key(library), str(number))
+            staged = HeldBuild(number, fingerprint)
+        if live is not None and _same_model(live.fingerprint, fingerprint):
+            self._copy(live.number, staged.number)
+        return staged
+
+    def _delete_build(self, library: Library, number: int) -> None:
+        """Take a build out of its role, then remove its vectors in batches.
+
+        A later call finishes an interrupted removal.
+        """
+        with self._database.write("unstage") as sql:
+            sql.execute(
+                delete(meta).where(meta.c.key == staged_key(library), meta.c.value == str(number))
+            )
+            sql.execute(
+                _of(library).where(libraries.c.previous_build == number).values(previous_build=None)
+            )
+        self.delete_unused(library)
+
+    def delete_unused(self, library: Library) -> int:
+        """Remove builds without a role, vectors first; return how many vectors went."""
+        with self._database.read() as sql:
+            kept = _roles(sql, library).values()
+            held = (
+                sql.execute(select(builds.c.build).where(builds.c.library == library.value))
+                .scalars()
+                .all()
+            )
+        removed = 0
+        for number in sorted(set(held) - set(kept)):
+            while batch := self._delete_batch(number):
+                removed += batch
+            with self._database.write("remove_build") as sql:
+                sql.execute(delete(builds).where(builds.c.build == number))
+        return removed
+
+    def _delete_batch(self, number: int) -> int:
+        some = select(vectors.c.key).where(_keys_of(number)).limit(REMOVE_BATCH)
+        with self._database.write("remove_vectors") as sql:
+            return sql.execute(delete(vectors).where(vectors.c.key.in_(some))).rowcount
+
+    def _copy(self, source: int, target: int) -> None:
+        shift = (target - source) << BUILD_SHIFT
+        moved = (vectors.c.key + shift).label("moved")
+        held = vectors.alias("held")
+        missing = ~exists().where(held.c.key == moved)
+        after = source << BUILD_SHIFT
+        while True:
+            some = select(vectors.c.key).where(_keys_of(source), vectors.c.key > after)
+            with self._database.write("copy_vectors") as sql:
+                keys = sql.execute(some.order_by(vectors.c.key).limit(REMOVE_BATCH)).scalars().all()
+                if not keys:
+                    return
+                batch = select(moved, vectors.c.vector).where(
+                    vectors.c.key.between(keys[0], keys[-1]), missing
+                )
+                sql.execute(insert(vectors).from_select(["key", "vector"], batch))
+            after = keys[-1]
+
+    def delete_others(self, library: Library) -> int:
+        """Delete the previous and the staged build; return how many vectors went."""
+        with self._database.write("unstage") as sql:
+            sql.execute(delete(meta).where(meta.c.key == staged_key(library)))
+            sql.execute(_of(library).values(previous_build=None))
+        return self.delete_unused(library)
+
+
+def make_live(sql: Connection, library: Library, build: int) -> None:
+    """Make a staged build live and the live one previous; counters follow."""
+    has_vector = vectors.c.key == key_of(build)
+    found = (
+        select(func.count())
+        .select_from(chunks.join(vectors, has_vector))
+        .where(chunks.c.doc == documents.c.doc, chunks.c.revision == documents.c.revision)
+    )
+    sql.execute(
+        update(documents)
+        .where(documents.c.library == library.value)
+        .values(embedded=found.scalar_subquery())
+    )
+    live = (documents.c.library == library.value) & (documents.c.state == "live")
+    embedded = (
+        select(func.coalesce(func.sum(documents.c.embedded), 0)).where(live).scalar_subquery()
+    )
+    now = {"previous_build": libraries.c.live_build, "live_build": build, "embedded": embedded}
+    sql.execute(_of(library).values(now))
+    sql.execute(delete(meta).where(meta.c.key == staged_key(library)))
+
+
+def _of(library: Library) -> Update:
+    return update(libraries).where(libraries.c.library == library.value)
+
+
+def _keys_of(build: int) -> ColumnElement[bool]:
+    return and_(vectors.c.key >= build << BUILD_SHIFT, vectors.c.key < (build + 1) << BUILD_SHIFT)
+
+
+def _roles(sql: Connection, library: Library) -> dict[Role, int]:
+    held = select(libraries.c.live_build, libraries.c.previous_build).where(
+        libraries.c.library == library.value
+    )
+    row = sql.execute(held).first()
+    if row is None:
+        return {}
+    staged = meta_value(sql, staged_key(library))
+    found: dict[Role, int | None] = {
+        "live": row[0],
+        "previous": row[1],
+        "staged": int(staged) if staged else None,
+    }
+    return {role: number for role, number in found.items() if number is not None}
+
+
+def _same_model(one: Fingerprint, other: Fingerprint) -> bool:
+    fields = ("embedding_model", "model_digest", "dimension", "query_prefix", "passage_prefix")
+    return all(getattr(one, name) == getattr(other, name) for name in fields)

@@ -1,0 +1,151 @@
+"""Uploaded bytes, kept as `<sha256>.bin`; storing the same bytes twice is once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from app.core.errors import IndexDamaged
+from app.core.ids import content_sha256
+from app.storage.files.durable import Steps, delete_file, disk_errors, sync_directory
+
+SHA256 = re.compile(r"[0-9a-f]{64}")
+SUFFIX = ".bin"
+_PART = ".*.part"
+"""What `store` calls a file that is not whole yet."""
+
+
+def names_in(path: Path) -> set[str]:
+    """Return the SHA-256 of every original in a directory by file name.
+
+    Empty without the directory.
+    """
+    if not path.is_dir():
+        return set()
+    return {
+        file.stem
+        for file in path.iterdir()
+        if file.suffix == SUFFIX and SHA256.fullmatch(file.stem)
+    }
+
+
+class Originals:
+    """The directory of original bytes; thread-safe."""
+
+    def __init__(self, path: Path, steps: Steps) -> None:
+        self._path = path
+        self._steps = steps
+        self.before_keeping: Callable[[str], None] | None = None
+        """Told the SHA-256 of new bytes before they get their name, so that no crash leaves a
+        file that no record names."""
+        path.mkdir(parents=True, exist_ok=True)
+
+    def away(self) -> tuple[str, ...]:
+        """Return what is missing now: nothing of a directory."""
+        return ()
+
+    def path(self, sha256: str) -> Path:
+        """Return where the bytes are or would be.
+
+        Raises:
+            IndexDamaged: Not 64 hex digits: a name from outside is never a path.
+        """
+        if not SHA256.fullmatch(sha256):
+            raise IndexDamaged(
+                f"an original is named by 64 hex digits, not {sha256!r:.100}: run documind fsck"
+            )
+        return self._path / f"{sha256}{SUFFIX}"
+
+    def store(self, content: bytes | Path) -> str:
+        """Keep the bytes durably and return their SHA-256 (64 hex digits).
+
+        Raises:
+            DiskFull: No space; nothing half-written stays.
+        """
+        sha256 = content_sha256(content)
+        if self._size(sha256) != (
+            len(content) if isinstance(content, bytes) else content.stat().st_size
+        ):
+            self._keep(sha256, content)
+        return sha256
+
+    def _size(self, sha256: str) -> int | None:
+        """Return how many bytes are kept under a name; None when none are."""
+        target = self.path(sha256)
+        return target.stat().st_size if target.exists() else None
+
+    def _keep(self, sha256: str, content: bytes | Path) -> None:
+        target = self.path(sha256)
+        with (
+            disk_errors(target),
+            tempfile.NamedTemporaryFile(
+                dir=self._path, prefix=".", suffix=".part", delete=False
+            ) as file,
+        ):
+            temporary = Path(file.name)
+            try:
+                if isinstance(content, bytes):
+                    file.write(content)
+                else:
+                    with content.open("rb") as source:
+                        shutil.copyfileobj(source, file, 1 << 20)
+                file.flush()
+                with self._steps.at("originals.fsync"):
+                    os.fsync(file.fileno())
+                if self.before_keeping is not None:
+                    self.before_keeping(sha256)
+                with self._steps.at("originals.rename"):
+                    temporary.replace(target)
+            except BaseException:
+                delete_file(temporary, self._steps, "originals.discard")
+                raise
+        try:
+            sync_directory(self._path, self._steps, "originals.fsync_directory")
+        except OSError:  # too many open files, for one: the caller is told that nothing was kept
+            delete_file(target, self._steps, "originals.discard")
+            raise
+
+    def delete(self, sha256: str) -> bool:
+        """Remove bytes durably; return whether they were here."""
+        if not SHA256.fullmatch(sha256):
+            return False
+        removed = delete_file(self.path(sha256), self._steps, "originals.unlink")
+        if removed:
+            sync_directory(self._path, self._steps, "originals.fsync_directory")
+        return removed
+
+    def names(self) -> set[str]:
+        """Return the SHA-256 of every original that is kept."""
+        return names_in(self._path)
+
+    def delete_parts(self) -> int:
+        """Remove parts left by an interrupted `store`; return the number of files.
+
+        Nothing else may be storing.
+        """
+        return sum(
+            delete_file(path, self._steps, "originals.discard") for path in self._path.glob(_PART)
+        )
+
+    def delete_stale_copies(self) -> int:
+        """Remove cached files that were deleted elsewhere; return how many.
+
+        None: a directory is no cache.
+        """
+        return 0
+
+    def exists(self, sha256: str) -> bool:
+        """Return whether the bytes exist; False unless the name is 64 hex digits."""
+        return bool(SHA256.fullmatch(sha256)) and self.path(sha256).exists()
+
+    def damaged(self, sha256: str) -> bool:
+        """Return whether the bytes are missing or differ from their name."""
+        if not self.exists(sha256):
+            return True
+        with self.path(sha256).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() != sha256

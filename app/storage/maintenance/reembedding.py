@@ -1,0 +1,190 @@
+"""Re-embed a library: a new build next to the live one, swap, and revert.
+
+The catalog is filled first (`app.ingest.embedding` through a `BuildView`), then the projections are
+made from it, then one transaction changes the live build. Until that transaction the old build
+serves; after a crash the vectors so far are kept and the projections are made again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from app.core.errors import Conflict
+from app.core.types import Chunk, Filters, Fingerprint, FloatArray, Library, Scored
+from app.storage.catalog.database import Database
+from app.storage.catalog.documents import count
+from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.vectors import Builds, HeldBuild, make_live
+from app.storage.projector import Projector
+from app.storage.vectors.library import DenseLibrary, DenseVectorIndex
+from app.storage.vectors.supervisor import StoreSupervisor
+from app.storage.writer import CatalogIndexWriter
+
+
+class BuildView:
+    """Read and write access to one build; raises FingerprintMismatch afterwards.
+
+    That is, once the build no longer accepts vectors.
+    """
+
+    def __init__(self, vectors: DenseVectorIndex, writer: CatalogIndexWriter, number: int) -> None:
+        self._vectors = vectors
+        self._writer = writer
+        self.number = number
+
+    def search(
+        self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
+        """Return up to k chunks by cosine distance, ascending.
+
+        Raises:
+            FingerprintMismatch: The build does not serve any more.
+        """
+        return self._vectors.search(library, query, k, filters)
+
+    def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
+        return self._vectors.fetch(library, chunk_ids)
+
+    def count(self, library: Library) -> int:
+        return self._vectors.count(library)
+
+    def pending_vectors(
+        self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None
+    ) -> list[Chunk]:
+        """Return up to `limit` live chunks without a vector in this build.
+
+        Raises:
+            FingerprintMismatch: The build takes no vectors any more.
+        """
+        return self._writer.pending_vectors(library, limit, order, doc_ids, self.number)
+
+    def write_vectors(
+        self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
+    ) -> None:
+        self._writer.write_vectors(library, chunk_ids, vectors, self.number)
+
+    def apply(self, library: Library) -> None:
+        """Bring the projections up to the last change."""
+        self._writer.apply(library)
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedding:
+    """Everything a re-embedding touches."""
+
+    database: Database
+    builds: Builds
+    loader: CatalogLoader
+    projector: Projector
+    dense: Mapping[Library, DenseLibrary]
+    supervisor: StoreSupervisor
+    writer: CatalogIndexWriter
+
+    def view(self, number: int) -> BuildView:
+        """Return a build as its embedder sees it."""
+        return BuildView(DenseVectorIndex(self.dense, number), self.writer, number)
+
+    def begin(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
+        """Return the build to fill; remove one of another kind with its files.
+
+        Raises:
+            Conflict: The live vectors are of this kind already.
+        """
+        live = self.builds.of(library, "live")
+        if live is not None and live.fingerprint == fingerprint:
+            raise Conflict(
+                f"library {library.value!r} is embedded with {fingerprint.embedding_model!r} and"
+                " the same settings already"
+            )
+        staged = self.builds.stage(library, fingerprint)
+        self.builds.delete_unused(library)
+        with self.supervisor.quiet():
+            self.dense[library].delete_others()
+        return staged
+
+    def missing(self, library: Library, number: int) -> int:
+        """Return how many live chunks have no vector in a build."""
+        build = self.loader.build(number)
+        chunks = count(self.database, library).chunks
+        return max(0, chunks - (self.loader.embedded(build) if build else 0))
+
+    @contextmanager
+    def beside(self, library: Library, number: int, stop: threading.Event) -> Iterator[bool]:
+        """Keep a staged build's projections in step during the block.
+
+        Yields whether they are complete.
+
+        Args:
+            library: Whose.
+            number: The staged build.
+            stop: When set, the work ends early.
+
+        Raises:
+            DiskFull: No space; the build that serves is untouched.
+        """
+        build = self.loader.build(number)
+        if build is None:
+            raise Conflict(
+                f"build {number} of library {library.value!r} is gone: start the re-embedding again"
+            )
+        dense = self.dense[library]
+        with self.supervisor.quiet():
+            try:
+                yield dense.stage(build, stop)
+            finally:
+                dense.unstage()
+
+    def swap(self, library: Library, number: int) -> None:
+        """Make the staged build live and the old one previous, in that block.
+
+        Raises:
+            DiskFull: No space; the old build serves on.
+        """
+        dense = self.dense[library]
+        with self.projector.writing:
+            dense.take_over(lambda seq: self._commit(library, number, seq))
+
+    def _commit(self, library: Library, number: int, seq: int) -> None:
+        with self.database.write("swap_build") as sql:
+            make_live(sql, library, number)
+            self.projector.log.set_mark_in(sql, library, self.dense[library].replica.kind, seq)
+
+    def complete(self, library: Library, stop: threading.Event) -> None:
+        """Fill the collection of the build that serves now, if it could not be before."""
+        with self.supervisor.quiet():
+            self.dense[library].complete_store(stop)
+
+    def revert(self, library: Library, stop: threading.Event) -> tuple[HeldBuild, HeldBuild]:
+        """Make the previous build live again; return both builds, the present first.
+
+        The present build becomes the previous one. Nothing is embedded. Documents that came since
+        are found by words until the backfill has embedded them.
+
+        Raises:
+            Conflict: There is no previous build, or it was stopped.
+        """
+        live, previous = self.builds.of(library, "live"), self.builds.of(library, "previous")
+        if live is None or previous is None:
+            raise Conflict(f"library {library.value!r} has no previous vectors to go back to")
+        self.builds.stage(library, previous.fingerprint)
+        with self.beside(library, previous.number, stop) as complete:
+            if not complete:
+                raise Conflict(
+                    "stopped before the previous vectors could be searched; run it again"
+                )
+            self.swap(library, previous.number)
+        self.complete(library, stop)
+        return live, previous
+
+    def delete_others(self, library: Library) -> int:
+        """Remove the previous and any unfinished build; return the number of vectors.
+
+        Their files go too.
+        """
+        removed = self.builds.delete_others(library)
+        with self.supervisor.quiet():
+            self.dense[library].delete_others()
+        return removed

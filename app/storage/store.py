@@ -1,0 +1,289 @@
+"""Open storage: the catalog, its projections, and all that works on them.
+
+Made and closed in the right order.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from app.core.errors import IndexDamaged, InvalidInput
+from app.core.trace import counted
+from app.core.types import Fingerprint, Library
+from app.storage.catalog.answers import SqliteAnswerStore, SqliteConversationStore
+from app.storage.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
+from app.storage.catalog.passage_codes import PassageCodeStore
+from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.sqlite import SqliteDatabase
+from app.storage.catalog.state import (
+    CatalogModelStore,
+    SqliteCalibrations,
+    SqliteJobStore,
+    SqliteLedger,
+    SyncClaims,
+    Unlinks,
+)
+from app.storage.catalog.texts import TextCache
+from app.storage.catalog.vectors import Builds, VectorCheck
+from app.storage.files.durable import Steps, delete_retired
+from app.storage.maintenance.backup import NO_BACKUP, BackupReport, backup
+from app.storage.maintenance.bundle import Bundler
+from app.storage.maintenance.fsck import Fsck, VectorStoreCheck
+from app.storage.maintenance.fsck_catalog import CatalogCheck
+from app.storage.maintenance.purge import Purger
+from app.storage.maintenance.reembedding import Reembedding
+from app.storage.maintenance.start import (
+    LexicalRepair,
+    Presence,
+    is_small,
+    note_change,
+    open_catalog,
+    refuse_foreign_catalog,
+)
+from app.storage.opening import delete_unused, open_engine, open_log, open_originals, open_stores
+from app.storage.options import IndexOptions
+from app.storage.projector import Projector
+from app.storage.removal import Remover
+from app.storage.status import ProjectionStatus
+from app.storage.vectors.library import DenseLibrary, DenseVectorIndex
+from app.storage.vectors.replica import Replica
+from app.storage.vectors.supervisor import StoreSupervisor
+from app.storage.words.port import LibraryWords
+from app.storage.writer import CatalogIndexWriter
+
+log = logging.getLogger(__name__)
+
+VectorStoreUse = Literal["background", "foreground", "off"]
+_FOLLOWS: dict[VectorStoreUse, bool | None] = {"background": False, "foreground": True, "off": None}
+
+
+class IndexStore:
+    """Everything the index offers; a context manager.
+
+    The caller holds the directory's lock (app.storage.files.lock).
+    """
+
+    def __init__(
+        self,
+        options: IndexOptions,
+        *,
+        crash_at: int | None = None,
+        vector_store: VectorStoreUse = "background",
+        heal: bool = True,
+        steps: Steps | None = None,
+    ) -> None:
+        """Open the data directory, creating what is not there.
+
+        Args:
+            options: Where data lives and how projections are tuned.
+            crash_at: End the process at this write step, for crash tests.
+            vector_store: Bring the vector stores up while serving (a server), before returning
+                (`foreground`),
+                or not at all (`off`, for commands that only read; what they write reaches the
+                stores later).
+            steps: Told of every write; by default one made here.
+            heal: Finish what the last process left undone and mend what start-up finds; False for a
+                check that is to see it.
+
+        Raises:
+            IndexDamaged: The catalog is damaged or belongs to other data; the message names the
+                cure.
+            StorageError: The catalog was written by a newer release.
+            DiskFull: No space.
+            ExtraMissing: The extra of a vector store is not installed.
+            InvalidInput: The search engine does not answer.
+        """
+        self.options = options
+        self.steps = steps or Steps(crash_at)
+        self._engine = open_engine(options)
+        self.vector_stores = open_stores(options, self._engine, self.steps)
+        if heal:
+            refuse_foreign_catalog(options.data_dir, options.database_url)
+            delete_retired(options.data_dir, self.steps)
+        options.data_dir.mkdir(parents=True, exist_ok=True)
+        self.database = open_catalog(options, self.steps, heal=heal)
+        self._log, settling = open_log(self.database, shared=options.shared)
+        self.loader, texts = CatalogLoader(self.database), TextCache(TEXT_CACHE_BYTES)
+        self.originals = open_originals(options, self.steps)
+        self.unlinks = Unlinks(self.database, self.originals, shared=options.shared)
+        self.originals.before_keeping = self.unlinks.expect
+        unusable = VectorCheck(self.database)
+        if heal:
+            self.loader.on_unusable = unusable.delete
+            if is_small(self.database):
+                unusable.delete(unusable.find())
+        self._lexical = LexicalRepair(options, self._log, self.steps, self._engine, heal=heal)
+        indexes = self._lexical.indexes
+        wanted = threading.Event()
+        self.dense = {
+            library: self._open_dense(library, wanted, _FOLLOWS[vector_store])
+            for library in Library
+        }
+        self.projector = Projector(self._log, self.loader, indexes, self.dense, self.database)
+        self.status = ProjectionStatus(self._log, self.projector.state)
+        self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
+        remover = self.remover = Remover(
+            self.database, self.catalog, self.projector, self.originals, texts
+        )
+        self.builds = Builds(self.database)
+        parts = self.database, self.catalog, self.projector, remover, self.originals
+        self.writer = CatalogIndexWriter(*parts, settling, self.builds)
+        self.lexical = LibraryWords(indexes)
+        self.vectors = DenseVectorIndex(self.dense)
+        self.codes = PassageCodeStore(self.database, self.catalog)
+        self._open_state()
+        self.supervisor = StoreSupervisor(
+            self._log,
+            self.dense,
+            wanted,
+            lambda: delete_unused(options, self.vector_stores, self.steps),
+            self.projector.catch_up_lexical,
+            shared=options.shared,
+        )
+        self.fsck = Fsck(
+            CatalogCheck(self.database, self.originals, self.unlinks, unusable, self._log),
+            self.loader,
+            self.projector,
+            indexes,
+            self.dense,
+            VectorStoreCheck(self.supervisor, self.loader, self.dense, options),
+            self.steps,
+        )
+        self.purger = Purger(
+            self.database,
+            self.loader,
+            self.projector,
+            remover,
+            self.dense,
+            self.supervisor,
+            options,
+            self.steps,
+        )
+        self.reembedding = Reembedding(
+            self.database,
+            self.builds,
+            self.loader,
+            self.projector,
+            self.dense,
+            self.supervisor,
+            self.writer,
+        )
+        self.bundler = Bundler(
+            self.database,
+            self.catalog,
+            self.loader,
+            self.writer,
+            self.originals,
+            self.codes,
+            self.steps,
+            options.max_file_bytes,
+        )
+        self._presence = Presence(self.database, indexes, self._engine, self.originals)
+        self.calls = counted(self.database, self._engine, self.originals)
+        self._heals = heal
+        if heal:
+            self._start()
+            note_change(options.data_dir, self._log.last(), self.steps)
+        if vector_store == "background":
+            self.supervisor.start()
+        elif vector_store == "foreground":
+            self.supervisor.bring_up()
+
+    def _open_state(self) -> None:
+        """Open what the catalog keeps besides documents."""
+        self.jobs = SqliteJobStore(self.database)
+        self.ledger = SqliteLedger(self.database)
+        self.claims = SyncClaims(self.database)
+        self.answers = SqliteAnswerStore(self.database)
+        self.calibrations = SqliteCalibrations(self.database)
+        self.conversations = SqliteConversationStore(self.database)
+        self.models = CatalogModelStore(self.database)
+
+    def _open_dense(
+        self, library: Library, wanted: threading.Event, follows: bool | None
+    ) -> DenseLibrary:
+        replica = Replica(
+            library,
+            self.options,
+            self._log,
+            self.loader,
+            self.vector_stores[library],
+            self.database,
+        )
+        parts = self._log, self.loader, replica, wanted
+        return DenseLibrary(library, self.options, *parts, follows=follows)
+
+    def _start(self) -> None:
+        self.codes.delete_others()
+        self.remover.purge_due()
+        self.unlinks.settle_at_start()
+        for library in Library:
+            self._lexical.start(library, self.projector, partial(self.catalog.counts, library))
+
+    def made_with(self, library: Library) -> Fingerprint | None:
+        """Return a library's fingerprint; None while it has no vectors."""
+        live = self.builds.of(library, "live")
+        return (
+            live.fingerprint if live is not None and self.catalog.counts(library).embedded else None
+        )
+
+    def rebuild(self) -> None:
+        """Rebuild every projection from the catalog; needs exclusive use.
+
+        Raises:
+            DiskFull: No space; run it again.
+        """
+        for library in Library:
+            self.projector.rebuild_lexical(library, self.catalog.counts(library).documents)
+            self.dense[library].refill_cache()
+        self.supervisor.refill("asked to rebuild")
+
+    def missing(self) -> tuple[str, ...]:
+        """Return what is missing under the store: catalog, a lexical index, an engine."""
+        return self._presence.missing()
+
+    def backup(
+        self, target: Path, progress: Callable[[int, int], None] | None = None
+    ) -> BackupReport:
+        """Write a backup of catalog and originals into `target` while serving.
+
+        Raises:
+            InvalidInput: The catalog is in PostgreSQL, which has tools of its own.
+        """
+        if not isinstance(self.database, SqliteDatabase):
+            raise InvalidInput(NO_BACKUP)
+        return backup(self.database, self.originals, target, self.steps, progress=progress)
+
+    def close(self) -> None:
+        """Write the watermarks and let everything go."""
+        self.supervisor.stop()
+        self._lexical.wait()
+        try:
+            self.projector.close()
+            self._log.save()
+            if self._heals:
+                with suppress(IndexDamaged):  # the next start finds it and says what to do
+                    note_change(self.options.data_dir, self._log.last(), self.steps)
+        finally:
+            for vectors in set(self.vector_stores.values()):
+                vectors.close()
+            self._lexical.close()
+            self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

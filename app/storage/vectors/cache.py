@@ -1,0 +1,509 @@
+"""Search exact nearest neighbours in memory: the catalog's rows, with codes.
+
+Filter values are in memory too.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import simsimd
+
+from app.core.types import Filters, FloatArray, Library, Scored
+from app.core.vectors import nearest
+from app.storage.catalog.changes import Change, ChangeLog
+from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.rows import Build, DocumentFacts, IdArray, RowFacts, author_key
+
+# Scan rows of norm 1 as int8 codes with error bounds: a quarter of the bytes.
+
+_LARGEST = 127
+_BLOCK = 1024
+"""Rows coded at a time: what is computed of them stays in the processor's cache."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Codes:
+    """Codes of n rows; adding makes a new object on the same memory.
+
+    Only the newest object may be added to.
+    """
+
+    _codes: npt.NDArray[np.int8]
+    """`[capacity, dim]`; a row is its codes times its scale, give or take an error of known
+    length."""
+    _scales: FloatArray
+    """float32 `[capacity]`."""
+    _error: float
+    """Euclidean length of what the codes lose of a row at most, as a rule 0.01."""
+    n: int
+
+    @staticmethod
+    def empty(dimension: int) -> Codes:
+        """Return the codes of no rows."""
+        return Codes(np.empty((0, dimension), np.int8), np.empty(0, np.float32), 0.0, 0)
+
+    @staticmethod
+    def of(rows: FloatArray) -> Codes:
+        """Return the codes of rows, float32 `[n, dim]`."""
+        return Codes.empty(rows.shape[1]).plus(rows)
+
+    def plus(self, rows: FloatArray) -> Codes:
+        """Return the codes of these rows and `rows`, float32 `[m, dim]`, behind them."""
+        total = self.n + len(rows)
+        grown = self if total <= len(self._scales) else self._with_room(max(total, 2 * self.n))
+        error = self._error
+        for at in range(0, len(rows), _BLOCK):
+            block = np.asarray(rows[at : at + _BLOCK])
+            here = slice(self.n + at, self.n + at + len(block))
+            grown._codes[here], grown._scales[here], errors = _coded(block)
+            error = max(error, float(errors.max()))
+        return Codes(grown._codes, grown._scales, error, total)
+
+    def _with_room(self, capacity: int) -> Codes:
+        larger = Codes(
+            np.empty((capacity, self._codes.shape[1]), np.int8),
+            np.empty(capacity, np.float32),
+            self._error,
+            self.n,
+        )
+        larger._codes[: self.n] = self._codes[: self.n]
+        larger._scales[: self.n] = self._scales[: self.n]
+        return larger
+
+    def distances(self, query: FloatArray) -> tuple[FloatArray, float]:
+        """Return about `1 - cosine` of a query to every row, and the largest error.
+
+        The query is float32 `[dim]` of norm 1. With x = x' + e of a row and q = q' + f of the
+        query, x' and q' being what the codes say, x.q - x'.q' = e.q + x'.f, which is at most |e| +
+        (1 + |e|) |f| (Cauchy-Schwarz). The interpreter is not held.
+
+        Returns:
+            float32 `[n]`, and a distance.
+        """
+        codes, scale, error = _coded(query[np.newaxis])
+        if not self.n:
+            return np.empty(0, np.float32), self._error
+        # summed as int32, which holds 130,000 products; as float32 a sum keeps 24 bits, which is
+        # rounding. Without `out`: with it simsimd 6.5 gives None away once too often at each call,
+        # and after some 80,000 questions the interpreter ends the process.
+        products = simsimd.cdist(codes, self._codes[: self.n], "dot", out_dtype="float32")
+        found = np.asarray(products)[0]
+        found *= self._scales[: self.n]
+        found *= -scale[0]
+        found += 1.0
+        return found, self._error * (1 + float(error[0])) + float(error[0])
+
+
+def _coded(rows: FloatArray) -> tuple[npt.NDArray[np.int8], FloatArray, FloatArray]:
+    """Return codes, scales and error lengths of float32 `[n, dim]`; zeros have none."""
+    largest = np.abs(rows).max(axis=1)
+    scales = np.where(largest > 0, largest / np.float32(_LARGEST), np.float32(1.0)).astype(
+        np.float32
+    )
+    scaled = rows / scales[:, np.newaxis]
+    codes = np.rint(scaled)
+    scaled -= codes
+    errors = np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) * scales
+    return codes.astype(np.int8), scales, errors
+
+
+# Store filter values of rows and documents as parallel arrays.
+
+Mask = npt.NDArray[np.bool_]
+
+NO_YEAR = np.iinfo(np.int32).min
+
+
+class Columns:
+    """Facts of a growing list of rows. Not thread-safe: the index that owns it locks."""
+
+    def __init__(self) -> None:
+        self._documents: dict[int, int] = {}
+        self._facts: list[DocumentFacts] = []
+        self._sections: dict[str, int] = {}
+        self._row_document = np.empty(0, dtype=np.int32)
+        self._row_section = np.empty(0, dtype=np.int32)
+        self._years: npt.NDArray[np.int32] | None = None
+
+    def __len__(self) -> int:
+        return len(self._row_document)
+
+    def set_documents(self, documents: Iterable[DocumentFacts]) -> None:
+        """Add documents or replace what is known of them."""
+        for facts in documents:
+            at = self._documents.setdefault(facts.doc, len(self._facts))
+            if at == len(self._facts):
+                self._facts.append(facts)
+            else:
+                self._facts[at] = facts
+        self._years = None
+
+    def append(self, rows: Sequence[RowFacts]) -> None:
+        """Add rows whose documents were set before."""
+        documents = np.fromiter(
+            (self._documents.get(row.doc, -1) for row in rows), dtype=np.int32, count=len(rows)
+        )
+        sections = np.fromiter(
+            (self._sections.setdefault(row.section, len(self._sections)) for row in rows),
+            dtype=np.int32,
+            count=len(rows),
+        )
+        self._row_document = np.concatenate([self._row_document, documents])
+        self._row_section = np.concatenate([self._row_section, sections])
+
+    def take(self, positions: npt.NDArray[np.intp]) -> None:
+        """Keep only these rows, in this order."""
+        self._row_document = self._row_document[positions]
+        self._row_section = self._row_section[positions]
+
+    def mask(self, filters: Filters) -> Mask:
+        """Return which rows meet every condition: bool `[rows]`."""
+        mask = np.ones(len(self), dtype=np.bool_)
+        if filters.sections:
+            wanted = [self._sections[name] for name in filters.sections if name in self._sections]
+            mask &= np.isin(self._row_section, wanted)
+        if (
+            filters.doc_ids
+            or filters.types
+            or filters.author
+            or filters.year_from is not None
+            or filters.year_to is not None
+        ):
+            # One extra entry for rows whose document is gone: index -1 reads it, and it never
+            # matches.
+            mask &= np.append(self._document_mask(filters), np.False_)[self._row_document]
+        return mask
+
+    def _document_mask(self, filters: Filters) -> Mask:
+        mask = np.ones(len(self._facts), dtype=np.bool_)
+        if filters.doc_ids:
+            wanted = set(filters.doc_ids)
+            mask &= np.fromiter(
+                (facts.doc_id in wanted for facts in self._facts), np.bool_, len(self._facts)
+            )
+        if filters.types:
+            kinds = set(filters.types)
+            mask &= np.fromiter(
+                (facts.type in kinds for facts in self._facts), np.bool_, len(self._facts)
+            )
+        if filters.year_from is not None or filters.year_to is not None:
+            if self._years is None:
+                years = (NO_YEAR if facts.year is None else facts.year for facts in self._facts)
+                self._years = np.fromiter(years, np.int32, len(self._facts))
+            low = NO_YEAR + 1 if filters.year_from is None else filters.year_from
+            high = np.iinfo(np.int32).max if filters.year_to is None else filters.year_to
+            mask &= (self._years >= low) & (self._years <= high)
+        name = author_key(filters.author or "")
+        if name:
+            mask &= np.fromiter(
+                (any(name in author for author in facts.authors) for facts in self._facts),
+                np.bool_,
+                len(self._facts),
+            )
+        return mask
+
+
+GATHER_BELOW = 0.08
+"""Share of rows under which copying the selected ones out is cheaper than scanning all (50,000
+rows of 384 numbers)."""
+
+MASKS_KEPT = 16
+"""Filters whose masks are remembered until the rows change: a person asks several questions
+under one filter."""
+
+COMPACT_ABOVE = 0.25
+"""Share of dead rows at which the rows are copied without them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One consistent state for readers; rows are added behind it in the same memory."""
+
+    rows: FloatArray
+    codes: Codes
+    ids: IdArray
+    alive: Mask
+    dead: int
+
+
+class VectorCache:
+    """One build's vectors; reads are concurrent, writes are serialised by the owner."""
+
+    def __init__(self, dimension: int, capacity: int = 0) -> None:
+        self.dimension = dimension
+        self._lock = threading.RLock()
+        self._columns = Columns()
+        self._masks: dict[Filters, Mask] = {}
+        self._positions: dict[int, int] = {}
+        self._rows = np.empty((capacity, dimension), np.float32)
+        self._view = _View(
+            self._rows[:0], Codes.empty(dimension), np.empty(0, np.int64), np.empty(0, np.bool_), 0
+        )
+
+    # --- read
+
+    @property
+    def count(self) -> int:
+        """Return how many rows can be found."""
+        return len(self._positions)
+
+    def ids(self) -> list[int]:
+        """Return the chunk ids of all rows that can be found."""
+        with self._lock:
+            return list(self._positions)
+
+    def search(self, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
+        """Return up to k rows by cosine distance, ascending; exact, ties by chunk id."""
+        with self._lock:
+            view = self._view
+            mask = self._mask(filters) if filters else None
+        if mask is None:
+            mask = view.alive if view.dead else None
+        selected = len(view.ids) if mask is None else int(np.count_nonzero(mask))
+        if selected == 0 or k < 1:
+            return []
+        if mask is not None and selected < GATHER_BELOW * len(view.ids):
+            positions = np.flatnonzero(mask)
+            best, distances = nearest(query, view.rows[positions], view.ids[positions], k)
+            chosen = positions[best]
+        else:
+            about, slack = view.codes.distances(query)
+            if mask is not None:
+                about = np.where(mask, about, np.float32(np.inf))
+            chosen, distances = nearest(query, view.rows, view.ids, min(k, selected), about, slack)
+        return list(map(Scored, view.ids[chosen].tolist(), distances.tolist()))
+
+    def _mask(self, filters: Filters) -> Mask:
+        mask = self._masks.get(filters)
+        if mask is None:
+            mask = self._columns.mask(filters) & self._view.alive
+            if len(self._masks) >= MASKS_KEPT:
+                self._masks.pop(next(iter(self._masks)))
+            self._masks[filters] = mask
+        return mask
+
+    def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
+        """Return the rows that are here, float32 `[dimension]`."""
+        with self._lock:
+            view = self._view
+            at = {
+                chunk_id: self._positions[chunk_id]
+                for chunk_id in chunk_ids
+                if chunk_id in self._positions
+            }
+        return dict(zip(at, view.rows[list(at.values())], strict=True))
+
+    # --- write
+
+    def describe(self, documents: Sequence[DocumentFacts]) -> None:
+        """Set what filters ask of documents."""
+        with self._lock:
+            self._columns.set_documents(documents)
+            self._masks = {}
+
+    def put(self, chunk_ids: Sequence[int], rows: FloatArray, facts: Sequence[RowFacts]) -> None:
+        """Append rows, float32 `[n, dimension]`; a chunk that was here is replaced."""
+        ids = np.asarray(chunk_ids, np.int64)
+        with self._lock:
+            self.hide(chunk_ids)
+            n, total = len(self._view.ids), len(self._view.ids) + len(ids)
+            if total > len(self._rows):
+                larger = np.empty(
+                    (max(total, len(self._rows) * 3 // 2), self.dimension), np.float32
+                )
+                larger[:n] = self._view.rows
+                self._rows = larger
+            self._rows[n:total] = rows
+            self._columns.append(facts)
+            self._positions.update(zip(ids.tolist(), range(n, total), strict=True))
+            self._view = _View(
+                self._rows[:total],
+                self._view.codes.plus(np.asarray(rows, np.float32)),
+                np.concatenate([self._view.ids, ids]),
+                np.concatenate([self._view.alive, np.ones(len(ids), np.bool_)]),
+                self._view.dead,
+            )
+            self._masks = {}
+
+    def hide(self, chunk_ids: Sequence[int]) -> None:
+        """Stop finding rows; unknown ids are fine."""
+        with self._lock:
+            gone = [
+                self._positions.pop(chunk_id)
+                for chunk_id in chunk_ids
+                if chunk_id in self._positions
+            ]
+            if gone:
+                view = self._view
+                alive = view.alive.copy()
+                alive[gone] = False
+                self._view = _View(view.rows, view.codes, view.ids, alive, view.dead + len(gone))
+                self._masks = {}
+
+    def compact(self, *, above: float = COMPACT_ABOVE) -> None:
+        """Copy the rows without the dead ones, when more than this share of them is dead."""
+        with self._lock:
+            if self._view.dead <= above * len(self._view.ids):
+                return
+            keep = np.flatnonzero(self._view.alive)
+            self._rows, ids = np.array(self._view.rows[keep]), self._view.ids[keep]
+            codes = Codes.of(self._rows)
+            self._columns.take(keep)
+            self._positions = {chunk_id: at for at, chunk_id in enumerate(ids.tolist())}
+            self._view = _View(self._rows, codes, ids, np.ones(len(ids), np.bool_), 0)
+            self._masks = {}
+
+
+# Fills a vector cache from the catalog and keeps it in step.
+
+log = logging.getLogger(__name__)
+
+LOAD_BATCH = 1000
+"""Vectors per read from the catalog."""
+
+FILLED_AT_ONCE = 20_000
+"""A cache up to this size is filled before the store opens (0.4 s); a larger one while it
+serves."""
+
+
+class CacheFeed:
+    """The cache of one build, while the build is small enough.
+
+    The owner serialises the calls that write.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        build: Build,
+        most: int,
+        change_log: ChangeLog,
+        loader: CatalogLoader,
+    ) -> None:
+        """Serve `build`; nothing is read before `catch_up`.
+
+        Args:
+            library: Whose build.
+            build: Which vectors.
+            most: Builds of more vectors have no cache.
+            change_log: Where changes come from.
+            loader: Where vectors come from.
+        """
+        self._library = library
+        self._build = build
+        self._most = most
+        self._log = change_log
+        self._loader = loader
+        self._applied = 0
+        self.cache: VectorCache | None = None
+        """The rows; None while there are none in memory."""
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the build is small enough for a cache."""
+        return self._most > 0 and self._loader.embedded(self._build) <= self._most
+
+    def catch_up(self, limit: int) -> None:
+        """Fill the cache, or apply every new change; hold at most `limit` rows.
+
+        A build that outgrew the limit has no cache.
+        """
+        if not self.fits:
+            self.release()
+            return
+        if self.cache is None:
+            self.publish(*self.read(limit))
+        if self.cache is not None:
+            self._follow(self.cache, limit)
+
+    def read(self, limit: int) -> tuple[VectorCache, int]:
+        """Read up to `limit` vectors, and the last change they include.
+
+        Others may write while it reads.
+        """
+        applied = self._log.last()
+        self._log.hold(self._library, self._holder, applied)
+        cache = VectorCache(self._build.dimension, min(limit, self._loader.embedded(self._build)))
+        after = 0
+        while cache.count < limit:
+            stored = self._loader.vectors_after(self._build, after, LOAD_BATCH)
+            if not stored.chunk_ids:
+                break
+            room = limit - cache.count
+            cache.describe(stored.documents)
+            cache.put(stored.chunk_ids[:room], stored.rows[:room], stored.facts[:room])
+            after = stored.chunk_ids[-1]
+        return cache, applied
+
+    def publish(self, cache: VectorCache, applied: int) -> None:
+        """Let searches use what `read` returned."""
+        self.cache, self._applied = cache, applied
+
+    @property
+    def _holder(self) -> str:
+        return f"cache of build {self._build.number}"
+
+    def _follow(self, cache: VectorCache, limit: int) -> None:
+        while True:
+            while changes := self._pending():
+                self._apply(cache, changes, limit)
+                self._applied = changes[-1].seq
+            embedded = self._loader.embedded(self._build)
+            if (
+                not self._pending()
+            ):  # counted after the last change, and nothing was written while it was
+                break
+        self._log.hold(self._library, self._holder, self._applied)
+        if cache.count != min(embedded, limit):
+            log.warning(
+                "the cache of %s has %d rows, the catalog %d: filling it again",
+                self._library,
+                cache.count,
+                embedded,
+            )
+            self.publish(*self.read(limit))
+        cache.compact()
+
+    def _pending(self) -> Sequence[Change]:
+        return self._log.pending(self._library, self._applied, dense=True)
+
+    def _apply(self, cache: VectorCache, changes: Sequence[Change], limit: int) -> None:
+        for change in changes:
+            if change.kind == "correct":
+                cache.describe(self._loader.document_facts(change.doc))
+                continue
+            for at in range(0, len(change.ids), LOAD_BATCH):
+                ids = change.ids[at : at + LOAD_BATCH]
+                stored = self._loader.vectors(self._build, ids)
+                cache.hide(ids)
+                room = max(0, limit - cache.count)
+                cache.describe(stored.documents)
+                cache.put(stored.chunk_ids[:room], stored.rows[:room], stored.facts[:room])
+
+    def compare(self, limit: int) -> list[str]:
+        """Return differences of cache and catalog, a line a chunk; empty without cache."""
+        cache = self.cache
+        if cache is None:
+            return []
+        wanted, after = set[int](), 0
+        while ids := self._loader.vectors_after(self._build, after, LOAD_BATCH).chunk_ids:
+            wanted.update(ids)
+            after = ids[-1]
+        held = set(cache.ids())
+        wrong = [
+            f"chunk {chunk_id} is cached but has no vector" for chunk_id in sorted(held - wanted)
+        ]
+        if len(held) < min(len(wanted), limit):
+            wrong += [f"chunk {chunk_id} is not cached" for chunk_id in sorted(wanted - held)]
+        return wrong
+
+    def release(self) -> None:
+        """Free the memory; changes are no longer kept for it."""
+        self.cache = None
+        self._log.hold(self._library, self._holder, None)

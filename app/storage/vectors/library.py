@@ -1,0 +1,496 @@
+"""Search a library's vectors: the cache in memory, else the store."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.errors import FingerprintMismatch, IndexDamaged, SearchAway
+from app.core.types import Filters, FloatArray, Library, Scored
+from app.core.vectors import nearest
+from app.storage.catalog.changes import STAGED, ChangeLog
+from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.rows import Build, VectorRows
+from app.storage.options import IndexOptions
+from app.storage.status import BuildState
+from app.storage.vectors.cache import FILLED_AT_ONCE, CacheFeed, VectorCache
+from app.storage.vectors.replica import Replica
+
+# Search one build: the cache, else the store's candidates, scored exactly.
+
+SCANNED = 4_000
+"""Vectors that are compared one by one (30 ms): those that a rare filter allows, or all while
+there is no store."""
+
+CANDIDATES = 200
+"""Candidates that are asked for at least: short codes order them roughly, and the catalog's
+vectors exactly (1.5 ms)."""
+
+OVERFETCH = 4
+"""How many times the candidates are that a filtered question asks for in its next try."""
+
+MOST_CANDIDATES = 10_000
+"""Most candidates of a filtered question; a filter that keeps fewer than k of them returns
+fewer."""
+
+SPARE = 10
+"""Candidates asked for beyond k, for those that were deleted since."""
+
+
+@dataclass(frozen=True, slots=True)
+class DenseReader:
+    """Searches one build."""
+
+    build: Build
+    cache: VectorCache | None
+    loader: CatalogLoader
+    replica: Replica
+    whole: bool
+    """Whether the store holds the build."""
+    applied: int
+    """The last change that the store has."""
+    on_failure: Callable[[], None]
+
+    @property
+    def count(self) -> int:
+        if self.cache is not None:
+            return self.cache.count
+        embedded = self.loader.embedded(self.build)
+        return min(embedded, self.replica.limit) if self.whole or embedded <= SCANNED else 0
+
+    def search(self, query: FloatArray, k: int, filters: Filters | None) -> list[Scored]:
+        """Return up to k chunks by cosine distance, ascending.
+
+        Raises:
+            IndexDamaged: There are vectors, but the store that finds them is not ready.
+        """
+        if k < 1:
+            return []
+        if self.cache is not None:
+            return self.cache.search(query, k, filters)
+        small = self.loader.embedded(self.build) <= SCANNED
+        if self.whole and not (small and filters):
+            try:
+                if filters:
+                    return self._filtered(query, k, filters)
+                proposed = self._candidates(query, max(CANDIDATES, 2 * (k + SPARE)))[0]
+                return _scored(query, self.loader.vectors(self.build, proposed), k)
+            except IndexDamaged as exc:
+                log.warning("%s", exc.message)
+                self.on_failure()
+        if (small or filters) and (few := self._few(filters or Filters())) is not None:
+            return _scored(query, few, k)
+        raise IndexDamaged(
+            f"the vectors of {self.build.library.value!r} are being checked or filled again"
+        )
+
+    def _few(self, filters: Filters) -> VectorRows | None:
+        """Return the vectors that filters allow; None when there are more than SCANNED."""
+        found = self.loader.filtered_vectors(self.build, filters, SCANNED + 1)
+        return found if len(found.chunk_ids) <= SCANNED else None
+
+    def _candidates(self, query: FloatArray, n: int) -> tuple[list[int], int]:
+        """Return up to n candidates, and how many of them the store proposed.
+
+        Chunks whose vectors the store has not seen yet are among them.
+        """
+        proposed = self.replica.store.search(self.replica.collection(self.build), query, n)
+        unseen = self.replica.pending_ids(self.applied, SCANNED)
+        return [*proposed, *unseen], len(proposed)
+
+    def _filtered(self, query: FloatArray, k: int, filters: Filters) -> list[Scored]:
+        """Ask for more candidates until the filters keep enough.
+
+        What a rare filter allows is scanned in the end.
+        """
+        n, wanted = OVERFETCH * k, max(CANDIDATES, 2 * (k + SPARE))
+        while True:
+            candidates, proposed = self._candidates(query, n)
+            kept = self.loader.matching(filters, candidates)
+            if len(kept) >= wanted:
+                break
+            if n >= MOST_CANDIDATES or proposed < n:
+                if (few := self._few(filters)) is not None:
+                    return _scored(query, few, k)
+                break
+            # As many more as the share that was kept asks for, and a third besides.
+            n = min(MOST_CANDIDATES, max(OVERFETCH * n, 4 * wanted * n // (3 * len(kept) or 1)))
+        return _scored(query, self.loader.vectors(self.build, list(kept)), k)
+
+
+def _scored(query: FloatArray, stored: VectorRows, k: int) -> list[Scored]:
+    best, distances = nearest(query, stored.rows, np.array(stored.chunk_ids, dtype=np.int64), k)
+    return [
+        Scored(stored.chunk_ids[at], float(distance))
+        for at, distance in zip(best, distances, strict=True)
+    ]
+
+
+# Builds that are searched: the live one, and one that is made while that serves.
+
+
+@dataclass(slots=True)
+class Serving:
+    """A build and its cache."""
+
+    build: Build
+    feed: CacheFeed
+
+
+@dataclass(slots=True)
+class Staged(Serving):
+    """A complete build that follows the changes but answers no question of users."""
+
+    replica: Replica
+    applied: int = 0
+    """The last change that its collection has."""
+    whole: bool = False
+    """Whether the collection holds everything; if not, it is filled after the take-over."""
+
+    def fill(self, stop: threading.Event) -> None:
+        """Fill cache and collection, unless the store is down or `stop` is set first.
+
+        Raises:
+            DiskFull: No space.
+        """
+        self.feed.catch_up(self.replica.limit)
+        if not self.replica.whole:
+            return
+        try:
+            applied = self.replica.fill(self.build, stop)
+        except IndexDamaged:
+            self._lose_store()
+            return
+        self.applied, self.whole = applied or 0, applied is not None
+
+    def follow(self, library: Library, changes: ChangeLog) -> None:
+        """Apply every change to cache and collection.
+
+        Raises:
+            DiskFull: No space.
+        """
+        self.feed.catch_up(self.replica.limit)
+        try:
+            while self.whole and (pending := changes.pending(library, self.applied, dense=True)):
+                self.replica.apply(self.build, pending)
+                self.applied = pending[-1].seq
+        except IndexDamaged:
+            self._lose_store()
+
+    def _lose_store(self) -> None:
+        log.exception("the vector store failed; the collection is filled after the take-over")
+        self.whole = self.replica.whole = False
+
+
+log = logging.getLogger(__name__)
+
+
+class DenseLibrary:
+    """Searches and keeps one library's vectors; concurrent reads, serial writes."""
+
+    def __init__(
+        self,
+        library: Library,
+        options: IndexOptions,
+        change_log: ChangeLog,
+        loader: CatalogLoader,
+        replica: Replica,
+        wanted: threading.Event,
+        *,
+        follows: bool | None,
+    ) -> None:
+        """Serve `library`; nothing is read before `catch_up`.
+
+        Args:
+            library: Whose vectors.
+            options: How many are cached.
+            change_log: Where changes come from.
+            loader: Where vectors come from.
+            replica: The library's collection in the store.
+            wanted: Set when the store has something to do or failed.
+            follows: Whether the store is written here; False leaves that to a thread that waits for
+                `wanted`, None to a later process.
+        """
+        self._library = library
+        self._options = options
+        self._log = change_log
+        self._loader = loader
+        self.replica = replica
+        self._wanted = wanted
+        self._follows = follows
+        self._lock = threading.RLock()
+        self._serving: Serving | None = None
+        self._staged: Staged | None = None
+
+    @property
+    def count(self) -> int:
+        serving = self._current()
+        return 0 if serving is None else self._reader(serving).count
+
+    def search(
+        self, query: FloatArray, k: int, filters: Filters | None, build: int | None = None
+    ) -> list[Scored]:
+        """Return up to k chunks by cosine distance, ascending.
+
+        Args:
+            query: float32 `[dim]`, norm 1.
+            k: At most this many.
+            filters: What chunks have to meet.
+            build: Which build the query was embedded for; None is the live one.
+
+        Raises:
+            FingerprintMismatch: That build does not serve any more.
+            IndexDamaged: There are vectors, but they cannot be searched now.
+        """
+        serving = self._current()
+        if build is not None and (serving is None or serving.build.number != build):
+            serving = self._staged
+            if serving is None or serving.build.number != build:
+                live = self._loader.live_build(self._library)
+                if live is not None and live.number == build:
+                    return []  # it was claimed just now; its first vectors are on their way
+                raise FingerprintMismatch(
+                    f"library {self._library.value!r} was re-embedded while this was searched:"
+                    " search again"
+                )
+        if serving is None:
+            return []
+        if len(query) != (dimension := serving.build.dimension):
+            raise FingerprintMismatch(
+                f"the query has {len(query)} dimensions, the vectors of library"
+                f" {self._library.value!r} {dimension}"
+            )
+        return self._reader(serving).search(query, k, filters)
+
+    def _current(self) -> Serving | None:
+        """Return what serves; another process may have made another build live."""
+        if not self.replica.shared:
+            return self._serving
+        build, serving = self._loader.live_build(self._library), self._serving
+        if build is None:
+            return None
+        if serving is None or serving.build.number != build.number:
+            serving = self._serving = Serving(build, self._feed(build))
+        return serving
+
+    def _reader(self, serving: Serving) -> DenseReader:
+        held = serving if isinstance(serving, Staged) else self.replica
+        whole = held.whole and (held.applied > 0 or not self.replica.shared)  # else being filled
+        place = (serving.build, serving.feed.cache, self._loader, self.replica)
+        return DenseReader(*place, whole, held.applied, self._store_failed)
+
+    def _store_failed(self) -> None:
+        self.replica.whole = False
+        self._wanted.set()
+
+    def fetch(self, chunk_ids: Sequence[int], build: int | None = None) -> dict[int, FloatArray]:
+        """Return a build's rows `[dim]` from the cache, else the catalog.
+
+        Build None: the live one.
+        """
+        serving = self._current()
+        if build is not None and (serving is None or serving.build.number != build):
+            stored_in, cache = self._loader.build(build), None
+        else:
+            stored_in = serving.build if serving else self._loader.live_build(self._library)
+            cache = serving.feed.cache if serving else None
+        found = cache.fetch(chunk_ids) if cache is not None else {}
+        missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in found]
+        if missing and stored_in is not None:
+            stored = self._loader.vectors(stored_in, missing)
+            found.update(zip(stored.chunk_ids, stored.rows, strict=True))
+        return found
+
+    def hide(self, chunk_ids: Sequence[int]) -> None:
+        """Hide chunks at once; the store's proposals of them have no live row."""
+        with self._lock:
+            for serving in (self._serving, self._staged):
+                if serving is not None and serving.feed.cache is not None:
+                    serving.feed.cache.hide(chunk_ids)
+
+    def catch_up(self) -> None:
+        """Apply every change to the cache, and to the store if it is written here.
+
+        Raises:
+            DiskFull: No space for the store; the next call goes on.
+        """
+        with self._lock:
+            build = self._loader.live_build(self._library)
+            if build is None:
+                if not self.replica.shared:  # there another may write the first vectors just now
+                    self._log.set_mark(self._library, self.replica.kind, self._log.last())
+                return
+            serving = self._serving
+            if serving is None or serving.build.number != build.number:
+                if serving is not None:
+                    serving.feed.release()
+                serving = self._serving = Serving(build, self._feed(build))
+            if serving.feed.cache is not None or self._fills_at_once(build):
+                serving.feed.catch_up(self.replica.limit)
+        if self._follows:
+            try:
+                self.replica.follow()
+            except SearchAway as exc:
+                log.warning("vectors wait in the catalog: %s", exc.message)
+            except IndexDamaged:
+                log.exception("the vector store failed while it was written; it is checked next")
+        self._wanted.set()
+
+    def _feed(self, build: Build) -> CacheFeed:
+        return CacheFeed(
+            self._library, build, self._options.vector_cache_vectors, self._log, self._loader
+        )
+
+    def _fills_at_once(self, build: Build) -> bool:
+        return self._follows is not False or self._loader.embedded(build) <= FILLED_AT_ONCE
+
+    def fill_cache(self) -> None:
+        """Fill the cache when `catch_up` found it too large to be filled in its turn."""
+        serving = self._serving
+        if serving is None or serving.feed.cache is not None or not serving.feed.fits:
+            return
+        read = serving.feed.read(self.replica.limit)
+        with self._lock:
+            if self._serving is serving and serving.feed.cache is None:
+                serving.feed.publish(*read)
+                serving.feed.catch_up(self.replica.limit)
+
+    def compare_cache(self) -> list[str]:
+        """Return how the cache differs from the catalog, one line a chunk."""
+        with self._lock:
+            return self._serving.feed.compare(self.replica.limit) if self._serving else []
+
+    def refill_cache(self) -> None:
+        """Read the cache from the catalog again."""
+        with self._lock:
+            if self._serving is not None:
+                self._serving.feed.release()
+                self._serving.feed.catch_up(self.replica.limit)
+
+    def compact_cache(self) -> None:
+        """Take hidden rows out of memory."""
+        with self._lock:
+            for serving in (self._serving, self._staged):
+                if serving is not None and serving.feed.cache is not None:
+                    serving.feed.cache.compact(above=0.0)
+
+    # --- another build, made while the live one serves
+
+    def stage(self, build: Build, stop: threading.Event) -> bool:
+        """Fill cache and collection of a build; searches that name it use them.
+
+        Its vectors are in the catalog. The caller keeps the supervisor quiet until `take_over` or
+        `unstage`.
+
+        Args:
+            build: Of this library, not the live one.
+            stop: When set, the work ends early.
+
+        Returns:
+            Whether it was completed.
+        """
+        self._log.hold(self._library, STAGED, self._log.last())
+        staged = Staged(build, self._feed(build), self.replica)
+        staged.fill(stop)
+        self._staged = staged
+        return not stop.is_set()
+
+    def unstage(self) -> None:
+        """Let the staged build go; its collection goes with the next staging or purge."""
+        staged, self._staged = self._staged, None
+        if staged is not None and (
+            self._serving is None or self._serving.build.number != staged.build.number
+        ):
+            staged.feed.release()
+        self._log.hold(self._library, STAGED, None)
+
+    def take_over(self, commit: Callable[[int], None]) -> None:
+        """Make the staged build live; the caller holds the write lock.
+
+        So nothing is written during the swap.
+
+        Args:
+            commit: Makes the build the live one in the catalog and sets the collection's mark to
+                this change in the same transaction.
+        """
+        staged = self._staged
+        if staged is None:
+            raise IndexDamaged(f"no other build is ready for library {self._library.value!r}")
+        with self._lock, self.replica.lock:
+            staged.follow(self._library, self._log)
+            before = self.replica.applied
+            try:
+                commit(self._log.last() if staged.whole else 0)
+            except BaseException:
+                self._log.set_mark(self._library, self.replica.kind, before)
+                raise
+            self.replica.whole = staged.whole
+            if self._serving is not None:
+                self._serving.feed.release()
+            self._serving = Serving(staged.build, staged.feed)
+        self.unstage()
+        self._wanted.set()
+
+    def complete_store(self, stop: threading.Event) -> None:
+        """Fill the live collection if a swap left it unfinished.
+
+        Raises:
+            DiskFull: No space.
+        """
+        if self._follows is not None and not self.replica.whole:
+            self.replica.bring_up(stop)
+
+    def delete_others(self) -> None:
+        """Remove the store's collections of builds that do not serve."""
+        with self._lock:
+            builds = [one.build for one in (self._current(), self._staged) if one is not None]
+        if self.replica.shared:
+            builds += self._loader.staged_builds(self._library)  # another process may fill one
+        if builds and self.replica.whole:
+            self.replica.delete_others(builds)
+
+    def rebuild_state(self) -> BuildState | None:
+        """Return a fill's progress, or that a large library waits for one.
+
+        None when everything can be searched.
+        """
+        serving = self._current()
+        if self.replica.rebuilding or serving is None or self._reader(serving).count:
+            return self.replica.rebuilding
+        waiting = self._loader.embedded(serving.build)
+        return BuildState("rebuilding", 0, waiting) if waiting else None
+
+
+# The VectorIndex port over the dense projections.
+
+
+class DenseVectorIndex:
+    """The VectorIndex port over both libraries, or over one given build.
+
+    Queries were embedded for that build.
+    """
+
+    def __init__(self, libraries: Mapping[Library, DenseLibrary], build: int | None = None) -> None:
+        """Search `libraries`.
+
+        Args:
+            libraries: What there is.
+            build: Only this build's vectors; None takes whichever is live.
+        """
+        self._libraries = libraries
+        self._build = build
+
+    def search(
+        self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
+        return self._libraries[library].search(query, k, filters, self._build)
+
+    def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
+        return self._libraries[library].fetch(chunk_ids, self._build)
+
+    def count(self, library: Library) -> int:
+        return self._libraries[library].count

@@ -1,0 +1,275 @@
+"""Keep a store of vectors in step with the catalog, a collection a library."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.core.errors import IndexDamaged
+from app.core.types import FloatArray, Library
+from app.core.vectors import cosine_distances
+from app.storage.catalog.changes import Change, ChangeLog
+from app.storage.catalog.database import Database
+from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.rows import Build, VectorRows
+from app.storage.options import IndexOptions
+from app.storage.status import BuildState
+from app.storage.vectors.port import VectorStore
+
+BATCH = 1000
+"""Vectors per read from the catalog and per write to the store."""
+
+STEP_CHANGES = 64
+"""Changes applied at a time; a purge or the end of the server waits for one step."""
+
+SELF_QUERIES = 32
+"""Stored vectors that a collection is asked for when it is checked."""
+
+NEIGHBOURS = 10
+"""How many neighbours of a stored vector are asked for."""
+
+SAME = 1e-4
+"""Largest cosine distance of a vector to an equal one, in float32: equal texts have equal
+vectors."""
+
+FEW, FEW_SHARE = 2, 0.05
+"""So many unfound vectors, or this share of those asked for, are no damage: a graph may leave
+elements that no search reaches."""
+
+
+class Replica:
+    """The collection of a library's live build; thread-safe."""
+
+    def __init__(
+        self,
+        library: Library,
+        options: IndexOptions,
+        change_log: ChangeLog,
+        loader: CatalogLoader,
+        store: VectorStore,
+        database: Database,
+    ) -> None:
+        """Serve `library` from `store`; nothing is asked of it yet.
+
+        `database` has the locks of whoever writes to the collection.
+        """
+        self._library = library
+        self._options = options
+        self.kind = options.store_of(library)
+        """The name under which the log of changes keeps how far the collection is."""
+        self._log = change_log
+        self._loader = loader
+        self.store = store
+        self.shared = options.shared
+        """Whether other processes write to the collection as well."""
+        self.lock = database.lock_of(f"vectors of {library.value}")
+        """Held while changes are written to the collection."""
+        self._filling = database.lock_of(f"filling {library.value}")
+        self.whole = False
+        """Whether the collection was checked or filled since the store was opened, so that
+        searches may use it."""
+        self.rebuilding: BuildState | None = None
+        """Progress of a running fill."""
+
+    @property
+    def limit(self) -> int:
+        """Return the most vectors to hold; `public` has what `papers` leaves."""
+        papers = (
+            self._loader.live_build(Library.PAPERS) if self._library is Library.PUBLIC else None
+        )
+        return self._options.most_vectors(
+            self._library, self._loader.embedded(papers) if papers else 0
+        )
+
+    @property
+    def applied(self) -> int:
+        """The last change that the collection has; 0 when it was never completed."""
+        return self._log.mark(self._library, self.kind)
+
+    def collection(self, build: Build) -> str:
+        """Return the name of the build's collection."""
+        return f"{self._options.prefix_of(self._library)}{build.fingerprint8}"
+
+    def pending_ids(self, after: int, most: int) -> list[int]:
+        """Return the chunks, up to `most`, whose vectors came or went after a change."""
+        changes = self._log.pending(self._library, after, dense=True)
+        return list(dict.fromkeys(i for change in changes for i in change.ids))[:most]
+
+    # --- write
+
+    def follow(self, stop: threading.Event | None = None) -> None:
+        """Apply every change that the collection has not seen.
+
+        Raises:
+            IndexDamaged: The store failed; `whole` is False until the next check.
+            DiskFull: No space; the next call goes on.
+        """
+        if self.shared and self.whole and not self.applied:  # a new build, or another process's
+            self._complete(stop or threading.Event())
+        while self.whole and not (stop is not None and stop.is_set()) and self._step():
+            pass
+
+    def _step(self) -> bool:
+        with self.lock:
+            build = self._loader.live_build(self._library)
+            if build is None or not self.whole:
+                return False
+            applied = self.applied
+            if self.shared and not applied:
+                return False  # what the log has is not all that the collection lacks
+            changes = self._log.pending(self._library, applied, dense=True, limit=STEP_CHANGES)
+            if changes:
+                try:
+                    self.apply(build, changes)
+                except IndexDamaged:
+                    self.whole = False
+                    raise
+                self._log.set_mark(self._library, self.kind, changes[-1].seq)
+            return bool(changes)
+
+    def apply(self, build: Build, changes: Sequence[Change]) -> None:
+        """Bring a build's collection through some changes.
+
+        Raises:
+            IndexDamaged: The store failed.
+            DiskFull: No space.
+        """
+        name, limit = self.collection(build), self.limit
+        ids = list(dict.fromkeys(i for change in changes for i in change.ids))
+        for at in range(0, len(ids), BATCH):
+            batch = ids[at : at + BATCH]
+            stored = self._loader.vectors(build, batch)
+            present = set(stored.chunk_ids)
+            self.store.delete(name, [chunk_id for chunk_id in batch if chunk_id not in present])
+            self._upsert(name, stored, max(0, limit - self.store.count(name)))
+
+    def _upsert(self, name: str, stored: VectorRows, room: int) -> None:
+        if stored.chunk_ids and room:
+            fields = [
+                (doc_id, facts.section)
+                for doc_id, facts in zip(stored.doc_ids, stored.facts, strict=True)
+            ]
+            self.store.upsert(name, stored.chunk_ids[:room], stored.rows[:room], fields[:room])
+
+    def fill(self, build: Build, stop: threading.Event) -> int | None:
+        """Fill a build's collection from the catalog, a batch at a time.
+
+        Returns:
+            The last change that it includes; None when `stop` was set first.
+
+        Raises:
+            IndexDamaged: The store failed.
+            DiskFull: No space.
+        """
+        name, applied, limit = self.collection(build), self._log.last(), self.limit
+        total = min(self._loader.embedded(build), limit)
+        self.rebuilding = BuildState("rebuilding", 0, total)
+        try:
+            self.store.drop(name)
+            self.store.prepare(name, total, lambda n: self._sample(build, n))
+            after = done = 0
+            while done < limit and not stop.is_set():
+                stored = self._loader.vectors_after(build, after, BATCH)
+                if not stored.chunk_ids:
+                    break
+                self._upsert(name, stored, limit - done)
+                after, done = stored.chunk_ids[-1], min(limit, done + len(stored.chunk_ids))
+                self.rebuilding = BuildState("rebuilding", done, total)
+            return None if stop.is_set() else applied
+        finally:
+            self.rebuilding = None
+
+    def _sample(self, build: Build, n: int) -> FloatArray:
+        """Return about n vectors of a build, spread over all."""
+        ids = self._loader.sample(build, n)
+        return np.concatenate(
+            [
+                self._loader.vectors(build, ids[at : at + BATCH]).rows
+                for at in range(0, len(ids), BATCH)
+            ]
+        )
+
+    def bring_up(self, stop: threading.Event) -> None:
+        """Complete the live build's collection and let searches use it.
+
+        Raises:
+            IndexDamaged: The store failed.
+            DiskFull: No space.
+        """
+        self.whole = self._complete(stop) and not stop.is_set()
+        self.follow(stop)
+
+    def _complete(self, stop: threading.Event) -> bool:
+        """Fill the live collection where that was never done; return whether it is complete."""
+        with self._filling:
+            build = self._loader.live_build(self._library)
+            if build is None or self.applied:
+                return True
+            applied = self.fill(build, stop)
+            if applied is not None:
+                with self.lock:
+                    self._log.set_mark(self._library, self.kind, applied)
+            return applied is not None
+
+    def mark_missing(self) -> None:
+        """Note that the collection is gone, so that `bring_up` fills it."""
+        with self.lock:
+            self.whole = False
+            self._log.set_mark(self._library, self.kind, 0)
+
+    def delete_others(self, keep: Sequence[Build]) -> None:
+        """Remove every collection of the library except those of these builds."""
+        kept = {self.collection(build) for build in keep}
+        for name in self.store.collections():
+            if name.startswith(self._options.prefix_of(self._library)) and name not in kept:
+                self.store.drop(name)
+
+    # --- check
+
+    def problem(self) -> str:
+        """Return why the live collection cannot be trusted; empty if it can.
+
+        Empty too if it was never completed.
+
+        Raises:
+            IndexDamaged: The store failed.
+            DiskFull: No space.
+        """
+        build = self._loader.live_build(self._library)
+        if build is None or not self.applied:
+            return ""
+        # In this order, for others may be writing: what the sample or the count has and the
+        # collection lacks is then uncertain.
+        sample, embedded = self._loader.sample(build, SELF_QUERIES), self._loader.embedded(build)
+        uncertain = self.uncertain()
+        name, wanted = self.collection(build), min(embedded, self.limit)
+        held = self.store.count(name)
+        if abs(held - wanted) > len(uncertain):
+            return f"{name} holds {held} vectors, the catalog {wanted}"
+        if embedded > wanted:
+            return ""  # which of the vectors it holds is not known
+        rows = self._loader.vectors(
+            build, [chunk_id for chunk_id in sample if chunk_id not in uncertain]
+        )
+        missed = sum(not self._finds(build, row) for row in rows.rows)
+        if missed > max(FEW, FEW_SHARE * len(rows.rows)) or missed == len(rows.rows) > 0:
+            return f"{name} finds {len(rows.rows) - missed} of {len(rows.rows)} of its vectors"
+        return ""
+
+    def uncertain(self) -> set[int]:
+        """Return the chunks whose last change is not known to be applied."""
+        found: set[int] = set()
+        mark = self.applied
+        while changes := self._log.pending(self._library, mark, dense=True):
+            found.update(i for change in changes for i in change.ids)
+            mark = changes[-1].seq
+        return found
+
+    def _finds(self, build: Build, row: FloatArray) -> bool:
+        """Return whether a search for a stored vector proposes an equal one."""
+        proposed = self._loader.vectors(
+            build, self.store.search(self.collection(build), row, NEIGHBOURS)
+        ).rows
+        return len(proposed) > 0 and float(np.min(cosine_distances(row, proposed))) <= SAME

@@ -1,0 +1,226 @@
+"""Open a store of vectors, keep it in step, and refill it when not trusted."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+from app.core.errors import IndexDamaged, SearchAway, StorageError
+from app.core.types import Library
+from app.storage.catalog.changes import ChangeLog
+from app.storage.vectors.library import DenseLibrary
+from app.storage.vectors.port import VectorStore
+from app.storage.vectors.replica import Replica
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 30.0
+"""How long to wait before trying again when the disk was full, or the store failed twice in a
+row."""
+
+LOOK_EVERY_S = 1.0
+"""How often a server looks for what another one left behind, seconds."""
+
+REST_S = 10.0
+"""How long a check waits for a store that is being brought up: a small one is ready by then, and
+uploads wait for the check."""
+
+
+class StoreSupervisor:
+    """The stores of all libraries; in a thread of their own, or in the caller's."""
+
+    def __init__(
+        self,
+        change_log: ChangeLog,
+        dense: Mapping[Library, DenseLibrary],
+        wanted: threading.Event,
+        delete_unused: Callable[[], None],
+        replay_words: Callable[[Library], None],
+        *,
+        shared: bool = False,
+    ) -> None:
+        """Supervise the stores of the libraries in `dense`, whose writes set `wanted`.
+
+        Args:
+            change_log: Says what is not applied.
+            dense: The libraries.
+            wanted: Set when there is something to do.
+            delete_unused: Called when every store is whole.
+            replay_words: Brings a library's words up to the catalog.
+            shared: Whether to look for changes that another process committed and did not live to
+                apply.
+        """
+        self._replay_words = replay_words
+        self._look_every_s = LOOK_EVERY_S if shared else None
+        self._log = change_log
+        self._remove_unused = delete_unused
+        self._dense = dense
+        self._wanted = wanted
+        self._stop = threading.Event()
+        self._busy = threading.RLock()
+        self._thread: threading.Thread | None = None
+        self._suspect = False
+        """Whether a full disk may have torn what the store has on disk."""
+
+    def start(self) -> None:
+        """Bring the store up in the background, and keep it in step until `stop`."""
+        self._wanted.set()
+        self._thread = threading.Thread(target=self._run, name="vector-store", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the background work; what is left of it is done after the next start."""
+        self._stop.set()
+        self._wanted.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait up to `timeout_s` seconds until every library is ready; return if so."""
+        waited = threading.Event()
+        while timeout_s > 0 and not self.ready and not self._stop.is_set():
+            waited.wait(0.02)
+            timeout_s -= 0.02
+        return self.ready
+
+    @property
+    def ready(self) -> bool:
+        """Return whether the store answers for every library."""
+        return all(dense.replica.whole for dense in self._dense.values())
+
+    def _run(self) -> None:
+        failed = 0
+        while True:
+            woken = self._wanted.wait(self._look_every_s)
+            self._wanted.clear()
+            if self._stop.is_set():
+                return
+            try:
+                if woken or self._left_behind():
+                    self._work()
+                failed = 0
+            except (StorageError, OSError) as exc:
+                failed += 1
+                self._suspect = True
+                if self._stop.is_set():
+                    return
+                self._stop.wait(_rest(exc, failed))
+                self._wanted.set()
+
+    def _left_behind(self) -> bool:
+        """Apply words that another process left; return whether vectors may be left too."""
+        left = [
+            library
+            for library, dense in self._dense.items()
+            if self._log.is_behind(library, dense.replica.kind)
+        ]
+        for library in left:
+            self._replay_words(library)
+        return bool(left) or not self.ready
+
+    def _work(self) -> None:
+        for dense in self._dense.values():
+            dense.fill_cache()
+        if self._suspect or not self.ready:
+            self.bring_up()
+        for dense in self._dense.values():
+            dense.replica.follow(self._stop)
+        if not self._wanted.is_set():
+            self._log.save()  # forgets the changes that are applied
+
+    def bring_up(self) -> None:
+        """Check the store, fill what is missing and let searches use it.
+
+        Raises:
+            IndexDamaged: The store failed even when it was filled anew.
+            DiskFull: No space.
+        """
+        with self._busy:
+            for store in self._stores:
+                if problem := self._problem(store):
+                    self._move_aside(store, problem, logging.ERROR)
+            for dense in self._dense.values():
+                dense.replica.bring_up(self._stop)
+            if self.ready:
+                self._remove_unused()
+            self._suspect = False
+
+    @property
+    def _stores(self) -> set[VectorStore]:
+        return {dense.replica.store for dense in self._dense.values()}
+
+    def _replicas(self, store: VectorStore) -> list[Replica]:
+        replicas = [dense.replica for dense in self._dense.values()]
+        return [replica for replica in replicas if replica.store is store]
+
+    def _problem(self, store: VectorStore) -> str:
+        try:
+            for replica in self._replicas(store):
+                with replica.lock:
+                    problem = replica.problem()
+                if problem:
+                    return problem
+        except IndexDamaged as exc:
+            return exc.message
+        return ""
+
+    def _move_aside(self, store: VectorStore, reason: str, level: int) -> None:
+        with ExitStack() as stack:
+            for replica in self._replicas(store):
+                stack.enter_context(replica.lock)
+                replica.mark_missing()
+            moved = store.set_aside()
+        log.log(
+            level,
+            "the vector store is filled again from the catalog: %s%s",
+            reason,
+            f"; kept as {moved}" if moved else "",
+        )
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Keep the store as it is for the block; opening and refilling wait."""
+        with self._busy:
+            yield
+
+    @contextmanager
+    def at_rest(self) -> Iterator[bool]:
+        """Hold the store still for a check; yield False while it is being opened.
+
+        It does not wait long for that.
+        """
+        if not self._busy.acquire(timeout=REST_S):
+            yield False
+            return
+        try:
+            with ExitStack() as stack:
+                for dense in self._dense.values():
+                    stack.enter_context(dense.replica.lock)
+                yield True
+        finally:
+            self._busy.release()
+
+    def refill(self, reason: str) -> None:
+        """Move the stores aside and refill them from the catalog, now.
+
+        Raises:
+            IndexDamaged: The store failed.
+            DiskFull: No space.
+        """
+        with self._busy:
+            for store in self._stores:
+                self._move_aside(store, reason, logging.INFO)
+            self.bring_up()
+
+
+def _rest(error: StorageError | OSError, failed: int) -> float:
+    """Tell the log of a failure, the n-th in a row; return how long to wait, in seconds."""
+    if isinstance(error, SearchAway):
+        wait_s = error.retry_after_s or RETRY_S
+        log.warning("%s; trying again in %.0f s", error.message, wait_s)
+        return wait_s
+    wait_s = 0.0 if failed == 1 and isinstance(error, IndexDamaged) else RETRY_S
+    log.error("the vector store is not up to date; trying again in %.0f s", wait_s, exc_info=error)
+    return wait_s

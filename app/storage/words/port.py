@@ -1,0 +1,123 @@
+"""Define the port of a library's index of words, as the projector writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from app.core.types import Filters, Library, Scored
+from app.storage.catalog.rows import LexicalDocument
+
+
+class WordIndex(Protocol):
+    """One library's BM25; reads are concurrent, writers serialise their calls.
+
+    The catalog can fill it again at any time. Methods raise `DiskFull` when there is no space,
+    `SearchAway` when an engine does not answer, and `IndexDamaged` for everything else.
+    """
+
+    failed: bool
+    """Whether its files could not be read or written, a full disk aside."""
+
+    @property
+    def count(self) -> int:
+        """Return how many chunks are committed."""
+        ...
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Return the languages of the documents, that of most chunks first."""
+        ...
+
+    def search(self, text: str, k: int, filters: Filters | None) -> list[Scored]:
+        """Return up to k chunks by BM25, descending, ties by chunk id."""
+        ...
+
+    def score(self, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
+        """Return the BM25 of given chunks; those sharing no term, or unknown, are 0.0."""
+        ...
+
+    def document_frequencies(self, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """Return the number of chunks and how many bodies hold each stemmed token."""
+        ...
+
+    def near(self, token: str, edits: int, k: int) -> list[int]:
+        """Return up to k chunks with a token within `edits` of this one, by id."""
+        ...
+
+    def ids(self) -> list[int]:
+        """Return all committed chunk ids; duplicates repeat."""
+        ...
+
+    def finds(self, chunk_id: int, text: str) -> bool:
+        """Return whether a chunk's own words find it; True without words."""
+        ...
+
+    def add(self, document: LexicalDocument) -> None:
+        """Queue a document's chunks; they are durable and found after `commit`."""
+        ...
+
+    def delete(self, doc: int) -> None:
+        """Queue the removal of a document's chunks, committed or queued before."""
+        ...
+
+    def commit(self) -> None:
+        """Make everything queued durable and searchable."""
+        ...
+
+    def rollback(self) -> None:
+        """Drop everything queued."""
+        ...
+
+    def delete_all(self) -> None:
+        """Remove every chunk, durably."""
+        ...
+
+    def compact(self) -> None:
+        """Give back the space of what was removed, as far as the index does."""
+        ...
+
+    def set_background(self, background: bool) -> None:
+        """Set low priority of the work to come; call with empty queue."""
+        ...
+
+    def damaged(self) -> list[str]:
+        """Return faults of its files; empty when sound."""
+        ...
+
+    def lost(self) -> bool:
+        """Return whether its files went missing under the server."""
+        ...
+
+    def close(self) -> None:
+        """Let it go; queued chunks are dropped."""
+        ...
+
+
+# Search the lexical index of each library: the LexicalIndex port.
+
+
+class LibraryWords:
+    """The LexicalIndex port over one index per library."""
+
+    def __init__(self, indexes: Mapping[Library, WordIndex]) -> None:
+        self._indexes = indexes
+
+    def search(
+        self, library: Library, text: str, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
+        return self._indexes[library].search(text, k, filters)
+
+    def score(self, library: Library, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
+        return self._indexes[library].score(text, chunk_ids)
+
+    def languages(self, library: Library) -> tuple[str, ...]:
+        return self._indexes[library].languages
+
+    def document_frequencies(
+        self, library: Library, tokens: Sequence[str]
+    ) -> tuple[int, dict[str, int]]:
+        return self._indexes[library].document_frequencies(tokens)
+
+    def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
+        return self._indexes[library].near(token, edits, k)

@@ -1,0 +1,370 @@
+"""Search BM25 in Qdrant: a collection a library, a sparse vector a chunk."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from qdrant_client import models
+
+from app.core.languages import DEFAULT, LANGUAGES, language_of
+from app.core.text import content_or_all, one_edit_away, tokenise
+from app.core.types import Filters, Library, Scored
+from app.storage.catalog.rows import LexicalDocument, author_key
+from app.storage.engine import NoCollection, SearchEngine
+from app.storage.files.durable import Steps
+from app.storage.options import IndexOptions
+from app.storage.words.known_terms import (
+    BODY,
+    SECTION,
+    TITLE,
+    KnownTerms,
+    chunk_vector,
+    question_vector,
+)
+
+# Turn chunks into points of words, and what is asked of them into filters of Qdrant.
+
+WORDS = "words"
+"""The name of a point's vector, and how the names of these collections begin."""
+
+LANGUAGE = "language"
+"""The payload by whose rules a chunk's words are stemmed."""
+
+FIELDS = {
+    "doc": models.PayloadSchemaType.INTEGER,
+    "year": models.PayloadSchemaType.INTEGER,
+    **dict.fromkeys(
+        ("doc_id", "type", "section", LANGUAGE, BODY, TITLE), models.PayloadSchemaType.KEYWORD
+    ),
+}
+"""Payload that filters name; the tokens of body and title count and find single words."""
+
+_NO_SECTION = "body"
+"""The section name of text without headings; it says nothing, so it is not searched as words."""
+
+
+def chunk_points(document: LexicalDocument) -> Iterator[models.PointStruct]:
+    """Yield one point a chunk, in order."""
+    language = document.language or DEFAULT
+    title = tokenise(document.title, language)
+    authors = [author_key(name) for name in document.authors]
+    for chunk_id, section, text in document.chunks:
+        tokens = {BODY: tokenise(text, language), TITLE: title}
+        if section != _NO_SECTION:
+            tokens[SECTION] = tokenise(section, language)
+        vector = chunk_vector(tokens)
+        payload = {
+            "doc": document.doc,
+            "doc_id": document.doc_id,
+            "type": document.type,
+            "section": section,
+            LANGUAGE: language,
+            "authors": authors,
+            "year": document.year,
+            BODY: sorted(set(tokens[BODY])),
+            TITLE: sorted(set(title)),
+        }
+        yield models.PointStruct(id=chunk_id, vector={WORDS: sparse(vector)}, payload=payload)
+
+
+def sparse(weights: Mapping[int, float]) -> models.SparseVector:
+    """Return weights by dimension as the engine takes them."""
+    return models.SparseVector(indices=list(weights), values=list(weights.values()))
+
+
+def holds(field: str, values: Sequence[str]) -> models.Filter:
+    """Return a filter for points whose field has one of these values."""
+    return models.Filter(must=held_in(field, values))
+
+
+def held_in(field: str, values: Sequence[str]) -> list[models.Condition]:
+    return [models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))]
+
+
+def of_ids(chunk_ids: Iterable[int]) -> models.Filter:
+    """Return a filter for these points."""
+    return models.Filter(must=[models.HasIdCondition(has_id=list(chunk_ids))])
+
+
+def of_documents(docs: set[int], kept: Sequence[int]) -> models.Filter:
+    """Return a filter for the chunks of some documents, except those that are kept."""
+    these = models.FieldCondition(key="doc", match=models.MatchAny(any=sorted(docs)))
+    spared = [models.HasIdCondition(has_id=list(kept))] if kept else None
+    return models.Filter(must=[these], must_not=spared)
+
+
+def conditions(filters: Filters | None) -> models.Filter | None:
+    """Return what the payload has to meet, the author aside; None where everything does."""
+    if not filters:
+        return None
+    must: list[models.Condition] = []
+    for field, values in (
+        ("section", filters.sections),
+        ("doc_id", filters.doc_ids),
+        ("type", filters.types),
+    ):
+        if values:
+            must += held_in(field, values)
+    if filters.year_from is not None or filters.year_to is not None:
+        between = models.Range(gte=filters.year_from, lte=filters.year_to)
+        must.append(models.FieldCondition(key="year", range=between))
+    return models.Filter(must=must) if must else None
+
+
+PIECE = 128
+"""Chunks a request."""
+
+MOST_TERMS = 1024
+"""Distinct terms of a question, as in tantivy's index."""
+
+MOST_TIED = 1000
+"""How far beyond k a tie for the last place is followed."""
+
+OVERFETCH = 4
+"""How many times the candidates are that a question for an author asks for in its next try."""
+
+MOST_CANDIDATES = 10_000
+"""Most candidates of such a question; an author of fewer than k of them has fewer hits."""
+
+FRESH_S = 5.0
+"""How long a count of a word is used again, in seconds; other servers write meanwhile."""
+
+EVERY = ("", "")
+"""Counts every chunk, in the place of a field and its value."""
+
+MOST_KNOWN = 10_000
+"""Counts that are kept."""
+
+COUNTERS = 8
+"""Words that are counted at the same time."""
+
+
+class QdrantWords:
+    """The WordIndex port over one collection."""
+
+    failed = True
+    """A collection that the engine refuses to serve is made again."""
+
+    def __init__(
+        self, library: Library, engine: SearchEngine, options: IndexOptions, steps: Steps
+    ) -> None:
+        self._name = f"{WORDS}_{library.value}"
+        self._engine = engine
+        self._steps = steps
+        boosts = {BODY: 1.0, TITLE: options.title_boost, SECTION: options.section_boost}
+        self._boosts = {field: boost for field, boost in boosts.items() if boost > 0}
+        self._counters = ThreadPoolExecutor(COUNTERS, thread_name_prefix=f"{self._name}-counts")
+        self._known: dict[tuple[str, str], tuple[float, int]] = {}
+        """When each value of a field was counted, and how many chunks had it."""
+        self._terms = KnownTerms(self._listed)
+        self._lock = threading.Lock()
+        self._queued: list[models.PointStruct] = []
+        self._written: dict[int, list[int]] = {}
+        """Chunks that the group added, by document, since its last removal."""
+        self._removed: set[int] = set()
+
+    # --- read
+
+    @property
+    def count(self) -> int:
+        return self._engine.count(self._name)
+
+    def search(self, text: str, k: int, filters: Filters | None) -> list[Scored]:
+        query = self._query(text)
+        if query is None or k < 1:
+            return []
+        author = author_key(filters.author or "") if filters else ""
+        found = self._by(author, query, k, filters) if author else self._best(query, k, filters)
+        found.sort(key=lambda hit: (-hit[1], hit[0]))
+        return [Scored(chunk_id, score) for chunk_id, score in found[:k]]
+
+    def _best(
+        self, query: models.SparseVector, k: int, filters: Filters | None
+    ) -> list[tuple[int, float]]:
+        """Return k hits at least where there are as many, with all that tie for the last place."""
+        chosen, limit = conditions(filters), k + 1
+        found = self._engine.search(self._name, WORDS, query, limit, chosen=chosen)
+        while len(found) == limit and found[k - 1][1] == found[-1][1] and limit < k + MOST_TIED:
+            limit = min(4 * limit, k + MOST_TIED)
+            found = self._engine.search(self._name, WORDS, query, limit, chosen=chosen)
+        return found
+
+    def _by(
+        self, author: str, query: models.SparseVector, k: int, filters: Filters | None
+    ) -> list[tuple[int, float]]:
+        """Return hits of an author: the engine compares whole names, and this asks for a part."""
+        chosen, limit = conditions(filters), OVERFETCH * k
+        while True:
+            found = self._engine.search(self._name, WORDS, query, limit, chosen=chosen)
+            names = self._engine.payload(self._name, [chunk_id for chunk_id, _ in found], "authors")
+            kept = [hit for hit in found if any(author in name for name in names.get(hit[0], []))]
+            if len(kept) > k or len(found) < limit or limit >= MOST_CANDIDATES:
+                return kept
+            limit = min(OVERFETCH * limit, MOST_CANDIDATES)
+
+    def score(self, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
+        scores = dict.fromkeys(chunk_ids, 0.0)
+        query = self._query(text)
+        if query is not None and scores:
+            chosen = of_ids(scores)
+            scores.update(self._engine.search(self._name, WORDS, query, len(scores), chosen=chosen))
+        return scores
+
+    def _tokens(self, text: str) -> dict[str, int]:
+        """Return how often a text holds each of its content words, most frequent first."""
+        found: Counter[str] = Counter()
+        for language in self.languages:
+            tokens = tokenise(text, language)
+            found |= Counter(content_or_all(tokens, language, language_of(text)))
+        return dict(found.most_common(MOST_TERMS))
+
+    def _query(self, text: str) -> models.SparseVector | None:
+        counts = self._tokens(text)
+        if not counts:
+            return None
+        total, frequencies = self.document_frequencies(list(counts))
+        return sparse(question_vector(counts, total, frequencies, self._boosts))
+
+    def document_frequencies(self, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """Return the number of chunks and how many bodies hold each stemmed token.
+
+        They are counted in every shard, so that a word weighs the same in each.
+        """
+        counted = self._counted([EVERY, *((BODY, token) for token in dict.fromkeys(tokens))])
+        total = counted[EVERY]
+        return total, {token: min(total, counted[BODY, token]) for token in tokens}
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        counted = self._counted([(LANGUAGE, code) for code in LANGUAGES])
+        held = {code: counted[LANGUAGE, code] for code in LANGUAGES}
+        found = sorted((code for code in held if held[code]), key=lambda code: -held[code])
+        return tuple(found) or (DEFAULT,)
+
+    def _counted(self, asked: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+        """Return how many chunks have each value of a field, as of a few seconds ago."""
+        now = time.monotonic()
+        with self._lock:
+            held = {value: self._known[value] for value in asked if value in self._known}
+        known = {value: n for value, (at, n) in held.items() if at > now - FRESH_S}
+        missing = [value for value in asked if value not in known]
+        counted = dict(zip(missing, self._counters.map(self._count, missing), strict=True))
+        with self._lock:
+            if len(self._known) > MOST_KNOWN:
+                self._known.clear()
+            self._known.update({value: (now, n) for value, n in counted.items()})
+        return known | counted
+
+    def _count(self, value: tuple[str, str]) -> int:
+        field, token = value
+        return self._engine.count(self._name, holds(field, [token]) if field else None)
+
+    def near(self, token: str, edits: int, k: int) -> list[int]:
+        """Return up to k chunks with a token within `edits` of this one, by id.
+
+        In body or title. The engine compares whole tokens: those one edit away are listed, those
+        further away are chosen from the library's most frequent terms.
+        """
+        near = {token} | (one_edit_away(token) if edits else set())
+        if edits > 1:
+            near.update(self._terms.near(token, edits))
+        held = [condition for field in (BODY, TITLE) for condition in held_in(field, sorted(near))]
+        return self._engine.first_ids(self._name, models.Filter(should=held), k)
+
+    def _listed(self, most: int) -> list[str]:
+        """Return the terms of titles and bodies, at most so many of each."""
+        found = [self._engine.values(self._name, field, most) for field in (TITLE, BODY)]
+        return list(dict.fromkeys(term for terms in found for term in terms))
+
+    def ids(self) -> list[int]:
+        return sorted(self._engine.ids(self._name))
+
+    def finds(self, chunk_id: int, text: str) -> bool:
+        """Return whether a chunk's own words find it; True without words.
+
+        They weigh alike: to count each in the library is a request a word.
+        """
+        counts = self._tokens(text)
+        chosen, query = of_ids([chunk_id]), sparse(question_vector(counts, 1, {}, self._boosts))
+        return not counts or bool(self._engine.search(self._name, WORDS, query, 1, chosen=chosen))
+
+    # --- write
+
+    def add(self, document: LexicalDocument) -> None:
+        """Queue a document's chunks; full pieces are sent at once."""
+        for point in chunk_points(document):
+            self._queued.append(point)
+            self._written.setdefault(document.doc, []).append(int(point.id))
+        if len(self._queued) >= PIECE:
+            self._send()
+
+    def delete(self, doc: int) -> None:
+        """Queue the removal of a document's chunks, committed or queued before.
+
+        They are removed after what replaces them is there: a document is found at every moment.
+        """
+        self._removed.add(doc)
+        self._written.pop(doc, None)
+
+    def commit(self) -> None:
+        """Make everything queued durable and searchable.
+
+        Raises:
+            SearchAway: The engine does not answer; the queue is dropped.
+        """
+        try:
+            if self._queued:
+                self._send()
+            if self._removed:
+                kept = [i for doc in self._removed for i in self._written.get(doc, [])]
+                with self._steps.at("qdrant_words.delete"):
+                    self._engine.delete(self._name, of_documents(self._removed, kept))
+        finally:
+            self.rollback()
+
+    def _send(self) -> None:
+        with self._steps.at("qdrant_words.upsert"):
+            for at in range(0, len(self._queued), PIECE):
+                self._put(self._queued[at : at + PIECE])
+        self._queued = []
+
+    def _put(self, points: Sequence[models.PointStruct]) -> None:
+        try:
+            self._engine.upsert(self._name, points)
+        except NoCollection:
+            self._engine.create(self._name, sparse=[WORDS], fields=FIELDS)
+            self._engine.upsert(self._name, points)
+
+    def rollback(self) -> None:
+        """Forget what is queued; what was sent is replaced by the replay of the changes."""
+        self._queued, self._written, self._removed = [], {}, set()
+        with self._lock:
+            self._known.clear()
+
+    def delete_all(self) -> None:
+        self.rollback()
+        with self._steps.at("qdrant_words.drop"):
+            self._engine.drop(self._name)
+
+    def compact(self) -> None:
+        """Leave it to the engine, which rewrites a segment with many removed points."""
+
+    def set_background(self, background: bool) -> None:
+        """Ignore it: the work is the engine's."""
+
+    def damaged(self) -> list[str]:
+        """Return nothing: the engine looks after its files."""
+        return []
+
+    def lost(self) -> bool:
+        """Return False: whether the engine answers is asked of the engine itself."""
+        return False
+
+    def close(self) -> None:
+        """Stop counting; queued chunks are dropped."""
+        self.rollback()
+        self._counters.shutdown()
