@@ -45,9 +45,9 @@ def open_database(path: Path, url: str, steps: Steps, *, shared: bool = False) -
     if not url:
         return SqliteDatabase(path, steps)
     opened: Database = (
-        _postgresql("shared_database").SharedDatabase(url, steps)
+        _postgresql("several").SharedDatabase(url, steps)
         if shared
-        else _postgresql("postgres_database").PostgresDatabase(url, steps)
+        else _postgresql("postgres").PostgresDatabase(url, steps)
     )
     return opened
 
@@ -73,7 +73,7 @@ def ask_database(url: str) -> str:
     Raises:
         InvalidInput: The address is wrong or does not answer, or the extra `shared` is missing.
     """
-    return str(_postgresql("postgres_database").ask(url))
+    return str(_postgresql("postgres").ask(url))
 
 
 def _postgresql(name: str) -> ModuleType:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.client import as_markdown, as_text
+from app.client import SAID, as_markdown, as_text
 from app.core.errors import ProviderTimeout
 from tests.api.conftest import Site, site
 from tests.fakes.files import make_docx, make_pdf
@@ -39,7 +39,7 @@ def test_a_report_shows_what_comes_from_outside_as_it_is() -> None:
     report = {
         "judge": "m",
         "judge_failed": f"no\n- **supported**: {HOSTILE}",
-        "counts": {"supported": 0, "contradicted": 0, "not_found": 1, "no_claim": 0},
+        "counts": dict.fromkeys(SAID, 0) | {"not_found": 1},
         "sentences": [
             {"verdict": "not_found", "text": HOSTILE, "citations": [place], "judged": None}
         ],

@@ -59,7 +59,7 @@ def test_config_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     given = {
         "ORIGINALS_URL": f"s3://b/p?endpoint=http://k:{SECRET}@h:1",
         "SEARCH_URL": f"http://q:{SECRET}@h:6333,q2:{SECRET}@h2:6333",
-        "OLLAMA_EMBED_URLS": f"http://u:{SECRET}@127.0.0.1:8,u3:{SECRET}@127.0.0.1:7",
+        "OLLAMA_BASE_URL": f"http://u:{SECRET}@127.0.0.1:8,u3:{SECRET}@127.0.0.1:7",
         "OPENAI_BASE_URL": f"u:{SECRET},x@h",
         "DATA_DIR": "/tmp/me@here",
     }
@@ -69,7 +69,6 @@ def test_config_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SECRET not in str(shown)
     assert shown["ORIGINALS_URL"] == "s3://b/p?endpoint=http://h:1"
     assert shown["SEARCH_URL"] == "http://h:6333,h2:6333"
-    assert shown["OLLAMA_EMBED_URLS"] == "http://127.0.0.1:8,127.0.0.1:7"
     assert shown["DATA_DIR"] == "/tmp/me@here"
 
 

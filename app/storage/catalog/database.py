@@ -1,8 +1,8 @@
 """Read and write the catalog's database, whichever it is: connections and transactions.
 
 One writer at a time (`write` holds a process-wide lock), any number of readers, each on a
-consistent snapshot. `sqlite_database` and `postgres_database` are the two databases, and
-`shared_database` is PostgreSQL that several processes write to.
+consistent snapshot. `sqlite` and `postgres` are the two databases, and
+`several` is PostgreSQL that several processes write to.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A server that is alone writes on one connection, which holds an advisory lock of the catalog's
 schema for as long as it lives: a second server, or one that lost its connection, cannot write.
-Several servers share a catalog by `shared_database`.
+Several servers share a catalog by `several`.
 """
 
 from __future__ import annotations
