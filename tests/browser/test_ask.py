@@ -225,7 +225,7 @@ def test_where_one_library_does_not_answer_the_other_is_offered(
 def test_files_that_are_added_are_shown(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
     documents = page.get_by_role("list", name="Documents", exact=True)
-    expect(documents).to_contain_text("Tal Venn")  # the default library, which nobody chose
+    expect(documents).to_contain_text("Orchard")  # one's own documents, which were not chosen
     page.get_by_test_id("upload").set_input_files(
         {"name": "bees.md", "mimeType": "text/markdown", "buffer": b"# Bees\n\nThey dance."}
     )

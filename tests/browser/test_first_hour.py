@@ -126,7 +126,6 @@ def test_a_summary_needs_no_model_and_help_tells_how_to_connect_one(
     page = open_page(filled, width=390, height=844)
     page.get_by_role("navigation", name="Panes").get_by_role("button", name="Chat").click()
     ask(page, "Summarise the notes on the orchard")
-    page.get_by_role("button", name="Ask 2 documents of Papers too").click()
     summary = page.get_by_role("article").last
     expect(summary).to_contain_text("sixty kinds of pears")
     expect(summary).to_contain_text("Quoted, word for word")
