@@ -133,7 +133,7 @@ def test_a_summary_needs_no_model_and_help_tells_how_to_connect_one(
     sheet = page.get_by_role("dialog", name="Help")
     expect(sheet).to_contain_text("ollama pull llama3.2")
     sheet.get_by_role("button", name="Check").click()
-    expect(sheet).to_contain_text("Not connected yet.")
+    expect(sheet).to_contain_text("Not connected yet")
 
 
 def test_a_long_list_says_how_many_there_are(
