@@ -266,8 +266,8 @@ def test_a_server_without_its_engine_or_database_ends_with_2(
     )  # fmt: skip
     assert ended.returncode == 2, ended.stderr
     last = ended.stderr.strip().splitlines()[-1]
-    assert all(part in last for part in ("SEARCH_URL", url)), last
-    assert with_database or "DATABASE_URL" in last
+    assert "SEARCH_URL" in last
+    assert url in last if with_database else "DATABASE_URL" in last
 
 
 def test_a_server_answers_503_while_its_engine_is_away(
