@@ -163,9 +163,9 @@ def index(
             f" --articles {articles}" if articles else ""
         )
         done = run_job(client, job, f"indexing into {library}", again, as_json=as_json)
-    if not as_json:
-        show_ledger(cast("Json", cast("Json", done["result"])["ledger"]))
-        _embed_if_quick(client, library)
+        if not as_json:
+            show_ledger(cast("Json", cast("Json", done["result"])["ledger"]))
+            _embed_if_quick(client, library)
 
 
 def _embed_if_quick(client: DocuMindClient, library: str) -> None:

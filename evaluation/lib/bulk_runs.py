@@ -81,6 +81,7 @@ class Command:
             str(dump),
             "--library",
             "public",
+            "--json",  # the text alone
         ]
 
     def start(self, *options: str, **streams: Any) -> subprocess.Popen[Any]:  # noqa: ANN401  # options of Popen

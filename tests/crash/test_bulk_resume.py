@@ -29,7 +29,7 @@ def test_an_interrupt_pauses_and_the_same_command_goes_on(tmp_path: Path) -> Non
         )
     command = Command(dump, tmp_path / "data")
     lines: list[str] = []
-    with command.start("--json", stdout=subprocess.PIPE, text=True) as process:
+    with command.start(stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             lines.append(line)
