@@ -68,9 +68,11 @@ class Page:
 Maker = Callable[[str, Page, random.Random], str | None]
 
 
-def by_hand() -> Iterator[Case]:
-    """Yield the committed sentences."""
+def by_hand(group: str = "") -> Iterator[Case]:
+    """Yield the committed sentences of a group; the first one has no name."""
     for entry in json.loads(HAND.read_text(encoding="utf-8")):
+        if entry.get("group", "") != group:
+            continue
         for true in (True, False):
             for said in entry["true" if true else "false"]:
                 yield Case(said["kind"], true, said["sentence"], entry["text"])
