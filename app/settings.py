@@ -258,6 +258,11 @@ class Variables(PlaceVariables):
     papers_vector_store: EmbeddedStore | None = Field(
         None, description="store of papers' vectors; empty: VECTOR_STORE"
     )
+    chroma_store_text: bool = Field(
+        False,
+        description="keep title and text in Chroma's rows too, for tools that read the store;"
+        " rows that are there get them by the next fill",
+    )
     chroma_collection_name: str = Field(
         "papers", min_length=3, description="Chroma collection of papers"
     )
@@ -432,6 +437,7 @@ class Settings(Variables):
         return IndexOptions(
             data_dir=self.data_dir,
             chroma_dir=self.chroma_dir,
+            chroma_store_text=self.chroma_store_text,
             originals_url=self.originals_url,
             originals_cache_bytes=self.originals_cache_mb * 1024 * 1024,
             database_url=self.database_url,
