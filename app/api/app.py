@@ -31,7 +31,7 @@ from app.api.errors import problem, problem_response, request_id_of, response_of
 from app.api.mcp import McpDoor
 from app.api.middleware.access import ApiKey, HostAndOrigin, KeyCheck, SecurityHeaders
 from app.api.middleware.limits import BodyLimit, Concurrency, Dialect, RateLimit, route_path
-from app.api.middleware.observing import Metering, ProxyPrefix, RequestEdge, RequestId, Tracing
+from app.api.middleware.observing import Observed, ProxyPrefix, RequestEdge
 from app.api.page import add_docs, add_page
 from app.api.routes import documents, ingest, jobs, questions, status
 from app.api.startup import Startup
@@ -245,9 +245,7 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
 
     layers = [
         Middleware(ProxyPrefix, prefix=settings.root_path),
-        Middleware(RequestId),
-        Middleware(Tracing, spans=edge.spans),
-        Middleware(Metering, metrics=edge.metrics),
+        Middleware(Observed, metrics=edge.metrics, spans=edge.spans),
         Middleware(SecurityHeaders, hsts=settings.app_env == "production"),
         Middleware(Dialect),
         Middleware(
