@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from app.answer.checking import CheckService, SecondOpinion
@@ -28,11 +27,11 @@ from app.bootstrap.libraries import (
     fingerprint_of,
     inert_settings,
 )
-from app.bootstrap.maintenance import StoreMaintenance
 from app.bootstrap.models import Models
+from app.core.cancel import Periodic
 from app.core.errors import InvalidInput, OriginalsAway
 from app.core.ids import package_version, without_credentials
-from app.core.ports import Embedder, Generator, IndexWriter
+from app.core.ports import Embedder, Generator
 from app.core.trace import SILENT, Spans, Trace
 from app.core.types import Hit, Library, ModelReport, ServiceStatus
 from app.evaluation.comparison import DEPTH, Search
@@ -58,7 +57,9 @@ from app.jobs.kinds import (
     resume_backfills,
 )
 from app.jobs.maintenance import (
+    LOOK_EVERY_S,
     Housekeeper,
+    Maintenance,
     PullJob,
     register_maintenance,
     register_model_tests,
@@ -74,7 +75,6 @@ from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.settings import Settings
 from app.storage.files.lock import DirectoryLock
 from app.storage.opening import open_shared_jobs
-from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 
 logger = logging.getLogger(__name__)
@@ -110,17 +110,17 @@ class Services:
         self.models = models
         self.prompts = PromptLibrary.load(settings.prompts_dir)
         reranker = models.embedded.reranker()
-        self.embedders = LibraryEmbedders(store, models.embedders)
+        self.embedders = LibraryEmbedders(store, models)
         self.libraries = Libraries(
             store,
-            models.embedders.of,
+            models.embedder_of,
             parser,
             settings.ingest(),
             settings.retrieval(),
             reranker,
             self.embedders.notices,
             lambda: models.embedded.late_encoder,
-            models.embedders.for_questions,
+            models.for_questions,
         )
 
         answer, generation = settings.answer(), settings.generation()
@@ -169,7 +169,7 @@ class Services:
             settings,
             store,
             live_embedder=self._embedder_of,
-            embedder_named=models.embedders.named,
+            embedder_named=models.embedder_named,
         )
         calibrate = CalibrateJob(
             catalog=store.catalog,
@@ -198,7 +198,7 @@ class Services:
         self.evaluations = compose_evaluation(
             workshop, self.prompts, jobs, settings.documind_git_sha
         )
-        self.maintenance = StoreMaintenance(store, self.evaluations.reports)
+        self.maintenance = Maintenance(store, self.evaluations.reports, self._backfill_later)
         register_maintenance(jobs, self.maintenance)
         self.bulk = register_bulk(
             jobs,
@@ -209,7 +209,6 @@ class Services:
                 later=self._backfill_later,
             ),
             plan=BulkPlanJob(
-                scratch=lambda: scratch_index(store.options),
                 embedder_of=self._embedder_of,
                 options=settings.ingest(),
                 data_dir=settings.data_dir,
@@ -287,11 +286,9 @@ class Services:
         jobs.start()
         stack.callback(jobs.close)
         housekeeper = Housekeeper(self.maintenance, jobs)
-        housekeeper.start()
-        stack.callback(housekeeper.close)
+        stack.enter_context(Periodic("housekeeper", housekeeper.look_for_s, LOOK_EVERY_S))
         adopter = Adopter(self.embedders, self.store, jobs)
-        adopter.start()
-        stack.callback(adopter.close)
+        stack.enter_context(Periodic("adopter", adopter.look_at_all))
         if not jobs.turn("start", START_APART_S):  # another process has just asked for the same
             return
         resume_backfills(jobs, self.catalog, self.libraries.lacks_codes)
@@ -397,43 +394,6 @@ def open_spans(settings: Settings, release: str) -> Iterator[Spans]:
     logger.info("traces go to %s", without_credentials(endpoint))
     with OtelSpans(exporter, release) as spans:
         yield spans
-
-
-@dataclass(frozen=True, slots=True)
-class ScratchIndex:
-    """An index in a directory that is removed afterwards; a `Scratch`."""
-
-    store: IndexStore
-
-    @property
-    def writer(self) -> IndexWriter:
-        return self.store.writer
-
-    def disk_bytes(self) -> int:
-        """Return what its files take."""
-        self.store.database.checkpoint()
-        return sum(
-            path.stat().st_size for path in self.store.options.data_dir.rglob("*") if path.is_file()
-        )
-
-
-@contextmanager
-def scratch_index(options: IndexOptions) -> Iterator[ScratchIndex]:
-    """Yield an empty index on the data's disk, so that measurements fit it."""
-    with tempfile.TemporaryDirectory(prefix="plan-", dir=options.data_dir) as directory:
-        there = Path(directory)
-        with IndexStore(
-            replace(
-                options,
-                data_dir=there,
-                chroma_dir=there / "chroma",
-                database_url="",
-                search_url="",
-                originals_url="",
-            ),
-            vector_store="off",
-        ) as store:
-            yield ScratchIndex(store)
 
 
 @dataclass(frozen=True, slots=True)

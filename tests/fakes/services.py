@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 from app.answer.models import ModelChoice
 from app.bootstrap.libraries import fingerprint_of
-from app.bootstrap.models import EmbeddedModels, Embedders, Models
+from app.bootstrap.models import EmbeddedModels, Models
 from app.bootstrap.services import Services
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderUnreachable
@@ -42,29 +42,6 @@ class HashModels(EmbeddedModels):
         return None
 
 
-class HashEmbedders(Embedders):
-    """Every library is embedded by hashed words."""
-
-    def __init__(self, embedder: HashEmbedder) -> None:
-        self._hash = embedder
-
-    def for_questions(self, embedder: Embedder) -> Embedder:
-        return embedder
-
-    def of(self, library: Library, fingerprint: Fingerprint | None) -> Embedder:
-        return self._hash
-
-    def named(self, library: Library, provider: str | None, model: str | None) -> Embedder:
-        return self._hash
-
-    def state(self, library: Library, fingerprint: Fingerprint | None) -> EmbeddingState:
-        identity = self._hash.identity
-        return EmbeddingState(f"{identity.provider}:{identity.model}", reachable=True)
-
-    def better(self, library: Library, fingerprint: Fingerprint) -> EmbedderChoice | None:
-        return None
-
-
 class LocalModels(Models):
     """Models without a host; `fixed` decides who answers (nobody: quotes)."""
 
@@ -73,7 +50,6 @@ class LocalModels(Models):
     ) -> None:
         super().__init__(settings.providers(), settings.generation(), store.models)
         self.embedded = HashModels()
-        self.embedders = HashEmbedders(HashModels.sentence_embedder)
         self._fixed = fixed
         self._pull = pull
 
@@ -83,6 +59,21 @@ class LocalModels(Models):
     @property
     def generator_name(self) -> str:
         return (self._fixed.model or self.embedded.extractive).name
+
+    def for_questions(self, embedder: Embedder) -> Embedder:
+        return embedder
+
+    def embedder_of(self, library: Library, fingerprint: Fingerprint | None) -> Embedder:
+        return HashModels.sentence_embedder
+
+    def embedder_named(self, library: Library, provider: str | None, model: str | None) -> Embedder:
+        return HashModels.sentence_embedder
+
+    def embedder_state(self, library: Library, fingerprint: Fingerprint | None) -> EmbeddingState:
+        return EmbeddingState("fake:hash", reachable=True)
+
+    def better_embedder(self, library: Library, fingerprint: Fingerprint) -> EmbedderChoice | None:
+        return None
 
     def choose(self, model: str) -> None:
         assert self._store is not None
