@@ -404,8 +404,7 @@ def check(
         ),
     ] = None,
     against: Annotated[
-        Path | None,
-        typer.Option(help="check it against this file [default: the library]"),
+        Path | None, typer.Option(help="check it against this file [default: the library]")
     ] = None,
     judge: Annotated[
         str | None,

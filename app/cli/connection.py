@@ -262,12 +262,7 @@ class Provisional:
         known = float(seconds) if isinstance(seconds, int | float) else None
         part, parts = (int(str(data[name])) for name in ("part", "parts"))
         reading = ReadingEvent(
-            str(data["model"]),
-            int(str(data["tokens"])),
-            known,
-            part,
-            parts,
-            data.get("waits_for"),
+            str(data["model"]), int(str(data["tokens"])), known, part, parts, data.get("waits_for")
         )
         if reading.waits_for is not None:  # the bar goes on
             self._spinner.update(text=reading_line(reading))

@@ -501,10 +501,7 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
         )
     if behind:
         since = takewhile(lambda job: job["kind"] != "reembed", jobs)
-        said = next(
-            (error for job in since for error in job["errors"] if _MISMATCH in error),
-            "",
-        )
+        said = next((error for job in since for error in job["errors"] if _MISMATCH in error), "")
         cure = said.partition(": ")[2] or "wait for the backfill: documind status"
         yield note(name, f"{detail}, {behind} without a vector yet", cure)
     else:

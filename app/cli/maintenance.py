@@ -152,8 +152,7 @@ def purge(as_json: JsonOption = False) -> None:
 
 
 def backup(
-    directory: Annotated[Path, typer.Argument(help="a new directory")],
-    as_json: JsonOption = False,
+    directory: Annotated[Path, typer.Argument(help="a new directory")], as_json: JsonOption = False
 ) -> None:
     """Copy the catalog and the originals into a new directory, while everything works.
 
@@ -209,14 +208,7 @@ def status(as_json: JsonOption = False) -> None:
     table(
         ("library", "documents", "chunks", "embedded", "size", "index"),
         [
-            (
-                r["library"],
-                r["documents"],
-                r["chunks"],
-                r["embedded"],
-                size(r["bytes"]),
-                r["build"],
-            )
+            (r["library"], r["documents"], r["chunks"], r["embedded"], size(r["bytes"]), r["build"])
             for r in libraries
         ],
         right=(1, 2, 3, 4),

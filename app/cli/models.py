@@ -340,10 +340,7 @@ def reembed(
         sys.exit(NEW_VECTORS_FIND_LESS)
 
 
-def calibrate(
-    library: LibraryOption,
-    as_json: JsonOption = False,
-) -> None:
+def calibrate(library: LibraryOption, as_json: JsonOption = False) -> None:
     """Calibrate a library's embedding model from the library's own sentences.
 
     Bands, cutoff and confidence go by it in every library of that model. It runs by itself after

@@ -41,8 +41,7 @@ def serve(
         bool, typer.Option("--open", help="open the page in a browser when it is ready")
     ] = False,
     no_work: Annotated[
-        bool,
-        typer.Option("--no-work", help="leave jobs to `documind work` (needs SEARCH_URL)"),
+        bool, typer.Option("--no-work", help="leave jobs to `documind work` (needs SEARCH_URL)")
     ] = False,
 ) -> None:
     """Start the server and stay in the foreground; Ctrl-C ends it cleanly.

@@ -175,9 +175,7 @@ def document_chunks(
     chunks = services.catalog.chunks(library, found, revision)
     shown = chunks[0].revision if chunks else services.catalog.document(library, found).revision
     return ChunkList(
-        doc_id=found,
-        revision=shown,
-        chunks=[ChunkReply.model_validate(chunk) for chunk in chunks],
+        doc_id=found, revision=shown, chunks=[ChunkReply.model_validate(chunk) for chunk in chunks]
     )
 
 

@@ -235,11 +235,7 @@ def backup(services: Composition, asked: BackupRequest) -> JobReply:
     return JobReply.of(services.jobs.submit(BACKUP, {"path": str(path)}))
 
 
-@maintenance_router.post(
-    "/calibrate",
-    status_code=202,
-    responses=declared("conflict", "disk_full"),
-)
+@maintenance_router.post("/calibrate", status_code=202, responses=declared("conflict", "disk_full"))
 def calibrate(services: Composition, asked: CalibrateRequest) -> JobReply:
     """Calibrate a library's embedder from the library's own sentences, as a job.
 
@@ -249,9 +245,7 @@ def calibrate(services: Composition, asked: CalibrateRequest) -> JobReply:
 
 
 @maintenance_router.post(
-    "/reembed",
-    status_code=202,
-    responses=declared("conflict", "disk_full", "too_large"),
+    "/reembed", status_code=202, responses=declared("conflict", "disk_full", "too_large")
 )
 def reembed(services: Composition, asked: ReembedRequest) -> JobReply:
     """Re-embed a library with another model, compare, and swap; as a job.

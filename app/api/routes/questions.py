@@ -267,10 +267,7 @@ def get_answer(
 ) -> StoredAnswer:
     """A stored answer with its full trace."""
     return StoredAnswer.model_validate(
-        {
-            **with_verdicts_of_today(services.store.answers.get(answer_id)),
-            "request_id": request_id,
-        }
+        {**with_verdicts_of_today(services.store.answers.get(answer_id)), "request_id": request_id}
     )
 
 
@@ -302,7 +299,7 @@ def forget_answers(services: Composition) -> Forgotten:
         200: {
             "description": "JSON lines",
             "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
-        },
+        }
     },
 )
 def export_feedback(
@@ -420,12 +417,11 @@ async def read_text(  # async: the body is read as it arrives
         200: {
             "description": "the report as a file",
             "content": {media: {"schema": {"type": "string"}} for media, _ in _MEDIA.values()},
-        },
+        }
     },
 )
 def check_report(
-    report: CheckResponse,
-    form: Annotated[ReportForm, Query(alias="format")] = "markdown",
+    report: CheckResponse, form: Annotated[ReportForm, Query(alias="format")] = "markdown"
 ) -> Response:
     """Return a checked text as a report for reading, to keep or to send on."""
     media, ending = _MEDIA[form]

@@ -256,9 +256,7 @@ def pull_model(services: Composition, wanted: PullRequest) -> JobReply:
 
 
 @models_router.post(
-    "/models/test",
-    status_code=202,
-    responses=declared("model_not_installed", "disk_full"),
+    "/models/test", status_code=202, responses=declared("model_not_installed", "disk_full")
 )
 def test_model(services: Composition, wanted: TestRequest) -> JobReply:
     """Test a model on 24 built-in questions with both prompts, as a job.
