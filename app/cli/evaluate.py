@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated, get_args
 
 import typer
 
@@ -67,15 +66,11 @@ OutOption = Annotated[
 ]
 
 app = typer.Typer(
+    name="evaluate",
     help="Compare searches and answers on judged questions.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-def register(parent: typer.Typer) -> None:
-    """Add the commands."""
-    parent.add_typer(app, name="evaluate")
 
 
 @app.command()
@@ -229,9 +224,9 @@ def _run(body: Json, to: Path | None, *, as_json: bool) -> None:
     if as_json:
         emit(report)
         return
-    for experiment in cast("Sequence[Json]", report["experiments"]):
-        show_experiment(experiment, cast("Json", report["timings"]))
-    for remark in cast("Sequence[str]", report["remarks"]):
+    for experiment in report["experiments"]:
+        show_experiment(experiment, report["timings"])
+    for remark in report["remarks"]:
         say(f"note: {remark}")
     say(
         f"report {report_id}"
@@ -252,9 +247,9 @@ def _write(client: DocuMindClient, report_id: str, folder: Path) -> list[Path]:
 def show_experiment(experiment: Json, timings: Json) -> None:
     """Print a table of the arms and the verdicts in words."""
     measure = str(experiment["measure"])
-    arms = cast("Sequence[Json]", experiment["arms"])
-    verdicts = {str(c["arm"]): c for c in cast("Sequence[Json]", experiment["comparisons"])}
-    times = cast("Json", timings.get(str(experiment["collection"]), {}))
+    arms = experiment["arms"]
+    verdicts = {str(c["arm"]): c for c in experiment["comparisons"]}
+    times = timings.get(str(experiment["collection"]), {})
     say(
         f"{experiment['collection']}: {experiment['questions']} questions,"
         f" {experiment['passages']} documents"
@@ -262,9 +257,9 @@ def show_experiment(experiment: Json, timings: Json) -> None:
     rows = []
     for arm in arms:
         name = str(arm["name"])
-        found = cast("dict[str, float]", cast("Json", arm["measures"])[measure])
+        found = arm["measures"][measure]
         against = verdicts.get(name)
-        ms = cast("dict[str, float]", times.get(name, {})).get("p50_ms", 0.0)
+        ms = times.get(name, {}).get("p50_ms", 0.0)
         interval = f"{found['low']:.3f} to {found['high']:.3f}"
         rows.append(
             (
@@ -280,11 +275,7 @@ def show_experiment(experiment: Json, timings: Json) -> None:
         rows,
         right=(1, 3),
     )
-    others = {
-        m: cast("dict[str, float]", i)["mean"]
-        for m, i in cast("Json", arms[0]["measures"]).items()
-        if m != measure
-    }
+    others = {m: i["mean"] for m, i in arms[0]["measures"].items() if m != measure}
     if others:
         say(
             f"{arms[0]['name']}: "

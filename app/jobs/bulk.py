@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from app.core.errors import Conflict, DocuMindError
-from app.core.ports import Catalog, Embedder, IndexWriter
+from app.core.ports import Catalog, Embedder
 from app.core.types import Article, DocumentDraft, Job, LedgerSummary, Library
 from app.ingest.bulk import (
     BATCH_ARTICLES,
@@ -30,6 +31,9 @@ from app.ingest.names import IngestOptions
 from app.ingest.sources.dumps import FirstArticles, is_markup, is_part, open_articles, source_name
 from app.jobs.runner import JobContext, JobRunner, is_finished
 from app.storage.options import IndexOptions, stored_bytes
+
+if TYPE_CHECKING:
+    from app.storage.store import IndexStore
 
 BULK = "bulk"
 AUTOMATIC_BACKFILL_CHUNKS = 20_000
@@ -238,19 +242,6 @@ def catalog_vector_bytes(dimension: int) -> int:
     return 2 * dimension + VECTOR_ROW_BYTES
 
 
-class Scratch(Protocol):
-    """An empty index that is thrown away."""
-
-    @property
-    def writer(self) -> IndexWriter:
-        """Its write side."""
-        ...
-
-    def disk_bytes(self) -> int:
-        """Return what it takes on disk now."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class BulkPlan:
     """The estimate: the sample scaled by its share of the source. Bytes, seconds."""
@@ -304,7 +295,6 @@ class BulkPlanJob:
     def __init__(
         self,
         *,
-        scratch: Callable[[], AbstractContextManager[Scratch]],
         embedder_of: Callable[[Library], Embedder | None],
         options: IngestOptions,
         data_dir: Path,
@@ -313,13 +303,11 @@ class BulkPlanJob:
         """Take the parts the job needs.
 
         Args:
-            scratch: Opens an empty index on the disk of the data directory.
             embedder_of: Who would embed; None while it cannot be had.
             options: How articles are chunked.
             data_dir: Whose disk has to hold all.
             index: Which store each library has, and how many vectors it holds at most.
         """
-        self._scratch = scratch
         self._embedder_of = embedder_of
         self._options = options
         self._data_dir = data_dir
@@ -392,12 +380,35 @@ class BulkPlanJob:
         Without the bytes of an empty index.
         """
         with self._scratch() as scratch:
-            before = scratch.disk_bytes()
+            before = _disk_bytes(scratch)
             started = time.perf_counter()
             for start in range(0, len(drafts), BATCH_ARTICLES):
                 scratch.writer.store(drafts[start : start + BATCH_ARTICLES])
             scratch.writer.settle(library)
-            return time.perf_counter() - started, max(0, scratch.disk_bytes() - before)
+            return time.perf_counter() - started, max(0, _disk_bytes(scratch) - before)
+
+    @contextmanager
+    def _scratch(self) -> Iterator[IndexStore]:
+        """Yield an empty index on the data's disk, so that measurements fit it."""
+        from app.storage.store import IndexStore  # noqa: PLC0415  # heavy, for plans alone
+
+        with tempfile.TemporaryDirectory(prefix="plan-", dir=self._index.data_dir) as directory:
+            there = Path(directory)
+            options = replace(
+                self._index,
+                data_dir=there,
+                chroma_dir=there / "chroma",
+                database_url="",
+                search_url="",
+                originals_url="",
+            )
+            with IndexStore(options, vector_store="off") as store:
+                yield store
+
+
+def _disk_bytes(store: IndexStore) -> int:
+    store.database.checkpoint()
+    return sum(path.stat().st_size for path in store.options.data_dir.rglob("*") if path.is_file())
 
 
 def _sample(task: BulkTask, source: str, context: JobContext) -> _Sample:
