@@ -192,11 +192,26 @@ class Claim:
         return character_grams(self.text)
 
 
-class ReadText:
-    """A text that claims are looked for in."""
+class ReadPassage:
+    """A text that claims are looked for in, with the title and section that it stands under."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, passage: Passage) -> None:
+        title = passage.document.title
+        self._place(passage.chunk.text, title, f"{title}\n{passage.chunk.section}\n")
+
+    @classmethod
+    def of_text(cls, text: str) -> ReadPassage:
+        """Return a text of no library, without title and section, as a passage."""
+        read = cls.__new__(cls)
+        read._place(text, "", "")
+        return read
+
+    def _place(self, text: str, title: str, above: str) -> None:
         self.text = text
+        self.title = title
+        self.context = f"{above}{text}"
+        """The text behind its title and section."""
+        self._above = above
 
     @lazy
     def _sentences(self) -> list[tuple[int, int, frozenset[str]]]:
@@ -239,31 +254,6 @@ class ReadText:
                     for begin, stop in cuts
                 ]
         return pieces
-
-
-class ReadPassage(ReadText):
-    """A passage with the title and section that it stands under."""
-
-    def __init__(self, passage: Passage) -> None:
-        self._place(
-            passage.chunk.text,
-            passage.document.title,
-            f"{passage.document.title}\n{passage.chunk.section}\n",
-        )
-
-    @classmethod
-    def of_text(cls, text: str) -> ReadPassage:
-        """Return a text of no library, without title and section, as a passage."""
-        read = cls.__new__(cls)
-        read._place(text, "", "")
-        return read
-
-    def _place(self, text: str, title: str, above: str) -> None:
-        super().__init__(text)
-        self.title = title
-        self.context = f"{above}{text}"
-        """The text behind its title and section."""
-        self._above = above
 
     @lazy
     def read_above(self) -> list[Token]:
@@ -404,7 +394,7 @@ class WeightedTokens:
         return part / self._whole if self._whole else 0.0
 
 
-def align(claim: Claim, text: ReadText, weights: Mapping[str, float]) -> Alignment | None:
+def align(claim: Claim, text: ReadPassage, weights: Mapping[str, float]) -> Alignment | None:
     """Return a text's best window for a claim; None without a shared content word.
 
     Args:

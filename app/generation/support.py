@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.core.text import tokenise
-from app.core.types import Passage, Verdict
+from app.core.types import Verdict
 from app.generation.citations import without_marks
 from app.generation.clauses import rows_say, verdict_on
 from app.generation.reading import (
@@ -214,6 +214,12 @@ class SupportModel:
             np.asarray(data["faithful"], dtype=np.float64),
         )
 
+    def examine(
+        self, passages: Iterable[ReadPassage], *, source_given: bool = False
+    ) -> Examination:
+        """Return the examination of claims against these passages; see `Examination`."""
+        return Examination(passages, self, source_given=source_given)
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -362,29 +368,6 @@ def _said(claim: Claim, passage: ReadPassage) -> tuple[bool | None, tuple[int, i
     if said is not None:
         return said, passage.sentence_span(at)
     return by_row, (row.start, row.end) if row else None
-
-
-class SupportJudge:
-    """Judges claims against passages; stateless."""
-
-    def __init__(self, model: SupportModel | None = None) -> None:
-        self._model = model or SupportModel.load()
-
-    def examine(
-        self, passages: Iterable[ReadPassage], *, source_given: bool = False
-    ) -> Examination:
-        """Return the examination of claims against these passages; see `Examination`."""
-        return Examination(passages, self._model, source_given=source_given)
-
-    def judge(self, claim: str, passage: Passage) -> Comparison | None:
-        """Return how well a passage holds a claim, or None when they share no word.
-
-        Args:
-            claim: One sentence without marks and markup.
-            passage: The only evidence.
-        """
-        read = ReadPassage(passage)
-        return self.examine([read]).compare(Claim(claim), read)
 
 
 def _logistic(row: Floats, weights: Floats, shift: float = 0.0) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from app.core.sentences import sentence_spans
 from app.core.types import Verdict
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportJudge
+from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Summary:
     sentences: tuple[Said, ...]
 
 
-def summaries(folder: Path, judge: SupportJudge) -> Iterator[Summary]:
+def summaries(folder: Path, judge: SupportModel) -> Iterator[Summary]:
     """Yield each domain's summaries, compared; untouched sentences count a third."""
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -69,7 +69,7 @@ def summaries(folder: Path, judge: SupportJudge) -> Iterator[Summary]:
 
 
 def compare(
-    judge: SupportJudge, pairs: Sequence[tuple[str, ReadPassage]], *, source_given: bool
+    judge: SupportModel, pairs: Sequence[tuple[str, ReadPassage]], *, source_given: bool
 ) -> list[tuple[Comparison | None, Floats]]:
     """Return each claim's comparison with its passage, and faithful row."""
     out: list[tuple[Comparison | None, Floats]] = []

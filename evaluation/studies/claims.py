@@ -29,7 +29,7 @@ from app.evaluation.collections import from_folder
 from app.evaluation.metrics import bootstrap_interval
 from app.generation.prompts import GenerationOptions
 from app.generation.reading import ReadPassage
-from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportJudge, SupportModel
+from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportModel
 from evaluation.lib.paths import REPORTS, ROOT
 from evaluation.lib.planting import Planter
 from evaluation.lib.summedits import Said, Summary, compare, summaries
@@ -140,7 +140,7 @@ def _even(right: npt.NDArray[np.bool_], share: Floats) -> Floats:
     return even
 
 
-def planted_cases(folder: Path, judge: SupportJudge) -> list[tuple[str, Comparison | None, Floats]]:
+def planted_cases(folder: Path, judge: SupportModel) -> list[tuple[str, Comparison | None, Floats]]:
     """Return kind, comparison and faithful row of planted faults, even squad lines."""
     squad = from_folder(folder)
     questions = [q for q in squad.questions if q.answers and q.line % 2 == 0]
@@ -190,7 +190,7 @@ def main() -> None:
     path = ROOT / "app" / "generation" / "grounding.json"
     packaged = json.loads(path.read_text(encoding="utf-8"))
     model = replace(SupportModel.load(), faithful=np.r_[np.zeros(len(FAITHFUL_FEATURES)), 9.0])
-    judge = SupportJudge(model)
+    judge = model
     everything = list(summaries(options.data / "foreign" / "summedits", judge))
     planted = planted_cases(options.data / "squad", judge)
     result: dict[str, dict[str, float]] = {}

@@ -22,7 +22,6 @@ from app.answer.checking import CheckService
 from app.core.types import Library, Verdict
 from app.evaluation.metrics import bootstrap_interval
 from app.generation.prompts import GenerationOptions
-from app.generation.support import SupportJudge
 from evaluation.lib.false_claims import LEFT_OUT, Case, by_hand, generated
 from evaluation.lib.paths import REPORTS
 from evaluation.lib.workbench import SEED
@@ -40,7 +39,6 @@ def checker() -> CheckService:
 
     return CheckService(
         searcher_for=no_library,  # type: ignore[arg-type]
-        judge=SupportJudge(),
         options=GenerationOptions(),
     )
 
