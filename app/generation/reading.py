@@ -15,13 +15,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 from app.core.cancel import lazy
 from app.core.languages import DEFAULT, language_of
 from app.core.sentences import sentence_spans
-from app.core.text import CLAIMLESS_WORDS, tokenise, words
+from app.core.text import CLAIMLESS_WORDS, tokenise
 from app.core.types import Passage
 from app.generation.clauses import Row, Token, read, rows_of
 
@@ -181,16 +180,6 @@ class Claim:
         """Figures, spelt ones too; `one` is a pronoun as often, `two` and `three` count a list."""
         return self.specifics.figures | (spelt_figures(self.text) - {"1", "2", "3"})
 
-    @lazy
-    def pairs(self) -> frozenset[tuple[str, str]]:
-        """Neighbouring content words."""
-        return frozenset(pairwise(self.content))
-
-    @lazy
-    def grams(self) -> frozenset[str]:
-        """Character 4-grams."""
-        return character_grams(self.text)
-
 
 class ReadPassage:
     """A text that claims are looked for in, with the title and section that it stands under."""
@@ -271,13 +260,9 @@ class ReadPassage:
         return language_of(self.text) in (DEFAULT, "")
 
     @lazy
-    def _context_tokens(self) -> list[str]:
-        return tokenise(self.context)
-
-    @lazy
     def known(self) -> frozenset[str]:
         """Distinct tokens of the context."""
-        return frozenset(self._context_tokens)
+        return frozenset(tokenise(self.context))
 
     @lazy
     def known_by_initial(self) -> Mapping[str, Sequence[str]]:
@@ -286,18 +271,6 @@ class ReadPassage:
         for token in self.known:
             found.setdefault(token[0], []).append(token)
         return found
-
-    @lazy
-    def pairs(self) -> frozenset[tuple[str, str]]:
-        """Neighbouring content words of the context."""
-        return frozenset(
-            pairwise([token for token in self._context_tokens if token not in _CLAIMLESS])
-        )
-
-    @lazy
-    def grams(self) -> frozenset[str]:
-        """Character 4-grams of the context."""
-        return character_grams(self.context)
 
     @lazy
     def figures(self) -> frozenset[str]:
@@ -310,12 +283,6 @@ class ReadPassage:
         """First letters of the capitalised words of the context, Roman numerals whole."""
         found = re.findall(r"\b([A-Z])[a-z]+|\b([IVX]+)\b", self.context)
         return "".join(first or numeral for first, numeral in found).lower()
-
-
-def character_grams(text: str) -> frozenset[str]:
-    """Return the 4-grams of a text's words with single blanks between and around them."""
-    line = f" {' '.join(words(text))} "
-    return frozenset([line[at : at + 4] for at in range(len(line) - 3)])
 
 
 def _bounded(text: str, start: int, end: int) -> list[tuple[int, int]]:

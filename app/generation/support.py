@@ -100,8 +100,6 @@ FEATURES = (
     # share of the claim's content words that stand nowhere in the passage, however spelt
     "unknown",
     "unknown_count",  # their number, 5 at most
-    "grams",  # share of the claim's character 4-grams in the passage
-    "pairs",  # share of its neighbouring content words that are neighbours in the passage
     "length",  # tens of content words
 )
 """Columns of a support row, in order."""
@@ -147,8 +145,6 @@ def support_row(claim: Claim, passage: ReadPassage, found: Alignment) -> Floats:
             run / max(1, len(claim.tokens)),
             len(unknown) / max(1, len(ordered)),
             float(min(5, len(unknown))),
-            len(claim.grams & passage.grams) / max(1, len(claim.grams)),
-            len(claim.pairs & passage.pairs) / max(1, len(claim.pairs)),
             len(ordered) / 10,
         ]
     )
