@@ -17,7 +17,7 @@ from app.cli.main import run_at_edge
 from app.client import DocuMindClient
 from app.core.types import Library
 from app.evaluation.metrics import percentile
-from app.evaluation.probes import Probe, load_probes
+from scripts.probes import Probe, load_probes
 from scripts.reports import PROBES, reports_folder, require_writable
 from scripts.run_retrieval_ablation import server_options
 

@@ -16,7 +16,11 @@ from app.cli.main import run_at_edge
 from app.core.ids import checkout_sha
 from app.core.ports import Catalog
 from app.core.types import Library
-from app.evaluation.probes import (
+from app.evaluation.report import ReportProvenance, settings_hash
+from app.evaluation.runner import Experiment
+from app.jobs.kinds import SAMPLES
+from app.settings import Settings
+from scripts.probes import (
     Probe,
     ServiceAsk,
     load_probes,
@@ -24,10 +28,6 @@ from app.evaluation.probes import (
     strategy_arms,
     with_articles,
 )
-from app.evaluation.report import Provenance, settings_hash
-from app.evaluation.runner import Experiment
-from app.jobs.kinds import SAMPLES
-from app.settings import Settings
 from scripts.reports import require_writable
 from scripts.run_retrieval_ablation import SEED, arguments, files_of, remarks, write
 
@@ -42,7 +42,7 @@ def main() -> None:
 
 def offline(
     benches: Mapping[str, Sequence[Probe]], top_k: int
-) -> tuple[tuple[Experiment, ...], tuple[str, ...], Provenance]:
+) -> tuple[tuple[Experiment, ...], tuple[str, ...], ReportProvenance]:
     """Ask each set of probes over the samples; return notes and provenance too.
 
     Raises:
@@ -80,7 +80,7 @@ def offline(
                     )
                 )
             identity = services.embedder.identity
-    made = Provenance(
+    made = ReportProvenance(
         checkout_sha(),
         settings_hash(experiments),
         "samples",

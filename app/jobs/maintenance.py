@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from app.answer.model_test import ModelReply, ModelTester
 from app.core.cancel import CancelToken
 from app.core.errors import StorageError
 from app.core.ports import ModelStore
 from app.core.types import Job, Library, ModelFindings
-from app.evaluation.arms import EvaluationRequest
+from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import ReportArchive
 from app.evaluation.session import Session
 from app.jobs.kinds import (
@@ -327,7 +327,9 @@ class EvaluationJob:
             InvalidInput: The request cannot be met.
             Cancelled: Paused, cancelled or shut down; outcomes so far are kept.
         """
-        request = EvaluationRequest.from_json(context.payload)
+        asked: dict[str, Any] = {**context.payload}
+        del asked["retry"]
+        request = EvaluationBody(**asked)
 
         def watch(done: int, total: int, unit: str) -> None:
             context.progress(done, total, unit)
@@ -335,12 +337,11 @@ class EvaluationJob:
 
         context.checkpoint()
         report = self._session_of().run(request, self._archive.outcomes(context.job_id), watch)
-        own = request.collection is None and request.dataset is None
         entry = self._archive.save(
             context.job_id,
             report,
             datetime.now(UTC).isoformat(timespec="milliseconds"),
-            own_documents=own,
+            own_documents=not request.indexed_apart,
         )
         return asdict(entry)
 
@@ -352,7 +353,7 @@ class EvaluationService:
         self._runner = runner
         self.reports = archive
 
-    def start(self, request: EvaluationRequest) -> Job:
+    def start(self, request: EvaluationBody) -> Job:
         """Accept a run.
 
         Raises:
@@ -361,9 +362,7 @@ class EvaluationService:
         """
         request.check()
         # a model host that goes away for a while costs a wait, not the run: what was asked is kept
-        return self._runner.submit(
-            EVALUATION, {**request.to_json(), "retry": True}, unit="questions"
-        )
+        return self._runner.submit(EVALUATION, {**asdict(request), "retry": True}, unit="questions")
 
 
 def register_evaluation(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
+from pydantic import TypeAdapter
+from pydantic.dataclasses import dataclass as checked
 
 from app.core.errors import Conflict, InvalidInput, NotFound, PassageTooLong, ProviderUnreachable
 from app.core.ports import Catalog, Embedder
-from app.core.types import Fingerprint, Job, Library, Scope
-from app.evaluation.cases import AnswerCase
+from app.core.types import Fingerprint, Job, Library
+from app.evaluation.cases import CaseBody
 from app.evaluation.comparison import (
     Judgement,
     RankingCase,
@@ -41,7 +43,7 @@ REEMBED = "reembed"
 Action = Literal["start", "rollback", "discard"]
 
 
-@dataclass(frozen=True, slots=True)
+@checked(frozen=True)
 class ReembedPayload:
     """The request."""
 
@@ -52,40 +54,11 @@ class ReembedPayload:
     model: str | None = None
     force: bool = False
     """Swap even when fewer passages are found."""
-    questions: tuple[AnswerCase, ...] = ()
+    questions: tuple[CaseBody, ...] = ()
     """The user's own; empty makes some of the library's sentences and titles."""
 
-    def to_json(self) -> dict[str, object]:
-        """Return the payload as JSON values; a host that is away is tried again."""
-        return {**asdict(self), "library": self.library.value, "retry": True}
 
-    @classmethod
-    def from_json(cls, payload: Mapping[str, object]) -> ReembedPayload:
-        """Return the payload of a job."""
-        rows = cast("Sequence[Mapping[str, object]]", payload["questions"])
-        return cls(
-            Library(str(payload["library"])),
-            cast("Action", payload["action"]),
-            cast("str | None", payload["provider"]),
-            cast("str | None", payload["model"]),
-            bool(payload["force"]),
-            tuple(_case(row) for row in rows),
-        )
-
-
-def _case(row: Mapping[str, object]) -> AnswerCase:
-    def strings(name: str) -> tuple[str, ...]:
-        return tuple(cast("Sequence[str]", row[name]))
-
-    return AnswerCase(
-        str(row["question"]),
-        cast("Scope", row["library"]),
-        str(row["intent"]),
-        strings("expected_substrings"),
-        strings("keywords"),
-        strings("expected_docs"),
-        bool(row["oos"]),
-    )
+_PAYLOAD = TypeAdapter(ReembedPayload)
 
 
 def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
@@ -94,7 +67,7 @@ def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
     Raises:
         Conflict: Another one of this library has not ended.
     """
-    wanted = json.loads(json.dumps(payload.to_json()))
+    wanted = json.loads(json.dumps({**asdict(payload), "retry": True}))
     for job in runner.list(1000):
         if (
             job.kind != REEMBED
@@ -193,7 +166,7 @@ class ReembedJob:
             Conflict: The library is embedded that way already, or there is nothing to go back to.
             DiskFull: No space; the old vectors serve on.
         """
-        payload = ReembedPayload.from_json(context.payload)
+        payload = _PAYLOAD.validate_python(context.payload)
         stop = threading.Event()
         context.cancel.on_cancel(stop.set)
         if (report := self._swapped_before(context, payload.library)) is not None:

@@ -18,7 +18,7 @@ from app.core.ports import PassageEncoder
 from app.core.types import Library
 from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection
-from app.evaluation.report import Provenance, Report, to_csv, to_json, to_markdown
+from app.evaluation.report import EvaluationReport, ReportProvenance, to_csv, to_json, to_markdown
 from app.evaluation.runner import RetrieverSearch
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
@@ -50,7 +50,7 @@ class Figures:
     """A report of named numbers; equal provenance means equal but for `timings`."""
 
     title: str
-    provenance: Provenance
+    provenance: ReportProvenance
     figures: Mapping[str, float]
     timings: Mapping[str, float] = field(default_factory=dict)
     remarks: Sequence[str] = ()
@@ -131,10 +131,10 @@ class Bench(IndexedBench):
 
         return RetrieverSearch(of, library, self.passage_of)
 
-    def provenance(self) -> Provenance:
+    def provenance(self) -> ReportProvenance:
         """Return the provenance of a bench; the report adds its settings' hash."""
         identity = self.embedder.identity
-        return Provenance(
+        return ReportProvenance(
             checkout_sha(), "", self.fingerprint, {identity.model: identity.digest}, SEED
         )
 
@@ -179,7 +179,7 @@ def indexed(
         )
 
 
-def write(report: Report, name: str) -> None:
+def write(report: EvaluationReport, name: str) -> None:
     """Write a report as Markdown, CSV and JSON under evaluation/reports/; print it."""
     REPORTS.mkdir(parents=True, exist_ok=True)
     for suffix, text in (

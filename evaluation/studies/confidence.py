@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import checkout_sha, fingerprint8
-from app.evaluation.report import Provenance
+from app.evaluation.report import ReportProvenance
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
@@ -84,7 +84,7 @@ def main() -> None:
         lines += part
         figures |= {f"{title.lower()}: {name}": value for name, value in found.items()}
     model = MiniLmEmbedder(given.cache / "graph").identity
-    made = Provenance(
+    made = ReportProvenance(
         checkout_sha(),
         hash_of(RetrievalOptions(), given.answer_from, SHARES, ROW_SHARES),
         fingerprint8(fingerprint_of(model, IngestOptions())),

@@ -31,9 +31,9 @@ from app.bootstrap.models import Models
 from app.core.errors import ProviderError
 from app.core.ids import checkout_sha, fingerprint8
 from app.core.types import Library, Mode, ModelProfile, Strategy
-from app.evaluation.cases import AnswerCase, load
+from app.evaluation.cases import CaseBody, load
 from app.evaluation.collections import Collection, TestQuestion, from_folder
-from app.evaluation.report import Provenance
+from app.evaluation.report import ReportProvenance
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
@@ -56,7 +56,7 @@ _ABSENT = 4
 
 
 def tasks_of(
-    collections: Mapping[str, Collection], cases: Sequence[AnswerCase], questions: int
+    collections: Mapping[str, Collection], cases: Sequence[CaseBody], questions: int
 ) -> list[Task]:
     """Return every task; more questions begin with those of fewer.
 
@@ -116,7 +116,7 @@ def _task(
     return Task(part, collection, arm, at, one.text, "public", one.id, expected, absent)
 
 
-def _case(part: Part, arm: str, at: int, one: AnswerCase) -> Task:
+def _case(part: Part, arm: str, at: int, one: CaseBody) -> Task:
     return Task(
         part, "samples", arm, at, one.question, one.library, "", one.expected_substrings, one.oos
     )
@@ -191,7 +191,7 @@ def report(
     rows: Rows,
     collections: Mapping[str, Collection],
     model: ModelProfile,
-    made: Provenance,
+    made: ReportProvenance,
     command: str,
 ) -> Figures:
     """Return the report of the rows that are there; parts without a row are left out."""
@@ -264,7 +264,7 @@ def main() -> None:
         embedder = MiniLmEmbedder(options.cache / "graph").identity
         used = {model.name: model.digest, embedder.model: embedder.digest}
         fingerprint = fingerprint8(fingerprint_of(embedder, settings.ingest()))
-        made = Provenance(
+        made = ReportProvenance(
             commit,
             hash_of(settings.retrieval(), settings.answer(), settings.generation()),
             fingerprint,

@@ -10,7 +10,7 @@ import pytest
 from app.answer.search import LibrarySearcher
 from app.answer.writing import AnswerWriter
 from app.core.errors import ProviderError, ProviderUnreachable
-from app.evaluation.cases import AnswerCase
+from app.evaluation.cases import CaseBody
 from app.evaluation.collections import Collection, TestQuestion
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
@@ -40,8 +40,8 @@ def collection(name: str) -> Collection:
     return Collection(name, (), questions, {one.id: {"right": 1} for one in questions})
 
 
-CASES = [AnswerCase(f"sample {n}", "public", "question", ("x",)) for n in range(6)]
-CASES += [AnswerCase(f"absent {n}", "public", "question", oos=True) for n in range(2)]
+CASES = [CaseBody(f"sample {n}", "public", "question", ("x",)) for n in range(6)]
+CASES += [CaseBody(f"absent {n}", "public", "question", oos=True) for n in range(2)]
 
 
 def asker(opened: Site, *replies: Reply) -> Asker:
