@@ -20,28 +20,24 @@ from app.evaluation.report import ReportProvenance
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.extractive.asked import (
+from evaluation.lib.extractive import (
     ABSENT_TABLES,
+    ROW_SHARES,
+    SHARES,
     TABLES,
     TOP_K,
     Groups,
-    ReadQuestion,
-    gather,
-)
-from evaluation.lib.extractive.calibration import (
     Outcome,
     Outcomes,
-    calibration_error,
-    refusals_table,
-    reliability_table,
-)
-from evaluation.lib.extractive.fitting import (
-    ROW_SHARES,
-    SHARES,
+    ReadQuestion,
     Weights,
+    calibration_error,
     fit_sufficiency,
+    gather,
     keep,
     packaged_confidence,
+    refusals_table,
+    reliability_table,
     shipped,
 )
 from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, write_figures

@@ -21,9 +21,18 @@ from app.generation.quoting import ExtractiveModel
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.extractive.asked import TOP_K, Groups, ReadQuestion, gather
-from evaluation.lib.extractive.calibration import share
-from evaluation.lib.extractive.fitting import Weights, fit_ranking, keep, packaged_ranking, shipped
+from evaluation.lib.extractive import (
+    TOP_K,
+    Groups,
+    ReadQuestion,
+    Weights,
+    fit_ranking,
+    gather,
+    keep,
+    packaged_ranking,
+    share,
+    shipped,
+)
 from evaluation.lib.paths import REPORTS
 from evaluation.lib.workbench import SEED, arguments, hash_of
 

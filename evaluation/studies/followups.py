@@ -21,7 +21,7 @@ from app.core.types import Library
 from app.evaluation.metrics import bootstrap_interval
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest
-from evaluation.lib.extractive.material import Asking, conversations, rows
+from evaluation.lib.extractive import Asking, conversations, rows
 from evaluation.lib.workbench import (
     SEED,
     Bench,

@@ -27,8 +27,7 @@ from app.generation.candidates import Candidate, candidates
 from app.generation.injection import inspect
 from app.generation.quote_features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.quoting import ExtractiveGenerator, ExtractiveModel, choose, rendered
-from evaluation.lib.extractive.asked import RememberingEmbedder, evidence_for
-from evaluation.lib.extractive.material import Asking
+from evaluation.lib.extractive import Asking, RememberingEmbedder, evidence_for
 from evaluation.lib.paths import REPORTS
 from evaluation.lib.workbench import SEED, arguments, indexed
 

@@ -213,7 +213,7 @@ class Client:
         seen.waited_s.append(time.monotonic() - begun)
 
 
-async def run(client: Client, streams: int, seconds: float, extra: int) -> Seen:
+async def drive(client: Client, streams: int, seconds: float, extra: int) -> Seen:
     """Read with `streams` readers for `seconds`; `extra` more come in between.
 
     The first questions come at random times: at even ones their tokens would fall together, eight
@@ -243,7 +243,7 @@ def main() -> None:
     parser.add_argument("--direct", action="store_true")
     asked = parser.parse_args()
     seen = asyncio.run(
-        run(Client(asked.url, direct=asked.direct), asked.streams, asked.seconds, asked.extra)
+        drive(Client(asked.url, direct=asked.direct), asked.streams, asked.seconds, asked.extra)
     )
     print(json.dumps(vars(seen)))
 

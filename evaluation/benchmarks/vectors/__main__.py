@@ -19,7 +19,7 @@ from pathlib import Path
 
 from app.models.minilm import MiniLmEmbedder
 from evaluation.benchmarks.bulk.growth import Figures
-from evaluation.benchmarks.vectors.inputs import make_inputs
+from evaluation.benchmarks.vectors.corpus import make_inputs
 from evaluation.benchmarks.vectors.kills import kills
 from evaluation.benchmarks.vectors.report import Ann, write
 from evaluation.lib.workbench import arguments, say

@@ -15,9 +15,18 @@ from app.evaluation.collections import Collection, TestQuestion
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.quoting import ExtractiveGenerator
-from evaluation.lib.models.asking import Asker, Place, Row, Rows, Task
-from evaluation.lib.models.tables import modes, prompts, strategies
-from evaluation.studies.models import STRATEGIES, tasks_of
+from evaluation.studies.models import (
+    STRATEGIES,
+    Asker,
+    Place,
+    Row,
+    Rows,
+    Task,
+    modes,
+    prompts,
+    strategies,
+    tasks_of,
+)
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.generators import FixedModels, Reply, ScriptedGenerator
 from tests.fakes.services import PROMPTS
