@@ -418,12 +418,12 @@ class BulkOptions:
     """What becomes of articles that the source no longer has, after a whole pass."""
 
 
+@dataclass(frozen=True, slots=True)
 class BulkIndexer:
     """Takes articles into the index; one run at a time per library."""
 
-    def __init__(self, writer: IndexWriter, ledger: BulkLedger) -> None:
-        self._writer = writer
-        self._ledger = ledger
+    writer: IndexWriter
+    ledger: BulkLedger
 
     def run(
         self,
@@ -484,14 +484,14 @@ class BulkIndexer:
                     if stored is not None:
                         stored.result()
                 finally:
-                    writing.submit(self._writer.settle, task.library).result()
+                    writing.submit(self.writer.settle, task.library).result()
         if options.missing != "keep":
             self._remove_gone(task, seen, token, options.missing)
         if links.total:
             self._rank(task, links, token)
         if progress is not None:
             progress(len(seen), 1.0)
-        return self._ledger.summary(task.library, task.source)
+        return self.ledger.summary(task.library, task.source)
 
     def _changed(
         self,
@@ -507,7 +507,7 @@ class BulkIndexer:
         """
         stream = iter(articles)
         while group := list(islice(stream, _LOOKUP_ARTICLES)):
-            known = self._ledger.entries(
+            known = self.ledger.entries(
                 task.library, task.source, [article.key for article in group]
             )
             if known:
@@ -548,24 +548,22 @@ class BulkIndexer:
         entries = [prepared.entry for prepared in batch]
         drafts = [prepared.draft for prepared in batch if prepared.draft is not None]
         if drafts:
-            self._writer.store(drafts, LedgerPage(task.library, task.source, entries))
+            self.writer.store(drafts, LedgerPage(task.library, task.source, entries))
         else:
-            self._ledger.record(task.library, task.source, entries)
+            self.ledger.record(task.library, task.source, entries)
 
     def _drop(self, task: BulkTask, entries: Sequence[LedgerEntry]) -> None:
         """Delete documents of articles that are no longer articles."""
         if not entries:
             return
-        known = self._ledger.entries(
-            task.library, task.source, [entry.article for entry in entries]
-        )
+        known = self.ledger.entries(task.library, task.source, [entry.article for entry in entries])
         for entry in known.values():
             if entry.state == "indexed":
                 self._delete(task, entry.article)
 
     def _delete(self, task: BulkTask, article: str) -> None:
         try:
-            self._writer.delete(
+            self.writer.delete(
                 task.library, document_id(task.library, source_key(task.source, article))
             )
         except NotFound:  # a person deleted it, or a crash came between the deletion and its entry
@@ -575,7 +573,7 @@ class BulkIndexer:
         self, task: BulkTask, seen: SeenKeys, token: CancelToken, policy: MissingPolicy
     ) -> None:
         if policy != "force":
-            known = self._ledger.summary(task.library, task.source).articles
+            known = self.ledger.summary(task.library, task.source).articles
             gone = sum(len(page) for page in self._gone(task, seen))
             if gone > _GONE_AT_MOST * known:
                 raise Conflict(
@@ -589,13 +587,13 @@ class BulkIndexer:
             for entry in page:
                 if entry.state == "indexed":
                     self._delete(task, entry.article)
-            self._ledger.delete(task.library, task.source, [entry.article for entry in page])
+            self.ledger.delete(task.library, task.source, [entry.article for entry in page])
 
     def _rank(self, task: BulkTask, links: LinkCounts, token: CancelToken) -> None:
         after: str | None = ""
         while after is not None:
             token.raise_if_cancelled()
-            after = self._writer.write_links(task.library, key_prefix(task.source), links.of, after)
+            after = self.writer.write_links(task.library, key_prefix(task.source), links.of, after)
 
     def _gone(self, task: BulkTask, seen: SeenKeys) -> Iterator[list[LedgerEntry]]:
         """Yield pages of entries whose article was not seen.
@@ -603,7 +601,7 @@ class BulkIndexer:
         A page may be deleted before the next is requested.
         """
         after = ""
-        while page := self._ledger.page(task.library, task.source, after, _GONE_PAGE):
+        while page := self.ledger.page(task.library, task.source, after, _GONE_PAGE):
             after = page[-1].article
             unseen = seen.missing([entry.article for entry in page])
             yield [entry for entry in page if entry.article in unseen]

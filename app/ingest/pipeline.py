@@ -163,39 +163,22 @@ _READ_AS = f"reader {READER_VERSION}"
 """Edition of what this release reads: bytes that an older one has read are not unchanged."""
 
 
+@dataclass(frozen=True, slots=True)
 class IngestPipeline:
     """Turns raw documents into live revisions.
 
     Thread-safe if its parts are; each call keeps its own state.
     """
 
-    def __init__(
-        self,
-        parser: Parser,
-        writer: IndexWriter,
-        embedder: Embedder | None,
-        options: IngestOptions,
-        *,
-        inspect: Inspect | None = None,
-        rereads: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """Wire the pipeline.
-
-        Args:
-            parser: Bytes to text.
-            writer: Where drafts become live.
-            embedder: Bounds chunks by its token limit; None leaves that to the backfill.
-            options: Chunk sizes and limits.
-            inspect: Finds what a reader should be warned of in a text; default nothing.
-            rereads: Says whether bytes that an older release has read are read again, or are
-                unchanged.
-        """
-        self._parser = parser
-        self._writer = writer
-        self._embedder = embedder
-        self._options = options
-        self._inspect = inspect
-        self._rereads = rereads
+    parser: Parser
+    writer: IndexWriter
+    embedder: Embedder | None
+    """Bounds chunks by its token limit; None leaves that to the backfill."""
+    options: IngestOptions
+    inspect: Inspect | None = None
+    """Finds what a reader should be warned of in a text; default nothing."""
+    rereads: Callable[[], bool] = lambda: True
+    """Says whether bytes that an older release has read are read again, or are unchanged."""
 
     def ingest(
         self,
@@ -222,7 +205,7 @@ class IngestPipeline:
         Raises:
             Cancelled: Asked to stop; what was written before stays.
         """
-        run = IngestRun(self._writer, progress, written)
+        run = IngestRun(self.writer, progress, written)
         for index, document in enumerate(documents):
             if cancel is not None and cancel.cancelled:
                 run.flush()
@@ -254,34 +237,34 @@ class IngestPipeline:
                 f"{document.filename!r} cannot be read ({exc.strerror}); check that it exists and"
                 " may be read"
             ) from exc
-        live = self._writer.current(library, document.source_key)
+        live = self.writer.current(library, document.source_key)
         if live is not None and live.sha256 == sha256 and not self._read_otherwise(live):
             return IngestOutcome(
                 document.filename, live.doc_id, "unchanged", duplicate_of=live.duplicate_of
             )
-        parsed = self._parser.parse(document.content, document.filename)
+        parsed = self.parser.parse(document.content, document.filename)
         draft = self._draft(library, document, parsed, sha256)
         # Kept only once it is known to be readable, and before the write that makes it live: a
         # refused file leaves nothing behind.
-        self._writer.store_original(document.content)
+        self.writer.store_original(document.content)
         covered = _covered(parsed.text, draft)
         receipt = Receipt(len(parsed.pages), len(parsed.text), covered, len(draft.chunks), 0)
         return PendingDocument(index, draft, receipt, "; ".join(parsed.warnings) or None)
 
     def _read_otherwise(self, live: Document) -> bool:
         """Return whether a document is to be read again although its bytes are the same."""
-        return self._writer.source_revision(live) != _READ_AS and self._rereads()
+        return self.writer.source_revision(live) != _READ_AS and self.rereads()
 
     def _draft(
         self, library: Library, document: RawDocument, parsed: ParsedDocument, sha256: str
     ) -> DocumentDraft:
-        embedder = self._embedder
+        embedder = self.embedder
         chunks = (
-            chunk(parsed, self._options)
+            chunk(parsed, self.options)
             if embedder is None
-            else chunk(parsed, self._options, embedder.count_tokens, embedder.identity.max_tokens)
+            else chunk(parsed, self.options, embedder.count_tokens, embedder.identity.max_tokens)
         )
-        flags = self._inspect(parsed.text) if self._inspect else ()
+        flags = self.inspect(parsed.text) if self.inspect else ()
         if parsed.stripped_characters:
             flags = (*flags, f"stripped:{parsed.stripped_characters}")
         return DocumentDraft(

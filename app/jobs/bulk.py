@@ -89,32 +89,18 @@ def account(summary: LedgerSummary) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BulkIndexJob:
     """Handler of `bulk`; resumes by reading its source again.
 
     It skips what the ledger holds in the same revision.
     """
 
-    def __init__(
-        self,
-        *,
-        indexer: BulkIndexer,
-        catalog: Catalog,
-        options: IngestOptions,
-        later: Callable[[Library], object],
-    ) -> None:
-        """Take the parts the job needs.
-
-        Args:
-            indexer: Takes articles into the index.
-            catalog: Says how many vectors are missing afterwards.
-            options: How articles are chunked.
-            later: Asks for the vectors of a small library.
-        """
-        self._indexer = indexer
-        self._catalog = catalog
-        self._options = options
-        self._later = later
+    indexer: BulkIndexer
+    catalog: Catalog
+    options: IngestOptions
+    later: Callable[[Library], object]
+    """Asks for the vectors of a small library."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Index, then report the source's counts; everything is durable and searchable.
@@ -140,16 +126,16 @@ class BulkIndexJob:
             )
             context.checkpoint()
 
-        summary = self._indexer.run(
-            BulkTask(payload.library, payload.name, self._options),
+        summary = self.indexer.run(
+            BulkTask(payload.library, payload.name, self.options),
             articles if payload.articles is None else FirstArticles(articles, payload.articles),
             BulkOptions(workers, payload.missing),
             progress=progress,
             cancel=context.cancel,
         )
-        counts = self._catalog.counts(payload.library)
+        counts = self.catalog.counts(payload.library)
         if 0 < counts.chunks - counts.embedded <= AUTOMATIC_BACKFILL_CHUNKS:
-            self._later(payload.library)
+            self.later(payload.library)
         return {"library": payload.library.value, "name": payload.name, "ledger": account(summary)}
 
 
@@ -298,32 +284,18 @@ class _Sample:
         return [item.draft for item in self.prepared if item.draft is not None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BulkPlanJob:
     """Handler of `bulk_plan`."""
 
-    def __init__(
-        self,
-        *,
-        scratch: Callable[[], AbstractContextManager[Scratch]],
-        embedder_of: Callable[[Library], Embedder | None],
-        options: IngestOptions,
-        data_dir: Path,
-        index: IndexOptions,
-    ) -> None:
-        """Take the parts the job needs.
-
-        Args:
-            scratch: Opens an empty index on the disk of the data directory.
-            embedder_of: Who would embed; None while it cannot be had.
-            options: How articles are chunked.
-            data_dir: Whose disk has to hold all.
-            index: Which store each library has, and how many vectors it holds at most.
-        """
-        self._scratch = scratch
-        self._embedder_of = embedder_of
-        self._options = options
-        self._data_dir = data_dir
-        self._index = index
+    scratch: Callable[[], AbstractContextManager[Scratch]]
+    """Opens an empty index on the disk of the data directory."""
+    embedder_of: Callable[[Library], Embedder | None]
+    """None while it cannot be had."""
+    options: IngestOptions
+    data_dir: Path
+    """Whose disk has to hold all."""
+    index: IndexOptions
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Read, parse, write and embed a sample, and scale it up.
@@ -334,7 +306,7 @@ class BulkPlanJob:
         library = Library(str(context.payload["library"]))
         source = str(context.payload["source"])
         name = str(context.payload["name"] or source_name(source))
-        task = BulkTask(library, name, self._options)
+        task = BulkTask(library, name, self.options)
         sample = _sample(task, source, context)
         drafts = sample.drafts
         write_s, disk = self._write(library, drafts)
@@ -345,13 +317,13 @@ class BulkPlanJob:
         scale = 1 / sample.share if sample.share else 1.0
         chunks = round(scale * sum(len(draft.chunks) for draft in drafts))
         workers = workers_for(open_articles(source), os.cpu_count() or 1)
-        index, kind = self._index, self._index.store_of(library)
+        index, kind = self.index, self.index.store_of(library)
         cap = index.most_vectors(library)
         in_store = min(chunks, cap) * stored_bytes(kind, dimension)
         cached = min(chunks, cap) if min(chunks, cap) <= index.vector_cache_vectors else 0
         vectors_disk = chunks * catalog_vector_bytes(dimension) + in_store
         text_disk = round(scale * disk)
-        free = shutil.disk_usage(self._data_dir).free
+        free = shutil.disk_usage(self.data_dir).free
         plan = BulkPlan(
             source=source,
             name=name,
@@ -382,7 +354,7 @@ class BulkPlanJob:
 
     def _embedder(self, library: Library) -> Embedder | None:
         try:
-            return self._embedder_of(library)
+            return self.embedder_of(library)
         except DocuMindError:  # no key, no model: the plan for text stands without
             return None
 
@@ -391,7 +363,7 @@ class BulkPlanJob:
 
         Without the bytes of an empty index.
         """
-        with self._scratch() as scratch:
+        with self.scratch() as scratch:
             before = scratch.disk_bytes()
             started = time.perf_counter()
             for start in range(0, len(drafts), BATCH_ARTICLES):

@@ -221,11 +221,11 @@ class PullStep(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class PullJob:
     """Handler of `pull`; resumes an interrupted pull."""
 
-    def __init__(self, pull: Callable[[str, CancelToken], Iterable[PullStep]]) -> None:
-        self._pull = pull
+    pull: Callable[[str, CancelToken], Iterable[PullStep]]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Fetch the model named in the payload, reporting bytes.
@@ -237,18 +237,18 @@ class PullJob:
         """
         model = str(context.payload["model"])
         status = ""
-        for step in self._pull(model, context.cancel):
+        for step in self.pull(model, context.cancel):
             status = step.status
             if step.total:
                 context.progress(step.completed or 0, step.total, "bytes")
         return {"model": model, "status": status}
 
 
+@dataclass(frozen=True, slots=True)
 class ModelTestJob:
     """Handler of `model_test`; one that was cut short asks only what it had not asked."""
 
-    def __init__(self, tester: ModelTester) -> None:
-        self._tester = tester
+    tester: ModelTester
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Test the model of the payload and return its name and what was found.
@@ -260,7 +260,7 @@ class ModelTestJob:
             Cancelled: Paused, cancelled or shut down; replies so far are kept.
         """
         wanted = cast("str | None", context.payload["model"])
-        digest = self._tester.choice(wanted)[0].profile.digest
+        digest = self.tester.choice(wanted)[0].profile.digest
         before = context.previous or {}
         rows = cast(
             "Sequence[Mapping[str, object]]",
@@ -273,16 +273,16 @@ class ModelTestJob:
             context.checkpoint()
 
         done = [ModelReply(**row) for row in rows]  # type: ignore[arg-type]  # as `watch` wrote them
-        return {"digest": digest, **asdict(self._tester.run(wanted, context.cancel, done, watch))}
+        return {"digest": digest, **asdict(self.tester.run(wanted, context.cancel, done, watch))}
 
 
+@dataclass(frozen=True, slots=True)
 class ModelTestService:
     """Starts tests of models and returns their findings."""
 
-    def __init__(self, runner: JobRunner, tester: ModelTester, store: ModelStore) -> None:
-        self._runner = runner
-        self._tester = tester
-        self._store = store
+    runner: JobRunner
+    tester: ModelTester
+    store: ModelStore
 
     def start(self, model: str | None) -> Job:
         """Accept a test; the same one that is under way is joined.
@@ -292,12 +292,12 @@ class ModelTestService:
             InvalidInput: No model answers here.
             DiskFull: The job could not be written down.
         """
-        self._tester.choice(model)
-        return self._runner.submit(MODEL_TEST, {"model": model}, unit="questions", coalesce=True)
+        self.tester.choice(model)
+        return self.runner.submit(MODEL_TEST, {"model": model}, unit="questions", coalesce=True)
 
     def results(self) -> Sequence[tuple[str, ModelFindings]]:
         """Return names and findings of all tested models, newest first."""
-        return self._store.tested()
+        return self.store.tested()
 
 
 def register_model_tests(
@@ -313,12 +313,12 @@ def register_model_tests(
 # Run evaluations: ask every question under every arm, and store the report.
 
 
+@dataclass(frozen=True, slots=True)
 class EvaluationJob:
     """Handler of `evaluation`; a run that was stopped asks only what it had not asked."""
 
-    def __init__(self, session_of: Callable[[], Session], archive: ReportArchive) -> None:
-        self._session_of = session_of
-        self._archive = archive
+    session_of: Callable[[], Session]
+    archive: ReportArchive
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Run the request of the payload and return the entry of its report.
@@ -336,8 +336,8 @@ class EvaluationJob:
             context.checkpoint()
 
         context.checkpoint()
-        report = self._session_of().run(request, self._archive.outcomes(context.job_id), watch)
-        entry = self._archive.save(
+        report = self.session_of().run(request, self.archive.outcomes(context.job_id), watch)
+        entry = self.archive.save(
             context.job_id,
             report,
             datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -124,38 +124,20 @@ class ReembedReport:
     comparison: Judgement | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReembedJob:
     """Handler of `reembed`; after a crash it continues with the missing vectors."""
 
-    def __init__(
-        self,
-        *,
-        reembedding: Reembedding,
-        catalog: Catalog,
-        options: IngestOptions,
-        target_of: Callable[[Library, str | None, str | None], Target],
-        live_embedder: Callable[[Library], Embedder | None],
-        searcher: Callable[[Library, int, Embedder, bool], Search],
-        later: Callable[[Library], object],
-    ) -> None:
-        """Take the parts the job needs.
-
-        Args:
-            reembedding: The builds.
-            catalog: The truth, read.
-            options: How batches are embedded.
-            target_of: The embedder of a library by provider and model.
-            live_embedder: The embedder of questions for the present vectors; None if unavailable.
-            searcher: A search over one build with its embedder; True ranks by distance alone.
-            later: Asks for the vectors that are still missing.
-        """
-        self._work = reembedding
-        self._catalog = catalog
-        self._options = options
-        self._target_of = target_of
-        self._live_embedder = live_embedder
-        self._searcher = searcher
-        self._later = later
+    reembedding: Reembedding
+    catalog: Catalog
+    options: IngestOptions
+    target_of: Callable[[Library, str | None, str | None], Target]
+    """The embedder of a library by provider and model."""
+    live_embedder: Callable[[Library], Embedder | None]
+    """The embedder of questions for the present vectors; None if unavailable."""
+    searcher: Callable[[Library, int, Embedder, bool], Search]
+    """A search over one build with its embedder; True ranks by distance alone."""
+    later: Callable[[Library], object]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Do what the payload asks.
@@ -186,18 +168,18 @@ class ReembedJob:
         """Return an earlier run's report if it was cut short after its swap, else None."""
         report = dict(context.previous or {})
         number = report.pop(_SWAPPING, None)
-        live = self._work.builds.of(library, "live")
+        live = self.reembedding.builds.of(library, "live")
         return report if number is not None and live is not None and live.number == number else None
 
     def _start(
         self, context: JobContext, payload: ReembedPayload, stop: threading.Event
     ) -> ReembedReport:
         library = payload.library
-        target = self._target_of(payload.library, payload.provider, payload.model)
-        live = self._work.builds.of(library, "live")
-        staged = self._work.begin(library, target.fingerprint)
+        target = self.target_of(payload.library, payload.provider, payload.model)
+        live = self.reembedding.builds.of(library, "live")
+        staged = self.reembedding.begin(library, target.fingerprint)
         done = self._embed(context, library, staged.number, target.embedder)
-        with self._work.beside(library, staged.number, stop) as complete:
+        with self.reembedding.beside(library, staged.number, stop) as complete:
             context.checkpoint()
             if not complete:
                 context.cancel.raise_if_cancelled()
@@ -207,9 +189,9 @@ class ReembedJob:
                 return found
             self._catch_up(context, library, staged.number, target.embedder)
             if found.comparison is not None and found.comparison.worse:
-                self._work.builds.remark(staged.number, found.reason)
+                self.reembedding.builds.remark(staged.number, found.reason)
             self._announce(context, found, staged.number)
-            self._work.swap(library, staged.number)
+            self.reembedding.swap(library, staged.number)
         self._after_swap(library, stop)
         return found
 
@@ -227,7 +209,7 @@ class ReembedJob:
         report = ReembedReport(
             library.value, "swapped", before, target.fingerprint.embedding_model, ""
         )
-        old = self._live_embedder(library) if live else None
+        old = self.live_embedder(library) if live else None
         if live is None or old is None:
             return replace(
                 report,
@@ -239,8 +221,8 @@ class ReembedJob:
         context.progress(0, len(cases), "questions")
         judgement = judge(
             cases,
-            self._searcher(library, live.number, old, plain),
-            self._searcher(library, staged.number, target.embedder, plain),
+            self.searcher(library, live.number, old, plain),
+            self.searcher(library, staged.number, target.embedder, plain),
             seed=SEED,
             progress=lambda done: self._asked(context, done),
         )
@@ -268,7 +250,7 @@ class ReembedJob:
     def _questions(self, payload: ReembedPayload) -> tuple[list[RankingCase], QuestionSet]:
         if payload.questions:
             return from_answer_set(payload.questions, payload.library), "yours"
-        return automatic_set(self._catalog, payload.library, seed=SEED), "automatic"
+        return automatic_set(self.catalog, payload.library, seed=SEED), "automatic"
 
     def _embed(
         self,
@@ -279,24 +261,24 @@ class ReembedJob:
         *,
         quiet: bool = False,
     ) -> BackfillReport:
-        missing = 0 if quiet else self._work.missing(library, number)
+        missing = 0 if quiet else self.reembedding.missing(library, number)
 
         def progress(done: int) -> None:
             if not quiet:
                 context.progress(done, max(missing, done), "chunks")
             context.checkpoint()
 
-        backfill = VectorBackfill(self._work.view(number), embedder, self._options)
+        backfill = VectorBackfill(self.reembedding.view(number), embedder, self.options)
         report = backfill.run(library, progress=progress, cancel=context.cancel)
         if not quiet:
             log_failures(context, report.failed[:MOST_LOGGED])
         return report
 
     def _after_swap(self, library: Library, stop: threading.Event) -> None:
-        self._work.complete(library, stop)
-        counts = self._catalog.counts(library)
+        self.reembedding.complete(library, stop)
+        counts = self.catalog.counts(library)
         if counts.embedded < counts.chunks:
-            self._later(library)
+            self.later(library)
 
     def _roll_back(
         self, context: JobContext, payload: ReembedPayload, stop: threading.Event
@@ -304,8 +286,8 @@ class ReembedJob:
         context.checkpoint()
         library = payload.library
         live, previous = (
-            self._work.builds.of(library, "live"),
-            self._work.builds.of(library, "previous"),
+            self.reembedding.builds.of(library, "live"),
+            self.reembedding.builds.of(library, "previous"),
         )
         before, after = (
             build.fingerprint.embedding_model if build else None for build in (live, previous)
@@ -315,7 +297,7 @@ class ReembedJob:
         )
         if previous is not None:
             self._announce(context, report, previous.number)
-        self._work.revert(library, stop)
+        self.reembedding.revert(library, stop)
         self._after_swap(library, stop)
         return report
 
@@ -324,8 +306,8 @@ class ReembedJob:
     ) -> ReembedReport:
         del stop
         context.checkpoint()
-        live = self._work.builds.of(payload.library, "live")
-        removed = self._work.delete_others(payload.library)
+        live = self.reembedding.builds.of(payload.library, "live")
+        removed = self.reembedding.delete_others(payload.library)
         model = live.fingerprint.embedding_model if live else None
         reason = "vectors that do not serve were removed; documind purge gives their space back"
         return ReembedReport(
@@ -342,35 +324,18 @@ PAIRS = 200
 Pair = tuple[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrateJob:
     """Handler of `calibrate`. Running it again makes the same row again."""
 
-    def __init__(
-        self,
-        *,
-        catalog: Catalog,
-        calibrations: Calibrations,
-        options: RetrievalOptions,
-        made_with: Callable[[Library], Fingerprint | None],
-        embedder_of: Callable[[Library], Embedder | None],
-        reference: Callable[[], Embedder],
-    ) -> None:
-        """Take the parts the job needs.
-
-        Args:
-            catalog: The truth, read.
-            calibrations: Where the row goes.
-            options: Thresholds on the scale of the reference.
-            made_with: What a library's vectors were made with.
-            embedder_of: Who embeds for a library now.
-            reference: The embedder that the thresholds were measured with.
-        """
-        self._catalog = catalog
-        self._calibrations = calibrations
-        self._options = options
-        self._made_with = made_with
-        self._embedder_of = embedder_of
-        self._reference = reference
+    catalog: Catalog
+    calibrations: Calibrations
+    options: RetrievalOptions
+    """Thresholds on the scale of the reference."""
+    made_with: Callable[[Library], Fingerprint | None]
+    embedder_of: Callable[[Library], Embedder | None]
+    reference: Callable[[], Embedder]
+    """The embedder that the thresholds were measured with."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Embed pairs with both embedders, compare, and keep the row.
@@ -381,7 +346,7 @@ class CalibrateJob:
             Cancelled: Asked to stop; nothing is kept.
         """
         library = Library(str(context.payload["library"]))
-        fingerprint, embedder = self._made_with(library), self._embedder_of(library)
+        fingerprint, embedder = self.made_with(library), self.embedder_of(library)
         if fingerprint is None:
             raise InvalidInput(
                 f"library {library.value!r} has no vectors; add documents to it first"
@@ -390,23 +355,23 @@ class CalibrateJob:
             raise ProviderUnreachable(
                 f"the embedder of library {library.value!r} is away; see documind doctor"
             )
-        known, others = pairs_of(self._catalog, library)
+        known, others = pairs_of(self.catalog, library)
         context.progress(0, 2 * (len(known) + len(others)), "pairs")
         measured: list[Floats] = []
         done = 0
-        for by in (embedder, self._reference()):
+        for by in (embedder, self.reference()):
             for pairs in (known, others):
                 measured.append(_similarities(by, pairs, context))
                 done += len(pairs)
                 context.progress(done)
         near, far, base_near, base_far = measured
         try:
-            row = equated(self._options, near, far, base_near, base_far)
+            row = equated(self.options, near, far, base_near, base_far)
         except InvalidInput as error:
             if context.payload.get("automatic") is not True:
                 raise
             return {"library": library.value, "calibrated": False, "reason": error.message}
-        self._calibrations.keep(fingerprint, row)
+        self.calibrations.keep(fingerprint, row)
         return {
             "library": library.value,
             "calibrated": True,
