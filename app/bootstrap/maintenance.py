@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from app.core.errors import InputError, InvalidInput, NotFound
+from app.core.errors import InputError, InvalidInput
 from app.core.types import Library, RawDocument
-from app.evaluation.report import ReportArchive
 from app.generation.injection import inspect
 from app.ingest.embedding import CodeBackfill, CodeProgress
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import identify
 from app.ingest.pipeline import IngestPipeline
 from app.ingest.sandbox import SandboxedParser
-from app.jobs.maintenance import Progress
 from app.models.minilm import MiniLmEmbedder
 from app.settings import Settings
 from app.storage.files.durable import Steps
 from app.storage.maintenance.backup import restore
 from app.storage.store import IndexStore
-
-PURGE_AFTER_S = 60.0
-"""Seconds after the last deletion until a library's files are rewritten; deleting 20 papers
-costs one purge."""
-
-PURGE_SMALL_CHUNKS = 20_000
-"""Up to here a purge takes seconds. A larger library waits PURGE_LARGE_AFTER_S, or for `documind
-purge`."""
-
-PURGE_LARGE_AFTER_S = 3_600.0
-"""Seconds without a further deletion until a large library is purged: all of its text is indexed
-again."""
 
 
 def remake_codes(settings: Settings, store: IndexStore, progress: CodeProgress) -> int:
@@ -53,63 +37,6 @@ def remake_codes(settings: Settings, store: IndexStore, progress: CodeProgress) 
     for library in Library:
         store.codes.delete_codes(library)
     return sum(backfill.run(library, progress=progress) for library in Library)
-
-
-@dataclass(frozen=True, slots=True)
-class StoreMaintenance:
-    """Adapts an open store: reports as JSON values."""
-
-    store: IndexStore
-    reports: ReportArchive
-    """Of evaluations; they quote passages."""
-
-    def check(self) -> Mapping[str, object]:
-        return self.store.fsck.run().record()
-
-    def export(self, library: Library, target: Path, progress: Progress) -> Mapping[str, object]:
-        return asdict(self.store.bundler.export(library, target, progress))
-
-    def load(
-        self, source: Path, library: Library | None, progress: Progress
-    ) -> Mapping[str, object]:
-        return asdict(self.store.bundler.load(source, library, progress, inspect))
-
-    def backup(self, target: Path, progress: Progress) -> Mapping[str, object]:
-        return asdict(self.store.backup(target, progress))
-
-    def purge(self) -> Mapping[str, object]:
-        purged = asdict(self.store.purger.run())
-        return {**purged, "report_passages": self.reports.forget(self._alive)}
-
-    def _alive(self, doc_id: str) -> bool:
-        """Return whether a document is still in a library."""
-        for library in Library:
-            try:
-                self.store.catalog.document(library, doc_id)
-            except NotFound:
-                continue
-            return True
-        return False
-
-    def end_grace(self) -> int:
-        return self.store.remover.purge_due() + self.store.conversations.delete_due()
-
-    def purge_is_due(self) -> bool:
-        """Return whether deleted bytes are old enough: a minute, or an hour if large.
-
-        Large is the size of the library.
-        """
-        now = datetime.now(UTC)
-        for library in Library:
-            at = self.store.remover.deleted_at(library)
-            if at is None:
-                continue
-            small = self.store.catalog.counts(library).chunks <= PURGE_SMALL_CHUNKS
-            if (now - datetime.fromisoformat(at)).total_seconds() >= (
-                PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S
-            ):
-                return True
-        return False
 
 
 def open_stopped(settings: Settings, *, heal: bool) -> IndexStore:

@@ -12,9 +12,8 @@ from app.answer.model_test import ModelTester
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.foundation import AnswerParts, Foundation, open_runner
 from app.bootstrap.libraries import Adopter, Libraries, fingerprint_of
-from app.bootstrap.maintenance import StoreMaintenance
 from app.core.errors import OriginalsAway
-from app.core.ports import Embedder, IndexWriter
+from app.core.ports import Embedder
 from app.core.trace import Trace
 from app.core.types import Hit, Library
 from app.evaluation.comparison import DEPTH, Search
@@ -37,6 +36,7 @@ from app.jobs.maintenance import (
     Housekeeper,
     ModelTestService,
     PullJob,
+    StoreMaintenance,
     register_maintenance,
     register_model_tests,
 )
@@ -53,26 +53,8 @@ from app.storage.store import IndexStore
 # The bulk jobs, composed.
 
 
-@dataclass(frozen=True, slots=True)
-class ScratchIndex:
-    """An index in a directory that is removed afterwards; a `Scratch`."""
-
-    store: IndexStore
-
-    @property
-    def writer(self) -> IndexWriter:
-        return self.store.writer
-
-    def disk_bytes(self) -> int:
-        """Return what its files take."""
-        self.store.database.checkpoint()
-        return sum(
-            path.stat().st_size for path in self.store.options.data_dir.rglob("*") if path.is_file()
-        )
-
-
 @contextmanager
-def scratch_index(options: IndexOptions) -> Iterator[ScratchIndex]:
+def scratch_index(options: IndexOptions) -> Iterator[IndexStore]:
     """Yield an empty index on the data's disk, so that measurements fit it."""
     with tempfile.TemporaryDirectory(prefix="plan-", dir=options.data_dir) as directory:
         there = Path(directory)
@@ -87,7 +69,7 @@ def scratch_index(options: IndexOptions) -> Iterator[ScratchIndex]:
             ),
             vector_store="off",
         ) as store:
-            yield ScratchIndex(store)
+            yield store
 
 
 def compose_bulk(
@@ -276,8 +258,7 @@ def compose_work(base: Foundation, answering: AnswerParts, stack: ExitStack) -> 
     evaluations = compose_evaluation(
         _workshop(base, answering), base.prompts, jobs, settings.documind_git_sha
     )
-    maintenance = StoreMaintenance(store, evaluations.reports)
-    register_maintenance(jobs, maintenance)
+    maintenance = register_maintenance(jobs, store, evaluations.reports)
     return Work(
         jobs=jobs,
         bulk=compose_bulk(settings, store, base.libraries, jobs),

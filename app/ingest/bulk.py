@@ -21,6 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from multiprocessing.synchronize import Event
 from typing import Literal, Protocol, runtime_checkable
 from urllib.parse import unquote
 
@@ -51,14 +52,6 @@ from app.ingest.parsers.wikitext import parse_wikitext
 # Turn a batch of articles into chunks in a worker process; picklable.
 
 ARTICLE_NAMESPACE = 0
-
-
-class ParentProcess(Protocol):
-    """Facts about the parent that started this process."""
-
-    def join(self) -> None:
-        """Return when it has ended."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +96,7 @@ def prepare(task: BulkTask, articles: Sequence[Article]) -> list[Prepared]:
     ]
 
 
-class StopSign(Protocol):
-    """Set when no work is wanted any more, seen by all processes."""
-
-    def is_set(self) -> bool:
-        """Return whether it has been set."""
-        ...
-
-
-_stopped: StopSign | None = None
+_stopped: Event | None = None
 """A worker process's; None elsewhere."""
 
 
@@ -174,21 +159,19 @@ def _skipped(article: Article, reason: str) -> Prepared:
     return Prepared(LedgerEntry(article.key, article.revision, "skipped", reason))
 
 
-def start_worker(stopped: StopSign) -> None:
+def start_worker(stopped: Event) -> None:
     """Prepare a worker: end with the parent, ignore Ctrl-C, obey a stop sign."""
     global _stopped  # noqa: PLW0603  # a process has one, and `prepare` is called by its pool
     _stopped = stopped
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(
-            target=_end_with, args=(parent,), name="end-with-parent", daemon=True
-        ).start()
 
+        def end_with_parent() -> None:
+            parent.join()
+            os._exit(1)
 
-def _end_with(parent: ParentProcess) -> None:
-    parent.join()
-    os._exit(1)
+        threading.Thread(target=end_with_parent, name="end-with-parent", daemon=True).start()
 
 
 # Prepare a dump's articles, in worker processes when there are many.

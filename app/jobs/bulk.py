@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 from app.core.errors import Conflict, DocuMindError
-from app.core.ports import Catalog, Embedder, IndexWriter
+from app.core.ports import Catalog, Embedder
 from app.core.types import Article, DocumentDraft, Job, LedgerSummary, Library
 from app.ingest.bulk import (
     BATCH_ARTICLES,
@@ -30,6 +30,7 @@ from app.ingest.names import IngestOptions
 from app.ingest.sources.dumps import FirstArticles, is_markup, is_part, open_articles, source_name
 from app.jobs.runner import JobContext, JobRunner, is_finished
 from app.storage.options import IndexOptions, stored_bytes
+from app.storage.store import IndexStore
 
 BULK = "bulk"
 AUTOMATIC_BACKFILL_CHUNKS = 20_000
@@ -224,19 +225,6 @@ def catalog_vector_bytes(dimension: int) -> int:
     return 2 * dimension + VECTOR_ROW_BYTES
 
 
-class Scratch(Protocol):
-    """An empty index that is thrown away."""
-
-    @property
-    def writer(self) -> IndexWriter:
-        """Its write side."""
-        ...
-
-    def disk_bytes(self) -> int:
-        """Return what it takes on disk now."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class BulkPlan:
     """The estimate: the sample scaled by its share of the source. Bytes, seconds."""
@@ -288,7 +276,7 @@ class _Sample:
 class BulkPlanJob:
     """Handler of `bulk_plan`."""
 
-    scratch: Callable[[], AbstractContextManager[Scratch]]
+    scratch: Callable[[], AbstractContextManager[IndexStore]]
     """Opens an empty index on the disk of the data directory."""
     embedder_of: Callable[[Library], Embedder | None]
     """None while it cannot be had."""
@@ -364,12 +352,17 @@ class BulkPlanJob:
         Without the bytes of an empty index.
         """
         with self.scratch() as scratch:
-            before = scratch.disk_bytes()
+            before = _disk_bytes(scratch)
             started = time.perf_counter()
             for start in range(0, len(drafts), BATCH_ARTICLES):
                 scratch.writer.store(drafts[start : start + BATCH_ARTICLES])
             scratch.writer.settle(library)
-            return time.perf_counter() - started, max(0, scratch.disk_bytes() - before)
+            return time.perf_counter() - started, max(0, _disk_bytes(scratch) - before)
+
+
+def _disk_bytes(store: IndexStore) -> int:
+    store.database.checkpoint()
+    return sum(path.stat().st_size for path in store.options.data_dir.rglob("*") if path.is_file())
 
 
 def _sample(task: BulkTask, source: str, context: JobContext) -> _Sample:

@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from app.answer.model_test import ModelReply, ModelTester
 from app.core.cancel import CancelToken
-from app.core.errors import StorageError
+from app.core.errors import NotFound, StorageError
 from app.core.ports import ModelStore
 from app.core.types import Job, Library, ModelFindings
 from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import ReportArchive
 from app.evaluation.session import Session
+from app.generation.injection import inspect
 from app.jobs.kinds import (
     BACKUP,
     EVALUATION,
@@ -32,84 +33,115 @@ from app.jobs.kinds import (
     request_backfill,
 )
 from app.jobs.runner import JobContext, JobRunner, is_finished, per_library
+from app.models.ollama import PullProgress
+from app.storage.store import IndexStore
 
 Progress = Callable[[int, int], None]
 """Told what is done and what there is in all."""
 Record = Mapping[str, object]
 
 
-class Store(Protocol):
-    """The store's operations; each returns its report as JSON values."""
+PURGE_AFTER_S = 60.0
+"""Seconds after the last deletion until a library's files are rewritten; deleting 20 papers
+costs one purge."""
 
-    def check(self) -> Record:
-        """Check everything and change nothing."""
-        ...
+PURGE_SMALL_CHUNKS = 20_000
+"""Up to here a purge takes seconds. A larger library waits PURGE_LARGE_AFTER_S, or for `documind
+purge`."""
 
-    def export(self, library: Library, target: Path, progress: Progress) -> Record:
-        """Write a library into one file."""
-        ...
-
-    def load(self, source: Path, library: Library | None, progress: Progress) -> Record:
-        """Add a file's documents to a library; None takes the one it came from."""
-        ...
-
-    def backup(self, target: Path, progress: Progress) -> Record:
-        """Write a backup into a new or empty directory."""
-        ...
-
-    def purge(self) -> Record:
-        """Make deletions physical."""
-        ...
+PURGE_LARGE_AFTER_S = 3_600.0
+"""Seconds without a further deletion until a large library is purged: all of its text is indexed
+again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Maintenance:
-    """Handlers; each may run again: files appear when they are whole, imports add up."""
+class StoreMaintenance:
+    """Handlers over an open store; each may run again.
 
-    store: Store
+    Files appear when they are whole, and imports add up.
+    """
+
+    store: IndexStore
+    reports: ReportArchive
+    """Of evaluations; they quote passages."""
     later: Callable[[Library], object]
     """Requests the vectors that a library lacks."""
 
     def fsck(self, context: JobContext) -> Record:
-        """Check the store."""
         context.checkpoint()
-        return self.store.check()
+        return self.store.fsck.run().record()
 
     def export(self, context: JobContext) -> Record:
         """Export a library into the file of the payload."""
-        target = Path(str(context.payload["path"]))
+        library, target = Library(str(context.payload["library"])), _path(context)
         return {
-            **self.store.export(Library(str(context.payload["library"])), target, _steps(context)),
+            **asdict(self.store.bundler.export(library, target, _steps(context))),
             "path": str(target),
         }
 
     def load(self, context: JobContext) -> Record:
-        """Import the file of the payload."""
+        """Import the file of the payload; without a library into the one it came from."""
         named = context.payload.get("library")
         library = None if named is None else Library(str(named))
-        report = self.store.load(Path(str(context.payload["path"])), library, _steps(context))
+        report = asdict(self.store.bundler.load(_path(context), library, _steps(context), inspect))
         if report["chunks"] != report["vectors"]:
             self.later(Library(str(report["library"])))
         return report
 
     def backup(self, context: JobContext) -> Record:
-        """Back everything up into the directory of the payload."""
-        return self.store.backup(Path(str(context.payload["path"])), _steps(context))
+        """Back everything up into the directory of the payload, new or empty."""
+        return asdict(self.store.backup(_path(context), _steps(context)))
 
     def purge(self, context: JobContext) -> Record:
         """Remove every byte of deleted documents."""
         context.checkpoint()
-        return self.store.purge()
+        purged = asdict(self.store.purger.run())
+        return {**purged, "report_passages": self.reports.forget(self._alive)}
+
+    def _alive(self, doc_id: str) -> bool:
+        """Return whether a document is still in a library."""
+        for library in Library:
+            try:
+                self.store.catalog.document(library, doc_id)
+            except NotFound:
+                continue
+            return True
+        return False
+
+    def end_grace(self) -> int:
+        """Remove deleted documents and conversations whose grace is over; return how many."""
+        return self.store.remover.purge_due() + self.store.conversations.delete_due()
+
+    def purge_is_due(self) -> bool:
+        """Return whether deleted bytes are old enough: a minute, or an hour of a large library."""
+        now = datetime.now(UTC)
+        for library in Library:
+            at = self.store.remover.deleted_at(library)
+            if at is None:
+                continue
+            small = self.store.catalog.counts(library).chunks <= PURGE_SMALL_CHUNKS
+            if (now - datetime.fromisoformat(at)).total_seconds() >= (
+                PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S
+            ):
+                return True
+        return False
 
 
-def register_maintenance(runner: JobRunner, store: Store) -> None:
+def register_maintenance(
+    runner: JobRunner, store: IndexStore, reports: ReportArchive
+) -> StoreMaintenance:
     """Register the kinds; they run in the background and give way to interactive work."""
-    work = Maintenance(store, lambda library: request_backfill(runner, library))
+    work = StoreMaintenance(store, reports, lambda library: request_backfill(runner, library))
     runner.register(FSCK, work.fsck, lane="background", exclusive=per_library)
     runner.register(EXPORT, work.export, lane="background")
     runner.register(IMPORT, work.load, lane="background", exclusive=per_library)
     runner.register(BACKUP, work.backup, lane="background", exclusive=per_library)
     runner.register(PURGE, work.purge, lane="background", exclusive=per_library)
+    return work
+
+
+def _path(context: JobContext) -> Path:
+    return Path(str(context.payload["path"]))
 
 
 def _steps(context: JobContext) -> Progress:
@@ -134,25 +166,12 @@ PURGE_APART_S = 600.0
 repeated without end."""
 
 
-class Deletions(Protocol):
-    """The part of the store that housekeeping reads."""
-
-    def end_grace(self) -> int:
-        """Remove deleted documents and conversations whose grace is over; return how many."""
-        ...
-
-    def purge_is_due(self) -> bool:
-        """Return whether bytes of deleted documents are old enough to purge."""
-        ...
-
-
 class Housekeeper:
     """A thread that looks now and then; a context manager."""
 
     def __init__(
-        self, deletions: Deletions, runner: JobRunner, *, look_every_s: float = LOOK_EVERY_S
+        self, deletions: StoreMaintenance, runner: JobRunner, *, look_every_s: float = LOOK_EVERY_S
     ) -> None:
-        """Look at `deletions` every `look_every_s` seconds, and ask `runner` for purges."""
         self._deletions = deletions
         self._runner = runner
         self._look_every_s = look_every_s
@@ -160,7 +179,6 @@ class Housekeeper:
         self._thread = threading.Thread(target=self._run, name="housekeeper", daemon=True)
 
     def start(self) -> None:
-        """Start a chat."""
         self._thread.start()
 
     def close(self) -> None:
@@ -202,30 +220,11 @@ def request_purge(runner: JobRunner) -> Job:
 # Jobs about models: one into Ollama, and the test of one.
 
 
-class PullStep(Protocol):
-    """One step of a pull, as the host reports it."""
-
-    @property
-    def status(self) -> str:
-        """Return the current activity."""
-        ...
-
-    @property
-    def completed(self) -> int | None:
-        """Bytes of the blob in work that are there."""
-        ...
-
-    @property
-    def total(self) -> int | None:
-        """Bytes of the blob in work."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class PullJob:
     """Handler of `pull`; resumes an interrupted pull."""
 
-    pull: Callable[[str, CancelToken], Iterable[PullStep]]
+    pull: Callable[[str, CancelToken], Iterable[PullProgress]]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Fetch the model named in the payload, reporting bytes.

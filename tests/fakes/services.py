@@ -18,7 +18,6 @@ from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.answer.writing import AnswerWriter
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
-from app.bootstrap.maintenance import StoreMaintenance
 from app.bootstrap.work import scratch_index
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderUnreachable
@@ -333,9 +332,7 @@ def local_services(
         )
         jobs.register(PULL, PullJob(pull or _pull_nothing), lane="network")
         _register_collecting(jobs, store, embedder, settings)
-        register_maintenance(
-            jobs, StoreMaintenance(store, ReportArchive(settings.data_dir / "evaluations"))
-        )
+        register_maintenance(jobs, store, ReportArchive(settings.data_dir / "evaluations"))
         local = LocalServices(
             settings,
             store,
