@@ -211,14 +211,11 @@ class ServerAsk:
 
 
 def _rows(value: object) -> list[dict[str, Any]]:
-    """A list of objects out of a JSON body."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceAsk:
-    """Asks a service in this process."""
-
     answer: Callable[[Question], Answer]
     degraded: set[str] = field(default_factory=set)
     """Names of arms whose strategy was degraded for want of a model."""
@@ -267,8 +264,6 @@ class QueryCase:
 
 @dataclass(frozen=True, slots=True)
 class CaseReply:
-    """The parts of a reply that the cases check."""
-
     status: str
     answer: str
     titles: frozenset[str]

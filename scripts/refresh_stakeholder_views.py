@@ -21,7 +21,6 @@ QUESTIONS = ROOT / "data" / "sample_docs" / "questions.jsonl"
 
 
 def main() -> None:
-    """Ask both sets and write the page."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

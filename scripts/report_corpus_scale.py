@@ -23,7 +23,6 @@ from scripts.run_retrieval_ablation import server_options
 
 
 def main() -> None:
-    """Ask, time and write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -67,7 +66,6 @@ def libraries(client: DocuMindClient, probes: Sequence[Probe], rounds: int) -> l
 
 
 def disk(by_store: Mapping[str, int]) -> list[str]:
-    """Return a table of what each store takes on disk."""
     lines = ["| store | bytes on disk |", "|---|---|"]
     lines += [f"| {store} | {size:,} |" for store, size in by_store.items()]
     return [*lines, f"| all | {sum(by_store.values()):,} |"]

@@ -39,7 +39,6 @@ SEED = 7
 
 
 def main(given: argparse.Namespace | None = None) -> None:
-    """Run and write."""
     given = given or server_options(arguments(__doc__ or "")).parse_args()
     require_writable(files_of(given))
     probes = load_probes(given.bench)
@@ -99,7 +98,6 @@ def server_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def files_of(given: argparse.Namespace) -> tuple[Path, Path, Path]:
-    """Return the files that an ablation writes."""
     return given.report_md, given.csv, given.json_out
 
 

@@ -33,7 +33,6 @@ from scripts.run_retrieval_ablation import SEED, arguments, files_of, remarks, w
 
 
 def main() -> None:
-    """Index the samples, run and write."""
     given = arguments(__doc__ or "").parse_args()
     require_writable(files_of(given))
     experiments, said, made = offline({given.bench.stem: load_probes(given.bench)}, given.top_k)

@@ -55,7 +55,6 @@ class Arm:
 
     @property
     def fusion(self) -> Fusion:
-        """The arm's fusion."""
         return self.options.fusion
 
 

@@ -82,7 +82,6 @@ def source_key(source: str, article: str) -> str:
 
 
 def key_prefix(source: str) -> str:
-    """Return what the source keys of one encyclopedia begin with."""
     return f"{source}:"
 
 
@@ -335,7 +334,6 @@ class SeenKeys:
         self._sorted: npt.NDArray[np.int64] | None = None
 
     def add(self, key: str) -> None:
-        """Note a key."""
         self._numbers.append(_number(key))
         self._sorted = None
 

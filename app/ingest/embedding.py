@@ -41,7 +41,6 @@ class CodeBackfill:
     """A library of more chunks gets none; 0: none does."""
 
     def wanted(self, library: Library) -> bool:
-        """Return whether a library of this size has codes."""
         return 0 < self.catalog.counts(library).chunks <= self.most_chunks
 
     def shared_encoder(self, library: Library, embedder: Embedder) -> PassageEncoder | None:

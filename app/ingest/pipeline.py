@@ -152,7 +152,6 @@ def _outcome(pending: PendingDocument, result: WriteResult) -> IngestOutcome:
 
 
 def failed_outcome(filename: str, error: DocuMindError) -> IngestOutcome:
-    """Return the outcome of a document that an error kept out."""
     return IngestOutcome(filename, None, "failed", reason=error.message, code=error.code)
 
 

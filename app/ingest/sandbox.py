@@ -135,12 +135,10 @@ def unpack_document(header: Header, body: bytes) -> ParsedDocument:
 
 
 def pack_pages(pages: Sequence[PageText]) -> list[tuple[int, str, int, int]]:
-    """Return page texts as JSON values."""
     return [(page.number, page.text, page.start, page.end) for page in pages]
 
 
 def unpack_pages(values: Sequence[Sequence[Any]]) -> list[PageText]:
-    """Return page texts from JSON values."""
     return [
         PageText(int(number), str(text), int(start), int(end))
         for number, text, start, end in values
@@ -153,7 +151,6 @@ def pack_boxes(boxes: Sequence[PageBoxes]) -> dict[str, object]:
 
 
 def unpack_boxes(header: Header) -> tuple[PageBoxes, ...]:
-    """Return the boxes of a frame."""
     return tuple(
         PageBoxes(
             int(page),
@@ -222,7 +219,6 @@ class SandboxProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
         return self._process.pid
 
     @property
@@ -379,7 +375,6 @@ class SandboxedParser:
             ) from exc
 
     def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
-        """Return the boxes of text spans on the pages of a PDF; see `PageLocator`."""
         header, _ = self._ask(
             {"operation": "boxes", "pages": pack_pages(pages)}, content, "the original"
         )

@@ -59,7 +59,6 @@ class BulkPayload:
 
     @classmethod
     def from_json(cls, payload: Mapping[str, object]) -> BulkPayload:
-        """Return the payload of a job."""
         return cls(
             Library(str(payload["library"])),
             str(payload["source"]),
@@ -274,8 +273,6 @@ class _Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkPlanJob:
-    """Handler of `bulk_plan`."""
-
     scratch: Callable[[], AbstractContextManager[IndexStore]]
     """Opens an empty index on the disk of the data directory."""
     embedder_of: Callable[[Library], Embedder | None]

@@ -72,7 +72,6 @@ class StoreMaintenance:
         return self.store.fsck.run().record()
 
     def export(self, context: JobContext) -> Record:
-        """Export a library into the file of the payload."""
         library, target = Library(str(context.payload["library"])), _path(context)
         return {
             **asdict(self.store.bundler.export(library, target, _steps(context))),
@@ -89,7 +88,6 @@ class StoreMaintenance:
         return report
 
     def backup(self, context: JobContext) -> Record:
-        """Back everything up into the directory of the payload, new or empty."""
         return asdict(self.store.backup(_path(context), _steps(context)))
 
     def purge(self, context: JobContext) -> Record:
@@ -277,8 +275,6 @@ class ModelTestJob:
 
 @dataclass(frozen=True, slots=True)
 class ModelTestService:
-    """Starts tests of models and returns their findings."""
-
     runner: JobRunner
     tester: ModelTester
     store: ModelStore
@@ -295,7 +291,6 @@ class ModelTestService:
         return self.runner.submit(MODEL_TEST, {"model": model}, unit="questions", coalesce=True)
 
     def results(self) -> Sequence[tuple[str, ModelFindings]]:
-        """Return names and findings of all tested models, newest first."""
         return self.store.tested()
 
 

@@ -238,7 +238,6 @@ class Kind:
         return self.mark_of(job.kind, job.payload)
 
     def mark_of(self, name: str, payload: Mapping[str, object]) -> str:
-        """Return the mark of a job of this kind by its payload."""
         key = self.exclusive(payload)
         return f"{name}:{key}" if key else ""
 
@@ -434,7 +433,6 @@ class JobOptions:
 
     @property
     def threads(self) -> Mapping[Lane, int]:
-        """Return how many threads work in each lane."""
         counts: dict[Lane, int] = {
             "interactive": self.workers,
             "background": self.background_workers,
@@ -474,7 +472,6 @@ class IngestPayload:
 
     @classmethod
     def from_json(cls, payload: Mapping[str, object]) -> IngestPayload:
-        """Return the payload of a job."""
         files = cast("Sequence[Mapping[str, str]]", payload["files"])
         return cls(
             Library(str(payload["library"])),

@@ -203,8 +203,6 @@ _MAX_RETRY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a run."""
-
     job: Job
     """As it is to be written down."""
     again_in_s: float | None = None

@@ -269,7 +269,6 @@ class Side:
 
 
 def main() -> int:
-    """Measure both and write the report."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--chunks", type=int, default=1_000_000)
     parser.add_argument("--real", type=int, default=WINDOWS, help="vectors that are no copies")

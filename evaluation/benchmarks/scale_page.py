@@ -357,7 +357,6 @@ def plans() -> str:
 
 
 def tables() -> str:
-    """Return both tables."""
     bulk, embed = report("bulk"), report("embed")
     if bulk is None or embed is None:
         return "No report of `make bench-bulk` or `make bench-embed` is here."
@@ -486,7 +485,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> int:
-    """Write the tables of the page again."""
     PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")
     return 0
 

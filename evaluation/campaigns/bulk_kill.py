@@ -100,7 +100,6 @@ class Command:
         ]
 
     def start(self, *options: str, **streams: Any) -> subprocess.Popen[Any]:  # noqa: ANN401  # options of Popen
-        """Start a run."""
         environment = {
             **os.environ,
             "DATA_DIR": str(self.data_dir),

@@ -120,7 +120,6 @@ class Model:
             ]
 
     def ever(self) -> list[Version]:
-        """Return every version."""
         with self._lock:
             return [version for versions in self._by_doc.values() for version in versions]
 

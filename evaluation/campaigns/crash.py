@@ -191,7 +191,6 @@ def filename(key: str) -> str:
 
 
 def hits_of(client: DocuMindClient, word: str) -> list[Json]:
-    """Return what a search by words finds for one word."""
     return list(
         cast("Sequence[Json]", client.search(word, LIBRARY, fusion="lexical", limit=10)["hits"])
     )

@@ -495,7 +495,6 @@ def whole(vectors: int, by_themselves: int, wrong: Sequence[str]) -> bool:
 
 
 def damaged_copy(base: Path, target: Path, spoil: Spoil) -> Path:
-    """Copy a data directory and damage its store; return the copy."""
     shutil.copytree(base, target)
     spoil(target / "chroma")
     shutil.rmtree(target / "earlier", ignore_errors=True)
@@ -595,7 +594,6 @@ class Workshop:
         return serve(data)
 
     def keep(self, outcome: Outcome) -> None:
-        """Write an outcome down."""
         self.outcomes.append(outcome)
         with self._log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(asdict(outcome)) + "\n")

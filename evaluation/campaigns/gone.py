@@ -237,8 +237,6 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """The observations of a trial."""
-
     sights: tuple[Sight, ...]
     quoted: int
     """Stored answers that quoted the document before it was deleted."""

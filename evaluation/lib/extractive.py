@@ -222,8 +222,6 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadQuestion:
-    """One question with its evidence, read once."""
-
     asking: Asking
     evidence: tuple[Evidence, ...]
     found: tuple[Candidate, ...]
@@ -237,7 +235,6 @@ class ReadQuestion:
 
     @property
     def even(self) -> bool:
-        """Return whether the question is for tuning."""
         return self.asking.question.line % 2 == 0
 
     @property
@@ -262,7 +259,6 @@ class ReadQuestion:
         return choose(self.found, scores, room_for(self.asking.question.text))
 
     def right(self, quoted: Sequence[Candidate]) -> bool:
-        """Return whether a quote answers the question."""
         passage = self.sources[quoted[0].item.n - 1] if quoted else None
         return self.asking.right(" ".join(one.text for one in quoted), passage)
 
@@ -276,7 +272,6 @@ class RememberingEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Of the embedder behind."""
         return self._inner.identity
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
@@ -575,7 +570,6 @@ class Weights(Weighing):
 
 
 def shipped(*, words_only: bool) -> Weights:
-    """Return the weights in use."""
     model = ExtractiveModel.load()
     used = model.words_only if words_only else model.with_vectors
     return Weights(used.ranking, used.sufficiency, used.sufficiency_row, words_only)

@@ -69,7 +69,6 @@ class Same:
 
     @property
     def overlap(self) -> float:
-        """Return the mean overlap."""
         return sum(self.overlaps) / max(1, len(self.overlaps))
 
 

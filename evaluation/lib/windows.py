@@ -49,7 +49,6 @@ class Window:
 
 
 def sentences(collection: Collection, without: frozenset[str] = frozenset()) -> list[list[Window]]:
-    """Return the sentences of each passage in order, without passages of `without`."""
     found = []
     for passage in collection.passages:
         if passage.id in without:
@@ -213,7 +212,6 @@ def _draft(key: str, text: str) -> DocumentDraft:
 
 
 def main() -> None:
-    """Embed until all is done or the time is over."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=480.0)

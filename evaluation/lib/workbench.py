@@ -112,7 +112,6 @@ class Bench(IndexedBench):
     encoder: PassageEncoder | None = None
 
     def retriever(self, options: RetrievalOptions) -> Retriever:
-        """Return a retriever with these options."""
         late = LateInteraction(self.store.codes, self.encoder) if self.encoder else None
         return Retriever(
             self.store.catalog,
@@ -124,8 +123,6 @@ class Bench(IndexedBench):
         )
 
     def search(self, library: Library) -> RetrieverSearch:
-        """Return a search of arms over a library."""
-
         def of(arm: Arm) -> Retriever:
             return self.retriever(arm.options)
 

@@ -28,7 +28,6 @@ CASES = ROOT / "data" / "sample_docs" / "questions.jsonl"
 
 
 def main() -> None:
-    """Index, ask and write."""
     cases = load(CASES)
     with tempfile.TemporaryDirectory(prefix="documind-answers-") as folder:
         settings = Settings(

@@ -245,7 +245,6 @@ def figures(tested: Sequence[Summary], weights: Floats, least: float) -> dict[st
 
 
 def main() -> None:
-    """Fit, report, and on request write the weights."""
     parser = arguments("Fit and report the check of a text against its source.")
     parser.add_argument(
         "--write",
@@ -284,7 +283,6 @@ def main() -> None:
 
 
 def markdown(result: dict[str, dict[str, float]]) -> str:
-    """Return the report as Markdown."""
     lines = [
         "# Check of a text: edited summaries",
         "",

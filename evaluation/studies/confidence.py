@@ -55,7 +55,6 @@ _COLLECTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def main() -> None:
-    """Fit, report and, on request, write the weights."""
     parser = arguments("Measure confidence.")
     parser.add_argument(
         "--write", action="store_true", help="replace the weights in app/generation/extractive.json"
@@ -95,7 +94,6 @@ def main() -> None:
 
 
 def fitted(groups: Groups, way: Weights) -> Weights:
-    """Return weights for confidence, fitted on questions."""
     prose, rows = (
         fit_sufficiency(groups, way.ranking, words_only=way.words_only, led_by_row=by_row)
         for by_row in (False, True)

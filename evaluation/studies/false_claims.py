@@ -550,7 +550,6 @@ def _shares(found: Sequence[Verdict]) -> Row:
 
 
 def markdown(result: Mapping[str, Mapping[str, Mapping[str, Row]]]) -> str:
-    """Return the report as Markdown."""
     lines = [
         "# False sentences that the check calls supported",
         "",
@@ -579,7 +578,6 @@ def markdown(result: Mapping[str, Mapping[str, Mapping[str, Row]]]) -> str:
 
 
 def main() -> None:
-    """Check both sets and report; or show the sentences of a kind that went wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--collections", type=Path, help="folder of the public collections")
     parser.add_argument("--show", action="append", help="print the wrong verdicts of a kind")

@@ -42,7 +42,6 @@ Turn = tuple[Asking, tuple[str, ...]]
 
 
 def main() -> None:
-    """Ask every follow-up in four ways and write the report."""
     given = arguments(__doc__ or "").parse_args()
     asked, earlier = conversations(given.data)
     kinds = {

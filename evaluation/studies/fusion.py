@@ -30,7 +30,6 @@ at 10."""
 
 
 def main() -> None:
-    """Run the study and write its report."""
     parser = arguments(__doc__ or "")
     parser.add_argument(
         "--questions", type=int, default=500, help="most questions per collection that are reported"

@@ -155,7 +155,6 @@ def clean_by_collection(data: Path) -> dict[str, tuple[int, int]]:
 
 
 def main() -> None:
-    """Plant, count, report."""
     options = arguments("Plant instructions in passages.").parse_args()
     attacks: dict[str, list[str]] = {}
     for path in sorted((options.data / "attacks").glob("*.json")):
@@ -212,7 +211,6 @@ def _interval(values: Sequence[float]) -> dict[str, float]:
 
 
 def markdown(result: dict[str, object]) -> str:
-    """Return the report as Markdown."""
     lines = [
         "# Instructions planted in the evidence",
         "",

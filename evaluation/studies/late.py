@@ -50,7 +50,6 @@ MISSPELT = 50
 
 
 def main() -> None:
-    """Run the study and write its report."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--questions", type=int, default=400, help="most questions per set")
     parser.add_argument("--sets", nargs="+", default=list(SETS), help="which sets")

@@ -97,7 +97,6 @@ class Task:
 
     @property
     def key(self) -> str:
-        """Return the key of the row."""
         return f"{self.part}/{self.collection}/{self.arm}/{self.question_id or self.text}"
 
 
@@ -153,7 +152,6 @@ class Asker:
         answer_writer: AnswerWriter,
         grounder: Grounder,
     ) -> None:
-        """Keep what answering takes."""
         self._settings, self._place, self._models = settings, place, models
         self._answer_writer, self._grounder = answer_writer, grounder
         self._speeds = ModelSpeeds(place.store.models)
@@ -626,7 +624,6 @@ def report(
     made: ReportProvenance,
     command: str,
 ) -> Figures:
-    """Return the report of the rows that are there; parts without a row are left out."""
     done = [(task, rows.by_key[task.key]) for task in tasks if task.key in rows.by_key]
     relevance = {name: collection.relevance for name, collection in collections.items()}
     strategy, mode, prompt = (
@@ -663,7 +660,6 @@ def report(
 
 
 def main() -> None:
-    """Index, ask, write."""
     parser = arguments("Ask a real model as the product does.")
     parser.add_argument("--questions", type=int, default=50, help="of each collection")
     parser.add_argument("--minutes", type=float, default=600.0, help="ask no longer than this")

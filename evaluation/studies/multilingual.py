@@ -44,7 +44,6 @@ Cells = dict[str, float]
 
 
 def main() -> None:
-    """Run the study and write its report."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--questions", type=int, default=200, help="most questions a language")
     given = parser.parse_args()

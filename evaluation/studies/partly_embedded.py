@@ -25,7 +25,6 @@ COLLECTION = "squad"
 
 
 def main() -> None:
-    """Run the study and write its report."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--questions", type=int, default=300, help="most questions")
     given = parser.parse_args()

@@ -36,7 +36,6 @@ class Row:
 
 
 def by_collection(report: Read) -> dict[str, Read]:
-    """Return the experiments of a report by the name of their collection."""
     return {experiment["collection"]: experiment for experiment in report["experiments"]}
 
 
@@ -48,7 +47,6 @@ def mean_of(experiment: Read, arm: str) -> float:
 
 
 def comparison_of(experiment: Read, arm: str) -> Read:
-    """Return how an arm compares with the baseline of its experiment."""
     found: Read = next(c for c in experiment["comparisons"] if c["arm"] == arm)
     return found
 

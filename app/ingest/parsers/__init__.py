@@ -56,7 +56,6 @@ class DirectParser:
         return parsed
 
     def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
-        """Return the boxes of text spans on the pages of a PDF; see `PageLocator`."""
         from app.ingest.parsers.pdf_boxes import find_boxes  # noqa: PLC0415  # loads PDFium
 
         return find_boxes(_read(content, "the original", self._options.max_file_bytes), pages)

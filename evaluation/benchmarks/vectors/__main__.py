@@ -29,7 +29,6 @@ PARTS = ("index", "fill", "memory", "ask")
 
 
 def main() -> None:
-    """Measure and write."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--kills", type=int, default=20)

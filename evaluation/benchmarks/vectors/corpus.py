@@ -69,12 +69,10 @@ class RealText(TextPool):
     """Articles of real sentences, drawn with a seed."""
 
     def __init__(self, sentences: list[str]) -> None:
-        """Draw from `sentences`."""
         self.sentences = sentences
         self._seed = SEED
 
     def chunks(self, count: int) -> Iterator[Article]:
-        """Yield articles that have about `count` chunks."""
         return self.articles(round(count / CHUNKS_PER_ARTICLE))
 
 
