@@ -158,17 +158,7 @@ def answers_experiment(
     documents: int,
     resamples: int = RESAMPLES,
 ) -> Experiment:
-    """Return the experiment of each arm's answers; the first arm is the baseline.
-
-    Args:
-        name: Of the set.
-        cases: What was asked.
-        arms: Strategies.
-        outcomes: By arm, in the order of the cases.
-        seed: Of all resampling.
-        documents: In the libraries, for the report.
-        resamples: Of intervals and tests.
-    """
+    """Return the experiment of each arm's answers; the first arm is the baseline."""
     ids = [f"case-{number}" for number in range(1, len(cases) + 1)]
     found: dict[str, dict[str, RankedPassages]] = {}
     values: dict[str, dict[str, dict[str, float]]] = {}

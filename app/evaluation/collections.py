@@ -157,10 +157,6 @@ def from_datasets(location: str, split: str = "test") -> Collection:
     A folder has corpus, queries and qrels. On the hub, `BeIR/scifact` keeps its judgements in
     `BeIR/scifact-qrels`.
 
-    Args:
-        location: Folder or repository name.
-        split: Of the judgements.
-
     Raises:
         InvalidInput: A folder without the three tables, a repository that cannot be read, or
             `datasets` is not installed.

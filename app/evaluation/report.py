@@ -127,15 +127,7 @@ def report_of(
     remarks: Sequence[str] = (),
     figures: Mapping[str, float] | None = None,
 ) -> EvaluationReport:
-    """Return what is reported of experiments.
-
-    Args:
-        title: Of the whole.
-        provenance: What it was made from.
-        experiments: In the order of the report.
-        remarks: Sentences that say what was decided.
-        figures: Named numbers besides the arms' measures.
-    """
+    """Return what is reported of experiments."""
     return EvaluationReport(
         title=title,
         provenance=provenance,
@@ -610,9 +602,6 @@ class ReportArchive:
 
         Scores stay: they say nothing of a text. Outcomes of runs that have not ended go too; those
         are asked again.
-
-        Args:
-            alive: Whether a doc_id is still in a library.
         """
         for path in self._folder.glob(f"*/{_OUTCOMES}"):
             path.unlink(missing_ok=True)

@@ -57,15 +57,7 @@ class RankedPassages:
         confidence: float,
         passage_of: Mapping[str, str] | None = None,
     ) -> RankedPassages:
-        """Return passages judged by document: the best one of each, with the steps' times.
-
-        Args:
-            passages: Best first.
-            ms: How long the search took.
-            trace: Its steps.
-            confidence: Of the search.
-            passage_of: Collection id by doc_id; other documents keep their doc_id.
-        """
+        """Return passages judged by document: the best one of each, with the steps' times."""
         best: dict[str, str] = {}
         for passage in passages:
             doc_id = passage.document.doc_id
@@ -85,13 +77,7 @@ class RetrieverSearch:
         library: Library,
         passage_of: Mapping[str, str],
     ) -> None:
-        """Keep how to make a retriever for an arm.
-
-        Args:
-            retriever_of: Called once per arm.
-            library: Where the collection was indexed.
-            passage_of: Collection id by doc_id; other documents keep their doc_id.
-        """
+        """Keep how to make a retriever for an arm."""
         self._retriever_of = retriever_of
         self._library = library
         self._passage_of = passage_of

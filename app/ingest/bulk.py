@@ -240,11 +240,6 @@ def _started_pool(workers: int, stack: ExitStack) -> ProcessPoolExecutor:
 
 
 def _result(future: Future[list[Prepared]], token: CancelToken) -> list[Prepared]:
-    """Return what a worker made.
-
-    Raises:
-        Cancelled: Asked to stop while it worked.
-    """
     while not future.done():
         token.raise_if_cancelled()
         wait([future], timeout=_LOOK_S)
@@ -534,7 +529,6 @@ class BulkIndexer:
             self.ledger.record(task.library, task.source, entries)
 
     def _drop(self, task: BulkTask, entries: Sequence[LedgerEntry]) -> None:
-        """Delete documents of articles that are no longer articles."""
         if not entries:
             return
         known = self.ledger.entries(task.library, task.source, [entry.article for entry in entries])

@@ -128,7 +128,6 @@ class EmbeddingRun:
         self.failed: dict[int, ChunkFailure] = {}
 
     def embed(self, chunks: Sequence[Chunk]) -> list[Embedded]:
-        """Return rows of norm 1 for every chunk that can have one."""
         if self._counts_first:
             return self._embed_counted(chunks)
         try:

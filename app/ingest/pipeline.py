@@ -44,8 +44,6 @@ _BATCH_CHARACTERS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class PendingDocument:
-    """A draft that waits to be written, with what its receipt will say."""
-
     index: int
     draft: DocumentDraft
     receipt: Receipt
@@ -67,11 +65,9 @@ class IngestRun:
 
     @property
     def pending_keys(self) -> set[str]:
-        """The source keys of drafts that wait."""
         return {pending.draft.source_key for pending in self._batch}
 
     def start(self, index: int, filename: str) -> None:
-        """Tell that a document is being read."""
         self._tell(index, filename, "running", 0.0)
 
     def add(self, pending: PendingDocument) -> None:
@@ -85,12 +81,10 @@ class IngestRun:
             self.flush()
 
     def finish(self, index: int, outcome: IngestOutcome) -> None:
-        """Keep and tell the outcome of a document."""
         self._outcomes[index] = outcome
         self._tell(index, outcome.filename, "failed" if outcome.status == "failed" else "done", 1.0)
 
     def flush(self) -> None:
-        """Write the drafts that wait."""
         batch, self._batch = self._batch, []
         if not batch:
             return
@@ -120,7 +114,6 @@ class IngestRun:
         return [_outcome(pending, result) for pending, result in zip(batch, results, strict=True)]
 
     def outcomes(self) -> list[IngestOutcome]:
-        """Return the outcomes in the order of the documents."""
         return [self._outcomes[index] for index in sorted(self._outcomes)]
 
     def _tell(
@@ -300,7 +293,6 @@ def _covered(text: str, draft: DocumentDraft) -> int:
 
 
 def with_vectors(outcome: IngestOutcome, vectors: int) -> IngestOutcome:
-    """Return the outcome with the number of its chunks that have a vector by now."""
     return (
         outcome
         if outcome.receipt is None

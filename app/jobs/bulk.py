@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import cast
+
+from pydantic import TypeAdapter
 
 from app.core.errors import Conflict, DocuMindError
 from app.core.ports import Catalog, Embedder
@@ -57,16 +58,8 @@ class BulkPayload:
     def to_json(self) -> dict[str, object]:
         return {**asdict(self), "library": self.library.value}
 
-    @classmethod
-    def from_json(cls, payload: Mapping[str, object]) -> BulkPayload:
-        return cls(
-            Library(str(payload["library"])),
-            str(payload["source"]),
-            str(payload["name"]),
-            cast("int | None", payload["workers"]),
-            cast("MissingPolicy", payload["missing"]),
-            cast("int | None", payload.get("articles")),
-        )
+
+_PAYLOAD = TypeAdapter(BulkPayload)
 
 
 def workers_for(articles: Iterable[Article], cores: int) -> int:
@@ -113,7 +106,7 @@ class BulkIndexJob:
             Conflict: The source lacks most of what is known under its name; nothing was removed.
             Cancelled: Paused, cancelled or shutting down; what was written stays.
         """
-        payload = BulkPayload.from_json(context.payload)
+        payload = _PAYLOAD.validate_python(context.payload)
         cores = os.cpu_count() or 1
         articles = open_articles(payload.source, cores)
         workers = workers_for(articles, cores) if payload.workers is None else payload.workers
@@ -188,7 +181,7 @@ class BulkService:
             for job in self._runner.list(1000):
                 if job.kind != BULK or is_finished(job) or job.payload["library"] != library.value:
                     continue
-                there = BulkPayload.from_json(job.payload)
+                there = _PAYLOAD.validate_python(job.payload)
                 if replace(there, workers=workers) != payload:
                     raise Conflict(
                         f"job {job.id} indexes {there.source!r} as {there.name!r} into"
@@ -283,11 +276,6 @@ class BulkPlanJob:
     index: IndexOptions
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Read, parse, write and embed a sample, and scale it up.
-
-        Raises:
-            NotFound, InvalidInput, Unreadable: The source cannot be read.
-        """
         library = Library(str(context.payload["library"]))
         source = str(context.payload["source"])
         name = str(context.payload["name"] or source_name(source))

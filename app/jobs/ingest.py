@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,12 +42,6 @@ class BackfillJob:
     catalog: Catalog
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Embed until nothing is pending.
-
-        Raises:
-            Cancelled: Paused, cancelled or shutting down; the vectors so far are kept.
-            ProviderError: The embedder does not answer.
-        """
         library = Library(str(context.payload["library"]))
         limit = cast("int | None", context.payload.get("limit"))
         counts = self.catalog.counts(library)
@@ -124,22 +119,27 @@ class BatchWorker:
 
     def __init__(self, work: Callable[[Sequence[str]], None]) -> None:
         self._work = work
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._waiting: list[str] = []
-        self._ended = False
-        self._thread: threading.Thread | None = None
-        self._failure: BaseException | None = None
+        self._failed = False
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="batch-worker")
+        self._rounds: list[Future[None]] = []
 
     def add(self, keys: Sequence[str]) -> None:
         """Queue keys; returns at once."""
-        if not keys:
-            return
-        with self._changed:
-            self._waiting += keys
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="batch-worker", daemon=True)
-                self._thread.start()
-            self._changed.notify()
+        if keys:
+            with self._lock:
+                self._waiting += keys
+            self._rounds.append(self._pool.submit(self._round))
+
+    def _round(self) -> None:
+        """Process what has gathered, unless an earlier round failed."""
+        with self._lock:
+            keys, self._waiting = self._waiting, []
+        if keys and not self._failed:
+            self._failed = True  # and stays so where the work raises
+            self._work(keys)
+            self._failed = False
 
     def finish(self) -> None:
         """Wait until everything queued is done.
@@ -147,9 +147,8 @@ class BatchWorker:
         Raises:
             BaseException: What the work raised; the keys after that were not tried.
         """
-        self._join()
-        if self._failure is not None:
-            raise self._failure
+        for one in self._rounds:
+            one.result()
 
     def __enter__(self) -> Self:
         return self
@@ -160,30 +159,7 @@ class BatchWorker:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        with self._changed:
-            if error is not None:
-                self._waiting.clear()
-        self._join()
-
-    def _join(self) -> None:
-        with self._changed:
-            self._ended = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._ended)
-                keys, self._waiting = self._waiting, []
-            if not keys:
-                return
-            try:
-                self._work(keys)
-            except BaseException as error:  # noqa: BLE001  # raised again by finish, in the thread that asked
-                self._failure = error
-                return
+        self._pool.shutdown(cancel_futures=error is not None)
 
 
 class OriginalFiles(Protocol):
@@ -391,15 +367,6 @@ class ArxivJob:
     later: Callable[[Library], object]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Fetch, make live, embed, report.
-
-        Raises:
-            InvalidInput: This is no arXiv id.
-            NotFound: arXiv has no such paper.
-            ProviderError: The host is away or sends something else.
-            Cancelled: Asked to stop.
-            Superseded: The paper was deleted after it was asked for.
-        """
         arxiv_id = str(context.payload["arxiv_id"])
         context.files([JobFile(f"{arxiv_id}.pdf", "running", 0.0)])
         paper = self.client.fetch(arxiv_id, context.cancel)
@@ -450,12 +417,6 @@ class SamplesJob:
     later: Callable[[Library], object]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Make the samples live, then give them vectors; reports their outcomes.
-
-        Raises:
-            NotFound: The documents were not installed.
-            Cancelled: Asked to stop.
-        """
         if context.payload.get("purge") is True:
             remove_samples(self.catalog, self.writer)
         samples = {

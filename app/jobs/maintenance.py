@@ -91,7 +91,6 @@ class StoreMaintenance:
         return asdict(self.store.backup(_path(context), _steps(context)))
 
     def purge(self, context: JobContext) -> Record:
-        """Remove every byte of deleted documents."""
         context.checkpoint()
         purged = asdict(self.store.purger.run())
         return {**purged, "report_passages": self.reports.forget(self._alive)}
@@ -165,7 +164,7 @@ repeated without end."""
 
 
 class Housekeeper:
-    """A thread that looks now and then; a context manager."""
+    """A thread that ends graces and asks for purges."""
 
     def __init__(
         self, deletions: StoreMaintenance, runner: JobRunner, *, look_every_s: float = LOOK_EVERY_S
@@ -225,13 +224,6 @@ class PullJob:
     pull: Callable[[str, CancelToken], Iterable[PullProgress]]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Fetch the model named in the payload, reporting bytes.
-
-        Raises:
-            ModelNotInstalled: The registry has no such model.
-            ProviderError: The host failed.
-            Cancelled: Asked to stop.
-        """
         model = str(context.payload["model"])
         status = ""
         for step in self.pull(model, context.cancel):

@@ -45,8 +45,6 @@ Action = Literal["start", "rollback", "discard"]
 
 @checked(frozen=True)
 class ReembedPayload:
-    """The request."""
-
     library: Library
     action: Action = "start"
     provider: str | None = None
@@ -98,16 +96,12 @@ QuestionSet = Literal["yours", "automatic", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The embedder to use for a library."""
-
     embedder: Embedder
     fingerprint: Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class ReembedReport:
-    """The outcome of a re-embedding."""
-
     library: str
     outcome: Literal["swapped", "kept", "rolled_back", "discarded"]
     before: str | None

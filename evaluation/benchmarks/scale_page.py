@@ -188,11 +188,7 @@ Said = tuple[str, str, str]
 
 
 def rows(reports: Path) -> list[Said]:
-    """Return what, figure and source of each row.
-
-    Args:
-        reports: Folder of the reports that are read.
-    """
+    """Return what, figure and source of each row."""
     start, load, query, ingest = (
         _figures(reports, name) for name in ("start", "load", "query", "ingest")
     )

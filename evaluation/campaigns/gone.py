@@ -105,10 +105,6 @@ def frames_in(content: bytes, database: bytes = b"") -> Iterator[bytes]:
     """Yield the content of every zstd frame at any offset, as far as readable.
 
     In an SQLite file, along its overflow pages too.
-
-    Args:
-        content: The file.
-        database: The database a write-ahead log belongs to.
     """
     images = list(pages_of(content))
     pages = dict(enumerate((page for _, page in pages_of(database)), start=1)) | dict(images)

@@ -122,10 +122,6 @@ def collected(data: Path, count: int) -> list[Window]:
     Runs of two, of three and so on.
 
     The abstracts of `held_out` are left out.
-
-    Args:
-        data: Folder of the collections and of the dump.
-        count: How many; fewer when there are not as many.
     """
     without = frozenset(chain.from_iterable(held_out(data)))
     listed = [

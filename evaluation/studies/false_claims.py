@@ -89,13 +89,7 @@ def by_hand() -> Iterator[Case]:
 
 
 def generated(folder: Path, seed: int, each: int) -> list[Case]:
-    """Return `each` true and as many false sentences, the kinds in equal parts.
-
-    Args:
-        folder: Holds squad, foreign/{covidqa,clapnq,fetaqa,tatqa} and whole.
-        seed: Equal seeds give equal sentences.
-        each: Of true ones and of false ones.
-    """
+    """Return `each` true and as many false sentences, the kinds in equal parts."""
     draw = random.Random(seed)
     prose, tables = list(_prose(folder)), list(_tables(folder))
     draw.shuffle(prose)

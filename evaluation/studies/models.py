@@ -339,10 +339,6 @@ def strategies(
     """Return the table and figures of strategies against the baseline.
 
     Over questions that both searched.
-
-    Args:
-        done: Finished tasks of the part.
-        relevance: Judgements by collection and question.
     """
     lines = [
         f"| collection | strategy | questions | {MEASURE} | against baseline | degraded | calls |"

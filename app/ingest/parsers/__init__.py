@@ -29,16 +29,6 @@ class DirectParser:
     def parse(
         self, content: bytes | Path, filename: str, cancel: CancelToken | None = None
     ) -> ParsedDocument:
-        """Return the parsed document; the content decides what it is, the name is a hint.
-
-        Raises:
-            Cancelled: `cancel` was cancelled before the parse began.
-            UnsupportedType: No parser for this content.
-            Encrypted: It wants a password.
-            NoTextLayer: Pages without text.
-            TooLarge: It passes a limit of the options.
-            Unreadable: It is empty or damaged, or holds no text at all.
-        """
         if cancel is not None:
             cancel.raise_if_cancelled()
         data = _read(content, filename, self._options.max_file_bytes)
