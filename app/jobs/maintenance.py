@@ -7,30 +7,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from app.answer.model_test import ModelReply, ModelTester
 from app.core.cancel import CancelToken
 from app.core.errors import NotFound, StorageError
 from app.core.ports import ModelStore
 from app.core.types import Job, Library, ModelFindings
-from app.evaluation.arms import EvaluationRequest
+from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import ReportArchive
 from app.evaluation.session import Session
 from app.generation.injection import inspect
-from app.jobs.kinds import (
-    BACKUP,
-    EVALUATION,
-    EXPORT,
-    FSCK,
-    IMPORT,
-    MODEL_TEST,
-    PURGE,
-)
+from app.jobs.kinds import BACKUP, EVALUATION, EXPORT, FSCK, IMPORT, MODEL_TEST, PURGE
 from app.jobs.runner import JobContext, JobRunner, is_finished, per_library
 from app.models.ollama import PullProgress
 
@@ -66,18 +57,18 @@ class Maintenance:
     """Requests the vectors that a library lacks."""
 
     def fsck(self, context: JobContext) -> Record:
-        """Check the store."""
         context.checkpoint()
         return self.store.fsck.run().record()
 
     def export(self, context: JobContext) -> Record:
-        """Export a library into the file of the payload."""
         library, target = Library(str(context.payload["library"])), _path(context)
-        report = self.store.bundler.export(library, target, _steps(context))
-        return {**asdict(report), "path": str(target)}
+        return {
+            **asdict(self.store.bundler.export(library, target, _steps(context))),
+            "path": str(target),
+        }
 
     def load(self, context: JobContext) -> Record:
-        """Import the file of the payload."""
+        """Import the file of the payload; without a library into the one it came from."""
         named = context.payload.get("library")
         library = None if named is None else Library(str(named))
         report = asdict(self.store.bundler.load(_path(context), library, _steps(context), inspect))
@@ -86,11 +77,9 @@ class Maintenance:
         return report
 
     def backup(self, context: JobContext) -> Record:
-        """Back everything up into the directory of the payload."""
         return asdict(self.store.backup(_path(context), _steps(context)))
 
     def purge(self, context: JobContext) -> Record:
-        """Remove every byte of deleted documents."""
         context.checkpoint()
         purged = asdict(self.store.purger.run())
         return {**purged, "report_passages": self.reports.forget(self._alive)}
@@ -98,9 +87,11 @@ class Maintenance:
     def _alive(self, doc_id: str) -> bool:
         """Return whether a document is still in a library."""
         for library in Library:
-            with suppress(NotFound):
+            try:
                 self.store.catalog.document(library, doc_id)
-                return True
+            except NotFound:
+                continue
+            return True
         return False
 
     def end_grace(self) -> int:
@@ -108,15 +99,16 @@ class Maintenance:
         return self.store.remover.purge_due() + self.store.conversations.delete_due()
 
     def purge_is_due(self) -> bool:
-        """Return whether bytes of deleted documents are old enough to purge."""
+        """Return whether deleted bytes are old enough: a minute, or an hour of a large library."""
         now = datetime.now(UTC)
         for library in Library:
             at = self.store.remover.deleted_at(library)
             if at is None:
                 continue
             small = self.store.catalog.counts(library).chunks <= PURGE_SMALL_CHUNKS
-            wait_s = PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S
-            if (now - datetime.fromisoformat(at)).total_seconds() >= wait_s:
+            if (now - datetime.fromisoformat(at)).total_seconds() >= (
+                PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S
+            ):
                 return True
         return False
 
@@ -200,34 +192,27 @@ def request_purge(runner: JobRunner) -> Job:
 # Jobs about models: one into Ollama, and the test of one.
 
 
+@dataclass(frozen=True, slots=True)
 class PullJob:
     """Handler of `pull`; resumes an interrupted pull."""
 
-    def __init__(self, pull: Callable[[str, CancelToken], Iterable[PullProgress]]) -> None:
-        self._pull = pull
+    pull: Callable[[str, CancelToken], Iterable[PullProgress]]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Fetch the model named in the payload, reporting bytes.
-
-        Raises:
-            ModelNotInstalled: The registry has no such model.
-            ProviderError: The host failed.
-            Cancelled: Asked to stop.
-        """
         model = str(context.payload["model"])
         status = ""
-        for step in self._pull(model, context.cancel):
+        for step in self.pull(model, context.cancel):
             status = step.status
             if step.total:
                 context.progress(step.completed or 0, step.total, "bytes")
         return {"model": model, "status": status}
 
 
+@dataclass(frozen=True, slots=True)
 class ModelTestJob:
     """Handler of `model_test`; one that was cut short asks only what it had not asked."""
 
-    def __init__(self, tester: ModelTester) -> None:
-        self._tester = tester
+    tester: ModelTester
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Test the model of the payload and return its name and what was found.
@@ -239,7 +224,7 @@ class ModelTestJob:
             Cancelled: Paused, cancelled or shut down; replies so far are kept.
         """
         wanted = cast("str | None", context.payload["model"])
-        digest = self._tester.choice(wanted)[0].profile.digest
+        digest = self.tester.choice(wanted)[0].profile.digest
         before = context.previous or {}
         rows = cast(
             "Sequence[Mapping[str, object]]",
@@ -252,16 +237,14 @@ class ModelTestJob:
             context.checkpoint()
 
         done = [ModelReply(**row) for row in rows]  # type: ignore[arg-type]  # as `watch` wrote them
-        return {"digest": digest, **asdict(self._tester.run(wanted, context.cancel, done, watch))}
+        return {"digest": digest, **asdict(self.tester.run(wanted, context.cancel, done, watch))}
 
 
+@dataclass(frozen=True, slots=True)
 class ModelTestService:
-    """Starts tests of models and returns their findings."""
-
-    def __init__(self, runner: JobRunner, tester: ModelTester, store: ModelStore) -> None:
-        self._runner = runner
-        self._tester = tester
-        self._store = store
+    runner: JobRunner
+    tester: ModelTester
+    store: ModelStore
 
     def start(self, model: str | None) -> Job:
         """Accept a test; the same one that is under way is joined.
@@ -271,12 +254,11 @@ class ModelTestService:
             InvalidInput: No model answers here.
             DiskFull: The job could not be written down.
         """
-        self._tester.choice(model)
-        return self._runner.submit(MODEL_TEST, {"model": model}, unit="questions", coalesce=True)
+        self.tester.choice(model)
+        return self.runner.submit(MODEL_TEST, {"model": model}, unit="questions", coalesce=True)
 
     def results(self) -> Sequence[tuple[str, ModelFindings]]:
-        """Return names and findings of all tested models, newest first."""
-        return self._store.tested()
+        return self.store.tested()
 
 
 def register_model_tests(
@@ -292,12 +274,12 @@ def register_model_tests(
 # Run evaluations: ask every question under every arm, and store the report.
 
 
+@dataclass(frozen=True, slots=True)
 class EvaluationJob:
     """Handler of `evaluation`; a run that was stopped asks only what it had not asked."""
 
-    def __init__(self, session_of: Callable[[], Session], archive: ReportArchive) -> None:
-        self._session_of = session_of
-        self._archive = archive
+    session_of: Callable[[], Session]
+    archive: ReportArchive
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Run the request of the payload and return the entry of its report.
@@ -306,20 +288,21 @@ class EvaluationJob:
             InvalidInput: The request cannot be met.
             Cancelled: Paused, cancelled or shut down; outcomes so far are kept.
         """
-        request = EvaluationRequest.from_json(context.payload)
+        asked: dict[str, Any] = {**context.payload}
+        del asked["retry"]
+        request = EvaluationBody(**asked)
 
         def watch(done: int, total: int, unit: str) -> None:
             context.progress(done, total, unit)
             context.checkpoint()
 
         context.checkpoint()
-        report = self._session_of().run(request, self._archive.outcomes(context.job_id), watch)
-        own = request.collection is None and request.dataset is None
-        entry = self._archive.save(
+        report = self.session_of().run(request, self.archive.outcomes(context.job_id), watch)
+        entry = self.archive.save(
             context.job_id,
             report,
             datetime.now(UTC).isoformat(timespec="milliseconds"),
-            own_documents=own,
+            own_documents=not request.indexed_apart,
         )
         return asdict(entry)
 
@@ -331,7 +314,7 @@ class EvaluationService:
         self._runner = runner
         self.reports = archive
 
-    def start(self, request: EvaluationRequest) -> Job:
+    def start(self, request: EvaluationBody) -> Job:
         """Accept a run.
 
         Raises:
@@ -340,9 +323,7 @@ class EvaluationService:
         """
         request.check()
         # a model host that goes away for a while costs a wait, not the run: what was asked is kept
-        return self._runner.submit(
-            EVALUATION, {**request.to_json(), "retry": True}, unit="questions"
-        )
+        return self._runner.submit(EVALUATION, {**asdict(request), "retry": True}, unit="questions")
 
 
 def register_evaluation(

@@ -18,7 +18,7 @@ from app.core.ports import PassageEncoder
 from app.core.types import Library
 from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection
-from app.evaluation.report import Provenance, Report, to_csv, to_json, to_markdown
+from app.evaluation.report import EvaluationReport, ReportProvenance, to_csv, to_json, to_markdown
 from app.evaluation.runner import RetrieverSearch
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
@@ -50,7 +50,7 @@ class Figures:
     """A report of named numbers; equal provenance means equal but for `timings`."""
 
     title: str
-    provenance: Provenance
+    provenance: ReportProvenance
     figures: Mapping[str, float]
     timings: Mapping[str, float] = field(default_factory=dict)
     remarks: Sequence[str] = ()
@@ -112,7 +112,6 @@ class Bench(IndexedBench):
     encoder: PassageEncoder | None = None
 
     def retriever(self, options: RetrievalOptions) -> Retriever:
-        """Return a retriever with these options."""
         late = LateInteraction(self.store.codes, self.encoder) if self.encoder else None
         return Retriever(
             self.store.catalog,
@@ -124,17 +123,15 @@ class Bench(IndexedBench):
         )
 
     def search(self, library: Library) -> RetrieverSearch:
-        """Return a search of arms over a library."""
-
         def of(arm: Arm) -> Retriever:
             return self.retriever(arm.options)
 
         return RetrieverSearch(of, library, self.passage_of)
 
-    def provenance(self) -> Provenance:
+    def provenance(self) -> ReportProvenance:
         """Return the provenance of a bench; the report adds its settings' hash."""
         identity = self.embedder.identity
-        return Provenance(
+        return ReportProvenance(
             checkout_sha(), "", self.fingerprint, {identity.model: identity.digest}, SEED
         )
 
@@ -179,7 +176,7 @@ def indexed(
         )
 
 
-def write(report: Report, name: str) -> None:
+def write(report: EvaluationReport, name: str) -> None:
     """Write a report as Markdown, CSV and JSON under evaluation/reports/; print it."""
     REPORTS.mkdir(parents=True, exist_ok=True)
     for suffix, text in (

@@ -21,9 +21,18 @@ from app.generation.quoting import ExtractiveModel
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.extractive.asked import TOP_K, Groups, ReadQuestion, gather
-from evaluation.lib.extractive.calibration import share
-from evaluation.lib.extractive.fitting import Weights, fit_ranking, keep, packaged_ranking, shipped
+from evaluation.lib.extractive import (
+    TOP_K,
+    Groups,
+    ReadQuestion,
+    Weights,
+    fit_ranking,
+    gather,
+    keep,
+    packaged_ranking,
+    share,
+    shipped,
+)
 from evaluation.lib.paths import REPORTS
 from evaluation.lib.workbench import SEED, arguments, hash_of
 
@@ -42,7 +51,6 @@ class Quoted:
 
 
 def quoted(weights: Weights, one: ReadQuestion) -> Quoted:
-    """Return what a question gets."""
     chosen = one.chosen(weights.ranking, words_only=weights.words_only)
     text = " ".join(candidate.text for candidate in chosen)
     return Quoted(
@@ -51,7 +59,6 @@ def quoted(weights: Weights, one: ReadQuestion) -> Quoted:
 
 
 def quotes_table(groups: Groups, weights: Weights, answer_from: float) -> list[str]:
-    """Return what is quoted, by set."""
     lines = [
         "| set | questions | right in the quote | answered and right | spans covered | words |",
         "|---|---|---|---|---|---|",
@@ -102,7 +109,6 @@ def write_report(groups: Groups, ways: Sequence[Weights], answer_from: float, in
 
 
 def main() -> None:
-    """Fit on request, report, and write."""
     parser = arguments("Fit and report the quoting answerer.")
     parser.add_argument("--write", action="store_true", help="fit the ranking again")
     parser.add_argument("--questions", type=int, default=400, help="most questions of a set")

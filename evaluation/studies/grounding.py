@@ -126,7 +126,6 @@ def quotes(cases: Sequence[Case], seed: int) -> list[Case]:
 
 
 def main() -> None:
-    """Fit, report, and on request write the weights."""
     parser = arguments("Fit and report the check of citations.")
     parser.add_argument(
         "--write", action="store_true", help="replace app/generation/grounding.json"
@@ -165,7 +164,6 @@ def main() -> None:
 
 
 def markdown(result: dict[str, object]) -> str:
-    """Return the report as Markdown."""
     lines = [
         "# Citations: planted faults",
         "",

@@ -27,8 +27,7 @@ from app.generation.candidates import Candidate, candidates
 from app.generation.injection import inspect
 from app.generation.quote_features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.quoting import ExtractiveGenerator, ExtractiveModel, choose, rendered
-from evaluation.lib.extractive.asked import RememberingEmbedder, evidence_for
-from evaluation.lib.extractive.material import Asking
+from evaluation.lib.extractive import Asking, RememberingEmbedder, evidence_for
 from evaluation.lib.paths import REPORTS
 from evaluation.lib.workbench import SEED, arguments, indexed
 
@@ -156,7 +155,6 @@ def clean_by_collection(data: Path) -> dict[str, tuple[int, int]]:
 
 
 def main() -> None:
-    """Plant, count, report."""
     options = arguments("Plant instructions in passages.").parse_args()
     attacks: dict[str, list[str]] = {}
     for path in sorted((options.data / "attacks").glob("*.json")):
@@ -213,7 +211,6 @@ def _interval(values: Sequence[float]) -> dict[str, float]:
 
 
 def markdown(result: dict[str, object]) -> str:
-    """Return the report as Markdown."""
     lines = [
         "# Instructions planted in the evidence",
         "",

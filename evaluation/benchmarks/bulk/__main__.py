@@ -29,7 +29,6 @@ _MEMORY_MB = 2 * 1024**3 / 1e6
 
 
 def main() -> int:
-    """Measure and report."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

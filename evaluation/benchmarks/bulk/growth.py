@@ -68,7 +68,6 @@ def options(path: Path) -> IndexOptions:
 
 
 def index(path: Path, chunks: int) -> Figures:
-    """Index about `chunks` chunks of clean text."""
     articles = TextPool().articles(round(chunks / CHUNKS_PER_ARTICLE))
     with IndexStore(options(path), vector_store="off") as store:
         started, cpu = time.perf_counter(), time.process_time()

@@ -14,8 +14,6 @@ from evaluation.benchmarks.bulk.wikitext import Wikitext
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A figure and its limit."""
-
     name: str
     found: float
     limit: float
@@ -47,7 +45,6 @@ class Report:
     """What was measured apart from the rest, and when."""
 
     def judged(self, limits: Sequence[Limit]) -> Report:
-        """Return the report with its limits."""
         return replace(self, limits=limits)
 
 
@@ -76,7 +73,6 @@ def _verdict(limit: Limit) -> str:
 
 
 def markdown(report: Report) -> str:
-    """Return the report for people."""
     lines = [
         "# Bulk indexing",
         "",

@@ -80,7 +80,6 @@ def _best(turns: Sequence[growth.Figures]) -> growth.Figures:
 
 
 def main() -> None:
-    """Measure and print JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

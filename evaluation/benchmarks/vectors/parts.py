@@ -29,7 +29,7 @@ from app.storage.store import IndexStore
 from app.storage.vectors.faiss import FaissStore
 from app.storage.vectors.port import UNSTAMPED
 from evaluation.benchmarks.bulk.growth import Figures, pss_bytes
-from evaluation.benchmarks.vectors.filling import fill_library
+from evaluation.benchmarks.vectors.corpus import fill_library
 from evaluation.benchmarks.vectors.truth import FILTERED_YEARS, YEARS, exact, rows_of
 
 LIBRARY = Library.PUBLIC

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.core.ids import checkout_sha
-from app.evaluation.report import Provenance
+from app.evaluation.report import ReportProvenance
 from evaluation.benchmarks.bulk.fitting import WIKIPEDIA_CHUNKS
 from evaluation.benchmarks.bulk.growth import Figures
 from evaluation.lib.paths import REPORTS
@@ -69,7 +69,7 @@ def at_wikipedia(name: str, steps: Sequence[Figures]) -> tuple[float, float]:
 
 def write(found: Ann) -> None:
     """Write evaluation/reports/ann.md and ann.json."""
-    made = Provenance(checkout_sha(), hash_of(LIMITS), "", {found.model: found.digest}, SEED)
+    made = ReportProvenance(checkout_sha(), hash_of(LIMITS), "", {found.model: found.digest}, SEED)
     fits = [
         {
             "name": name,

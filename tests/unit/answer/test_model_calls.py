@@ -12,7 +12,9 @@ from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, ProviderTimeout
 from app.core.trace import Trace
 from app.core.types import Message, Prompt, Token, Usage
-from tests.fakes.services import PROMPTS
+from app.generation.prompts import PromptLibrary
+
+PROMPTS = PromptLibrary.load()
 
 
 class Counting:
