@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, cast
+from typing import TYPE_CHECKING, Protocol, Self, cast
 
 from app.core.errors import (
     Cancelled,
@@ -19,13 +19,16 @@ from app.core.errors import (
     ProviderUnreachable,
     Superseded,
 )
-from app.core.ports import Catalog, IndexWriter, JobStore
+from app.core.ports import Catalog, IndexWriter
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.pipeline import IngestPipeline
 from app.ingest.sources.folders import SampleDocuments
 from app.jobs.runner import IngestPayload, IngestReport, JobContext, counted, pending_originals
 from app.models.arxiv import ArxivClient
+
+if TYPE_CHECKING:
+    from app.storage.catalog.state import SqliteJobStore
 
 # Embed what a library lacks: the backfill job, and one run for other jobs.
 
@@ -213,7 +216,7 @@ class IngestJob:
         backfill_of: Callable[[Library], VectorBackfill | None],
         catalog: Catalog,
         originals: OriginalFiles,
-        jobs: JobStore,
+        jobs: SqliteJobStore,
         later: Callable[[Library], object],
     ) -> None:
         """Take the parts the job needs.
