@@ -274,6 +274,11 @@ class Settings(BaseSettings):
     papers_vector_store: EmbeddedStore | None = knob(
         None, "store of papers' vectors; empty: VECTOR_STORE"
     )
+    chroma_store_text: bool = knob(
+        _INDEX.chroma_store_text,
+        "keep title and text in Chroma's rows too, for tools that read the store; rows that are"
+        " there get them by the next fill",
+    )
     chroma_collection_name: str = knob(
         _INDEX.collection_papers, "Chroma collection of papers", min_length=3
     )
