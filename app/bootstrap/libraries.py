@@ -304,15 +304,7 @@ def _unused_prompts(settings: Settings) -> list[str]:
 def acting_constants(
     options: RetrievalOptions, library: Library, row: Calibration | None
 ) -> dict[str, float]:
-    """Return the constants that decide in a library, by fusion and calibration.
-
-    `row` None: MiniLM's.
-
-    Args:
-        options: Of the server.
-        library: Whose thresholds.
-        row: Of the library's embedder.
-    """
+    """Return the constants that decide in a library, by fusion and calibration (None: MiniLM's)."""
     acting = row.applied(options) if row else options
     constants = {name: float(getattr(acting, name)) for name in ("band_strong", "band_partial")}
     constants |= {

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, cast
+from typing import TYPE_CHECKING, Protocol, Self, cast
 
 from app.core.errors import (
     Cancelled,
@@ -20,13 +20,16 @@ from app.core.errors import (
     ProviderUnreachable,
     Superseded,
 )
-from app.core.ports import Catalog, IndexWriter, JobStore
+from app.core.ports import Catalog, IndexWriter
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.pipeline import IngestPipeline
 from app.ingest.sources.folders import SampleDocuments
 from app.jobs.runner import IngestPayload, IngestReport, JobContext, counted, pending_originals
 from app.models.arxiv import ArxivClient
+
+if TYPE_CHECKING:
+    from app.storage.catalog.state import SqliteJobStore
 
 # Embed what a library lacks: the backfill job, and one run for other jobs.
 
@@ -186,7 +189,7 @@ class IngestJob:
     """The embedder of a library now; None if it is unavailable."""
     catalog: Catalog
     originals: OriginalFiles
-    jobs: JobStore
+    jobs: SqliteJobStore
     """Which other uploads still need the same bytes."""
     later: Callable[[Library], object]
     """Asks for a backfill of a library when its vectors cannot be made now."""

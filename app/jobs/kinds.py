@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from app.core.ports import Catalog, JobStore
+from app.core.ports import Catalog
 from app.core.types import Job, Library
 from app.ingest.embedding import VectorBackfill
 from app.ingest.pipeline import IngestPipeline
@@ -19,6 +20,9 @@ from app.jobs.bulk import (
 )
 from app.jobs.ingest import BackfillJob, IngestJob, OriginalFiles
 from app.jobs.runner import JobRunner, is_finished, per_library
+
+if TYPE_CHECKING:
+    from app.storage.catalog.state import SqliteJobStore
 
 INGEST = "ingest"
 BACKFILL = "backfill"
@@ -42,7 +46,7 @@ def register_ingest(
     backfill_of: Callable[[Library], VectorBackfill | None],
     catalog: Catalog,
     originals: OriginalFiles,
-    jobs: JobStore,
+    jobs: SqliteJobStore,
 ) -> None:
     """Register `ingest` and `backfill`.
 
