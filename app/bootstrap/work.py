@@ -20,7 +20,15 @@ from app.evaluation.comparison import DEPTH, Search
 from app.ingest.bulk import BulkIndexer
 from app.ingest.sources.folders import bundled
 from app.jobs.bulk import BulkIndexJob, BulkPlanJob, BulkService
-from app.jobs.ingest import ArxivJob, OriginalFiles, SamplesJob, SeedPolicy, seed
+from app.jobs.ingest import (
+    ArxivJob,
+    Collecting,
+    OriginalFiles,
+    SamplesJob,
+    SeedPolicy,
+    request_backfill,
+    seed,
+)
 from app.jobs.kinds import (
     ARXIV,
     CALIBRATE,
@@ -28,7 +36,6 @@ from app.jobs.kinds import (
     SAMPLES,
     register_bulk,
     register_ingest,
-    request_backfill,
     resume_backfills,
 )
 from app.jobs.maintenance import (
@@ -124,33 +131,18 @@ def register_collecting(
 ) -> None:
     """Register the jobs that read documents into a library."""
     hosts, alone = settings.providers(), settings.originals_url or not settings.is_shared
-    register_ingest(
+    parts = Collecting(
         jobs,
+        store.catalog,
         pipeline_of=lambda library: libraries.wired(library).pipeline,
         backfill_of=libraries.backfill,
-        catalog=store.catalog,
-        originals=store.writer if alone else _SharedDirectory(store.writer),
-        jobs=store.jobs,
     )
-    samples = SamplesJob(
-        root=bundled(),
-        pipeline_of=lambda library: libraries.wired(library).pipeline,
-        backfill_of=libraries.backfill,
-        catalog=store.catalog,
-        writer=store.writer,
-        later=lambda library: request_backfill(jobs, library),
+    register_ingest(parts, store.writer if alone else _SharedDirectory(store.writer), store.jobs)
+    jobs.register(SAMPLES, SamplesJob(parts, bundled(), store.writer), exclusive=per_library)
+    client = ArxivClient(
+        hosts.arxiv_base_url, max_bytes=hosts.arxiv_max_bytes, interval_s=hosts.arxiv_interval_s
     )
-    jobs.register(SAMPLES, samples, exclusive=per_library)
-    arxiv = ArxivJob(
-        client=ArxivClient(
-            hosts.arxiv_base_url, max_bytes=hosts.arxiv_max_bytes, interval_s=hosts.arxiv_interval_s
-        ),
-        catalog=store.catalog,
-        pipeline_of=lambda library: libraries.wired(library).pipeline,
-        backfill_of=libraries.backfill,
-        later=lambda library: request_backfill(jobs, library),
-    )
-    jobs.register(ARXIV, arxiv, lane="network")
+    jobs.register(ARXIV, ArxivJob(parts, client), lane="network")
 
 
 # The re-embedding job, composed.

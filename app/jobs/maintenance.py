@@ -22,16 +22,8 @@ from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import ReportArchive
 from app.evaluation.session import Session
 from app.generation.injection import inspect
-from app.jobs.kinds import (
-    BACKUP,
-    EVALUATION,
-    EXPORT,
-    FSCK,
-    IMPORT,
-    MODEL_TEST,
-    PURGE,
-    request_backfill,
-)
+from app.jobs.ingest import request_backfill
+from app.jobs.kinds import BACKUP, EVALUATION, EXPORT, FSCK, IMPORT, MODEL_TEST, PURGE
 from app.jobs.runner import JobContext, JobRunner, is_finished, per_library
 from app.models.ollama import PullProgress
 from app.storage.store import IndexStore

@@ -44,7 +44,7 @@ from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
 from app.ingest.sources.folders import bundled
 from app.jobs.bulk import BulkIndexJob, BulkPlanJob, BulkService
-from app.jobs.ingest import ArxivJob, SamplesJob
+from app.jobs.ingest import ArxivJob, Collecting, SamplesJob, request_backfill
 from app.jobs.kinds import (
     ARXIV,
     CALIBRATE,
@@ -52,7 +52,6 @@ from app.jobs.kinds import (
     SAMPLES,
     register_bulk,
     register_ingest,
-    request_backfill,
 )
 from app.jobs.maintenance import (
     EvaluationService,
@@ -262,32 +261,15 @@ def _register_collecting(
     def backfill_of(_: Library) -> VectorBackfill:
         return VectorBackfill(store.writer, embedder, ingest)
 
-    def later(library: Library) -> object:
-        return request_backfill(jobs, library)
-
-    samples = SamplesJob(
-        root=bundled(),
-        pipeline_of=pipeline_of,
-        backfill_of=backfill_of,
-        catalog=store.catalog,
-        writer=store.writer,
-        later=later,
-    )
-    jobs.register(SAMPLES, samples, exclusive=per_library)
+    parts = Collecting(jobs, store.catalog, pipeline_of, backfill_of)
+    register_ingest(parts, store.writer, store.jobs)
+    jobs.register(SAMPLES, SamplesJob(parts, bundled(), store.writer), exclusive=per_library)
     arxiv_host = (
         settings.arxiv_base_url
         if "arxiv_base_url" in settings.model_fields_set
         else "http://127.0.0.1:9"
     )
-    client = ArxivClient(arxiv_host, interval_s=0.0)
-    arxiv = ArxivJob(
-        client=client,
-        catalog=store.catalog,
-        pipeline_of=pipeline_of,
-        backfill_of=backfill_of,
-        later=later,
-    )
-    jobs.register(ARXIV, arxiv, lane="network")
+    jobs.register(ARXIV, ArxivJob(parts, ArxivClient(arxiv_host, interval_s=0.0)), lane="network")
 
 
 Pull = Callable[[str, CancelToken], Iterable[PullProgress]]
@@ -309,7 +291,7 @@ def local_services(
     options = IndexOptions(
         directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000
     )
-    embedder, ingest = HashEmbedder(64), settings.ingest()
+    embedder = HashEmbedder(64)
     identity = embedder.identity
     with IndexStore(options) as store:
         for library in Library:
@@ -320,16 +302,6 @@ def local_services(
                 ),
             )
         jobs = LocalRunner(store.jobs, settings.jobs(), spans=spans)
-        register_ingest(
-            jobs,
-            pipeline_of=lambda _: IngestPipeline(
-                DirectParser(ingest), store.writer, embedder, ingest, inspect=inspect
-            ),
-            backfill_of=lambda _: VectorBackfill(store.writer, embedder, ingest),
-            catalog=store.catalog,
-            originals=store.writer,
-            jobs=store.jobs,
-        )
         jobs.register(PULL, PullJob(pull or _pull_nothing), lane="network")
         _register_collecting(jobs, store, embedder, settings)
         register_maintenance(jobs, store, ReportArchive(settings.data_dir / "evaluations"))
