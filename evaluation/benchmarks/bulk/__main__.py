@@ -19,8 +19,7 @@ from pathlib import Path
 
 from evaluation.benchmarks import scale_page
 from evaluation.benchmarks.bulk import growth, throughput, timed, wikitext
-from evaluation.benchmarks.bulk.fitting import FITTED_UP_TO, fit
-from evaluation.benchmarks.bulk.report import Limit, Report, markdown, read
+from evaluation.benchmarks.bulk.report import FITTED_UP_TO, Limit, Report, fit, markdown, read
 from evaluation.lib.paths import DATA, REPORTS, parser_of
 from evaluation.lib.paths import publish as keep
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from app.core.ids import checkout_sha
 from app.evaluation.report import ReportProvenance
-from evaluation.benchmarks.bulk.fitting import WIKIPEDIA_CHUNKS
 from evaluation.benchmarks.bulk.growth import Figures
+from evaluation.benchmarks.bulk.report import WIKIPEDIA_CHUNKS
 from evaluation.lib.paths import publish
 from evaluation.lib.workbench import SEED, hash_of
 
