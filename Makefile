@@ -268,6 +268,10 @@ bench-bulk: dev | $(DATA) ## bulk indexing beside bare tantivy, up to a million 
 bench-vectors: study-windows ## a million vectors on the faiss store: recall, time, memory, filters, kills, into evaluation/reports/ann.md
 	$(BIN)/python -m evaluation.benchmarks.vectors --data $(DATA)
 
+.PHONY: bench-chroma-rows
+bench-chroma-rows: dev ## what a row's stamps cost in Chroma's database, into evaluation/reports/chroma_rows.md
+	$(BIN)/python -m evaluation.benchmarks.chroma_rows
+
 .PHONY: bench-load-shared
 bench-load-shared: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## the embedded server and the shared mode under the same load, into evaluation/reports/load_shared.md (LOAD='--chunks 50000' for less)
 	$(SHARED)/bin/python -m evaluation.benchmarks.load_shared --data $(DATA) $(LOAD)

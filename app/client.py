@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, cast
+from typing import Any, Literal, Self
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -25,7 +25,7 @@ from app.core.ids import is_loopback
 
 # Send requests to one server; raise errors as classes of `app.core.errors`.
 
-Json = Mapping[str, object]
+Json = Mapping[str, Any]
 """A JSON object as it came."""
 
 
@@ -94,27 +94,25 @@ class Connection:
 
     def get(self, path: str, params: Json | None = None) -> Json:
         """Return the JSON object at a path below the server's root."""
-        return self._get(path, params)
+        return self._read(self._send("GET", path, params=params))
 
     def post(self, path: str, body: Json | None = None, params: Json | None = None) -> Json:
         """Post a JSON body to a path below the server's root and return the reply."""
-        return self._post(path, body, params)
+        return self._read(self._send("POST", path, params=params, json=body))
 
     def put(self, path: str, body: Json) -> Json:
         """Put a JSON body to a path below the server's root and return the reply."""
         return self._read(self._send("PUT", path, json=body))
 
-    def _get(self, path: str, params: Json | None = None) -> Json:
-        return self._read(self._send("GET", path, params=params))
+    def remove(self, path: str, params: Json | None = None) -> Json:
+        """Delete what is at a path below the server's root and return the reply."""
+        return self._read(self._send("DELETE", path, params=params))
 
     def _text(self, path: str) -> str:
         reply = self._send("GET", path)
         if not reply.ok:
             raise error_of(reply)
         return reply.content.decode()
-
-    def _post(self, path: str, body: Json | None = None, params: Json | None = None) -> Json:
-        return self._read(self._send("POST", path, params=params, json=body))
 
     def _send(self, method: str, path: str, **request: object) -> requests.Response:
         """Send a request; values of None are left out of the query.
@@ -162,7 +160,7 @@ class Connection:
             raise errors.ProviderBadResponse(
                 f"{reply.url} answered {reply.status_code} without JSON; is it DocuMind?"
             ) from exc
-        return cast("Json", found) if isinstance(found, dict) else {"items": found}
+        return found if isinstance(found, dict) else {"items": found}
 
 
 def error_of(reply: requests.Response) -> errors.DocuMindError:
@@ -202,7 +200,7 @@ def _events(reply: requests.Response) -> Iterator[ServerEvent]:
         elif line.startswith("data:"):
             data += line[5:].strip()
         elif not line and data:
-            event = ServerEvent(name, cast("Json", json.loads(data)))
+            event = ServerEvent(name, json.loads(data))
             name, data = "message", ""
             if event.name == "error":
                 raise error_from(event.data)
@@ -272,12 +270,9 @@ FINISHED = frozenset({"done", "failed", "cancelled"})
 class DocuMindClient(Connection):
     """Our own HTTP API, typed; replies are JSON objects (docs/http.md)."""
 
-    # --- status
-    # ----------------------------------------------------------------------
-
     def health(self) -> Json:
         """Return who answers and embeds, and whether their hosts can be reached."""
-        return self._get("/health")
+        return self.get("/health")
 
     def ready(self) -> Json:
         """Return whether the server answers requests, and what is missing if not."""
@@ -285,18 +280,15 @@ class DocuMindClient(Connection):
 
     def libraries(self) -> Json:
         """Return both libraries with their counts."""
-        return self._get("/api/v1/libraries")
+        return self.get("/api/v1/libraries")
 
     def stats(self, library: str) -> Json:
         """Return the counts of one library."""
-        return self._get("/api/v1/collection/stats", {"library": library})
+        return self.get("/api/v1/collection/stats", {"library": library})
 
     def diagnostics(self) -> Json:
         """Return everything that support needs."""
-        return self._get("/api/v1/diagnostics")
-
-    # --- documents
-    # ----------------------------------------------------------------------
+        return self.get("/api/v1/diagnostics")
 
     def ingest(
         self,
@@ -331,17 +323,17 @@ class DocuMindClient(Connection):
     def documents(self, library: str, query: str = "", limit: int = 500) -> Iterator[Json]:
         cursor: object = None
         while True:
-            page = self._get(
+            page = self.get(
                 "/api/v1/papers", {"library": library, "q": query, "limit": limit, "cursor": cursor}
             )
-            yield from cast("Sequence[Json]", page["documents"])
+            yield from page["documents"]
             cursor = page["next_cursor"]
             if cursor is None:
                 return
 
     def document(self, library: str, name: str) -> Json:
         """Return one document by doc_id, source key or file name."""
-        return self._get(f"/api/v1/papers/{_part(name)}", {"library": library})
+        return self.get(f"/api/v1/papers/{_part(name)}", {"library": library})
 
     def text(
         self,
@@ -353,41 +345,28 @@ class DocuMindClient(Connection):
     ) -> Json:
         """Return exactly those characters of a revision."""
         span = {"library": library, "start": start, "end": end, "revision": revision}
-        return self._get(f"/api/v1/documents/{_part(doc_id)}/text", span)
+        return self.get(f"/api/v1/documents/{_part(doc_id)}/text", span)
 
     def delete(self, library: str, name: str, grace_s: float = 0) -> Json:
         """Remove a document by doc_id, source key or file name, and return what went."""
-        return self._read(
-            self._send(
-                "DELETE",
-                f"/api/v1/papers/{_part(name)}",
-                params={"library": library, "grace_s": grace_s},
-            )
+        return self.remove(
+            f"/api/v1/papers/{_part(name)}", {"library": library, "grace_s": grace_s}
         )
 
     def restore(self, library: str, doc_id: str) -> Json:
         """Undo a removal within its grace."""
-        return self._post(f"/api/v1/papers/{_part(doc_id)}/restore", params={"library": library})
+        return self.post(f"/api/v1/papers/{_part(doc_id)}/restore", params={"library": library})
 
     def clear(self, library: str) -> Json:
         """Remove every document of a library, and return what went."""
-        return self._read(
-            self._send(
-                "DELETE",
-                f"/api/v1/libraries/{_part(library)}/documents",
-                params={"confirm": library},
-            )
-        )
+        return self.remove(f"/api/v1/libraries/{_part(library)}/documents", {"confirm": library})
 
     def synced(self, library: str, folder: str) -> set[str]:
         """Return the source keys of documents that came from a folder."""
         return set(
-            cast(
-                "Sequence[str]",
-                self._get("/api/v1/sync/documents", {"library": library, "folder": folder})[
-                    "source_keys"
-                ],
-            )
+            self.get("/api/v1/sync/documents", {"library": library, "folder": folder})[
+                "source_keys"
+            ]
         )
 
     def remove_synced(
@@ -395,33 +374,30 @@ class DocuMindClient(Connection):
     ) -> tuple[str, ...]:
         """Remove documents that came from a folder; return the removed source keys."""
         body: Json = {"library": library, "folder": folder, "source_keys": list(source_keys)}
-        return tuple(cast("Sequence[str]", self._post("/api/v1/sync/remove", body)["source_keys"]))
+        return tuple(self.post("/api/v1/sync/remove", body)["source_keys"])
 
     def fetch_arxiv(self, arxiv_id: str, wait: Wait = "true") -> Json:
         """Fetch a paper from arXiv into `papers` and return its outcome."""
-        return self._post("/api/v1/fetch-arxiv", {"arxiv_id": arxiv_id}, {"wait": wait})
+        return self.post("/api/v1/fetch-arxiv", {"arxiv_id": arxiv_id}, {"wait": wait})
 
     def samples(self, wait: Wait = "true") -> Json:
         """Index the bundled documents into both libraries."""
-        return self._post("/api/v1/samples", params={"wait": wait})
+        return self.post("/api/v1/samples", params={"wait": wait})
 
     def remove_samples(self) -> Json:
         """Remove the bundled documents only; return the number removed by library."""
-        return self._read(self._send("DELETE", "/api/v1/samples"))
+        return self.remove("/api/v1/samples")
 
     def bulk(self, action: str, library: str, **options: object) -> Json:
         """Start, join or resume a bulk job; return it.
 
         `action` is `plan`, `index` or `embed`; options are the fields of BulkRequest.
         """
-        return self._post("/api/v1/bulk", {"action": action, "library": library, **options})
+        return self.post("/api/v1/bulk", {"action": action, "library": library, **options})
 
     def bulk_ledger(self, library: str | None = None, source: str | None = None) -> Json:
         """Return what became of every article of the bulk sources."""
-        return self._get("/api/v1/bulk/ledger", {"library": library, "source": source})
-
-    # --- questions
-    # ----------------------------------------------------------------------
+        return self.get("/api/v1/bulk/ledger", {"library": library, "source": source})
 
     def check(
         self,
@@ -432,14 +408,14 @@ class DocuMindClient(Connection):
     ) -> Json:
         """Return the verdict of every sentence of a text (a CheckResponse)."""
         given = {"library": library, "against": against, "judge": judge}
-        return self._post(
+        return self.post(
             "/api/v1/check",
             {"text": text, **{name: value for name, value in given.items() if value is not None}},
         )
 
     def query(self, question: str, **options: object) -> Json:
         """Return the answer to a question; options are the fields of QueryRequest."""
-        return self._post("/api/v1/query", {"question": question, **options})
+        return self.post("/api/v1/query", {"question": question, **options})
 
     @contextmanager
     def query_stream(self, question: str, **options: object) -> Iterator[Iterator[ServerEvent]]:
@@ -464,7 +440,7 @@ class DocuMindClient(Connection):
 
     def search(self, query: str, library: str | None = None, **options: object) -> Json:
         """Return ranked passages; options are `limit`, `fusion` and the filters."""
-        return self._get("/api/v1/search", {"q": query, "library": library, **options})
+        return self.get("/api/v1/search", {"q": query, "library": library, **options})
 
     def feedback(self) -> str:
         """Return what was said of stored answers as an answer set, JSON lines."""
@@ -472,7 +448,7 @@ class DocuMindClient(Connection):
 
     def evaluation(self, report_id: str) -> Json:
         """Return a finished report of an evaluation."""
-        return self._get(f"/api/v1/evaluations/{_part(report_id)}")
+        return self.get(f"/api/v1/evaluations/{_part(report_id)}")
 
     def evaluation_file(self, report_id: str, kind: str) -> str:
         """Return a finished report as a file: `md`, `csv`, `html` or `json`."""
@@ -480,18 +456,15 @@ class DocuMindClient(Connection):
 
     def forget(self, what: Literal["answers", "conversations"]) -> Json:
         """Forget all stored answers or all conversations, and return how many."""
-        return self._read(self._send("DELETE", f"/api/v1/{what}"))
-
-    # --- jobs
-    # ----------------------------------------------------------------------
+        return self.remove(f"/api/v1/{what}")
 
     def jobs(self, limit: int = 100) -> Json:
         """Return jobs, newest first."""
-        return self._get("/api/v1/jobs", {"limit": limit})
+        return self.get("/api/v1/jobs", {"limit": limit})
 
     def job(self, job_id: str) -> Json:
         """Return one job as it is now."""
-        return self._get(f"/api/v1/jobs/{_part(job_id)}")
+        return self.get(f"/api/v1/jobs/{_part(job_id)}")
 
     def follow(self, job_id: str, changed: Callable[[Json], None] | None = None) -> Json:
         """Wait for a job's end, telling `changed` of every change, and return the job."""
@@ -505,18 +478,15 @@ class DocuMindClient(Connection):
 
     def pause(self, job_id: str) -> Json:
         """Stop a job at its next step."""
-        return self._post(f"/api/v1/jobs/{_part(job_id)}/pause")
+        return self.post(f"/api/v1/jobs/{_part(job_id)}/pause")
 
     def resume(self, job_id: str) -> Json:
         """Go on with a paused job."""
-        return self._post(f"/api/v1/jobs/{_part(job_id)}/resume")
+        return self.post(f"/api/v1/jobs/{_part(job_id)}/resume")
 
     def cancel(self, job_id: str) -> Json:
         """End a job for good."""
-        return self._read(self._send("DELETE", f"/api/v1/jobs/{_part(job_id)}"))
-
-    # --- anything else
-    # ----------------------------------------------------------------------
+        return self.remove(f"/api/v1/jobs/{_part(job_id)}")
 
 
 def _part(value: str) -> str:
@@ -537,18 +507,17 @@ _JUDGED = {"supported": "supported", "not_supported": "not supported"}
 _QUOTE_CHARACTERS = 300
 _MARKS = re.compile(r"[\\`*_{}\[\]<>#!|~&$]|(?<=\w):(?=//)|(?<=www)\.|(?<=\w)@|^[-+=]")
 """What begins markup in CommonMark, GitHub's tables and addresses, and mathematics."""
-Fields = Mapping[str, object]
 
 
-def written(report: Fields, form: ReportForm) -> str:
+def written(report: Json, form: ReportForm) -> str:
     """Return a report for reading: counts, then each sentence with verdict and place."""
     return as_html(report) if form == "html" else as_markdown(report)
 
 
-def as_text(report: Fields) -> str:
+def as_text(report: Json) -> str:
     """Return the sentences with verdicts and places, for a model to read; empty without any."""
     lines = []
-    for sentence in _sentences(report):
+    for sentence in report["sentences"]:
         lines.append(f"{_verdict(sentence, report)}: {_line(sentence['text'])}")
         lines += [
             f'  {word}"{_line(place["quote"])}" ({_where(place)})'
@@ -558,10 +527,10 @@ def as_text(report: Fields) -> str:
     return "\n".join([*lines, failed] if failed else lines)
 
 
-def as_markdown(report: Fields) -> str:
+def as_markdown(report: Json) -> str:
     """Return a report as Markdown, a list entry for each sentence."""
     lines = ["# Check", "", _plain(_counts(report)), ""]
-    for sentence in _sentences(report):
+    for sentence in report["sentences"]:
         said = _plain(_verdict(sentence, report))
         lines.append(f"- **{said}**: {_plain(_line(sentence['text']))}")
         for place, word in _places(sentence):
@@ -572,10 +541,10 @@ def as_markdown(report: Fields) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_html(report: Fields) -> str:
+def as_html(report: Json) -> str:
     """Return a report as a page of its own, without scripts."""
     rows = []
-    for sentence in _sentences(report):
+    for sentence in report["sentences"]:
         shown = "<br>".join(
             f"{escape(word)}{escape(_line(place['quote']))}<br><small>{escape(_where(place))}</small>"
             for place, word in _places(sentence)
@@ -596,11 +565,7 @@ def as_html(report: Fields) -> str:
     )
 
 
-def _sentences(report: Fields) -> list[Fields]:
-    return cast("list[Fields]", report["sentences"])
-
-
-def _verdict(sentence: Fields, report: Fields) -> str:
+def _verdict(sentence: Json, report: Json) -> str:
     """Return the verdict, and the model's next to it where one was asked."""
     own = SAID[str(sentence["verdict"])]
     if report.get("judge") is None or sentence["verdict"] == "no_claim":
@@ -609,33 +574,33 @@ def _verdict(sentence: Fields, report: Fields) -> str:
     return f"{own} ({report['judge']}: {_JUDGED[str(judged)] if judged else 'no clear reply'})"
 
 
-def _places(sentence: Fields) -> list[tuple[Fields, str]]:
+def _places(sentence: Json) -> list[tuple[Json, str]]:
     """Return the best place and the better one of a library, each with its lead."""
-    places = [(place, "") for place in cast("list[Fields]", sentence["citations"])[:1]]
-    better = cast("Fields | None", sentence.get("better"))
+    places = [(place, "") for place in sentence["citations"][:1]]
+    better = sentence.get("better")
     return [*places, (better, "better: ")] if better else places
 
 
-def _counts(report: Fields) -> str:
-    counts = cast("dict[str, int]", report["counts"])
+def _counts(report: Json) -> str:
+    counts = report["counts"]
     said = ", ".join(f"{counts[verdict]} {said}" for verdict, said in SAID.items())
     failed = _failed(report)
     return f"{said}; {failed}" if failed else said
 
 
-def _failed(report: Fields) -> str:
+def _failed(report: Json) -> str:
     """Return why the model was asked no further; empty where it did not fail."""
     reason = report.get("judge_failed")
     return " ".join(f"{report['judge']} failed: {reason}".split()) if reason else ""
 
 
-def _where(place: Fields) -> str:
+def _where(place: Json) -> str:
     named = (
         f"{_line(place['title'])}, {place['library']}, {place['doc_id']}, "
         if place["doc_id"]
         else ""
     )
-    support = cast("float", place["support"])
+    support = place["support"]
     return f"{named}characters {place['start']} to {place['end']}, support {support:.2f}"
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -37,11 +39,30 @@ from app.models.options import EmbeddingProviderName, HostedOptions, ProviderNam
 from app.retrieval.request import RetrievalOptions
 from app.storage.options import IndexOptions
 
-# Read the variables that say where the server listens and keeps things.
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+# The defaults of settings that a room's options have too.
+_INDEX = IndexOptions(Path(), Path())
+_INGEST, _RETRIEVAL, _GENERATION = IngestOptions(), RetrievalOptions(), GenerationOptions()
+_HOSTS, _ANSWER, _MANNER = ProviderOptions(), AnswerOptions(), MannerOptions()
+T = TypeVar("T", bound="DataclassInstance")
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-class PlaceVariables(BaseSettings):
-    """Addresses and directories."""
+def knob(default: object, description: str, **bounds: Any) -> Any:  # noqa: ANN401  # as `Field`
+    """Return the field of a setting: its default, what it is, its bounds."""
+    return Field(default, description=description, **bounds)
+
+
+HOSTED = ("openai", "groq", "google", "mistral", "anthropic")
+
+
+class Settings(BaseSettings):
+    """All settings, from the environment and `.env` in the working directory.
+
+    Each field is a variable of the same name in upper case; a method gives a room its options.
+    """
 
     model_config = SettingsConfigDict(
         env_file=".env",
@@ -51,301 +72,296 @@ class PlaceVariables(BaseSettings):
         env_ignore_empty=True,
     )
 
-    api_host: str = Field("127.0.0.1", description="address to listen on")
-    api_port: int = Field(8001, ge=1, le=65535, description="port to listen on")
+    api_host: str = knob("127.0.0.1", "address to listen on")
+    api_port: int = knob(8001, "port to listen on", ge=1, le=65535)
     data_dir: Path = Field(
         default_factory=default_data_dir,
         description="everything the server keeps; empty: ./var in a checkout or with a catalog in"
         " it, else the user's data folder",
     )
-    chroma_persist_dir: Path | None = Field(
-        None, description="directory of the Chroma store; empty: DATA_DIR/chroma"
+    chroma_persist_dir: Path | None = knob(
+        None, "directory of the Chroma store; empty: DATA_DIR/chroma"
     )
-    originals_url: str = Field(
+    originals_url: str = knob(
         "",
-        description="s3://BUCKET/PREFIX?endpoint=http://HOST:PORT that keeps uploaded files (extra"
+        "s3://BUCKET/PREFIX?endpoint=http://HOST:PORT that keeps uploaded files (extra"
         " `shared`; keys: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY); empty: a directory in"
         " DATA_DIR",
     )
-    originals_cache_mb: int = Field(
-        2048, ge=1, description="files of the object store kept on this machine, the last used, MB"
+    originals_cache_mb: int = knob(
+        2048, "files of the object store kept on this machine, the last used, MB", ge=1
     )
-    database_url: str = Field(
+    database_url: str = knob(
         "",
-        repr=False,
-        description="postgresql://USER:PASSWORD@HOST/DATABASE that holds the catalog (extra"
+        "postgresql://USER:PASSWORD@HOST/DATABASE that holds the catalog (extra"
         " `shared`); empty: SQLite in DATA_DIR",
+        repr=False,
     )
-    search_url: str = Field(
+    search_url: str = knob(
         "",
-        description="http://HOST:6333 of a Qdrant for vectors and words (extra `shared`), nodes"
+        "http://HOST:6333 of a Qdrant for vectors and words (extra `shared`), nodes"
         " with commas; empty: DATA_DIR",
     )
-    search_api_key: str = Field("", repr=False, description="key that the search engine asks for")
-    search_replicas: int = Field(
-        1, ge=1, description="copies of every point in the search engine, made with a collection"
+    search_api_key: str = knob("", "key that the search engine asks for", repr=False)
+    search_replicas: int = knob(
+        _INDEX.search_replicas,
+        "copies of every point in the search engine, made with a collection",
+        ge=1,
     )
-    job_lanes: Annotated[tuple[Lane, ...], NoDecode] = Field(
+    job_lanes: Annotated[tuple[Lane, ...], NoDecode] = knob(
         LANES,
-        description="lanes of jobs that this process works in, comma-separated; none: other"
+        "lanes of jobs that this process works in, comma-separated; none: other"
         " processes do (documind work; needs SEARCH_URL)",
     )
-    default_library: DefaultLibrary = Field(
+    default_library: DefaultLibrary = knob(
         "auto",
-        description="library of a question that names none; `auto`: the one that holds your own"
+        "library of a question that names none; `auto`: the one that holds your own"
         " documents, both if both do, else the samples in papers. What needs one library, such as"
         " an upload, then takes public",
     )
-    app_env: Literal["development", "staging", "production"] = Field(
-        "development",
-        description="development, staging or production, which adds HSTS; diagnostics shows it",
+    app_env: Literal["development", "staging", "production"] = knob(
+        "development", "development, staging or production, which adds HSTS; diagnostics shows it"
     )
-
-
-# Read the environment; each field is a variable of the same name in upper case.
-
-HOSTED = ("openai", "groq", "google", "mistral", "anthropic")
-
-
-class Variables(PlaceVariables):
-    """All variables, from the environment and `.env` in the working directory."""
 
     # models
-    ollama_base_url: str = Field(
-        "http://127.0.0.1:11434",
-        description="Ollama's address; of several, separated by commas, the first that answers",
+    ollama_base_url: str = knob(
+        _HOSTS.ollama_base_url,
+        "Ollama's address; of several, separated by commas, the first that answers",
     )
-    llm_provider: ProviderName = Field(
-        "auto",
-        description="who answers: auto, ollama, extractive, openai_compatible or a hosted name",
+    llm_provider: ProviderName = knob(
+        _HOSTS.llm_provider,
+        "who answers: auto, ollama, extractive, openai_compatible or a hosted name",
     )
-    llm_model: str = Field(
+    llm_model: str = knob(
         "",
-        description="model that answers; empty: a chat model that Ollama has (the chosen one, else"
+        "model that answers; empty: a chat model that Ollama has (the chosen one, else"
         " the best tested, else the largest of up to 8 billion parameters that fits memory)",
     )
-    helper_model: str = Field(
-        "", description="model for rewrites, summaries and sub-queries; empty: the one that answers"
+    helper_model: str = knob(
+        "", "model for rewrites, summaries and sub-queries; empty: the one that answers"
     )
-    embedding_provider: EmbeddingProviderName = Field(
-        "auto",
-        description="who embeds; auto: Ollama where it has EMBEDDING_MODEL, else the embedded"
-        " model",
+    embedding_provider: EmbeddingProviderName = knob(
+        _HOSTS.embedding_provider,
+        "who embeds; auto: Ollama where it has EMBEDDING_MODEL, else the embedded model",
     )
-    embedding_model: str = Field("nomic-embed-text", description="embedding model on the provider")
-    embedded_model: EmbeddedModel = Field(
+    embedding_model: str = knob(_HOSTS.embedding_model, "embedding model on the provider")
+    embedded_model: EmbeddedModel = knob(
         "minilm",
-        description="model that embeds in the server itself: minilm (English) or multilingual (the"
+        "model that embeds in the server itself: minilm (English) or multilingual (the"
         " extra multilingual)",
     )
-    public_embedded_model: EmbeddedModel | None = Field(
-        None, description="the same for public; empty: EMBEDDED_MODEL"
+    public_embedded_model: EmbeddedModel | None = knob(
+        None, "the same for public; empty: EMBEDDED_MODEL"
     )
-    papers_embedded_model: EmbeddedModel | None = Field(
-        None, description="the same for papers; empty: EMBEDDED_MODEL"
+    papers_embedded_model: EmbeddedModel | None = knob(
+        None, "the same for papers; empty: EMBEDDED_MODEL"
     )
-    openai_base_url: str = Field(
-        "", description="address of an OpenAI-compatible server; empty: the provider's own"
+    openai_base_url: str = knob(
+        "", "address of an OpenAI-compatible server; empty: the provider's own"
     )
-    openai_api_key: str = Field("", repr=False, description="key for openai or openai_compatible")
-    openai_model: str = Field("", description="model for openai or openai_compatible")
-    groq_api_key: str = Field("", repr=False, description="key for groq")
-    groq_model: str = Field("", description="model for groq")
-    google_api_key: str = Field("", repr=False, description="key for google")
-    google_model: str = Field("", description="model for google")
-    mistral_api_key: str = Field("", repr=False, description="key for mistral")
-    mistral_model: str = Field("", description="model for mistral")
-    anthropic_api_key: str = Field("", repr=False, description="key for anthropic")
-    anthropic_model: str = Field("", description="model for anthropic")
-    ollama_request_timeout_sec: float = Field(
-        300, gt=0, description="seconds a model call may be silent"
+    openai_api_key: str = knob("", "key for openai or openai_compatible", repr=False)
+    openai_model: str = knob("", "model for openai or openai_compatible")
+    groq_api_key: str = knob("", "key for groq", repr=False)
+    groq_model: str = knob("", "model for groq")
+    google_api_key: str = knob("", "key for google", repr=False)
+    google_model: str = knob("", "model for google")
+    mistral_api_key: str = knob("", "key for mistral", repr=False)
+    mistral_model: str = knob("", "model for mistral")
+    anthropic_api_key: str = knob("", "key for anthropic", repr=False)
+    anthropic_model: str = knob("", "model for anthropic")
+    ollama_request_timeout_sec: float = knob(
+        _HOSTS.ollama_timeout_s, "seconds a model call may be silent", gt=0
     )
-    ollama_keep_alive: str = Field("30m", description="how long Ollama keeps a model loaded")
-    llm_num_ctx: int = Field(
-        8192, ge=512, description="context window in tokens, clamped to the model"
+    ollama_keep_alive: str = knob(_HOSTS.ollama_keep_alive, "how long Ollama keeps a model loaded")
+    llm_num_ctx: int = knob(
+        _HOSTS.num_ctx, "context window in tokens, clamped to the model", ge=512
     )
-    llm_max_tokens: int = Field(
-        1024, ge=16, description="longest answer in tokens; unset, 256 with the compact prompt"
+    llm_max_tokens: int = knob(
+        _GENERATION.max_tokens,
+        "longest answer in tokens; unset, 256 with the compact prompt",
+        ge=16,
     )
-    llm_temperature: float = Field(
-        0.2,
+    llm_temperature: float = knob(
+        _GENERATION.temperature,
+        "sampling temperature; unset, a packaged prompt may have one of its own",
         ge=0,
         le=2,
-        description="sampling temperature; unset, a packaged prompt may have one of its own",
     )
-    max_model_calls: int = Field(4, ge=1, description="model calls at once")
-    cross_encoder_dir: Path | None = Field(
-        None, description="directory of a local cross-encoder; empty: off"
-    )
+    max_model_calls: int = knob(_HOSTS.max_model_calls, "model calls at once", ge=1)
+    cross_encoder_dir: Path | None = knob(None, "directory of a local cross-encoder; empty: off")
 
     # ingest
-    chunk_size: int = Field(1000, ge=100, le=8000, description="ceiling of a chunk in characters")
-    chunk_overlap: int = Field(150, ge=0, description="characters shared by neighbouring chunks")
-    max_file_size_mb: int = Field(50, ge=1, description="largest upload in MiB")
-    arxiv_base_url: str = Field(
-        "https://export.arxiv.org", description="arXiv host for fetch-arxiv"
+    chunk_size: int = knob(_INGEST.chunk_size, "ceiling of a chunk in characters", ge=100, le=8000)
+    chunk_overlap: int = knob(
+        _INGEST.chunk_overlap, "characters shared by neighbouring chunks", ge=0
     )
-    samples: bool = Field(
-        True, description="index the sample documents once when both libraries are empty"
+    max_file_size_mb: int = knob(50, "largest upload in MiB", ge=1)
+    arxiv_base_url: str = knob(_HOSTS.arxiv_base_url, "arXiv host for fetch-arxiv")
+    samples: bool = knob(True, "index the sample documents once when both libraries are empty")
+    seed_sample_docs: bool = knob(
+        False, "purge and re-seed the samples when SAMPLE_CORPUS_VERSION changes"
     )
-    seed_sample_docs: bool = Field(
-        False, description="purge and re-seed the samples when SAMPLE_CORPUS_VERSION changes"
-    )
-    sample_corpus_version: str = Field("2", description="marker for SEED_SAMPLE_DOCS")
+    sample_corpus_version: str = knob("2", "marker for SEED_SAMPLE_DOCS")
 
     # retrieval
-    top_k_results: int = Field(
-        5, ge=1, le=50, description="passages for an answer when the request names no top_k"
+    top_k_results: int = knob(
+        _RETRIEVAL.top_k, "passages for an answer when the request names no top_k", ge=1, le=50
     )
-    relevance_threshold: float = Field(
-        0.65, ge=0, le=2, description="cosine distance cutoff of papers (arm dense)"
+    relevance_threshold: float = knob(
+        _RETRIEVAL.relevance_threshold, "cosine distance cutoff of papers (arm dense)", ge=0, le=2
     )
-    public_relevance_threshold: float = Field(
-        0.65, ge=0, le=2, description="cosine distance cutoff of public (arm dense)"
+    public_relevance_threshold: float = knob(
+        _RETRIEVAL.public_relevance_threshold,
+        "cosine distance cutoff of public (arm dense)",
+        ge=0,
+        le=2,
     )
-    keyword_rerank_weight: float = Field(
-        0.15, ge=0, le=1, description="weight of keyword overlap in papers (arm dense)"
+    keyword_rerank_weight: float = knob(
+        _RETRIEVAL.keyword_rerank_weight,
+        "weight of keyword overlap in papers (arm dense)",
+        ge=0,
+        le=1,
     )
-    public_keyword_rerank_weight: float = Field(
-        0.15, ge=0, le=1, description="weight of keyword overlap in public (arm dense)"
+    public_keyword_rerank_weight: float = knob(
+        _RETRIEVAL.public_keyword_rerank_weight,
+        "weight of keyword overlap in public (arm dense)",
+        ge=0,
+        le=1,
     )
-    enable_fallback_retrieval: bool = Field(
-        False, description="hand a model the nearest passages when none passes the cutoff"
+    enable_fallback_retrieval: bool = knob(
+        _RETRIEVAL.enable_fallback, "hand a model the nearest passages when none passes the cutoff"
     )
-    fallback_top_n: int = Field(3, ge=1, description="passages of the fallback")
-    fusion: Fusion = Field("relative_score", description="relative_score, rrf, dense or lexical")
-    rerank: Rerank = Field(
-        "auto",
-        description="order of the best passages: auto (cross_encoder where CROSS_ENCODER_DIR is"
+    fallback_top_n: int = knob(_RETRIEVAL.fallback_top_n, "passages of the fallback", ge=1)
+    fusion: Fusion = knob(_RETRIEVAL.fusion, "relative_score, rrf, dense or lexical")
+    rerank: Rerank = knob(
+        _RETRIEVAL.rerank,
+        "order of the best passages: auto (cross_encoder where CROSS_ENCODER_DIR is"
         " set, else late), none, late, mmr or cross_encoder",
     )
-    late_interaction_max_chunks: int = Field(
-        100_000,
+    late_interaction_max_chunks: int = knob(
+        _INGEST.late_interaction_max_chunks,
+        "chunks up to which a library keeps codes for late interaction, 5 KB each; 0: off",
         ge=0,
-        description="chunks up to which a library keeps codes for late interaction, 5 KB each; 0:"
-        " off",
     )
-    embed_on_query_budget_ms: float = Field(
-        25,
+    embed_on_query_budget_ms: float = knob(
+        _RETRIEVAL.embed_on_query_budget_ms,
+        "milliseconds a question may spend embedding candidates without a vector",
         ge=0,
-        description="milliseconds a question may spend embedding candidates without a vector",
     )
-    query_embed_timeout_s: float = Field(
-        2.5,
+    query_embed_timeout_s: float = knob(
+        _HOSTS.query_embed_timeout_s,
+        "seconds a question waits for its vector; then it is searched by words",
         gt=0,
-        description="seconds a question waits for its vector; then it is searched by words",
     )
-    max_dense_vectors: int = Field(
+    max_dense_vectors: int = knob(
         0,
-        ge=0,
-        description="vectors that dense search finds; 0: a quarter of RAM, at 2,048 bytes each in"
+        "vectors that dense search finds; 0: a quarter of RAM, at 2,048 bytes each in"
         " chroma and 120 in faiss",
-    )
-    vector_cache_vectors: int = Field(
-        100_000,
         ge=0,
-        description="vectors up to which a library is searched in memory, 2 KB each; 0: the store"
-        " answers all",
     )
-    vector_store: EmbeddedStore = Field(
-        "chroma",
-        description="store of vectors: chroma (2 KB a vector in memory) or faiss (70 bytes; the"
-        " extra large)",
+    vector_cache_vectors: int = knob(
+        _INDEX.vector_cache_vectors,
+        "vectors up to which a library is searched in memory, 2 KB each; 0: the store answers all",
+        ge=0,
     )
-    public_vector_store: EmbeddedStore | None = Field(
-        None, description="store of public's vectors; empty: VECTOR_STORE"
+    vector_store: EmbeddedStore = knob(
+        _INDEX.public_store,
+        "store of vectors: chroma (2 KB a vector in memory) or faiss (70 bytes; the extra large)",
     )
-    papers_vector_store: EmbeddedStore | None = Field(
-        None, description="store of papers' vectors; empty: VECTOR_STORE"
+    public_vector_store: EmbeddedStore | None = knob(
+        None, "store of public's vectors; empty: VECTOR_STORE"
     )
-    chroma_collection_name: str = Field(
-        "papers", min_length=3, description="Chroma collection of papers"
+    papers_vector_store: EmbeddedStore | None = knob(
+        None, "store of papers' vectors; empty: VECTOR_STORE"
     )
-    chroma_collection_public: str = Field(
-        "public", min_length=3, description="Chroma collection of public"
+    chroma_store_text: bool = knob(
+        _INDEX.chroma_store_text,
+        "keep title and text in Chroma's rows too, for tools that read the store; rows that are"
+        " there get them by the next fill",
+    )
+    chroma_collection_name: str = knob(
+        _INDEX.collection_papers, "Chroma collection of papers", min_length=3
+    )
+    chroma_collection_public: str = knob(
+        _INDEX.collection_public, "Chroma collection of public", min_length=3
     )
 
     # answers
-    reasoning: Reasoning = Field(
-        "grounded",
-        description="how a model is told to work where the mode's prompt sets none: grounded, cot,"
+    reasoning: Reasoning = knob(
+        _GENERATION.reasoning,
+        "how a model is told to work where the mode's prompt sets none: grounded, cot,"
         " react or self_ask",
     )
-    grounding_min_similarity: float = Field(
-        0.4,
+    grounding_min_similarity: float = knob(
+        _GENERATION.grounding_min_similarity,
+        "probability from which a passage is about a sentence that it does not say",
         ge=0,
         le=1,
-        description="probability from which a passage is about a sentence that it does not say",
     )
-    flare_active_retrieval: bool = Field(
-        False, description="use flare where a request names no strategy"
+    flare_active_retrieval: bool = knob(
+        _ANSWER.flare_active_retrieval, "use flare where a request names no strategy"
     )
-    flare_draft_max_context_chars: int = Field(
-        6000, ge=500, description="characters of context for the flare draft"
+    flare_draft_max_context_chars: int = knob(
+        _ANSWER.flare_draft_max_context_chars, "characters of context for the flare draft", ge=500
     )
-    memory_strategy: Literal["summary_buffer", "buffer", "none"] = Field(
-        "summary_buffer", description="how conversations are remembered"
+    memory_strategy: Literal["summary_buffer", "buffer", "none"] = knob(
+        _ANSWER.memory_strategy, "how conversations are remembered"
     )
-    memory_buffer_size: int = Field(4, ge=0, description="exchanges kept word for word")
-    memory_token_budget: int = Field(2000, ge=0, description="tokens of memory in a prompt")
-    first_token_target_s: float = Field(
-        3, gt=0, description="seconds a model may read before its first word"
+    memory_buffer_size: int = knob(_ANSWER.memory_buffer_size, "exchanges kept word for word", ge=0)
+    memory_token_budget: int = knob(
+        _ANSWER.memory_token_budget, "tokens of memory in a prompt", ge=0
     )
-    model_prompts: PromptKind = Field(
-        "auto", description="auto, compact or full: how a model is told what to do"
+    first_token_target_s: float = knob(
+        _MANNER.first_token_target_s, "seconds a model may read before its first word", gt=0
     )
-    evidence: EvidenceKind = Field(
-        "auto", description="auto, short or full: how much a model is handed"
+    model_prompts: PromptKind = knob(
+        _MANNER.prompts, "auto, compact or full: how a model is told what to do"
     )
-    prompts_dir: Path | None = Field(
-        None, description="overlay for the prompts, file by file; empty: the packaged ones"
+    evidence: EvidenceKind = knob(
+        _MANNER.evidence, "auto, short or full: how much a model is handed"
     )
-    refusal_language: Literal["en", "question"] = Field(
-        "en", description="language of the refusal: en, or question for that of the question"
+    prompts_dir: Path | None = knob(
+        None, "overlay for the prompts, file by file; empty: the packaged ones"
     )
-    store_answers: Literal["off", "hash", "full"] = Field(
-        "full", description="what is kept of answers"
+    refusal_language: Literal["en", "question"] = knob(
+        _ANSWER.refusal_language,
+        "language of the refusal: en, or question for that of the question",
     )
-    answer_retention_days: int = Field(0, ge=0, description="days answers are kept; 0: for ever")
+    store_answers: Literal["off", "hash", "full"] = knob(
+        _ANSWER.store_answers, "what is kept of answers"
+    )
+    answer_retention_days: int = knob(
+        _ANSWER.answer_retention_days, "days answers are kept; 0: for ever", ge=0
+    )
 
     # edge
-    api_key: str = Field(
-        "", repr=False, description="key that /api/v1, /v1 and /mcp ask for; empty: none"
+    api_key: str = knob("", "key that /api/v1, /v1 and /mcp ask for; empty: none", repr=False)
+    allow_insecure_bind: bool = knob(False, "listen beyond loopback without a key")
+    trusted_hosts: Annotated[tuple[str, ...], NoDecode] = knob(
+        (), "Host names allowed besides the loopback ones, comma-separated"
     )
-    allow_insecure_bind: bool = Field(False, description="listen beyond loopback without a key")
-    trusted_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="Host names allowed besides the loopback ones, comma-separated"
-    )
-    cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = knob(
         ("http://localhost:3002", "http://localhost:5173"),
-        description="web origins that may call the API, comma-separated",
+        "web origins that may call the API, comma-separated",
     )
-    cors_allow_all: bool = Field(False, description="any web origin, for development")
-    forwarded_allow_ips: str = Field(
-        "", description="proxy addresses whose forwarded headers are believed"
-    )
-    root_path: str = Field("", description="path prefix behind a proxy")
-    disable_openapi: bool = Field(False, description="no /docs, /redoc, /openapi.json")
-    enable_response_gzip: bool = Field(
-        True, description="gzip replies from 1 kB, never event streams"
-    )
-    thread_pool_size: int = Field(128, ge=4, description="threads for requests")
-    max_streams: int = Field(64, ge=1, description="answers streaming at once")
-    rate_limit_per_minute: int = Field(0, ge=0, description="requests a minute per client; 0: off")
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
-        "INFO", description="least severe log line"
-    )
-    log_json: bool = Field(False, description="log lines as JSON")
-    otel_exporter_otlp_endpoint: str = Field(
+    cors_allow_all: bool = knob(False, "any web origin, for development")
+    forwarded_allow_ips: str = knob("", "proxy addresses whose forwarded headers are believed")
+    root_path: str = knob("", "path prefix behind a proxy")
+    disable_openapi: bool = knob(False, "no /docs, /redoc, /openapi.json")
+    enable_response_gzip: bool = knob(True, "gzip replies from 1 kB, never event streams")
+    thread_pool_size: int = knob(128, "threads for requests", ge=4)
+    max_streams: int = knob(64, "answers streaming at once", ge=1)
+    rate_limit_per_minute: int = knob(0, "requests a minute per client; 0: off", ge=0)
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = knob("INFO", "least severe log line")
+    log_json: bool = knob(False, "log lines as JSON")
+    otel_exporter_otlp_endpoint: str = knob(
         "",
-        description="OpenTelemetry collector that gets traces (OTLP over HTTP, like"
+        "OpenTelemetry collector that gets traces (OTLP over HTTP, like"
         " http://127.0.0.1:4318); empty: none",
     )
-    documind_git_sha: str = Field(
-        "", description="commit shown by diagnostics; DOCMIND_GIT_SHA is read too"
-    )
-    documind_crash_at: int = Field(
-        0, ge=0, description="for crash tests: end the process at the n-th write step; 0: never"
+    documind_git_sha: str = knob("", "commit shown by diagnostics; DOCMIND_GIT_SHA is read too")
+    documind_crash_at: int = knob(
+        0, "for crash tests: end the process at the n-th write step; 0: never", ge=0
     )
 
     @model_validator(mode="before")
@@ -384,10 +400,6 @@ class Variables(PlaceVariables):
             )
         return self
 
-
-class Settings(Variables):
-    """All configuration, from the environment and `.env` in the working directory."""
-
     @property
     def library(self) -> Library:
         """The library of a request that needs one and names none."""
@@ -411,13 +423,15 @@ class Settings(Variables):
             Library.PAPERS: self.papers_embedded_model or self.embedded_model,
         }
 
+    def _options(self, kind: type[T], renamed: Mapping[str, str] = NOTHING, **given: object) -> T:
+        """Return a room's options: settings of the same or another name, and what is given."""
+        names = {field.name: renamed.get(field.name, field.name) for field in fields(kind)}
+        known = type(self).model_fields
+        taken = {name: getattr(self, of) for name, of in names.items() if of in known}
+        return kind(**{**taken, **given})
+
     def ingest(self) -> IngestOptions:
-        return IngestOptions(
-            chunk_size=self.chunk_size,
-            chunk_overlap=self.chunk_overlap,
-            max_file_bytes=self.max_file_size_mb * 1024 * 1024,
-            late_interaction_max_chunks=self.late_interaction_max_chunks,
-        )
+        return self._options(IngestOptions, max_file_bytes=self.max_file_size_mb * 2**20)
 
     def index(self) -> IndexOptions:
         """Return the options of storage.
@@ -429,52 +443,33 @@ class Settings(Variables):
             raise InvalidInput(
                 "SEARCH_URL needs DATABASE_URL: an engine serves a catalog in PostgreSQL"
             )
-        return IndexOptions(
-            data_dir=self.data_dir,
+        return self._options(
+            IndexOptions,
+            {
+                "collection_papers": "chroma_collection_name",
+                "collection_public": "chroma_collection_public",
+            },
             chroma_dir=self.chroma_dir,
-            originals_url=self.originals_url,
-            originals_cache_bytes=self.originals_cache_mb * 1024 * 1024,
-            database_url=self.database_url,
-            search_url=self.search_url,
-            search_api_key=self.search_api_key,
-            search_replicas=self.search_replicas,
-            max_file_bytes=self.max_file_size_mb * 1024 * 1024,
-            collection_papers=self.chroma_collection_name,
-            collection_public=self.chroma_collection_public,
+            originals_cache_bytes=self.originals_cache_mb * 2**20,
+            max_file_bytes=self.max_file_size_mb * 2**20,
             # The engine answers: no rows in memory that other servers would have to follow.
             vector_cache_vectors=0 if self.search_url else self.vector_cache_vectors,
             papers_store=self.papers_vector_store or self.vector_store,
             public_store=self.public_vector_store or self.vector_store,
-            max_dense_vectors=self.max_dense_vectors,
             dense_memory_bytes=0 if self.max_dense_vectors else max(1, _memory_bytes() // 4),
         )
 
     def retrieval(self) -> RetrievalOptions:
-        return RetrievalOptions(
-            top_k=self.top_k_results,
-            fusion=self.fusion,
-            rerank=self.rerank,
-            relevance_threshold=self.relevance_threshold,
-            public_relevance_threshold=self.public_relevance_threshold,
-            keyword_rerank_weight=self.keyword_rerank_weight,
-            public_keyword_rerank_weight=self.public_keyword_rerank_weight,
-            enable_fallback=self.enable_fallback_retrieval,
-            fallback_top_n=self.fallback_top_n,
-            embed_on_query_budget_ms=self.embed_on_query_budget_ms,
+        return self._options(
+            RetrievalOptions,
+            {"top_k": "top_k_results", "enable_fallback": "enable_fallback_retrieval"},
         )
 
     def generation(self) -> GenerationOptions:
-        return GenerationOptions(
-            prompts_dir=self.prompts_dir,
-            max_tokens=self.llm_max_tokens,
-            temperature=self.llm_temperature,
-            reasoning=self.reasoning,
-            grounding_min_similarity=self.grounding_min_similarity,
-            explicit=tuple(
-                name
-                for name in ("temperature", "max_tokens")
-                if f"llm_{name}" in self.model_fields_set
-            ),
+        names = {"max_tokens": "llm_max_tokens", "temperature": "llm_temperature"}
+        explicit = [name for name, of in names.items() if of in self.model_fields_set]
+        return self._options(
+            GenerationOptions, names, explicit=tuple(sorted(explicit, reverse=True))
         )
 
     def providers(self) -> ProviderOptions:
@@ -485,43 +480,24 @@ class Settings(Variables):
             )
             for name in HOSTED
         }
-        hosted["openai"] = HostedOptions(
+        hosted["openai"] = hosted["openai_compatible"] = HostedOptions(
             self.openai_base_url, self.openai_api_key, self.openai_model
         )
-        hosted["openai_compatible"] = hosted["openai"]
-        return ProviderOptions(
-            llm_provider=self.llm_provider,
-            llm_model=self.llm_model,
-            helper_model=self.helper_model,
-            embedding_provider=self.embedding_provider,
-            embedding_model=self.embedding_model,
+        return self._options(
+            ProviderOptions,
+            {"ollama_timeout_s": "ollama_request_timeout_sec", "num_ctx": "llm_num_ctx"},
             embedded_model=self.embedded_models,
             ollama_base_url=self.ollama_base_url.rstrip("/"),
-            ollama_timeout_s=self.ollama_request_timeout_sec,
-            query_embed_timeout_s=self.query_embed_timeout_s,
-            ollama_keep_alive=self.ollama_keep_alive,
-            num_ctx=self.llm_num_ctx,
-            max_model_calls=self.max_model_calls,
             memory_bytes=_memory_bytes(),
             hosted=hosted,
-            cross_encoder_dir=self.cross_encoder_dir,
             model_cache_dir=self.data_dir / "models",
             arxiv_base_url=self.arxiv_base_url.rstrip("/"),
         )
 
     def answer(self) -> AnswerOptions:
         """Return the options of the query use case."""
-        return AnswerOptions(
-            flare_active_retrieval=self.flare_active_retrieval,
-            flare_draft_max_context_chars=self.flare_draft_max_context_chars,
-            memory_strategy=self.memory_strategy,
-            memory_buffer_size=self.memory_buffer_size,
-            memory_token_budget=self.memory_token_budget,
-            refusal_language=self.refusal_language,
-            store_answers=self.store_answers,
-            answer_retention_days=self.answer_retention_days,
-            manner=MannerOptions(self.model_prompts, self.evidence, self.first_token_target_s),
-        )
+        manner = self._options(MannerOptions, {"prompts": "model_prompts"})
+        return self._options(AnswerOptions, manner=manner)
 
     def jobs(self) -> JobOptions:
         """Return the options of the job runner.

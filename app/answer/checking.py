@@ -285,7 +285,7 @@ class SecondOpinion:
         choice = self.models.select(model)
         if choice.model is None:
             raise InvalidInput(f"no model can judge: {choice.reason or 'no model host answers'}")
-        asked = [one for one in report.sentences if one.findings]
+        asked = [one for one in report.sentences if one.citations]
         if len(asked) > MOST_JUDGED:
             raise InvalidInput(
                 f"a model judges at most {MOST_JUDGED} sentences at a time, not {len(asked)};"
@@ -308,14 +308,14 @@ class SecondOpinion:
     ) -> CheckedSentence:
         if one.verdict == "no_claim":
             return one
-        if not one.findings:
+        if not one.citations:
             return replace(one, judged="not_supported")
         cancel.raise_if_cancelled()
         return replace(one, judged=read_verdict(self._reply(one, model, cancel)))
 
     def _reply(self, one: CheckedSentence, model: Generator, cancel: CancelToken) -> str:
         fence = secrets.token_hex(8)  # a quote cannot close a fence that it cannot guess
-        quotes = dict.fromkeys(finding.quote for finding in one.findings)
+        quotes = dict.fromkeys(finding.quote for finding in one.citations)
         context = "\n\n".join(f"<passage-{fence}>\n{quote}\n</passage-{fence}>" for quote in quotes)
         task = self.prompts.task(
             "judge_claim", context=context, fence=fence, claim=plain_claim(one.text)

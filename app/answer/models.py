@@ -289,7 +289,7 @@ class MannerOptions:
 
     prompts: PromptKind = "auto"
     evidence: EvidenceKind = "auto"
-    first_token_target_s: float = 3.0
+    first_token_target_s: float = 3
     """Seconds that a model may read before its first word."""
 
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 from fastapi import FastAPI, Request
@@ -30,15 +31,17 @@ from app.api.errors import problem, problem_response, request_id_of, response_of
 from app.api.mcp import McpDoor
 from app.api.middleware.access import ApiKey, HostAndOrigin, KeyCheck, SecurityHeaders
 from app.api.middleware.limits import BodyLimit, Concurrency, Dialect, RateLimit, route_path
-from app.api.middleware.observing import Metering, ProxyPrefix, RequestEdge, RequestId, Tracing
+from app.api.middleware.observing import Observed, ProxyPrefix, RequestEdge
 from app.api.page import add_docs, add_page
 from app.api.routes import documents, ingest, jobs, questions, status
-from app.api.services import ServicePort
 from app.api.startup import Startup
 from app.api.streaming import StreamSlots
 from app.core import errors
 from app.core.ids import package_version
 from app.settings import Settings, check_start
+
+if TYPE_CHECKING:
+    from app.bootstrap.services import Services
 
 # Turn exceptions of the framework and the use cases into problem replies.
 
@@ -115,7 +118,7 @@ def _line(item: Mapping[str, object]) -> str:
 
 logger = logging.getLogger(__name__)
 
-Build = Callable[[Settings], AbstractContextManager[ServicePort]]
+Build = Callable[[Settings], AbstractContextManager["Services"]]
 
 _JSON_BYTES = 4 * 2**20
 """Cap of an ordinary body: 200 history messages of 20,000 characters fit."""
@@ -138,7 +141,7 @@ def end_process(error: BaseException) -> None:
     signal.raise_signal(signal.SIGTERM)
 
 
-def open_services(settings: Settings) -> AbstractContextManager[ServicePort]:
+def open_services(settings: Settings) -> AbstractContextManager[Services]:
     """Open the data directory and everything on it."""
     # Chroma, ONNX Runtime and tantivy take most of a second to import. A thread imports them,
     # so that probes are answered.
@@ -191,6 +194,7 @@ def create_app(
         version=package_version(),
         description=_DESCRIPTION,
         lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,
         docs_url=None,
         redoc_url=None,
         openapi_url=None if settings.disable_openapi else "/openapi.json",
@@ -241,9 +245,7 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
 
     layers = [
         Middleware(ProxyPrefix, prefix=settings.root_path),
-        Middleware(RequestId),
-        Middleware(Tracing, spans=edge.spans),
-        Middleware(Metering, metrics=edge.metrics),
+        Middleware(Observed, metrics=edge.metrics, spans=edge.spans),
         Middleware(SecurityHeaders, hsts=settings.app_env == "production"),
         Middleware(Dialect),
         Middleware(

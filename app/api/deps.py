@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, FastAPI, Query, Request
 from starlette.routing import compile_path
@@ -16,7 +16,6 @@ from app.answer.service import asked_by_default
 from app.api.errors import PROBLEM_TYPE, request_id_of
 from app.api.metrics import Measured, Metrics
 from app.api.middleware.access import KeyCheck
-from app.api.services import ServicePort
 from app.api.startup import Startup
 from app.api.streaming import Places, StreamSlots
 from app.core.cancel import CancelToken
@@ -24,6 +23,11 @@ from app.core.errors import Busy, InvalidInput
 from app.core.trace import SILENT, Spans
 from app.core.types import Library, LibraryName, Scope
 from app.settings import Settings
+
+if TYPE_CHECKING:
+    from app.bootstrap.services import Services
+else:  # most of a second to import, so a thread does it (`app.open_services`)
+    Services = Any
 
 
 def _check_places() -> Places:
@@ -57,13 +61,11 @@ class Edge:
         except Busy:
             return SILENT
 
-    def answering(self, services: ServicePort) -> Measured:
+    def answering(self, services: Services) -> Measured:
         """Return the query use case that counts its answers; every route uses this one."""
         return Measured(services.rag, self.metrics)
 
-    def asked(
-        self, services: ServicePort, named: Scope | None, doc_ids: Sequence[str] = ()
-    ) -> Scope:
+    def asked(self, services: Services, named: Scope | None, doc_ids: Sequence[str] = ()) -> Scope:
         """Return where a question looks; reads the catalog unless a library is named."""
         configured = self.settings.default_library
         return named or asked_by_default(services.catalog, configured, doc_ids).library
@@ -78,7 +80,7 @@ async def _edge(request: Request) -> Edge:
     return edge
 
 
-async def _services(request: Request) -> ServicePort:
+async def _services(request: Request) -> Services:
     edge: Edge = request.app.state.edge
     return edge.startup.services()
 
@@ -95,7 +97,7 @@ class Door:
     """
 
     edge: Edge
-    services: ServicePort
+    services: Services
     request_id: str
 
     def answering(self) -> Measured:
@@ -116,7 +118,7 @@ async def _door(request: Request) -> Door:
 
 AtDoor = Annotated[Door, Depends(_door)]
 AtEdge = Annotated[Edge, Depends(_edge)]
-Composition = Annotated[ServicePort, Depends(_services)]
+Composition = Annotated[Services, Depends(_services)]
 RequestIdentity = Annotated[str, Depends(_request_id)]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter as Tally
 from collections.abc import Iterator
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -22,10 +22,13 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from app.api.services import Answering, ServicePort
+from app.answer.service import RAGService
 from app.core.cancel import CancelToken
 from app.core.types import Answer, AnswerEvent, FinalEvent, Library, Question, TokenEvent
 from app.jobs.runner import Lane
+
+if TYPE_CHECKING:
+    from app.bootstrap.services import Services
 
 CONTENT_TYPE: str = CONTENT_TYPE_LATEST
 _REQUEST_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -116,7 +119,7 @@ class Metrics:
         """Record how long a reader waited for the first words."""
         self._first_tokens.observe(seconds)
 
-    def exposition(self, services: ServicePort | None, active_answers: int) -> bytes:
+    def exposition(self, services: Services | None, active_answers: int) -> bytes:
         """Return everything in Prometheus's text format.
 
         Args:
@@ -135,7 +138,7 @@ class Metrics:
 class _State:
     """A collector of what the stores know at this moment."""
 
-    def __init__(self, services: ServicePort) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
 
     def collect(self) -> Iterator[Metric]:
@@ -185,8 +188,8 @@ class _State:
 
     def _projections(self) -> Iterator[Metric]:
         marks, lags = (
-            dict(self._services.projections.watermarks()),
-            self._services.projections.lags(),
+            dict(self._services.store.status.watermarks()),
+            self._services.store.status.lags(),
         )
         newest = marks.pop("changes", 0)
         yield GaugeMetricFamily(
@@ -217,7 +220,7 @@ class _State:
                 ("failures", "Calls, or tries of a node, that the engine failed"),
             )
         )
-        for calls in self._services.engine_calls:
+        for calls in self._services.store.calls:
             count.add_metric((calls.engine,), calls.count)
             seconds.add_metric((calls.engine,), calls.seconds)
             failures.add_metric((calls.engine,), calls.failures)
@@ -227,7 +230,7 @@ class _State:
 class Measured:
     """A query use case whose answers are counted."""
 
-    def __init__(self, inner: Answering, metrics: Metrics) -> None:
+    def __init__(self, inner: RAGService, metrics: Metrics) -> None:
         self._inner = inner
         self._metrics = metrics
 

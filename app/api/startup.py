@@ -6,13 +6,16 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from typing import TYPE_CHECKING
 
-from app.api.services import ServicePort
 from app.core.errors import Busy, DocuMindError, ProviderError, refusal
+
+if TYPE_CHECKING:
+    from app.bootstrap.services import Services
 
 logger = logging.getLogger(__name__)
 
-Build = Callable[[], AbstractContextManager[ServicePort]]
+Build = Callable[[], AbstractContextManager["Services"]]
 
 
 class Startup:
@@ -33,7 +36,7 @@ class Startup:
         self._on_failure = on_failure
         self._lock = threading.Lock()
         self._missing: tuple[str, ...] = ("index", "embedder")
-        self._services: ServicePort | None = None
+        self._services: Services | None = None
         self._failure = ""
         self._closing = False
         self._stack = ExitStack()
@@ -49,7 +52,7 @@ class Startup:
         """Why the services could not be built; empty unless they could not."""
         return self._failure
 
-    def services(self) -> ServicePort:
+    def services(self) -> Services:
         """Return the services.
 
         Raises:

@@ -24,8 +24,8 @@ from starlette.types import Receive, Scope, Send
 
 from app.answer.records import Source
 from app.api.errors import ProblemDict, internal_problem, problem_of
+from app.api.metrics import Measured
 from app.api.schemas.questions import QueryResponse
-from app.api.services import Answering
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError
 from app.core.types import (
@@ -331,7 +331,7 @@ def stream_problem(error: BaseException, request_id: str) -> ProblemDict:
 
 
 async def reply(
-    rag: Answering, question: Question, slots: StreamSlots, request_id: str, *, stream: bool
+    rag: Measured, question: Question, slots: StreamSlots, request_id: str, *, stream: bool
 ) -> Response:
     """Return the response to a question.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from app.answer.search import LibrarySearcher
-from app.bootstrap.models import Embedders
+from app.bootstrap.models import Models
 from app.core.errors import Conflict, FingerprintMismatch, InvalidInput, StorageError
 from app.core.languages import DEFAULT, language_name
 from app.core.ports import Embedder, Parser, PassageEncoder, Reranker
@@ -361,15 +361,15 @@ _WRITERS = frozenset({INGEST, SAMPLES, ARXIV, BACKFILL, BULK, IMPORT, REEMBED})
 class LibraryEmbedders:
     """Knows what embeds each library and what is offered to it; thread-safe."""
 
-    def __init__(self, store: IndexStore, embedders: Embedders) -> None:
+    def __init__(self, store: IndexStore, models: Models) -> None:
         self._store = store
-        self._embedders = embedders
+        self._models = models
         self.calibrations = Calibrations(store.calibrations)
         self._offers: dict[Library, str] = {}
 
     def state(self, library: Library) -> EmbeddingState:
         """Return what embeds a library; asks the model host, runs no model."""
-        state = self._embedders.state(library, self._store.made_with(library))
+        state = self._models.embedder_state(library, self._store.made_with(library))
         self.look(library)
         return replace(state, notices=(*self.notices(library), *self._remarks(library)))
 
@@ -391,7 +391,7 @@ class LibraryEmbedders:
         A model that the library went back from does not count: that was a person's choice.
         """
         fingerprint = self._store.made_with(library)
-        better = None if fingerprint is None else self._embedders.better(library, fingerprint)
+        better = None if fingerprint is None else self._models.better_embedder(library, fingerprint)
         previous = self._store.builds.of(library, "previous")
         if better is None or (
             previous is not None and same_model(previous.fingerprint.embedding_model, better.model)
@@ -456,10 +456,7 @@ class LibraryEmbedders:
 
 
 class Adopter:
-    """Thread that checks for a new model, and re-embeds libraries without own data.
-
-    Own data are a person's documents.
-    """
+    """Checks for a new model, and re-embeds libraries that hold no document of a person."""
 
     def __init__(self, embedders: LibraryEmbedders, store: IndexStore, runner: JobRunner) -> None:
         self._embedders = embedders
@@ -470,27 +467,15 @@ class Adopter:
         self._calibrated_at: dict[tuple[Library, str], int] = {}
         """Documents at the last calibration that was asked for; one that found too few is tried
         again at twice as many."""
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="adopter", daemon=True)
 
-    def start(self) -> None:
-        """Start a chat."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """End; waits for the look that is under way."""
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        wait_s = 0.0
-        while not self._stop.wait(wait_s):
-            try:
-                eager = [self.look(library) for library in Library]
-            except (StorageError, Conflict, InvalidInput):
-                logger.exception("what embeds the libraries could not be looked at; trying again")
-                eager = []
-            wait_s = LOOK_EVERY_S if any(eager) else LOOK_SELDOM_S
+    def look_at_all(self) -> float:
+        """Look at each library; return after how many seconds to look again."""
+        try:
+            eager = [self.look(library) for library in Library]
+        except (StorageError, Conflict, InvalidInput):
+            logger.exception("what embeds the libraries could not be looked at; trying again")
+            eager = []
+        return LOOK_EVERY_S if any(eager) else LOOK_SELDOM_S
 
     def look(self, library: Library) -> bool:
         """Re-embed a library with the new model if allowed; return whether it would."""

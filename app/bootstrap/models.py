@@ -150,180 +150,7 @@ class EmbeddedModels:
             ) from error
 
 
-# The hosted providers, each with one connection pool.
-
-
-class Endpoints:
-    """Makes the endpoint of a hosted provider once; thread-safe."""
-
-    def __init__(self, options: ProviderOptions) -> None:
-        self._options = options
-        self._lock = threading.Lock()
-        self._made: dict[str, HostedEndpoint] = {}
-
-    def of(self, provider: str) -> HostedEndpoint:
-        """Return the endpoint of a provider.
-
-        Raises:
-            InvalidInput: Its address cannot be read.
-        """
-        with self._lock:
-            if provider not in self._made:
-                hosted = self._options.hosted.get(provider, HostedOptions())
-                self._made[provider] = HostedEndpoint(
-                    provider, hosted, timeout_s=self._options.ollama_timeout_s
-                )
-            return self._made[provider]
-
-    def close(self) -> None:
-        """Close the connections."""
-        for endpoint in self._made.values():
-            endpoint.http.close()
-
-
-# Choose the embedder of each library while hosts come and go.
-
 logger = logging.getLogger(__name__)
-
-
-class Embedders:
-    """Makes each embedder that `app.models.selection` chooses once; thread-safe."""
-
-    def __init__(
-        self,
-        options: ProviderOptions,
-        ollama: OllamaHost,
-        watch: OllamaWatch,
-        endpoints: Endpoints,
-        embedded: EmbeddedModels,
-    ) -> None:
-        """Prepare; no model is loaded and no host asked before it is needed.
-
-        Args:
-            options: Hosts and names.
-            ollama: The host of Ollama's models.
-            watch: Knows whether it answers and what it has.
-            endpoints: The hosted providers.
-            embedded: The model that needs no host.
-        """
-        self._options = options
-        self._ollama = ollama
-        self._watch = watch
-        self._endpoints = endpoints
-        self._embedded = embedded
-        self._lock = threading.Lock()
-        self._made: dict[tuple[str, str, int | None], Embedder] = {}
-        self._timely: dict[int, Embedder] = {}
-        """By the identity of the embedder that asks a host."""
-        self._told: set[str] = set()
-
-    def for_questions(self, embedder: Embedder) -> Embedder:
-        """Return an embedder that a question can wait for: QUERY_EMBED_TIMEOUT_S at most."""
-        with self._lock:
-            return self._timely.get(id(embedder), embedder)
-
-    def of(self, library: Library, fingerprint: Fingerprint | None) -> Embedder | None:
-        """Return a library's embedder by fingerprint; None while it is unavailable.
-
-        Its host lacks the model or does not respond, or its package is gone.
-
-        Raises:
-            InvalidInput: A hosted provider is configured without a model.
-        """
-        choice = choose_embedder(self._options, self._watch, fingerprint, library)
-        self._tell(choice)
-        if choice.provider == "minilm":
-            return self._embedded.sentence_embedder
-        if choice.provider == "multilingual":
-            return self._embedded.multilingual if is_installed() else None
-        if choice.provider == "ollama" and not self._watch.status().has(choice.model):
-            return None
-        dimension = fingerprint.dimension if fingerprint else None
-        with self._lock:
-            key = (choice.provider, choice.model, dimension)
-            if key not in self._made:
-                made = self._made[key] = self._make_embedder(choice, dimension)
-                timeout_s = self._options.query_embed_timeout_s
-                self._timely[id(made)] = TimelyEmbedder(made, timeout_s, self._watch.forget)
-            return self._made[key]
-
-    def state(self, library: Library, fingerprint: Fingerprint | None) -> EmbeddingState:
-        """Return a library's embedder and whether it responds; runs no model.
-
-        Raises:
-            InvalidInput: A hosted provider is configured without a model.
-        """
-        choice = choose_embedder(self._options, self._watch, fingerprint, library)
-        name = f"{choice.provider}:{choice.model}"
-        if choice.provider == "multilingual" and not is_installed():
-            return EmbeddingState(
-                name, reachable=False, detail=f"the model is not installed; {CURE}"
-            )
-        status = self._watch.status() if choice.provider == "ollama" else None
-        if status is None or status.has(choice.model):
-            return EmbeddingState(name, reachable=True)
-        if not status.reachable:
-            return EmbeddingState(
-                name,
-                reachable=False,
-                detail=f"{status.trouble}; start it: documind up, or: ollama serve",
-            )
-        return EmbeddingState(
-            name,
-            reachable=False,
-            detail=f"Ollama does not have the model; run: ollama pull {choice.model}",
-        )
-
-    def better(self, library: Library, fingerprint: Fingerprint) -> EmbedderChoice | None:
-        """Return the configured, available embedder if a library has another.
-
-        Raises:
-            InvalidInput: A hosted provider is configured without a model.
-        """
-        return better_embedder(self._options, self._watch, fingerprint, library)
-
-    def named(self, library: Library, provider: str | None, model: str | None) -> Embedder:
-        """Return an embedder by name for a re-embedding; defaults are as configured.
-
-        Raises:
-            ModelNotInstalled: Ollama does not have the model, or its package is not installed.
-            ProviderError: Its host is away.
-            InvalidInput: A hosted provider without a model.
-        """
-        options = self._options
-        if provider is not None:
-            options = replace(options, embedding_provider=cast("EmbeddingProviderName", provider))
-        elif model is not None and options.embedding_provider == "auto":
-            options = replace(
-                options, embedding_provider="ollama"
-            )  # the only one of the automatic two that has models to name
-        if model is not None:
-            options = replace(options, embedding_model=model)
-        choice = choose_embedder(options, self._watch, None, library)
-        if choice.provider == "minilm":
-            return self._embedded.sentence_embedder
-        if choice.provider == "multilingual":
-            return self._embedded.multilingual
-        return self._make_embedder(choice, None)
-
-    def _make_embedder(self, choice: EmbedderChoice, dimension: int | None) -> Embedder:
-        if choice.provider == "ollama":
-            return OllamaEmbedder(
-                self._ollama,
-                choice.model,
-                keep_alive=self._options.ollama_keep_alive,
-                dimension=dimension,
-            )
-        return OpenAICompatibleEmbedder(
-            self._endpoints.of(choice.provider), choice.model, dimension=dimension
-        )
-
-    def _tell(self, choice: EmbedderChoice) -> None:
-        """Log a notice of a choice once."""
-        if choice.notice and choice.notice not in self._told:
-            self._told.add(choice.notice)
-            logger.warning("%s", choice.notice)
-
 
 _ASK_S = 1.0
 """Longest wait for what a host has in memory, seconds."""
@@ -362,12 +189,15 @@ class Models:
         self.watch = OllamaWatch(
             self.ollama, twin=Twins(self.ollama, lambda: self.embedded.sentence_embedder)
         )
-        self._endpoints = Endpoints(options)
-        self.embedders = Embedders(options, self.ollama, self.watch, self._endpoints, self.embedded)
         self._memory = MemoryWatch()
         self._slots = CallSlots(options.max_model_calls, BUSY_AFTER_S, self.ollama.name)
         self._lock = threading.Lock()
         self._generators: dict[tuple[str, str], Generator] = {}
+        self._endpoints: dict[str, HostedEndpoint] = {}
+        self._embedders: dict[tuple[str, str, int | None], Embedder] = {}
+        self._timely: dict[int, Embedder] = {}
+        """By the identity of the embedder that asks a host."""
+        self._told: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -379,7 +209,22 @@ class Models:
         traceback: TracebackType | None,
     ) -> None:
         self.ollama.http.close()
-        self._endpoints.close()
+        for endpoint in self._endpoints.values():
+            endpoint.http.close()
+
+    def _endpoint(self, provider: str) -> HostedEndpoint:
+        """Return the endpoint of a hosted provider, with one connection pool each.
+
+        Raises:
+            InvalidInput: Its address cannot be read.
+        """
+        if provider not in self._endpoints:
+            self._endpoints[provider] = HostedEndpoint(
+                provider,
+                self._options.hosted.get(provider, HostedOptions()),
+                timeout_s=self._options.ollama_timeout_s,
+            )
+        return self._endpoints[provider]
 
     def select(self, model: str | None = None) -> ModelChoice:
         """Return who writes for the next question.
@@ -495,7 +340,7 @@ class Models:
                 choice.hosted,
                 self._findings(digest),
             )
-        host = self._endpoints.of(choice.provider).http.shown_url
+        host = self._endpoint(choice.provider).http.shown_url
         digest = f"{name}@{host}"
         hosted = choice.hosted and choice.provider != "openai_compatible"
         return ModelProfile(
@@ -509,31 +354,125 @@ class Models:
         return model.name if model else self.embedded.extractive.name
 
     def _generator(self, provider: str, model: str) -> Generator:
+        options, generation = self._options, self._generation
         with self._lock:
             key = (provider, model)
             if key not in self._generators:
-                self._generators[key] = self._make_generator(provider, model)
+                self._generators[key] = (
+                    OllamaGenerator(
+                        self.ollama,
+                        model,
+                        slots=self._slots,
+                        num_ctx=options.num_ctx,
+                        keep_alive=options.ollama_keep_alive,
+                        temperature=generation.temperature,
+                        max_tokens=generation.max_tokens,
+                    )
+                    if provider == "ollama"
+                    else OpenAICompatibleGenerator(
+                        self._endpoint(provider),
+                        model,
+                        slots=self._slots,
+                        context_tokens=options.num_ctx,
+                        temperature=generation.temperature,
+                        max_tokens=generation.max_tokens,
+                    )
+                )
             return self._generators[key]
 
-    def _make_generator(self, provider: str, model: str) -> Generator:
-        options, generation = self._options, self._generation
-        if provider == "ollama":
-            return OllamaGenerator(
+    # The embedder of each library, while hosts come and go.
+
+    def for_questions(self, embedder: Embedder) -> Embedder:
+        """Return an embedder that a question can wait for: QUERY_EMBED_TIMEOUT_S at most."""
+        with self._lock:
+            return self._timely.get(id(embedder), embedder)
+
+    def embedder_of(self, library: Library, fingerprint: Fingerprint | None) -> Embedder | None:
+        """Return a library's embedder by fingerprint; None while it is unavailable.
+
+        Its host lacks the model or does not respond, or its package is gone.
+
+        Raises:
+            InvalidInput: A hosted provider is configured without a model.
+        """
+        choice = choose_embedder(self._options, self.watch, fingerprint, library)
+        if choice.notice and choice.notice not in self._told:
+            self._told.add(choice.notice)
+            logger.warning("%s", choice.notice)
+        if choice.provider == "minilm":
+            return self.embedded.sentence_embedder
+        if choice.provider == "multilingual":
+            return self.embedded.multilingual if is_installed() else None
+        if choice.provider == "ollama" and not self.watch.status().has(choice.model):
+            return None
+        dimension = fingerprint.dimension if fingerprint else None
+        with self._lock:
+            key = (choice.provider, choice.model, dimension)
+            if key not in self._embedders:
+                made = self._embedders[key] = self._make_embedder(choice, dimension)
+                timeout_s = self._options.query_embed_timeout_s
+                self._timely[id(made)] = TimelyEmbedder(made, timeout_s, self.watch.forget)
+            return self._embedders[key]
+
+    def embedder_state(self, library: Library, fingerprint: Fingerprint | None) -> EmbeddingState:
+        """Return a library's embedder and whether it responds; runs no model.
+
+        Raises:
+            InvalidInput: A hosted provider is configured without a model.
+        """
+        choice = choose_embedder(self._options, self.watch, fingerprint, library)
+        name = f"{choice.provider}:{choice.model}"
+        trouble = ""
+        if choice.provider == "multilingual" and not is_installed():
+            trouble = f"the model is not installed; {CURE}"
+        elif choice.provider == "ollama" and not (status := self.watch.status()).reachable:
+            trouble = f"{status.trouble}; start it: documind up, or: ollama serve"
+        elif choice.provider == "ollama" and not status.has(choice.model):
+            trouble = f"Ollama does not have the model; run: ollama pull {choice.model}"
+        return EmbeddingState(name, reachable=not trouble, detail=trouble)
+
+    def better_embedder(self, library: Library, fingerprint: Fingerprint) -> EmbedderChoice | None:
+        """Return the configured, available embedder if a library has another.
+
+        Raises:
+            InvalidInput: A hosted provider is configured without a model.
+        """
+        return better_embedder(self._options, self.watch, fingerprint, library)
+
+    def embedder_named(self, library: Library, provider: str | None, model: str | None) -> Embedder:
+        """Return an embedder by name for a re-embedding; defaults are as configured.
+
+        Raises:
+            ModelNotInstalled: Ollama does not have the model, or its package is not installed.
+            ProviderError: Its host is away.
+            InvalidInput: A hosted provider without a model.
+        """
+        options = self._options
+        if provider is not None:
+            options = replace(options, embedding_provider=cast("EmbeddingProviderName", provider))
+        elif model is not None and options.embedding_provider == "auto":
+            options = replace(
+                options, embedding_provider="ollama"
+            )  # the only one of the automatic two that has models to name
+        if model is not None:
+            options = replace(options, embedding_model=model)
+        choice = choose_embedder(options, self.watch, None, library)
+        if choice.provider == "minilm":
+            return self.embedded.sentence_embedder
+        if choice.provider == "multilingual":
+            return self.embedded.multilingual
+        return self._make_embedder(choice, None)
+
+    def _make_embedder(self, choice: EmbedderChoice, dimension: int | None) -> Embedder:
+        if choice.provider == "ollama":
+            return OllamaEmbedder(
                 self.ollama,
-                model,
-                slots=self._slots,
-                num_ctx=options.num_ctx,
-                keep_alive=options.ollama_keep_alive,
-                temperature=generation.temperature,
-                max_tokens=generation.max_tokens,
+                choice.model,
+                keep_alive=self._options.ollama_keep_alive,
+                dimension=dimension,
             )
-        return OpenAICompatibleGenerator(
-            self._endpoints.of(provider),
-            model,
-            slots=self._slots,
-            context_tokens=options.num_ctx,
-            temperature=generation.temperature,
-            max_tokens=generation.max_tokens,
+        return OpenAICompatibleEmbedder(
+            self._endpoint(choice.provider), choice.model, dimension=dimension
         )
 
     def hosts(self) -> tuple[HostStatus, ...]:

@@ -2,103 +2,296 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from app.answer.checking import CheckService, SecondOpinion
 from app.answer.completion import Completions
 from app.answer.conversation import ConversationMemory
+from app.answer.model_test import ModelTester
+from app.answer.models import ModelSpeeds
 from app.answer.records import AnswerJournal
+from app.answer.research import Research
 from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
-from app.bootstrap.foundation import compose_answering, open_foundation
-from app.bootstrap.libraries import Libraries, LibraryEmbedders, acting_constants, inert_settings
+from app.answer.writing import AnswerWriter
+from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
+from app.bootstrap.libraries import (
+    Adopter,
+    Libraries,
+    LibraryEmbedders,
+    acting_constants,
+    fingerprint_of,
+    inert_settings,
+)
 from app.bootstrap.models import Models
-from app.bootstrap.work import compose_work, start_work
-from app.core.ports import Embedder, Generator, PageLocator
-from app.core.trace import Calls, Spans
-from app.core.types import Library, ModelReport, ServiceStatus
+from app.core.cancel import Periodic
+from app.core.errors import InvalidInput, OriginalsAway
+from app.core.ids import package_version, without_credentials
+from app.core.ports import Embedder, Generator
+from app.core.trace import SILENT, Spans, Trace
+from app.core.types import Hit, Library, ModelReport, ServiceStatus
+from app.evaluation.comparison import DEPTH, Search
+from app.generation.context import TokenCalibrator
+from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
+from app.generation.support import SupportJudge
+from app.ingest.bulk import BulkIndexer
+from app.ingest.parsers import DirectParser
 from app.ingest.sandbox import SandboxedParser
-from app.jobs.bulk import BulkService
-from app.jobs.maintenance import EvaluationService, ModelTestService
-from app.jobs.runner import JobRunner
+from app.ingest.sources.folders import bundled
+from app.jobs.bulk import BulkIndexJob, BulkPlanJob
+from app.jobs.ingest import (
+    ArxivJob,
+    Collecting,
+    OriginalFiles,
+    SamplesJob,
+    SeedPolicy,
+    request_backfill,
+    seed,
+)
+from app.jobs.kinds import (
+    ARXIV,
+    CALIBRATE,
+    PULL,
+    SAMPLES,
+    register_bulk,
+    register_ingest,
+    resume_backfills,
+)
+from app.jobs.maintenance import (
+    LOOK_EVERY_S,
+    Housekeeper,
+    Maintenance,
+    PullJob,
+    register_maintenance,
+    register_model_tests,
+)
+from app.jobs.reembed import REEMBED, CalibrateJob, ReembedJob, Target
+from app.jobs.runner import JobRunner, per_library
+from app.jobs.shared import SharedRunner
+from app.jobs.worker import LocalRunner
+from app.models.arxiv import ArxivClient
+from app.retrieval.pipeline import Retriever
 from app.retrieval.reading import Calibrations
+from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.settings import Settings
-from app.storage.catalog.answers import SqliteAnswerStore, SqliteConversationStore
-from app.storage.catalog.documents import SqliteCatalog
-from app.storage.catalog.state import SqliteLedger, SyncClaims
 from app.storage.files.lock import DirectoryLock
-from app.storage.status import ProjectionStatus
+from app.storage.opening import open_shared_jobs
 from app.storage.store import IndexStore
-from app.storage.writer import CatalogIndexWriter
+
+logger = logging.getLogger(__name__)
+
+START_APART_S = 10.0
+"""Of processes that start together, one asks for what is missing."""
 
 
-@dataclass(frozen=True, slots=True)
 class Services:
-    """The parts the edge uses; made by `build_services`."""
+    """The parts of a server, composed over an open store; nothing runs before `start`."""
 
-    settings: Settings
-    store: IndexStore
-    models: Models
-    libraries: Libraries
-    embedders: LibraryEmbedders
-    parser: SandboxedParser
-    jobs: JobRunner
-    bulk: BulkService
-    evaluations: EvaluationService
-    model_tests: ModelTestService
-    rag: RAGService
-    checker: CheckService
-    second_opinion: SecondOpinion
-    memory: ConversationMemory
-    journal: AnswerJournal
-    prompts: PromptLibrary
-    suggester: Suggester
-    spans: Spans
+    def __init__(
+        self,
+        settings: Settings,
+        stack: ExitStack,
+        store: IndexStore,
+        models: Models,
+        parser: SandboxedParser | DirectParser,
+        arxiv: ArxivClient,
+        spans: Spans = SILENT,
+    ) -> None:
+        """Compose what answers and what works over what is open.
 
-    @property
-    def pages(self) -> PageLocator:
-        """Finds spans on pages."""
-        return self.parser
+        Raises:
+            InvalidInput: A setting or a prompt file is wrong.
+        """
+        self.settings = settings
+        self.spans = spans
+        self.parser = parser
+        self.store = store
+        self.catalog = store.catalog
+        self.writer = store.writer
+        self.models = models
+        self.prompts = PromptLibrary.load(settings.prompts_dir)
+        reranker = models.embedded.reranker()
+        self.embedders = LibraryEmbedders(store, models)
+        self.libraries = Libraries(
+            store,
+            models.embedder_of,
+            parser,
+            settings.ingest(),
+            settings.retrieval(),
+            reranker,
+            self.embedders.notices,
+            lambda: models.embedded.late_encoder,
+            models.for_questions,
+        )
 
-    @property
-    def completions(self) -> Completions:
-        return Completions(self.models, self.prompts)
+        answer, generation = settings.answer(), settings.generation()
+        self.memory = ConversationMemory(store.conversations, answer)
+        writer = AnswerWriter(
+            models.embedded.extractive, self.prompts, TokenCalibrator(), generation
+        )
+        grounder = Grounder(generation, self.prompts.instructions())
+        speeds = ModelSpeeds(store.models)
+        self.rag = RAGService(
+            catalog=store.catalog,
+            models=models,
+            research=Research(
+                store.catalog,
+                self.libraries.searcher,
+                writer,
+                grounder,
+                self.memory,
+                speeds,
+                answer,
+                settings.retrieval().top_k,
+                settings.fusion,
+            ),
+            journal=AnswerJournal(store.answers, answer, self._influences),
+            spans=spans,
+        )
+        self.completions = Completions(models, self.prompts)
+        self.checker = CheckService(
+            searcher_for=self.libraries.searcher,
+            judge=SupportJudge(),
+            options=generation,
+            prompts=self.prompts.instructions(),
+        )
+        self.second_opinion = SecondOpinion(models, self.prompts)
+        self.suggester = Suggester(
+            catalog=store.catalog,
+            searcher_for=self.libraries.searcher,
+            extractive=models.embedded.extractive,
+        )
 
-    @property
-    def catalog(self) -> SqliteCatalog:
-        return self.store.catalog
+        jobs = self.jobs = self._runner(stack)
+        self._register_ingest(arxiv)
+        jobs.register(PULL, PullJob(models.pull), lane="network")
+        register_reembed(
+            jobs,
+            settings,
+            store,
+            live_embedder=self._embedder_of,
+            embedder_named=models.embedder_named,
+        )
+        calibrate = CalibrateJob(
+            catalog=store.catalog,
+            calibrations=Calibrations(store.calibrations),
+            options=settings.retrieval(),
+            made_with=store.made_with,
+            embedder_of=self._embedder_of,
+            reference=lambda: models.embedded.sentence_embedder,
+        )
+        jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
+        workshop = EvaluationWorkshop(
+            store=store,
+            embedder_of=self._embedder_of,
+            bench_embedder=lambda: (
+                self._embedder_of(settings.library) or models.embedded.sentence_embedder
+            ),
+            models=models,
+            answer_writer=writer,
+            grounder=grounder,
+            answer=answer,
+            ingest=settings.ingest(),
+            options=settings.retrieval(),
+            reranker=reranker,
+            folder=settings.data_dir / "evaluations",
+        )
+        self.evaluations = compose_evaluation(
+            workshop, self.prompts, jobs, settings.documind_git_sha
+        )
+        self.maintenance = Maintenance(store, self.evaluations.reports, self._backfill_later)
+        register_maintenance(jobs, self.maintenance)
+        self.bulk = register_bulk(
+            jobs,
+            index=BulkIndexJob(
+                indexer=BulkIndexer(store.writer, store.ledger),
+                catalog=store.catalog,
+                options=settings.ingest(),
+                later=self._backfill_later,
+            ),
+            plan=BulkPlanJob(
+                embedder_of=self._embedder_of,
+                options=settings.ingest(),
+                data_dir=settings.data_dir,
+                index=store.options,
+            ),
+        )
+        tester = ModelTester(models, writer, grounder, speeds, store.models, answer.manner)
+        self.model_tests = register_model_tests(jobs, tester, store.models)
 
-    @property
-    def projections(self) -> ProjectionStatus:
-        return self.store.status
+    def _embedder_of(self, library: Library) -> Embedder | None:
+        """Return a library's embedder as it is now; None while it cannot be had."""
+        return self.libraries.wired(library).embedder
 
-    @property
-    def writer(self) -> CatalogIndexWriter:
-        return self.store.writer
+    def _backfill_later(self, library: Library) -> object:
+        return request_backfill(self.jobs, library)
 
-    @property
-    def claims(self) -> SyncClaims:
-        return self.store.claims
+    def _influences(self) -> Mapping[str, str]:
+        """Return what can change an answer besides the documents, as text."""
+        chosen = {**asdict(self.settings.retrieval()), **asdict(self.settings.generation())}
+        del chosen["explicit"]  # what an option is counts, not who set it
+        return {
+            **{name: str(value) for name, value in chosen.items()},
+            "generator": self.models.generator_name,
+        }
 
-    @property
-    def retriever(self) -> Libraries:
-        """Ranked passages of one library."""
-        return self.libraries
+    def _runner(self, stack: ExitStack) -> JobRunner:
+        """Return what runs the jobs: this process alone, or several on one database.
 
-    @property
-    def ledger(self) -> SqliteLedger:
-        return self.store.ledger
+        Raises:
+            InvalidInput: A process that is alone would leave lanes without work.
+        """
+        options, store = self.settings.jobs(), self.store.jobs
+        if not self.settings.is_shared:
+            return LocalRunner(store, options, spans=self.spans)
+        shared = stack.enter_context(open_shared_jobs(self.settings.database_url))
+        return SharedRunner(shared, store, options, spans=self.spans)
 
-    @property
-    def answers(self) -> SqliteAnswerStore:
-        return self.store.answers
+    def _register_ingest(self, arxiv: ArxivClient) -> None:
+        """Register the jobs that read documents into a library."""
+        jobs, store, libraries = self.jobs, self.store, self.libraries
+        alone = self.settings.originals_url or not self.settings.is_shared
 
-    @property
-    def conversations(self) -> SqliteConversationStore:
-        return self.store.conversations
+        parts = Collecting(
+            jobs,
+            store.catalog,
+            pipeline_of=lambda library: libraries.wired(library).pipeline,
+            backfill_of=libraries.backfill,
+        )
+        register_ingest(
+            parts, store.writer if alone else _SharedDirectory(store.writer), store.jobs
+        )
+        jobs.register(SAMPLES, SamplesJob(parts, bundled(), store.writer), exclusive=per_library)
+        jobs.register(ARXIV, ArxivJob(parts, arxiv), lane="network")
+
+    def start(self, stack: ExitStack) -> None:
+        """Start the jobs and what runs by itself; `stack` ends them in reverse."""
+        jobs = self.jobs
+        jobs.start()
+        stack.callback(jobs.close)
+        housekeeper = Housekeeper(self.maintenance, jobs)
+        stack.enter_context(Periodic("housekeeper", housekeeper.look_for_s, LOOK_EVERY_S))
+        adopter = Adopter(self.embedders, self.store, jobs)
+        stack.enter_context(Periodic("adopter", adopter.look_at_all))
+        if not jobs.turn("start", START_APART_S):  # another process has just asked for the same
+            return
+        resume_backfills(jobs, self.catalog, self.libraries.lacks_codes)
+        settings = self.settings
+        seed(
+            SeedPolicy(
+                settings.data_dir,
+                settings.samples,
+                settings.seed_sample_docs,
+                settings.sample_corpus_version,
+            ),
+            self.catalog,
+            lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True),
+        )
 
     @property
     def embedder(self) -> Embedder:
@@ -115,44 +308,22 @@ class Services:
     def model_report(self) -> ModelReport:
         return self.models.report(self.embedders.state(self.settings.library).embedder)
 
-    def choose_model(self, model: str) -> None:
-        """Keep which of Ollama's models answers from now on; empty: the server decides.
-
-        Raises:
-            Conflict: The environment decides.
-            InvalidInput: The model cannot chat.
-            ProviderError: The host does not answer, or does not have the model.
-        """
-        self.models.choose(model)
-
-    @property
-    def engine_calls(self) -> Sequence[Calls]:
-        return self.store.calls
-
-    def missing(self) -> tuple[str, ...]:
-        """Return which files or engines are gone under the server."""
-        return self.store.missing()
-
     def status(self) -> ServiceStatus:
         """Return how the parts are; asks model hosts, never runs a model."""
-        builds = {library.value: self.projections.build_state(library) for library in Library}
-        embedding = {library.value: self.embedders.state(library) for library in Library}
         options, calibrations = self.settings.retrieval(), Calibrations(self.store.calibrations)
         made_with = {library: self.store.made_with(library) for library in Library}
-        acting = {
-            library.value: acting_constants(
-                options, library, calibrations.of(made) if made else None
-            )
-            for library, made in made_with.items()
-        }
-        inert = tuple(inert_settings(self.settings))
         return ServiceStatus(
             self.models.hosts(),
-            self.projections.watermarks(),
-            builds,
-            embedding,
-            acting,
-            inert,
+            self.store.status.watermarks(),
+            {library.value: self.store.status.build_state(library) for library in Library},
+            {library.value: self.embedders.state(library) for library in Library},
+            {
+                library.value: acting_constants(
+                    options, library, calibrations.of(made) if made else None
+                )
+                for library, made in made_with.items()
+            },
+            tuple(inert_settings(self.settings)),
             self.models.select().why,
         )
 
@@ -173,27 +344,133 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
     with ExitStack() as stack:
         if lock is None:
             stack.enter_context(DirectoryLock([settings.data_dir, settings.chroma_dir]))
-        base = open_foundation(settings, stack)
-        answering = compose_answering(base)
-        work = compose_work(base, answering, stack)
-        start_work(base, work, stack)
-        yield Services(
-            settings=settings,
-            store=base.store,
-            models=base.models,
-            libraries=base.libraries,
-            embedders=base.embedders,
-            parser=base.parser,
-            jobs=work.jobs,
-            bulk=work.bulk,
-            evaluations=work.evaluations,
-            model_tests=work.model_tests,
-            rag=answering.rag,
-            checker=answering.checker,
-            second_opinion=answering.second_opinion,
-            memory=answering.memory,
-            journal=answering.journal,
-            prompts=base.prompts,
-            suggester=answering.suggester,
-            spans=base.spans,
+        spans = stack.enter_context(open_spans(settings, package_version()))
+        for line in inert_settings(settings):
+            logger.warning("%s", line)
+        PromptLibrary.load(settings.prompts_dir)  # a wrong file is told before the store opens
+        parser = stack.enter_context(SandboxedParser(settings.ingest()))
+        store = stack.enter_context(
+            IndexStore(settings.index(), crash_at=settings.documind_crash_at or None)
         )
+        hosts = settings.providers()
+        models = stack.enter_context(Models(hosts, settings.generation(), store.models))
+        arxiv = ArxivClient(
+            hosts.arxiv_base_url, max_bytes=hosts.arxiv_max_bytes, interval_s=hosts.arxiv_interval_s
+        )
+        services = Services(settings, stack, store, models, parser, arxiv, spans)
+        services.start(stack)
+        yield services
+
+
+@contextmanager
+def open_spans(settings: Settings, release: str) -> Iterator[Spans]:
+    """Yield where spans begin; on leaving, what is left is sent.
+
+    A collector that cannot be used is told in the log and costs the spans, never the server.
+    """
+    endpoint = settings.otel_exporter_otlp_endpoint
+    if not endpoint:
+        yield SILENT
+        return
+    from app.models.telemetry import OtelSpans, otlp_exporter  # noqa: PLC0415  # loaded only when asked for
+
+    try:
+        exporter = otlp_exporter(endpoint)
+    except InvalidInput as error:
+        logger.warning("%s; the server goes on without traces", error.message)
+        yield SILENT
+        return
+    logger.info("traces go to %s", without_credentials(endpoint))
+    with OtelSpans(exporter, release) as spans:
+        yield spans
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedDirectory:
+    """Originals in a directory that servers and workers should share."""
+
+    originals: OriginalFiles
+
+    def original_path(self, sha256: str) -> Path:
+        """Return where the bytes of a hash are.
+
+        Raises:
+            OriginalsAway: Another process accepted them, in a directory of its own.
+        """
+        path = self.originals.original_path(sha256)
+        if not path.exists():
+            raise OriginalsAway(
+                f"an upload was kept by another process: {str(path)!r} is not here. Servers and"
+                " workers need one ORIGINALS_URL, or one directory DATA_DIR/originals"
+            )
+        return path
+
+    def delete_original(self, sha256: str) -> None:
+        self.originals.delete_original(sha256)
+
+
+def register_reembed(
+    jobs: JobRunner,
+    settings: Settings,
+    store: IndexStore,
+    *,
+    live_embedder: Callable[[Library], Embedder | None],
+    embedder_named: Callable[[Library, str | None, str | None], Embedder],
+) -> None:
+    """Register `reembed` over an open store."""
+    ingest, retrieval = settings.ingest(), settings.retrieval()
+
+    def target_of(library: Library, provider: str | None, model: str | None) -> Target:
+        embedder = embedder_named(library, provider, model)
+        return Target(embedder, fingerprint_of(embedder.identity, ingest))
+
+    job = ReembedJob(
+        reembedding=store.reembedding,
+        catalog=store.catalog,
+        options=ingest,
+        target_of=target_of,
+        live_embedder=live_embedder,
+        searcher=lambda library, build, embedder, plain: build_search(
+            store, retrieval, library, build, embedder, plain=plain
+        ),
+        later=lambda library: request_backfill(jobs, library),
+    )
+    jobs.register(REEMBED, job, lane="background", exclusive=per_library)
+
+
+def build_search(
+    store: IndexStore,
+    options: RetrievalOptions,
+    library: Library,
+    build: int,
+    embedder: Embedder,
+    *,
+    plain: bool,
+) -> Search:
+    """Return a search over one build that keeps nothing.
+
+    Args:
+        store: Open.
+        options: Of the server's own searches.
+        library: What is searched.
+        build: Whose vectors.
+        embedder: That made them.
+        plain: The nearest neighbours alone, so that words do not hide what the vectors are worth.
+    """
+    view = store.reembedding.view(build)
+    retriever = Retriever(store.catalog, view, store.lexical, embedder, options)
+
+    def search(question: str) -> Sequence[Hit]:
+        return retriever.retrieve(
+            SearchRequest(question, library, top_k=DEPTH + 1, keep_weak=True), Trace()
+        ).hits
+
+    def neighbours(question: str) -> Sequence[Hit]:
+        found = {
+            hit.chunk_id: hit.score
+            for hit in view.search(library, embedder.embed_query(question), DEPTH + 1)
+        }
+        passages = store.catalog.passages(library, list(found))
+        return [Hit(passage, -found[chunk_id]) for chunk_id, passage in passages.items()]
+
+    return neighbours if plain else search

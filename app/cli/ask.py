@@ -6,14 +6,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Literal, get_args
 
 import typer
 from rich.markdown import Markdown
 from rich.markup import escape
 
 from app.cli.connection import Provisional, connect
-from app.cli.output import JsonOption, complain, emit, err, out, say, table
+from app.cli.output import JsonOption, complain, emit, err, out, say, table, tell
 from app.client import DocuMindClient, Json, ServerEvent, written
 from app.core.errors import DocuMindError, NotFound
 from app.core.text import either
@@ -27,12 +27,6 @@ LibraryOption = Annotated[
 ]
 _PREVIEW_CHARACTERS = 100
 _SUMMARISE = "Summarise this."
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(ask)
-    app.command()(search)
 
 
 def ask(
@@ -145,21 +139,21 @@ def show_answer(answer: Json) -> None:
         out.print()
         out.print(f"[dim]In the words of {escape(str(answer['generator']))}[/]")
     out.print(Markdown(words or quote))
-    for notice in cast("Sequence[Mapping[str, str]]", answer["notices"]):
+    for notice in answer["notices"]:
         err.print(f"[yellow]{notice['code']}:[/] {notice['message']}")
     show_sources(answer)
 
 
 def _parts(answer: Json) -> tuple[str, str]:
     """Return the quote that an answer begins with, and the rest."""
-    text, quote = str(answer["answer"]), cast("Json | None", answer.get("quote"))
+    text, quote = str(answer["answer"]), answer.get("quote")
     first = str(quote["text"]) if quote and quote["leads"] else ""
     return (first, text[len(first) :].strip()) if text.startswith(first) else ("", text)
 
 
 def show_sources(answer: Json) -> None:
     """Print a table of the sources of an answer; nothing when it has none."""
-    sources = cast("Sequence[Json]", answer["sources"])
+    sources = answer["sources"]
     if sources:
         out.print()
         table(
@@ -192,11 +186,11 @@ def search(
     if as_json:
         emit(found)
         return
-    hits = cast("Sequence[Json]", found["hits"])
+    hits = found["hits"]
     table(
         ("", "source", "section", "page", "score", "text"),
         [
-            (n, h["title"], h["section"], h["page"], f"{cast('float', h['score']):.3f}", preview(h))
+            (n, h["title"], h["section"], h["page"], f"{h['score']:.3f}", preview(h))
             for n, h in enumerate(hits, 1)
         ],
         right=(4,),
@@ -228,11 +222,6 @@ _FIELDS: Mapping[str, str] = {
     "mode": "query_mode",
     "strategy": "retrieval_strategy",
 }
-
-
-def register_chat(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(chat)
 
 
 def chat(
@@ -362,8 +351,8 @@ class Chat:
         if self._last is None or not self._last["sources"]:
             say("there is no answer with sources yet")
             return
-        for sentence in cast("Sequence[Json]", self._last["sentences"]):
-            for citation in cast("Sequence[Json]", sentence["citations"]):
+        for sentence in self._last["sentences"]:
+            for citation in sentence["citations"]:
                 say(f"[{citation['n']}] \u201c{citation['quote']}\u201d")
         show_sources(self._last)
 
@@ -371,7 +360,7 @@ class Chat:
         found = self._client.get(
             "/api/v1/suggestions", {"library": self._options["library"], "n": _TOPICS}
         )
-        suggestions = cast("Sequence[Json]", found["suggestions"])
+        suggestions = found["suggestions"]
         for one in suggestions:
             say(f"{one['question']}    ({one['title']})")
         if not suggestions:
@@ -382,7 +371,7 @@ class Chat:
             say("nothing has been said yet")
             return
         conversation = self._client.get(f"/api/v1/conversations/{self._conversation_id}")
-        for turn in cast("Sequence[Json]", conversation["turns"]):
+        for turn in conversation["turns"]:
             say(f"{'you' if turn['role'] == 'user' else 'it'}: {turn['content']}")
 
     def _reset(self) -> None:
@@ -401,11 +390,6 @@ def _keep(shown: Provisional) -> None:
 Format = Literal["markdown", "html", "json"]
 
 
-def register_check(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(check)
-
-
 def check(
     file: Annotated[
         str, typer.Argument(help="text, Markdown, DOCX, HTML or PDF; - reads standard input")
@@ -420,8 +404,7 @@ def check(
         ),
     ] = None,
     against: Annotated[
-        Path | None,
-        typer.Option(help="check it against this file [default: the library]"),
+        Path | None, typer.Option(help="check it against this file [default: the library]")
     ] = None,
     judge: Annotated[
         str | None,
@@ -454,12 +437,6 @@ def check(
 # Commands for stored answers: export ratings, delete them.
 
 
-def register_answers(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(feedback)
-    app.command()(forget)
-
-
 def feedback() -> None:
     """Print ratings of answers as JSON Lines for `documind evaluate answers`.
 
@@ -486,6 +463,5 @@ def forget(
         gone = {"answers": client.forget("answers")["forgotten"]}
         if conversations:
             gone["conversations"] = client.forget("conversations")["forgotten"]
-    emit(gone) if as_json else say(
-        "forgotten: " + ", ".join(f"{count} {what}" for what, count in gone.items())
-    )
+    text = "forgotten: " + ", ".join(f"{count} {what}" for what, count in gone.items())
+    tell(gone, text, as_json=as_json)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from typing import Annotated, cast, get_args
+from typing import Annotated, get_args
 
 import typer
 from rich.markup import escape
 
 from app.cli.connection import connect, run_job
-from app.cli.output import duration, emit, err, out, say, size, table
+from app.cli.output import LibraryOption, duration, emit, err, out, say, size, table
 from app.client import FINISHED, DocuMindClient, Json
 from app.core.errors import ProviderError
 from app.core.types import LibraryName
 from app.settings import Settings
 
-LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or papers")]
 SourceArgument = Annotated[
     str,
     typer.Argument(
@@ -41,15 +39,11 @@ _QUICK_S = 600.0
 """What takes no longer is embedded without being asked for."""
 
 app = typer.Typer(
+    name="bulk",
     help="Encyclopedias from dumps: plan, index, embed.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-def register(parent: typer.Typer) -> None:
-    """Add the commands."""
-    parent.add_typer(app, name="bulk")
 
 
 def absolute(source: str) -> str:
@@ -70,15 +64,14 @@ def plan(
     """
     with connect(Settings()) as client:
         job = client.bulk("plan", library, source=absolute(source), name=name)
-        found = cast("Json", run_job(client, job, "reading a sample", as_json=as_json)["result"])
+        found = run_job(client, job, "reading a sample", as_json=as_json)["result"]
     if not as_json:
         show_plan(found, library)
 
 
 def show_plan(found: Json, library: str) -> None:
     """Print a plan for people."""
-    share = found["sampled_share"]
-    vectors_s = cast("float | None", found["vectors_s"])
+    share, vectors_s = found["sampled_share"], found["vectors_s"]
     say(
         f"{found['name']}: from {found['sampled_articles']} articles, "
         + (f"{share:.2%} of the source" if share else "share unknown")
@@ -89,16 +82,16 @@ def show_plan(found: Json, library: str) -> None:
         ("chunks", f"{found['chunks']:,}"),
         (
             "text searchable after",
-            f"{duration(cast('float', found['text_s']))} with {found['workers']} parsing processes",
+            f"{duration(found['text_s'])} with {found['workers']} parsing processes",
         ),
         (
             "all vectors after",
             duration(vectors_s) if vectors_s is not None else "no embedder is available",
         ),
-        ("disk for text", size(cast("float", found["text_disk_bytes"]))),
-        ("disk for vectors", size(cast("float", found["vectors_disk_bytes"]))),
-        ("free disk", size(cast("float", found["free_disk_bytes"]))),
-        ("memory for all vectors", size(cast("float", found["memory_bytes"]))),
+        ("disk for text", size(found["text_disk_bytes"])),
+        ("disk for vectors", size(found["vectors_disk_bytes"])),
+        ("free disk", size(found["free_disk_bytes"])),
+        ("memory for all vectors", size(found["memory_bytes"])),
         ("vectors in dense search", f"at most {found['dense_cap']:,} (MAX_DENSE_VECTORS)"),
         ("vector store", str(found["vector_store"])),
     ]
@@ -164,7 +157,7 @@ def index(
         )
         done = run_job(client, job, f"indexing into {library}", again, as_json=as_json)
         if not as_json:
-            show_ledger(cast("Json", cast("Json", done["result"])["ledger"]))
+            show_ledger(done["result"]["ledger"])
             _embed_if_quick(client, library)
 
 
@@ -176,31 +169,31 @@ def _embed_if_quick(client: DocuMindClient, library: str) -> None:
     if not (pending := _without_vector(client, library)):
         return
     again = f"documind bulk embed --library {library}"
+
+    def embed(limit: int | None) -> None:
+        job = client.bulk("embed", library, order="id", limit=limit, workers=1)
+        run_job(client, job, f"embedding {library}", again)
+
     try:
         begun_s = time.monotonic()
-        _embedded(client, library, again, limit=_TRIAL)
+        embed(_TRIAL)
         took_s, left = time.monotonic() - begun_s, _without_vector(client, library)
         if 0 < left * took_s < _QUICK_S * (pending - left):
-            _embedded(client, library, again)
+            embed(None)
     except ProviderError as error:
         err.print(f"[yellow]not embedded:[/] {escape(error.message)}")
     if left := _without_vector(client, library):
         say(f"{left:,} passages have no vector and are found by their words alone; run: {again}")
 
 
-def _embedded(client: DocuMindClient, library: str, again: str, limit: int | None = None) -> None:
-    job = client.bulk("embed", library, order="id", limit=limit, workers=1)
-    run_job(client, job, f"embedding {library}", again)
-
-
 def _without_vector(client: DocuMindClient, library: str) -> int:
     stats = client.stats(library)
-    return cast("int", stats["chunks"]) - cast("int", stats["embedded"])
+    return int(stats["chunks"] - stats["embedded"])
 
 
 def show_ledger(ledger: Json) -> None:
     """Print an account for people."""
-    skipped = cast("dict[str, int]", ledger["skipped"])
+    skipped = ledger["skipped"]
     reasons = (
         ", ".join(f"{count:,} {reason}" for reason, count in sorted(skipped.items())) or "none"
     )
@@ -237,7 +230,7 @@ def embed(
         again += f" --limit {limit}" if limit else ""
         done = run_job(client, job, f"embedding {library}", again, as_json=as_json)
     if not as_json:
-        result = cast("Json", done["result"])
+        result = done["result"]
         say(f"{result['embedded']} chunks embedded, {result['failed']} failed")
 
 
@@ -251,10 +244,8 @@ def status(
     """
     with connect(Settings()) as client:
         ledgers = {name: client.bulk_ledger(name) for name in get_args(LibraryName)}
-        libraries = cast("Sequence[Json]", client.libraries()["libraries"])
-        jobs = [
-            job for job in cast("Sequence[Json]", client.jobs(100)["jobs"]) if job["kind"] in KINDS
-        ]
+        libraries = client.libraries()["libraries"]
+        jobs = [job for job in client.jobs(100)["jobs"] if job["kind"] in KINDS]
     if as_json:
         emit({"ledger": ledgers, "libraries": libraries, "jobs": jobs})
         return
@@ -284,7 +275,7 @@ def cancel(library: LibraryOption = "public") -> None:
     with connect(Settings()) as client:
         ended = [
             client.cancel(str(job["id"]))
-            for job in cast("Sequence[Json]", client.jobs(1000)["jobs"])
+            for job in client.jobs(1000)["jobs"]
             if job["kind"] in KINDS and job["library"] == library and job["state"] not in FINISHED
         ]
     say(f"{len(ended)} jobs ended")

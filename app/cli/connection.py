@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from signal import SIGHUP, SIGTERM
-from typing import NoReturn, cast
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 from rich.console import Console, Group, RenderableType
@@ -152,12 +152,19 @@ def run_job(
         _pause_and_exit(client, job_id, again)
     if done["state"] == "done":
         return done
-    problem = cast("Json | None", done["result"]) or {}
+    problem = done["result"] or {}
     if "error" in problem:
-        raise error_from(cast("Json", problem["error"]))
+        raise error_from(problem["error"])
     raise DocuMindError(
         f"job {job_id} was {done['state']}; what it has done stays. Go on with: {again}"
     )
+
+
+def run(path: str, body: Json, title: str, again: str = "") -> Json:
+    """Start a job at a path of the API, follow it to its end, and return its result."""
+    with connect(Settings()) as client:
+        found: Json = run_job(client, client.post(path, body), title, again)["result"]
+    return found
 
 
 @contextmanager
@@ -255,12 +262,7 @@ class Provisional:
         known = float(seconds) if isinstance(seconds, int | float) else None
         part, parts = (int(str(data[name])) for name in ("part", "parts"))
         reading = ReadingEvent(
-            str(data["model"]),
-            int(str(data["tokens"])),
-            known,
-            part,
-            parts,
-            cast("WaitsFor | None", data.get("waits_for")),
+            str(data["model"]), int(str(data["tokens"])), known, part, parts, data.get("waits_for")
         )
         if reading.waits_for is not None:  # the bar goes on
             self._spinner.update(text=reading_line(reading))

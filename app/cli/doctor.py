@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -463,11 +463,11 @@ def _ask(client: DocuMindClient) -> Iterator[Diagnosis]:
             "none, so how the model is asked goes by its size",
             "run: documind models test",
         )
-    jobs = cast("Sequence[Json]", client.get("/api/v1/jobs", {"limit": _JOBS})["jobs"])
-    for row in cast("Sequence[Json]", client.libraries()["libraries"]):
+    jobs = client.get("/api/v1/jobs", {"limit": _JOBS})["jobs"]
+    for row in client.libraries()["libraries"]:
         yield from library(row, [job for job in jobs if job["library"] == row["library"]])
-    yield from projections(cast("Mapping[str, int]", diagnostics["lags"]))
-    failed = cast("Mapping[str, int]", diagnostics["jobs"]).get("failed", 0)
+    yield from projections(diagnostics["lags"])
+    failed = diagnostics["jobs"].get("failed", 0)
     if failed:
         yield note(
             "jobs",
@@ -481,16 +481,16 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
 
     `jobs` are its own, the latest first.
     """
-    name, behind = str(row["library"]), cast("int", row["chunks"]) - cast("int", row["embedded"])
+    name, behind = str(row["library"]), row["chunks"] - row["embedded"]
     detail = f"{row['documents']} documents, {row['chunks']} chunks"
-    embedding = cast("Json", row["embedding"])
+    embedding = row["embedding"]
     made_by = f"{embedding['embedder']} embeds it"
     if not embedding["reachable"] and row["chunks"]:
         trouble, _, cure = str(embedding["detail"]).partition("; ")
         yield problem(
             name, f"{made_by}, and {trouble}: questions are searched by their words alone", cure
         )
-    for notice in cast("Sequence[Json]", row["notices"]):
+    for notice in row["notices"]:
         message, _, cure = str(notice["message"]).partition("run: ")
         yield note(name, message.rstrip(" ;,"), f"run: {cure}" if cure else "documind status")
     if row["build"] != "ready":
@@ -501,15 +501,7 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
         )
     if behind:
         since = takewhile(lambda job: job["kind"] != "reembed", jobs)
-        said = next(
-            (
-                error
-                for job in since
-                for error in cast("Sequence[str]", job["errors"])
-                if _MISMATCH in error
-            ),
-            "",
-        )
+        said = next((error for job in since for error in job["errors"] if _MISMATCH in error), "")
         cure = said.partition(": ")[2] or "wait for the backfill: documind status"
         yield note(name, f"{detail}, {behind} without a vector yet", cure)
     else:
@@ -531,11 +523,6 @@ def projections(lags: Mapping[str, int]) -> Iterator[Diagnosis]:
 
 
 MARKS = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "problem": "[red]problem[/]"}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(doctor)
 
 
 def doctor(

@@ -8,14 +8,15 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated, get_args
 
 import typer
 from watchfiles import Change, watch
 
-from app.cli.connection import connect, run_job
+from app.cli.connection import connect, run
 from app.cli.output import (
     JsonOption,
+    LibraryOption,
     check_library,
     complain,
     emit,
@@ -24,6 +25,7 @@ from app.cli.output import (
     job_progress,
     say,
     table,
+    tell,
 )
 from app.client import DocuMindClient, FileToSend, Json, Wait
 from app.core.errors import DocuMindError, InputError, InvalidInput, UnsupportedType
@@ -35,18 +37,6 @@ from app.settings import Settings
 SOME_FAILED = 3
 """Exit code when some of several files failed."""
 BATCH_FILES = 16
-
-LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or papers")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(ingest)
-    app.command()(arxiv)
-    app.command()(samples)
-    app.command("list")(list_documents)
-    app.command()(delete)
-    app.command()(clear)
 
 
 def ingest(
@@ -98,48 +88,23 @@ def send_files(
 
     A file refused alone does not stop the others.
     """
+
+    def sent(batch: Sequence[FileToSend]) -> list[Json]:
+        try:
+            reply = client.ingest(batch, library, wait, sync_folder=sync_folder)
+        except InputError as error:
+            if len(batch) > 1:
+                return [row for file in batch for row in sent([file])]
+            failure = {"status": "failed", "reason": error.message, "code": error.code}
+            return [{"filename": batch[0].path.name, "doc_id": None, "receipt": None, **failure}]
+        return list(reply["documents"])
+
     rows: list[Json] = []
     with job_progress(f"indexing into {library}") as changed:
         for start in range(0, len(files), BATCH_FILES):
-            batch = files[start : start + BATCH_FILES]
-            try:
-                rows += cast(
-                    "list[Json]",
-                    client.ingest(batch, library, wait, sync_folder=sync_folder)["documents"],
-                )
-            except InputError as error:
-                if len(batch) == 1:
-                    rows.append(_failure(batch[0], error))
-                else:
-                    rows += _one_by_one(client, batch, library, sync_folder, wait)
+            rows += sent(files[start : start + BATCH_FILES])
             changed({"done": len(rows), "total": len(files), "unit": "files"})
     return rows
-
-
-def _one_by_one(
-    client: DocuMindClient, batch: Sequence[FileToSend], library: str, sync_folder: str, wait: Wait
-) -> list[Json]:
-    rows: list[Json] = []
-    for file in batch:
-        try:
-            rows += cast(
-                "list[Json]",
-                client.ingest([file], library, wait, sync_folder=sync_folder)["documents"],
-            )
-        except InputError as error:
-            rows.append(_failure(file, error))
-    return rows
-
-
-def _failure(file: FileToSend, error: InputError) -> Json:
-    return {
-        "filename": file.path.name,
-        "doc_id": None,
-        "status": "failed",
-        "reason": error.message,
-        "code": error.code,
-        "receipt": None,
-    }
 
 
 def _report(rows: Sequence[Json], *, as_json: bool) -> None:
@@ -147,36 +112,17 @@ def _report(rows: Sequence[Json], *, as_json: bool) -> None:
     if as_json:
         emit(rows)
     else:
-        table(
-            ("file", "status", "id", "pages", "chunks", "remark"),
-            [
-                (
-                    r["filename"],
-                    r["status"],
-                    r["doc_id"],
-                    _of(r, "pages"),
-                    _of(r, "chunks"),
-                    _remark(r),
-                )
-                for r in rows
-            ],
-            right=(3, 4),
-        )
+        lines = []
+        for row in rows:
+            receipt, same = row.get("receipt") or {}, row.get("duplicate_of")
+            counts = receipt.get("pages"), receipt.get("chunks")
+            remark = row.get("reason") or (f"same as {same}" if same else "")
+            lines.append((row["filename"], row["status"], row["doc_id"], *counts, remark))
+        table(("file", "status", "id", "pages", "chunks", "remark"), lines, right=(3, 4))
     failed = sum(row["status"] == "failed" for row in rows)
     if failed:
         err.print(f"{failed} of {len(rows)} files failed; the others are indexed")
         sys.exit(1 if failed == len(rows) else SOME_FAILED)
-
-
-def _of(row: Json, name: str) -> object:
-    receipt = cast("Json | None", row.get("receipt"))
-    return receipt[name] if receipt else None
-
-
-def _remark(row: Json) -> object:
-    return row.get("reason") or (
-        f"same as {row['duplicate_of']}" if row.get("duplicate_of") else ""
-    )
 
 
 def arxiv(
@@ -188,7 +134,7 @@ def arxiv(
     Example: documind arxiv 2210.03629
     """
     with connect(Settings()) as client, err.status(f"fetching {arxiv_id}"):
-        rows = cast("list[Json]", client.fetch_arxiv(arxiv_id)["documents"])
+        rows = client.fetch_arxiv(arxiv_id)["documents"]
     _report(rows, as_json=as_json)
 
 
@@ -207,13 +153,11 @@ def samples(
     if remove:
         with connect(Settings()) as client, err.status("removing the samples"):
             removed = client.remove_samples()
-        if as_json:
-            emit(removed)
-        else:
-            say(f"{removed['public']} samples removed from public, {removed['papers']} from papers")
+        text = f"{removed['public']} samples removed from public, {removed['papers']} from papers"
+        tell(removed, text, as_json=as_json)
         return
     with connect(Settings()) as client, err.status("indexing the samples"):
-        rows = cast("list[Json]", client.samples()["documents"])
+        rows = client.samples()["documents"]
     _report(rows, as_json=as_json)
 
 
@@ -239,20 +183,17 @@ def list_documents(
     if as_json:
         emit(rows)
         return
+    first = ("doc_id", "library", "title", "year", "type")
     table(
         ("id", "library", "title", "year", "type", "pages", "chunks", ""),
         [
             (
-                r["doc_id"],
-                r["library"],
-                r["title"],
-                r["year"],
-                r["type"],
-                r["pages"] or None,
-                r["chunks"],
-                "sample" if r["sample"] else "",
+                *(row[name] for name in first),
+                row["pages"] or None,
+                row["chunks"],
+                "sample" if row["sample"] else "",
             )
-            for r in rows
+            for row in rows
         ],
         right=(3, 5, 6),
     )
@@ -302,7 +243,7 @@ def clear(
 
 def _say_out_of_reach(reply: Json) -> None:
     say("the last bytes in index files go a while later, or now with: documind purge")
-    say("out of reach: " + "; ".join(cast("list[str]", reply["out_of_reach"])))
+    say("out of reach: " + "; ".join(reply["out_of_reach"]))
 
 
 # `documind sync`: make a library follow a folder, once or continuously.
@@ -336,16 +277,11 @@ class SyncOutcome:
         return SOME_FAILED if self.added or self.replaced or self.removed or self.unchanged else 1
 
 
-def register_sync(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(sync)
-
-
 def sync(
     folder: Annotated[
         Path, typer.Argument(help="the folder; its .documindignore lists files to ignore")
     ],
-    library: Annotated[str, typer.Option("--library", "-l", help="public or papers")] = "papers",
+    library: LibraryOption = "papers",
     watching: Annotated[
         bool, typer.Option("--watch", help="follow every change until Ctrl-C")
     ] = False,
@@ -367,7 +303,7 @@ def sync(
 
     Example: documind sync ~/papers --library papers --watch
     """
-    settings, target = Settings(), library_named(library)
+    settings, target = Settings(), check_library(library)
 
     def once(again: bool = False) -> SyncOutcome:
         with connect(settings) as client:
@@ -377,22 +313,10 @@ def sync(
     if not watching:
         emit(asdict(outcome)) if as_json else show(outcome)
         sys.exit(outcome.exit_code)
-    tell = (lambda done: emit_line(asdict(done))) if as_json else show
-    tell(outcome)
+    told = (lambda done: emit_line(asdict(done))) if as_json else show
+    told(outcome)
     err.print(f"watching {folder}; Ctrl-C ends it", markup=False)
-    follow(folder, once, tell, threading.Event())
-
-
-def library_named(name: str) -> Library:
-    """Return a library by name.
-
-    Raises:
-        InvalidInput: There is no such library.
-    """
-    try:
-        return Library(name)
-    except ValueError as exc:
-        raise InvalidInput(f"library {name!r} is neither 'public' nor 'papers'") from exc
+    follow(folder, once, told, threading.Event())
 
 
 def mirror(
@@ -421,22 +345,12 @@ def mirror(
         library.value,
         sync_folder=name,
     )
+    outcomes = {file.source_key: row for file, row in zip(files, rows, strict=True)}
     refused = {
-        file.source_key: str(row["reason"])
-        for file, row in zip(files, rows, strict=True)
-        if row["status"] == "failed"
+        key: str(row["reason"]) for key, row in outcomes.items() if row["status"] == "failed"
     }
-    foreign = {
-        file.source_key
-        for file, row in zip(files, rows, strict=True)
-        if row["status"] == "failed" and row.get("code") == UnsupportedType.code
-    }
-    same = {
-        file.source_key
-        for file, row in zip(files, rows, strict=True)
-        if row["status"] == "unchanged"
-    }
-    reread = tuple(file for file in repeated if file.source_key not in same)
+    foreign = {key for key in refused if outcomes[key].get("code") == UnsupportedType.code}
+    reread = tuple(file for file in repeated if outcomes[file.source_key]["status"] != "unchanged")
     removed = tuple(
         key
         for at in range(0, len(plan.remove), REMOVED_AT_ONCE)
@@ -535,12 +449,6 @@ def changes(folder: Path, stop: threading.Event) -> Iterator[set[tuple[Change, s
 # Commands for a library in one file: export, import.
 
 
-def register_bundles(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("export")(export_library)
-    app.command("import")(import_library)
-
-
 def export_library(
     library: Annotated[str, typer.Argument(help="public or papers")],
     file: Annotated[Path, typer.Argument(help="the file to write; it must not exist")],
@@ -551,13 +459,8 @@ def export_library(
     Example: documind export papers papers.documind
     """
     check_library(library)
-    with connect(Settings()) as client:
-        job = client.post("/api/v1/export", {"library": library, "path": str(file.absolute())})
-        _show_bundle(
-            cast("Json", run_job(client, job, f"exporting {library}")["result"]),
-            "written",
-            as_json=as_json,
-        )
+    body = {"library": library, "path": str(file.absolute())}
+    _show_bundle(run("/api/v1/export", body, f"exporting {library}"), "written", as_json=as_json)
 
 
 def import_library(
@@ -576,20 +479,14 @@ def import_library(
 
     Example: documind import papers.documind --library papers
     """
-    with connect(Settings()) as client:
-        job = client.post("/api/v1/import", {"path": str(file.absolute()), "library": library})
-        _show_bundle(
-            cast("Json", run_job(client, job, f"importing {file.name}")["result"]),
-            "imported",
-            as_json=as_json,
-        )
+    body = {"path": str(file.absolute()), "library": library}
+    found = run("/api/v1/import", body, f"importing {file.name}")
+    _show_bundle(found, "imported", as_json=as_json)
 
 
 def _show_bundle(found: Json, done: str, *, as_json: bool) -> None:
-    if as_json:
-        emit(found)
-        return
-    say(
+    text = (
         f"{done}: {found['documents']} documents, {found['chunks']} chunks, {found['vectors']}"
         " vectors"
     )
+    tell(found, text, as_json=as_json)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 
 from app.cli import ask, bulk, doctor, evaluate, library, maintenance, models, output, serve, up
-from app.cli import maintenance as config
 from app.cli.connection import INTERRUPTED
 from app.cli.output import complain, say
 from app.core import errors
@@ -66,31 +65,45 @@ def everywhere(
     """Ask your own documents; every citation can be checked."""
 
 
-for register in (
-    up.register,
-    serve.register,
-    serve.register_work,
-    output.register,
-    ask.register,
-    ask.register_check,
-    ask.register_chat,
-    library.register,
-    bulk.register,
-    evaluate.register,
-    ask.register_answers,
-    models.register,
-    models.register_prompt,
-    library.register_sync,
-    maintenance.register,
-    serve.register_migrate,
-    library.register_bundles,
-    models.register_vectors,
-    maintenance.register_admin,
-    doctor.register,
-    maintenance.register_config,
-    serve.register_mcp,
-):
-    register(app)
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "up": up.up,
+    "down": up.down,
+    "serve": serve.serve,
+    "work": serve.work,
+    "open": output.open_running,
+    "ask": ask.ask,
+    "search": ask.search,
+    "check": ask.check,
+    "chat": ask.chat,
+    "ingest": library.ingest,
+    "arxiv": library.arxiv,
+    "samples": library.samples,
+    "list": library.list_documents,
+    "delete": library.delete,
+    "clear": library.clear,
+    "feedback": ask.feedback,
+    "forget": ask.forget,
+    "sync": library.sync,
+    "fsck": maintenance.fsck,
+    "rebuild": maintenance.rebuild,
+    "purge": maintenance.purge,
+    "backup": maintenance.backup,
+    "restore": maintenance.restore,
+    "migrate": serve.migrate,
+    "export": library.export_library,
+    "import": library.import_library,
+    "reembed": models.reembed,
+    "calibrate": models.calibrate,
+    "status": maintenance.status,
+    "doctor": doctor.doctor,
+    "config": maintenance.config,
+    "mcp": serve.serve_stdio,
+}
+"""As the help lists them."""
+for name, command in COMMANDS.items():
+    app.command(name)(command)
+for group in (bulk.app, evaluate.app, models.app, models.prompt_app):
+    app.add_typer(group)
 
 
 def exit_code(error: errors.DocuMindError) -> int:
@@ -118,7 +131,7 @@ def run_at_edge(work: Callable[[], object]) -> None:
             name = "_".join(str(part) for part in problem["loc"]).upper() or "settings"
             got = ""  # of several settings at once the input holds all, keys too
             if problem["loc"]:
-                got = f" (got {config.shown(name.lower(), problem['input'])!r})"
+                got = f" (got {maintenance.shown(name.lower(), problem['input'])!r})"
             complain(f"{name}: {problem['msg']}{got}; see docs/configuration.md")
         sys.exit(2)
     except OSError as error:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from dotenv import dotenv_values
 
-from app.cli.connection import connect, run_job
+from app.cli.connection import connect, run, run_job
 from app.cli.models import answering
-from app.cli.output import JsonOption, check_library, emit, out, say, size, table
+from app.cli.output import JsonOption, check_library, emit, out, say, size, table, tell
 from app.client import Json
 from app.core.ids import without_credentials
 from app.core.types import Library
@@ -28,15 +28,6 @@ from app.storage.files.lock import DirectoryLock, owner
 
 if TYPE_CHECKING:
     from app.storage.store import IndexStore
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(fsck)
-    app.command()(rebuild)
-    app.command()(purge)
-    app.command()(backup)
-    app.command()(restore)
 
 
 @contextmanager
@@ -95,14 +86,14 @@ def fsck(
     held_by = owner(settings.data_dir)
     if held_by is not None and held_by.url and not repair:
         with connect(settings) as client:
-            found = cast("Json", run_job(client, client.post("/api/v1/fsck"), "checking")["result"])
+            found = run_job(client, client.post("/api/v1/fsck"), "checking")["result"]
     else:
         # Without a server the check opens the store itself and repairs nothing first, so that it
         # sees every fault.
         with stopped(settings), open_store(settings, heal=False) as store:
             found = check_stopped(store, settings, library, repair=repair)
     show_report(found, as_json=as_json)
-    sys.exit(cast("int", found["exit_code"]))
+    sys.exit(found["exit_code"])
 
 
 def show_report(found: Json, *, as_json: bool) -> None:
@@ -110,11 +101,9 @@ def show_report(found: Json, *, as_json: bool) -> None:
     if as_json:
         emit(found)
         return
-    checked = ", ".join(
-        f"{count:,} {what}" for what, count in cast("dict[str, int]", found["checked"]).items()
-    )
+    checked = ", ".join(f"{count:,} {what}" for what, count in found["checked"].items())
     say(f"checked in {found['seconds']} s: {checked or 'nothing, the catalog cannot be read'}")
-    for fault in cast("list[Json]", found["faults"]):
+    for fault in found["faults"]:
         where = f" in {fault['library']}" if fault["library"] else ""
         waits = fault.get("at_start") and not fault["repaired"]
         kind = "repaired" if fault["repaired"] else "waits" if waits else "FAULT"
@@ -154,34 +143,24 @@ def purge(as_json: JsonOption = False) -> None:
 
     Example: documind purge
     """
-    with connect(Settings()) as client:
-        found = cast("Json", run_job(client, client.post("/api/v1/purge"), "purging")["result"])
+    found = run("/api/v1/purge", {}, "purging")
     if as_json:
         emit(found)
         return
-    say(
-        f"{size(cast('float', found['bytes_before']))} before,"
-        f" {size(cast('float', found['bytes_after']))} after"
-    )
-    say("out of reach: " + "; ".join(cast("list[str]", found["out_of_reach"])))
+    say(f"{size(found['bytes_before'])} before, {size(found['bytes_after'])} after")
+    say("out of reach: " + "; ".join(found["out_of_reach"]))
 
 
 def backup(
-    directory: Annotated[Path, typer.Argument(help="a new directory")],
-    as_json: JsonOption = False,
+    directory: Annotated[Path, typer.Argument(help="a new directory")], as_json: JsonOption = False
 ) -> None:
     """Copy the catalog and the originals into a new directory, while everything works.
 
     Example: documind backup /media/disk/documind-monday
     """
-    with connect(Settings()) as client:
-        job = client.post("/api/v1/backup", {"path": str(directory.absolute())})
-        found = cast("Json", run_job(client, job, "backing up")["result"])
-    if as_json:
-        emit(found)
-        return
-    total = cast("float", found["catalog_bytes"]) + cast("float", found["original_bytes"])
-    say(f"{found['path']}: {size(total)}, {found['originals']} originals")
+    found = run("/api/v1/backup", {"path": str(directory.absolute())}, "backing up")
+    total = size(found["catalog_bytes"] + found["original_bytes"])
+    tell(found, f"{found['path']}: {total}, {found['originals']} originals", as_json=as_json)
 
 
 def restore(
@@ -202,11 +181,6 @@ def restore(
 
 
 # `documind status`: how things are.
-
-
-def register_admin(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(status)
 
 
 def status(as_json: JsonOption = False) -> None:
@@ -230,27 +204,16 @@ def status(as_json: JsonOption = False) -> None:
     say(f"embeds: {health['embedder']}")
     if advice := found["models"]["advice"]:
         say(f"models tested: {advice}")
-    libraries = cast("Sequence[Json]", found["libraries"]["libraries"])
+    libraries = found["libraries"]["libraries"]
     table(
         ("library", "documents", "chunks", "embedded", "size", "index"),
         [
-            (
-                r["library"],
-                r["documents"],
-                r["chunks"],
-                r["embedded"],
-                size(cast("float", r["bytes"])),
-                r["build"],
-            )
+            (r["library"], r["documents"], r["chunks"], r["embedded"], size(r["bytes"]), r["build"])
             for r in libraries
         ],
         right=(1, 2, 3, 4),
     )
-    jobs = [
-        row
-        for row in cast("Sequence[Json]", found["jobs"]["jobs"])
-        if row["state"] not in ("done", "cancelled")
-    ]
+    jobs = [row for row in found["jobs"]["jobs"] if row["state"] not in ("done", "cancelled")]
     if jobs:
         out.print()
         table(
@@ -264,11 +227,6 @@ def status(as_json: JsonOption = False) -> None:
 HIDDEN = "(hidden)"
 _LISTS = {"search_url", "ollama_embed_urls"}
 """Several addresses with commas between them."""
-
-
-def register_config(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(config)
 
 
 def config(

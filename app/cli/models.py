@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated, get_args
 
 import typer
 
-from app.cli.connection import connect, run_job
-from app.cli.output import JsonOption, check_library, complain, emit, err, out, say, size, table
+from app.cli.connection import connect, run, run_job
+from app.cli.output import (
+    JsonOption,
+    LibraryOption,
+    check_library,
+    complain,
+    emit,
+    err,
+    out,
+    say,
+    size,
+    table,
+    tell,
+)
 from app.client import Json
 from app.core.errors import InvalidInput
 from app.core.types import EmbeddedModel
@@ -18,15 +29,11 @@ from app.generation.prompts import PromptLibrary, described
 from app.settings import Settings
 
 app = typer.Typer(
+    name="models",
     help="Models: list them, choose what embeds a library, fetch or test one of Ollama.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-def register(parent: typer.Typer) -> None:
-    """Add the commands."""
-    parent.add_typer(app, name="models")
 
 
 @app.command("list")
@@ -37,34 +44,30 @@ def list_models(as_json: JsonOption = False) -> None:
     """
     with connect(Settings()) as client:
         found = client.get("/api/v1/models")
-        libraries = cast("Sequence[Json]", client.get("/api/v1/libraries")["libraries"])
+        libraries = client.get("/api/v1/libraries")["libraries"]
     if as_json:
         emit(found)
         return
     for one in libraries:
-        embedding = cast("Json", one["embedding"])
+        embedding = one["embedding"]
         say(f"{one['library']} is embedded with {embedding['embedder']}")
-    used = cast("Mapping[str, str]", found["in_use"])
-    loaded = cast("Sequence[str]", found["loaded"])
+    used = found["in_use"]
+    loaded = found["loaded"]
     say(f"answers: {answering(found)}")
     if "helper" in used:
         say(f"helper: {used['helper']}")
-    installed = cast("Sequence[Json]", found["installed"])
+    installed = found["installed"]
     if installed:
         out.print()
         rows = [
             (
                 row["name"],
-                size(cast("float", row["size_bytes"])) if row["size_bytes"] else "",
-                row["name"] in loaded and "yes",
+                size(row["size_bytes"]) if row["size_bytes"] else "",
+                "yes" if row["name"] in loaded else "",
             )
             for row in installed
         ]
-        table(
-            ("installed", "on disk", "in memory"),
-            [(name, disk, held or "") for name, disk, held in rows],
-            right=(1,),
-        )
+        table(("installed", "on disk", "in memory"), rows, right=(1,))
     else:
         say(
             "no model host answers, or it has no models; answers are quotes until one does"
@@ -108,11 +111,10 @@ def use(
     """
     settings = Settings()
     if purpose == "answers":
+        body: Json = {"model": None if model == "auto" else model}
         with connect(settings) as client:
-            found = client.put(
-                "/api/v1/models/answering", {"model": None if model == "auto" else model}
-            )
-        emit(found) if as_json else say(f"answers: {answering(found)}")
+            found = client.put("/api/v1/models/answering", body)
+        tell(found, f"answers: {answering(found)}", as_json=as_json)
         return
     if purpose != "search":
         raise InvalidInput(f"--for {purpose!r} must be search or answers")
@@ -123,22 +125,19 @@ def use(
         )
     chosen = library or settings.library.value
     check_library(chosen)
-    body: Json = {"library": chosen, "provider": model, "force": True}
-    with connect(settings) as client:
-        job = client.post("/api/v1/reembed", body)
-        done = run_job(client, job, f"embedding {chosen} with {model}", "the same command")
-    found = cast("Json", done["result"])
-    emit(found) if as_json else say(f"{found['outcome']}: {found['reason']}")
+    body = {"library": chosen, "provider": model, "force": True}
+    found = run("/api/v1/reembed", body, f"embedding {chosen} with {model}", "the same command")
+    tell(found, f"{found['outcome']}: {found['reason']}", as_json=as_json)
 
 
 def answering(models: Json) -> str:
     """Return which model answers, why, and which others could, from `/api/v1/models`."""
     from app.models.ollama import same_model  # noqa: PLC0415  # only where a server answered
 
-    answers = str(cast("Json", models["in_use"])["answers"])
+    answers = str(models["in_use"]["answers"])
     others = [
         str(row["name"])
-        for row in cast("Sequence[Json]", models["installed"])
+        for row in models["installed"]
         if row["chats"] and not same_model(str(row["name"]), answers.removeprefix("ollama:"))
     ]
     line = f"{answers} ({models['why']})" if models["why"] else answers
@@ -165,7 +164,7 @@ def pull(
         job = run_job(
             client, client.post("/api/v1/models/pull", {"model": model}), f"fetching {model}"
         )
-    emit(job) if as_json else say(f"{model} is there; it can be chosen from now on")
+    tell(job, f"{model} is there; it can be chosen from now on", as_json=as_json)
 
 
 @app.command("test")
@@ -188,8 +187,8 @@ def try_model(
             client, client.post("/api/v1/models/test", {"model": model}), "testing", as_json=False
         )
         found = client.get("/api/v1/models/tests")
-    tests = cast("Sequence[Json]", found["tests"])
-    done = next(one for one in tests if one["at"] == cast("Json", job["result"])["at"])
+    tests = found["tests"]
+    done = next(one for one in tests if one["at"] == job["result"]["at"])
     if as_json:
         emit(done)
         return
@@ -202,7 +201,7 @@ def show_test(test: Json) -> None:
     """Print the counts of a test, what is taken from now on, and its advice."""
     rows = [
         (prompt, *(_number(counts[key]) for key in _COUNTS))
-        for prompt, counts in cast("Mapping[str, Json]", test["counts"]).items()
+        for prompt, counts in test["counts"].items()
     ]
     table(("prompt", *_COUNTS.values()), rows, right=range(1, len(_COUNTS) + 1))
     say(f"quotes alone: {test['quotes_right']} of {test['questions']}")
@@ -231,21 +230,19 @@ _COUNTS = {
 """Columns of a test, by the field of the reply."""
 
 
-def _number(value: object) -> str:
+def _number(value: float | None) -> str:
     """Return a number for people; a host that does not say leaves it unknown."""
-    return "unknown" if value is None else f"{cast('float', value):.4g}"
+    return "unknown" if value is None else f"{value:.4g}"
 
 
 # `documind prompt`: what models are told, and whether an overlay of it holds.
 
 prompt_app = typer.Typer(
-    help="Prompts: show them, check an overlay.", no_args_is_help=True, rich_markup_mode=None
+    name="prompt",
+    help="Prompts: show them, check an overlay.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
-
-
-def register_prompt(parent: typer.Typer) -> None:
-    """Add the commands."""
-    parent.add_typer(prompt_app, name="prompt")
 
 
 @prompt_app.command()
@@ -286,14 +283,8 @@ NEW_VECTORS_FIND_LESS = 9
 """Exit code of a re-embedding that left the old vectors in service."""
 
 
-def register_vectors(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(reembed)
-    app.command()(calibrate)
-
-
 def reembed(
-    library: Annotated[str, typer.Option("--library", "-l", help="public or papers")],
+    library: LibraryOption,
     embedder: Annotated[
         str | None,
         typer.Option(
@@ -343,23 +334,13 @@ def reembed(
         "questions": str(questions.absolute()) if questions else None,
         "force": force,
     }
-    with connect(Settings()) as client:
-        job = client.post("/api/v1/reembed", body)
-        found = cast(
-            "Json", run_job(client, job, f"re-embedding {library}", "the same command")["result"]
-        )
-    if as_json:
-        emit(found)
-    else:
-        say(f"{found['outcome']}: {found['reason']}")
+    found = run("/api/v1/reembed", body, f"re-embedding {library}", "the same command")
+    tell(found, f"{found['outcome']}: {found['reason']}", as_json=as_json)
     if found["outcome"] == "kept":
         sys.exit(NEW_VECTORS_FIND_LESS)
 
 
-def calibrate(
-    library: Annotated[str, typer.Option("--library", "-l", help="public or papers")],
-    as_json: JsonOption = False,
-) -> None:
+def calibrate(library: LibraryOption, as_json: JsonOption = False) -> None:
     """Calibrate a library's embedding model from the library's own sentences.
 
     Bands, cutoff and confidence go by it in every library of that model. It runs by itself after
@@ -368,14 +349,10 @@ def calibrate(
     Example: documind calibrate --library papers
     """
     check_library(library)
-    with connect(Settings()) as client:
-        job = client.post("/api/v1/calibrate", {"library": library})
-        found = cast("Json", run_job(client, job, f"calibrating {library}")["result"])
-    if as_json:
-        emit(found)
-    else:
-        line = f"(similarity - {found['similarity_offset']}) / {found['similarity_scale']}"
-        say(
-            f"{found['embedding_model']}: {line} is on the scale of the thresholds, by"
-            f" {found['pairs']} pairs"
-        )
+    found = run("/api/v1/calibrate", {"library": library}, f"calibrating {library}")
+    text = (
+        f"{found['embedding_model']}: (similarity - {found['similarity_offset']}) /"
+        f" {found['similarity_scale']} is on the scale of the thresholds, by"
+        f" {found['pairs']} pairs"
+    )
+    tell(found, text, as_json=as_json)

@@ -10,7 +10,7 @@ import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -51,6 +51,11 @@ def say(text: str) -> None:
     out.print(escape(text))
 
 
+def tell(found: object, text: str, *, as_json: bool) -> None:
+    """Print a result: as JSON for programs, as a line for people."""
+    emit(found) if as_json else say(text)
+
+
 def complain(message: str) -> None:
     """Print an error to standard error."""
     err.print(f"[bold red]error:[/] {escape(message)}")
@@ -86,16 +91,16 @@ def job_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Json]
 
         def changed(job: Json) -> None:
             nonlocal tenths
-            eta_s = cast("float | None", job.get("eta_s"))
-            done, total = (cast("float", job.get(name) or 0) for name in ("done", "total"))
+            eta_s = job.get("eta_s")
+            done, total = ((job.get(name) or 0) for name in ("done", "total"))
             now = int(10 * done / total) if total else 0
             if now > tenths and not (quiet or err.is_terminal):
                 err.print(f"{title}: {done:g} of {total:g} {job.get('unit') or ''}", markup=False)
             tenths = now
             bar.update(
                 task,
-                completed=cast("float", job.get("done") or 0),
-                total=cast("float | None", job.get("total")),
+                completed=(job.get("done") or 0),
+                total=job.get("total"),
                 unit=str(job.get("unit") or ""),
                 eta=f"about {duration(eta_s)} left" if eta_s is not None else "",
             )
@@ -129,11 +134,6 @@ def size(count: float) -> str:
 # `documind open`, and the browser that other commands open.
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("open")(open_running)
-
-
 def open_running() -> None:
     """Open the page of the server that runs on this data.
 
@@ -157,18 +157,20 @@ def open_page(url: str) -> bool:
 
 # Options that several commands share, and the check of a library's name.
 
+LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or papers")]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON")]
 
 
-def check_library(name: str) -> None:
-    """Refuse a name that is no library's.
+def check_library(name: str) -> Library:
+    """Return a library by name.
 
     Raises:
         InvalidInput: It is neither `public` nor `papers`.
     """
-    known = [library.value for library in Library]
-    if name not in known:
-        raise InvalidInput(f"library {name!r} is none of {', '.join(known)}")
+    try:
+        return Library(name)
+    except ValueError as exc:
+        raise InvalidInput(f"library {name!r} is none of {', '.join(Library)}") from exc
 
 
 # Import the edge and the composition by name, as late as possible.

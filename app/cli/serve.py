@@ -30,11 +30,6 @@ from app.settings import Settings, check_start, check_work, lanes_of, unknown_na
 from app.storage.files.lock import DirectoryLock
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(serve)
-
-
 def serve(
     host: Annotated[
         str | None, typer.Option(help="address to listen on [default: API_HOST]")
@@ -46,8 +41,7 @@ def serve(
         bool, typer.Option("--open", help="open the page in a browser when it is ready")
     ] = False,
     no_work: Annotated[
-        bool,
-        typer.Option("--no-work", help="leave jobs to `documind work` (needs SEARCH_URL)"),
+        bool, typer.Option("--no-work", help="leave jobs to `documind work` (needs SEARCH_URL)")
     ] = False,
 ) -> None:
     """Start the server and stay in the foreground; Ctrl-C ends it cleanly.
@@ -157,11 +151,6 @@ def run(settings: Settings, lock: DirectoryLock, *, open_when_ready: bool = Fals
 # `documind work`: jobs of a shared catalog, without a server.
 
 
-def register_work(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(work)
-
-
 def work(
     lanes: Annotated[
         str | None,
@@ -213,11 +202,6 @@ if TYPE_CHECKING:
 _CONNECT_TIMEOUT_S = 30.0
 _SILENCE_S = 600.0
 """A slow model may think for minutes before its first word."""
-
-
-def register_mcp(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("mcp")(serve_stdio)
 
 
 def serve_stdio() -> None:
@@ -283,11 +267,6 @@ def _mirror(remote: Client) -> Server[Any]:
 
 
 # `documind migrate`: the catalog's schema, without a server.
-
-
-def register_migrate(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(migrate)
 
 
 def migrate() -> None:

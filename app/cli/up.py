@@ -350,12 +350,6 @@ MODEL_FAILED = 6
 _POLL_S = 0.05
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(up)
-    app.command()(down)
-
-
 @dataclass(slots=True)
 class UpReport:
     """The findings and actions of `up`."""

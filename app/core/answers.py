@@ -437,7 +437,7 @@ class CheckedSentence:
     verdict: Verdict
     support: float = 0.0
     """Of the best finding, in [0, 1]; 0 without one."""
-    findings: tuple[Finding, ...] = ()
+    citations: tuple[Finding, ...] = ()
     better: Finding | None = None
     """A place of a library that supports it, where the given source does not."""
     judged: SecondVerdict | None = None

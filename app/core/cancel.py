@@ -74,6 +74,30 @@ class CancelToken:
         return self._event.wait(timeout_s)
 
 
+class Periodic:
+    """A thread that calls `look` until the block is left; that waits for a call under way."""
+
+    def __init__(self, name: str, look: Callable[[], float], first_s: float = 0.0) -> None:
+        """`look` returns after how many seconds it is called again, first after `first_s`."""
+        self._look = look
+        self._first_s = first_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def _run(self) -> None:
+        wait_s = self._first_s
+        while not self._stop.wait(wait_s):
+            wait_s = self._look()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
 # Run a function in a spare thread; if none is free, run it inline.
 
 T = TypeVar("T")

@@ -122,14 +122,16 @@ _FROM_NOW = (
     r"|(?:a partir de|desde) (?:ahora|aqui|este momento)|en adelante|de ahora en adelante"
     r"|(?:a partir de|des) (?:maintenant|cet instant)|desormais|dorenavant)"
 )
+AT_A_PAGE = r" (?:reading|looking|holding|seeing|viewing|entering|leaving)\b"
+"""What a text says of its reader: `the document you are now reading`."""
 PHRASES: tuple[tuple[Directive, re.Pattern[str]], ...] = (
     (
         "role",
         re.compile(
             r"\b(?:du bist|sie sind|ihr seid|eres|usted es|tu es|vous etes|you are|you re) (?:\w+"
             r" ){0,2}"
-            r"(?:jetzt|nun|sofort|kunftig|ahora|maintenant|desormais|now|no longer|nicht mehr|ya"
-            r" no)\b"
+            rf"(?:jetzt|nun|sofort|kunftig|ahora|maintenant|desormais|now(?!{AT_A_PAGE})|no longer"
+            r"|nicht mehr|ya no)\b"
             r"|\b(?:jetzt|nun|ahora|maintenant|now|desormais) (?:bist du|eres|seras|tu es|tu seras"
             r"|vous etes|vous serez|you are)\b"
             rf"|\A(?:\w+ )?{_FROM_NOW} (?:you\b|tu\b|vous\b|eres\b|usted\b|du\b|sie\b|te\b|\w+"
@@ -166,6 +168,8 @@ _REPLY = _OPENS << 1
 """An answer, as a noun."""
 _HERE = _OPENS << 3
 """A text, where `this` stands before it."""
+_ADDRESSED = _OPENS << 4
+"""A second person that is told something, and not what it can or may do."""
 _QUOTE = _OPENS << 2
 """Words in quotation marks stand in the sentence."""
 _SET_ASIDE, _NOT, _HEED = int(Means.SET_ASIDE), int(Means.NOT), int(Means.HEED)
@@ -222,7 +226,7 @@ class _Rule:
 
 
 _RULES_OF_SENTENCES = (
-    _Rule("override", 12, (_RULES, _SET_ASIDE, _EARLIER | _YOU | _MACHINE)),
+    _Rule("override", 12, (_RULES, _SET_ASIDE, _EARLIER | _ADDRESSED | _MACHINE)),
     _Rule(
         "override", 12, (_RULES | _WORDS, _EARLIER | _ALL | _YOU | _SYSTEM | _MACHINE), _SET_ASIDE
     ),
@@ -282,6 +286,7 @@ _TEXT = (
 )
 _TEXTS = frozenset(_TEXT.split())
 _THIS = frozenset("this diesen diese dieses diesem dieser este esta ce cet cette present".split())
+_OFFERS = frozenset("can may might could will".split())
 _POLITE = frozenset(
     "antworten schreiben sagen nennen geben ignorieren vergessen missachten spielen verhalten"
     " stellen zeigen verraten empfehlen"
@@ -342,11 +347,23 @@ def directives(sentence: str, found: Sequence[str]) -> Iterator[Directive]:
     if union & _YOU or not _TURNS.isdisjoint(found):
         spoken = " ".join(found)
         yield from (finding for finding, pattern in PHRASES if pattern.search(spoken))
+    for at, one in enumerate(bits):
+        if one & _YOU and not (found[at] == "you" and _OFFERS.intersection(found[at + 1 : at + 2])):
+            bits[at] |= _ADDRESSED
+    if any(one & _NOT for one in bits):
+        _forbid(bits)
     if union & _SYSTEM and union & _READING:
         _mark(bits, found, (_THIS, _TEXTS), _HERE, 1)
     placed = _placed(bits, _QUOTE if any(mark in sentence for mark in _QUOTES) else 0)
     union = reduce(or_, placed, 0)
     yield from _near(placed, [rule for rule in _RULES_OF_SENTENCES if rule.possible(union)])
+
+
+def _forbid(bits: list[int]) -> None:
+    """Take REVEAL from a verb that a negation forbids: `never give your password out`."""
+    for at, one in enumerate(bits):
+        if one & _REVEAL and any(before & _NOT for before in bits[max(0, at - 2) : at]):
+            bits[at] &= ~_REVEAL
 
 
 def _mark(

@@ -22,7 +22,13 @@ from typing import Literal, get_args
 
 from app.core.sentences import sentence_spans
 from app.core.text import function_words, tokenise, words
-from app.generation.directives import chinese_directives, directive_words, directives, meaning_known
+from app.generation.directives import (
+    AT_A_PAGE,
+    chinese_directives,
+    directive_words,
+    directives,
+    meaning_known,
+)
 
 # Undo disguises of a sentence: lookalikes, digits, set letters, Base64.
 
@@ -211,7 +217,8 @@ _DIRECT: dict[Finding, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "role": re.compile(
-        r"\byou are (?:now|no longer|an? (?:ai|assistant|large language model|language model"
+        rf"\byou are (?:now(?!{AT_A_PAGE})"
+        r"|no longer|an? (?:ai|assistant|large language model|language model"
         r"|chatbot|bot))\b"
         r"|\b(?:act|behave|respond|answer|reply) as"
         r" (?:if you|though you|an? (?:ai|assistant|unrestricted|evil|pirate|expert|hacker))\b"
@@ -225,7 +232,10 @@ _DIRECT: dict[Finding, re.Pattern[str]] = {
         re.IGNORECASE | re.MULTILINE,
     ),
     "output": re.compile(
-        rf"\byour\s+(?:own\s+|final\s+|next\s+|entire\s+|whole\s+|full\s+|main\s+)?{_REPLY}\b"
+        r"\b(?:(?:in|into|to|of|with|begin|start|end|finish|conclude|prefix|append|make|keep|limit"
+        r"|write|give|phrase|format|base)\s+)your\s+(?:\w+\s+)?"
+        rf"{_REPLY}\b"
+        rf"|\byour\s+(?:\w+\s+)?{_REPLY}\s+(?:must|should|shall|will|has|have|needs?|is|are|with)\b"
         r"|\b(?:in|to|into|with|of)\s+(?:the|this|each|every)\s+(?:final\s+|next\s+)?(?:response"
         r"|reply|output|completion)"
         r"\s+(?:you|must|should)\b"

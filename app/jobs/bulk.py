@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
@@ -31,7 +33,9 @@ from app.ingest.names import IngestOptions
 from app.ingest.sources.dumps import FirstArticles, is_markup, is_part, open_articles, source_name
 from app.jobs.runner import JobContext, JobRunner, is_finished
 from app.storage.options import IndexOptions, stored_bytes
-from app.storage.store import IndexStore
+
+if TYPE_CHECKING:
+    from app.storage.store import IndexStore
 
 BULK = "bulk"
 AUTOMATIC_BACKFILL_CHUNKS = 20_000
@@ -266,8 +270,6 @@ class _Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkPlanJob:
-    scratch: Callable[[], AbstractContextManager[IndexStore]]
-    """Opens an empty index on the disk of the data directory."""
     embedder_of: Callable[[Library], Embedder | None]
     """None while it cannot be had."""
     options: IngestOptions
@@ -336,13 +338,31 @@ class BulkPlanJob:
 
         Without the bytes of an empty index.
         """
-        with self.scratch() as scratch:
+        with self._scratch() as scratch:
             before = _disk_bytes(scratch)
             started = time.perf_counter()
             for start in range(0, len(drafts), BATCH_ARTICLES):
                 scratch.writer.store(drafts[start : start + BATCH_ARTICLES])
             scratch.writer.settle(library)
             return time.perf_counter() - started, max(0, _disk_bytes(scratch) - before)
+
+    @contextmanager
+    def _scratch(self) -> Iterator[IndexStore]:
+        """Yield an empty index on the data's disk, so that measurements fit it."""
+        from app.storage.store import IndexStore  # noqa: PLC0415  # heavy, for plans alone
+
+        with tempfile.TemporaryDirectory(prefix="plan-", dir=self.index.data_dir) as directory:
+            there = Path(directory)
+            options = replace(
+                self.index,
+                data_dir=there,
+                chroma_dir=there / "chroma",
+                database_url="",
+                search_url="",
+                originals_url="",
+            )
+            with IndexStore(options, vector_store="off") as store:
+                yield store
 
 
 def _disk_bytes(store: IndexStore) -> int:

@@ -6,12 +6,12 @@ Paths are on the server's machine.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from app.answer.model_test import ModelReply, ModelTester
 from app.core.cancel import CancelToken
@@ -22,11 +22,20 @@ from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import ReportArchive
 from app.evaluation.session import Session
 from app.generation.injection import inspect
-from app.jobs.ingest import request_backfill
-from app.jobs.kinds import BACKUP, EVALUATION, EXPORT, FSCK, IMPORT, MODEL_TEST, PURGE
+from app.jobs.kinds import (
+    BACKUP,
+    EVALUATION,
+    EXPORT,
+    FSCK,
+    IMPORT,
+    MODEL_TEST,
+    PURGE,
+)
 from app.jobs.runner import JobContext, JobRunner, is_finished, per_library
 from app.models.ollama import PullProgress
-from app.storage.store import IndexStore
+
+if TYPE_CHECKING:
+    from app.storage.store import IndexStore
 
 Progress = Callable[[int, int], None]
 """Told what is done and what there is in all."""
@@ -47,11 +56,8 @@ again."""
 
 
 @dataclass(frozen=True, slots=True)
-class StoreMaintenance:
-    """Handlers over an open store; each may run again.
-
-    Files appear when they are whole, and imports add up.
-    """
+class Maintenance:
+    """Handlers; each may run again: files appear when they are whole, imports add up."""
 
     store: IndexStore
     reports: ReportArchive
@@ -60,18 +66,17 @@ class StoreMaintenance:
     """Requests the vectors that a library lacks."""
 
     def fsck(self, context: JobContext) -> Record:
+        """Check the store."""
         context.checkpoint()
         return self.store.fsck.run().record()
 
     def export(self, context: JobContext) -> Record:
         library, target = Library(str(context.payload["library"])), _path(context)
-        return {
-            **asdict(self.store.bundler.export(library, target, _steps(context))),
-            "path": str(target),
-        }
+        report = self.store.bundler.export(library, target, _steps(context))
+        return {**asdict(report), "path": str(target)}
 
     def load(self, context: JobContext) -> Record:
-        """Import the file of the payload; without a library into the one it came from."""
+        """Import the file of the payload."""
         named = context.payload.get("library")
         library = None if named is None else Library(str(named))
         report = asdict(self.store.bundler.load(_path(context), library, _steps(context), inspect))
@@ -83,6 +88,7 @@ class StoreMaintenance:
         return asdict(self.store.backup(_path(context), _steps(context)))
 
     def purge(self, context: JobContext) -> Record:
+        """Remove every byte of deleted documents."""
         context.checkpoint()
         purged = asdict(self.store.purger.run())
         return {**purged, "report_passages": self.reports.forget(self._alive)}
@@ -90,11 +96,9 @@ class StoreMaintenance:
     def _alive(self, doc_id: str) -> bool:
         """Return whether a document is still in a library."""
         for library in Library:
-            try:
+            with suppress(NotFound):
                 self.store.catalog.document(library, doc_id)
-            except NotFound:
-                continue
-            return True
+                return True
         return False
 
     def end_grace(self) -> int:
@@ -102,31 +106,26 @@ class StoreMaintenance:
         return self.store.remover.purge_due() + self.store.conversations.delete_due()
 
     def purge_is_due(self) -> bool:
-        """Return whether deleted bytes are old enough: a minute, or an hour of a large library."""
+        """Return whether bytes of deleted documents are old enough to purge."""
         now = datetime.now(UTC)
         for library in Library:
             at = self.store.remover.deleted_at(library)
             if at is None:
                 continue
             small = self.store.catalog.counts(library).chunks <= PURGE_SMALL_CHUNKS
-            if (now - datetime.fromisoformat(at)).total_seconds() >= (
-                PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S
-            ):
+            wait_s = PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S
+            if (now - datetime.fromisoformat(at)).total_seconds() >= wait_s:
                 return True
         return False
 
 
-def register_maintenance(
-    runner: JobRunner, store: IndexStore, reports: ReportArchive
-) -> StoreMaintenance:
+def register_maintenance(runner: JobRunner, work: Maintenance) -> None:
     """Register the kinds; they run in the background and give way to interactive work."""
-    work = StoreMaintenance(store, reports, lambda library: request_backfill(runner, library))
     runner.register(FSCK, work.fsck, lane="background", exclusive=per_library)
     runner.register(EXPORT, work.export, lane="background")
     runner.register(IMPORT, work.load, lane="background", exclusive=per_library)
     runner.register(BACKUP, work.backup, lane="background", exclusive=per_library)
     runner.register(PURGE, work.purge, lane="background", exclusive=per_library)
-    return work
 
 
 def _path(context: JobContext) -> Path:
@@ -156,29 +155,19 @@ repeated without end."""
 
 
 class Housekeeper:
-    """A thread that ends graces and asks for purges."""
+    """Looks now and then whether deletions are to be made final."""
 
     def __init__(
-        self, deletions: StoreMaintenance, runner: JobRunner, *, look_every_s: float = LOOK_EVERY_S
+        self, maintenance: Maintenance, runner: JobRunner, *, look_every_s: float = LOOK_EVERY_S
     ) -> None:
-        self._deletions = deletions
+        """Look every `look_every_s` seconds, and ask `runner` for purges."""
+        self._maintenance = maintenance
         self._runner = runner
         self._look_every_s = look_every_s
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="housekeeper", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> None:
-        """End; waits for the look that is under way."""
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        wait_s = self._look_every_s
-        while not self._stop.wait(wait_s):
-            wait_s = PURGE_APART_S if self.look() else self._look_every_s
+    def look_for_s(self) -> float:
+        """Look; return after how many seconds to look again."""
+        return PURGE_APART_S if self.look() else self._look_every_s
 
     def look(self) -> bool:
         """End what is due; return whether a purge was asked for.
@@ -188,8 +177,8 @@ class Housekeeper:
         try:
             if not self._runner.turn("housekeeping", self._look_every_s):
                 return False
-            self._deletions.end_grace()
-            due = self._deletions.purge_is_due() and self._runner.turn("purge", PURGE_APART_S)
+            self._maintenance.end_grace()
+            due = self._maintenance.purge_is_due() and self._runner.turn("purge", PURGE_APART_S)
             if due:
                 request_purge(self._runner)
         except StorageError:
@@ -275,6 +264,7 @@ class ModelTestService:
         return self.runner.submit(MODEL_TEST, {"model": model}, unit="questions", coalesce=True)
 
     def results(self) -> Sequence[tuple[str, ModelFindings]]:
+        """Return names and findings of all tested models, newest first."""
         return self.store.tested()
 
 

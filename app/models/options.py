@@ -51,7 +51,7 @@ class ProviderOptions:
     embedded_model: Mapping[Library, EmbeddedModel] = field(default_factory=dict)
     """What embeds an empty library where no host does; MiniLM where none is named."""
     ollama_base_url: str = "http://127.0.0.1:11434"
-    ollama_timeout_s: float = 300.0
+    ollama_timeout_s: float = 300
     ollama_connect_timeout_s: float = 3.0
     query_embed_timeout_s: float = 2.5
     """Longest wait for the vector of a question."""

@@ -93,7 +93,7 @@ class RetrievalOptions:
     scale; 0 leaves them out."""
     enable_fallback: bool = False
     fallback_top_n: int = 3
-    embed_on_query_budget_ms: float = 25.0
+    embed_on_query_budget_ms: float = 25
     rrf_k: int = 60  # Cormack 2009
     rerank_head: int = 20  # evaluation/reports/fusion.md: 30 gains nothing and costs its reading
     """Candidates that keyword overlap looks at, best fused first."""

@@ -38,6 +38,8 @@ class IndexOptions:
     chroma_dir: Path
     database_url: str = field(default="", repr=False)
     """PostgreSQL that holds the catalog; empty: a SQLite file in `data_dir`."""
+    chroma_store_text: bool = False
+    """Whether Chroma's rows hold the text and the title too."""
     search_url: str = ""
     """Nodes of a search engine, with commas; empty: the embedded stores."""
     search_api_key: str = field(default="", repr=False)

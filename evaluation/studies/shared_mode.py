@@ -132,7 +132,7 @@ def journey(
         say("the shared server answers")
         second = ask(server, cases)
         _exported(server, folder / "back")
-        faults = len(server.client.follow(_checked(server))["result"]["faults"])  # type: ignore[index]
+        faults = len(server.client.follow(_checked(server))["result"]["faults"])
     exact = exactness(shared["SEARCH_URL"], [case.question for case in cases], folder)
     with Served(folder / "again", **SETTINGS) as server:
         _imported(server, folder / "back")

@@ -16,10 +16,11 @@ from starlette.testclient import TestClient
 
 from app.api.app import create_app
 from app.api.serving import server_config
+from app.bootstrap.services import Services
 from app.core.trace import SILENT, Spans
 from app.settings import Settings
 from tests.fakes.generators import FixedModels
-from tests.fakes.services import LocalServices, Pull, local_services
+from tests.fakes.services import Pull, local_services
 
 BASE = "http://127.0.0.1:8001"
 
@@ -31,7 +32,7 @@ class Site:
     client: TestClient
     app: FastAPI
     settings: Settings
-    services: LocalServices
+    services: Services
 
     def upload(
         self,
@@ -66,10 +67,10 @@ def site(
 ) -> Iterator[Site]:
     """Run the app in process, and wait until it is ready."""
     settings = settings_for(directory, **values)
-    opened: list[LocalServices] = []
+    opened: list[Services] = []
 
     @contextmanager
-    def build(given: Settings) -> Iterator[LocalServices]:
+    def build(given: Settings) -> Iterator[Services]:
         with local_services(given, models, pull, spans) as services:
             opened.append(services)
             yield services

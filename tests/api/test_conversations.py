@@ -208,7 +208,7 @@ def test_the_bulk_account_adds_up(shop: Site) -> None:
         LedgerEntry("2", "r1", "redirect", ""),
         LedgerEntry("3", "r1", "skipped", "empty"),
     ]
-    shop.services.ledger.record(Library.PUBLIC, "dump", entries)
+    shop.services.store.ledger.record(Library.PUBLIC, "dump", entries)
     account = shop.client.get("/api/v1/bulk/ledger", params={"library": "public"}).json()
     assert account == {"articles": 3, "indexed": 1, "redirects": 1, "skipped": {"empty": 1}}
     assert (

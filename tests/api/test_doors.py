@@ -13,10 +13,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.api.app import create_app
+from app.bootstrap.services import Services
 from app.core.errors import Locked
 from app.settings import Settings
 from tests.api.conftest import BASE, Site, settings_for, site
-from tests.fakes.services import LocalServices, local_services
+from tests.fakes.services import local_services
 
 PROBLEM = {"type", "title", "status", "detail", "code", "retryable", "request_id"}
 
@@ -225,7 +226,7 @@ def test_probes_answer_while_the_services_are_built(tmp_path: Path) -> None:
     go = threading.Event()
 
     @contextmanager
-    def slow(given: Settings) -> Iterator[LocalServices]:
+    def slow(given: Settings) -> Iterator[Services]:
         assert go.wait(20)
         with local_services(given) as services:
             yield services
@@ -256,7 +257,7 @@ def test_services_that_cannot_be_built_end_the_process_and_say_why(tmp_path: Pat
     failures: list[BaseException] = []
 
     @contextmanager
-    def broken(_: Settings) -> Iterator[LocalServices]:
+    def broken(_: Settings) -> Iterator[Services]:
         raise Locked("the data directory is used by process 1")
         yield  # type: ignore[unreachable]  # a generator, for contextmanager
 
@@ -273,7 +274,7 @@ def test_a_directory_that_cannot_be_written_is_said_without_a_traceback(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     @contextmanager
-    def refused(_: Settings) -> Iterator[LocalServices]:
+    def refused(_: Settings) -> Iterator[Services]:
         raise PermissionError(errno.EROFS, "Read-only file system", "/data/originals")
         yield  # type: ignore[unreachable]  # a generator, for contextmanager
 

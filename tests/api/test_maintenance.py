@@ -11,7 +11,7 @@ import pytest
 
 from app.core.types import Job, Library
 from app.evaluation import cases
-from app.jobs.maintenance import Housekeeper, StoreMaintenance
+from app.jobs.maintenance import Housekeeper
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.api.conftest import LIBRARY, Site, site
@@ -98,15 +98,10 @@ def test_an_import_without_vectors_asks_for_them(shop: Site, tmp_path: Path) -> 
     assert (counts.chunks, counts.embedded) == (2, 2)
 
 
-def _keeper(shop: Site) -> StoreMaintenance:
-    reports = shop.services.evaluations.reports
-    return StoreMaintenance(shop.services.store, reports, lambda library: None)
-
-
 def test_a_purge_is_asked_for_by_hand_or_by_the_housekeeper(shop: Site) -> None:
     filled_with(shop)
     jobs = shop.services.jobs
-    housekeeper = Housekeeper(_keeper(shop), jobs)
+    housekeeper = Housekeeper(shop.services.maintenance, jobs)
     assert housekeeper.look() is False
     assert (
         shop.client.delete("/api/v1/papers/copper.txt", params={"library": "papers"}).status_code
@@ -137,7 +132,7 @@ def test_a_grace_ends_by_itself(shop: Site) -> None:
     gone = shop.client.delete(
         "/api/v1/papers/copper.txt", params={"library": "papers", "grace_s": 3600}
     ).json()
-    keeper = _keeper(shop)
+    keeper = shop.services.maintenance
     assert keeper.end_grace() == 0
     with shop.services.store.database.write("test") as sql:
         sql.exec_driver_sql(

@@ -21,13 +21,14 @@ from starlette.testclient import TestClient
 
 from app.api.app import create_app
 from app.api.mcp import McpDoor
+from app.bootstrap.services import Services
 from app.client import DocuMindClient, FileToSend
 from app.settings import Settings
 from app.storage.files.lock import DirectoryLock
 from tests.api.conftest import BASE, LIBRARY, listening, settings_for, site
 from tests.api.test_streaming import SlowModel
 from tests.fakes.generators import FixedModels, ScriptedGenerator
-from tests.fakes.services import LocalServices, local_services
+from tests.fakes.services import local_services
 
 KEY = "k3y"
 WAIT_S = 20.0
@@ -48,7 +49,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     models = FixedModels()
 
     @contextmanager
-    def build(given: Settings) -> Iterator[LocalServices]:
+    def build(given: Settings) -> Iterator[Services]:
         with local_services(given, models) as services:
             yield services
 
@@ -269,7 +270,7 @@ def test_a_server_that_still_starts_says_so(tmp_path: Path) -> None:
     go = threading.Event()
 
     @contextmanager
-    def slow(given: Settings) -> Iterator[LocalServices]:
+    def slow(given: Settings) -> Iterator[Services]:
         assert go.wait(WAIT_S)
         with local_services(given) as services:
             yield services

@@ -217,7 +217,7 @@ def test_the_client_does_everything_the_command_line_needs(served: Served, tmp_p
     with served.client() as client:
         assert client.ready()["status"] == "ready"
         done = client.ingest([FileToSend(paper), FileToSend(odd)], "papers")
-        assert [row["filename"] for row in done["documents"]] == ["zinc.txt", 'od"d.txt']  # type: ignore[attr-defined]
+        assert [row["filename"] for row in done["documents"]] == ["zinc.txt", 'od"d.txt']
         accepted = client.ingest([FileToSend(paper, "metals/zinc.txt")], "papers", wait="false")
         seen: list[object] = []
         job = client.follow(str(accepted["job_id"]), lambda job: seen.append(job["state"]))
@@ -232,7 +232,7 @@ def test_the_client_does_everything_the_command_line_needs(served: Served, tmp_p
         assert client.text("papers", "zinc.txt", 0, 4)["text"] == "Zinc"
         assert client.delete("papers", 'od"d.txt')["purged"] is True
         assert client.stats("papers")["documents"] == 5
-        assert len(client.libraries()["libraries"]) == 2  # type: ignore[arg-type]
+        assert len(client.libraries()["libraries"]) == 2
         assert client.diagnostics()["default_library"] == "auto"
         assert client.jobs()["jobs"]
         assert client.clear("papers")["documents"] == 5

@@ -258,9 +258,7 @@ def test_the_layers_are_in_order(tmp_path: Path) -> None:
     app = create_app(settings_for(tmp_path, rate_limit_per_minute=60))
     assert [layer.cls.__name__ for layer in app.user_middleware] == [  # type: ignore[attr-defined]  # all of them are classes
         "ProxyPrefix",
-        "RequestId",
-        "Tracing",
-        "Metering",
+        "Observed",
         "SecurityHeaders",
         "Dialect",
         "HostAndOrigin",

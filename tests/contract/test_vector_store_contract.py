@@ -15,7 +15,7 @@ from app.storage.vectors.chroma import ChromaStore
 from app.storage.vectors.faiss import FaissStore
 from app.storage.vectors.library import CANDIDATES
 from app.storage.vectors.port import VectorStore
-from tests.fakes.vector_stores import MemoryVectorStore
+from tests.fakes.vector_stores import MemoryVectorStore, stamped
 from tests.unit.storage.drafts import unit_rows
 
 N = 400
@@ -45,7 +45,7 @@ def store(opened: VectorStore) -> VectorStore:
 
 
 def put(store: VectorStore, ids: list[int], rows: FloatArray, name: str = "papers__1") -> None:
-    store.upsert(name, ids, rows, [(f"doc{chunk_id}", "body") for chunk_id in ids])
+    store.upsert(name, ids, rows, stamped())
 
 
 def test_a_vector_is_the_first_that_is_proposed_for_it(store: VectorStore) -> None:

@@ -24,6 +24,7 @@ from app.storage.store import IndexStore
 from app.storage.vectors.chroma import ChromaStore
 from evaluation.lib.served import Served
 from evaluation.lib.vector_checks import differences
+from tests.fakes.vector_stores import stamped
 from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 
 PAPERS = Library.PAPERS
@@ -118,7 +119,7 @@ def test_it_does_not_outlive_a_killed_server(tmp_path: Path) -> None:
 
 def test_two_never_have_a_store_open_at_a_time(tmp_path: Path) -> None:
     first, second = (ChromaStore(tmp_path / "chroma", Steps(), ef_search=100) for _ in range(2))
-    first.upsert("papers__1", [1], unit_rows(1), [("a", "body")])
+    first.upsert("papers__1", [1], unit_rows(1), stamped())
     (owner,) = children()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("app.storage.vectors.chroma.WORK_S", 3.0)
@@ -134,7 +135,7 @@ def test_two_never_have_a_store_open_at_a_time(tmp_path: Path) -> None:
 
 def test_a_slow_one_stops_no_question(tmp_path: Path) -> None:
     store = ChromaStore(tmp_path / "chroma", Steps(), ef_search=100, search_s=0.2)
-    store.upsert("papers__1", [1, 2], unit_rows(2), [("a", "body")] * 2)
+    store.upsert("papers__1", [1, 2], unit_rows(2), stamped())
     (child,) = children()
     child.suspend()
     for _ in range(3):

@@ -13,6 +13,7 @@ from app.core.types import Library
 from app.storage.store import IndexStore
 from app.storage.vectors.port import VectorStore
 from evaluation.lib.vector_checks import differences
+from tests.fakes.vector_stores import stamped
 from tests.unit.storage.drafts import FINGERPRINT, unit_rows
 from tests.unit.storage.maintenance.test_fsck import build, options_at
 
@@ -32,7 +33,7 @@ def lose_one(store: VectorStore) -> None:
 
 
 def add_one(store: VectorStore) -> None:
-    store.upsert(COLLECTION, [999], unit_rows(1, seed=3), [("x", "body")])
+    store.upsert(COLLECTION, [999], unit_rows(1, seed=3), stamped("x"))
 
 
 @pytest.mark.parametrize(

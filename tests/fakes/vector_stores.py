@@ -8,6 +8,7 @@ import numpy as np
 
 from app.core.types import FloatArray
 from app.core.vectors import cosine_distances
+from app.storage.vectors.port import Stamps
 
 
 class MemoryVectorStore:
@@ -24,9 +25,9 @@ class MemoryVectorStore:
         collection: str,
         chunk_ids: Sequence[int],
         rows: FloatArray,
-        fields: Sequence[tuple[str, str]],
+        stamps: Stamps,
     ) -> None:
-        assert len(chunk_ids) == len(rows) == len(fields)
+        assert len(chunk_ids) == len(rows) == len(stamps.of(chunk_ids))
         self._rows.setdefault(collection, {}).update(
             zip(chunk_ids, np.array(rows, np.float32), strict=True)
         )
@@ -60,3 +61,8 @@ class MemoryVectorStore:
 
     def close(self) -> None:
         pass
+
+
+def stamped(doc_id: str = "a") -> Stamps:
+    """Return stamps that name one document."""
+    return Stamps("test", lambda ids: [{"doc_id": doc_id, "section": "body"} for _ in ids])

@@ -57,7 +57,7 @@ def test_a_model_answers_next_to_ours(live: Live) -> None:
     assert (judged.judge, judged.judge_failed) == (model.name, None)
     assert {one.judged for one in judged.sentences[:2]} <= {"supported", "not_supported", None}
     assert judged.sentences[2].judged == "not_supported"
-    shown = as_markdown(CheckResponse.of(judged).model_dump(mode="json"))
+    shown = as_markdown(CheckResponse.model_validate(judged).model_dump(mode="json"))
     assert shown.count(f"({model.name}: ") == len(judged.sentences)
 
 

@@ -157,7 +157,7 @@ def test_a_server_names_each_engine_that_goes_away_and_counts_its_calls(
         store.stop()
         own_server.stop(kill=True)
         ready = server.client.ready()
-        assert [str(name).rpartition(" ")[0] for name in ready["missing"]] == [  # type: ignore[attr-defined]
+        assert [str(name).rpartition(" ")[0] for name in ready["missing"]] == [
             "database",
             "search engine",
             "object store s3://documind/originals at",

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import cast
 
 import psycopg
 import pytest
 
 from app.core.cancel import CancelToken
 from app.core.errors import Conflict, InvalidInput, NotFound
-from app.jobs.maintenance import Housekeeper
+from app.jobs.maintenance import Housekeeper, Maintenance
 from app.jobs.runner import JobContext, JobOptions, JobRunner
 from app.jobs.worker import LocalRunner
 from app.storage.catalog.state import SqliteJobStore
@@ -329,7 +330,7 @@ def test_housekeeping_is_done_once_a_period_over_all_processes(
 ) -> None:
     counted = Counted()
     keepers = [
-        Housekeeper(counted, joined(lanes=()), look_every_s=3600.0)  # type: ignore[arg-type]  # it counts
+        Housekeeper(cast("Maintenance", counted), joined(lanes=()), look_every_s=3600.0)
         for _ in range(3)
     ]
     for keeper in keepers:

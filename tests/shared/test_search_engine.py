@@ -27,6 +27,7 @@ from app.storage.vectors.qdrant import QdrantStore
 from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble
+from tests.fakes.vector_stores import stamped
 from tests.shared.engines import ROOT, DoubleProcess
 from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 
@@ -182,7 +183,7 @@ def test_no_acknowledged_vector_is_lost_by_kills(
             nonlocal refused
             for chunk_id in range(first, first + 5_000):
                 try:
-                    store.upsert("papers__1", [chunk_id], unit_rows(1), [("doc", "body")])
+                    store.upsert("papers__1", [chunk_id], unit_rows(1), stamped())
                 except SearchAway:
                     refused += 1
                     return
@@ -205,7 +206,7 @@ def test_a_node_that_is_away_is_passed_over(tmp_path: Path) -> None:
     with QdrantDouble(tmp_path / "engine") as double:
         engine = SearchEngine(f"{closed_address()}, {double.url}")
         store = QdrantStore(engine, Steps(), ef_search=400)
-        store.upsert("papers__1", [1, 2], unit_rows(2), [("a", "body"), ("a", "body")])
+        store.upsert("papers__1", [1, 2], unit_rows(2), stamped())
         assert store.search("papers__1", unit_rows(2)[1], 1) == [2]
         assert engine.away() == ()
         store.close()
@@ -216,7 +217,7 @@ def test_collections_of_others_are_left_alone(tmp_path: Path) -> None:
         engine = SearchEngine(double.url)
         double.answer("PUT", ["collections", "theirs"], {"sparse_vectors": {"w": {}}}, "")
         store = QdrantStore(engine, Steps(), ef_search=400)
-        store.upsert("papers__1", [1], unit_rows(1), [("a", "body")])
+        store.upsert("papers__1", [1], unit_rows(1), stamped())
         assert store.collections() == ["papers__1"]
         store.set_aside()
         assert double.answer("GET", ["collections"], {}, "") == {
@@ -228,9 +229,9 @@ def test_collections_of_others_are_left_alone(tmp_path: Path) -> None:
 def test_a_row_of_another_dimension_is_damage_and_not_absence(tmp_path: Path) -> None:
     with QdrantDouble(tmp_path / "engine") as double:
         store = QdrantStore(SearchEngine(double.url), Steps(), ef_search=400)
-        store.upsert("papers__1", [1], unit_rows(1), [("a", "body")])
+        store.upsert("papers__1", [1], unit_rows(1), stamped())
         with pytest.raises(IndexDamaged, match="refused"):
-            store.upsert("papers__1", [2], np.eye(5, dtype=np.float32)[:1], [("a", "body")])
+            store.upsert("papers__1", [2], np.eye(5, dtype=np.float32)[:1], stamped())
         store.close()
 
 

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.middleware.limits import header, header_count, refuse, route_path
-from app.core.errors import HostRefused, OriginRefused, Unauthorized
+from app.api.middleware.limits import Layer, header, header_count, refuse, route_path
+from app.core.errors import AccessError, HostRefused, OriginRefused, Unauthorized
 from app.core.ids import is_loopback
 
 _PROTECTED = ("/api/", "/v1/", "/mcp")
@@ -53,22 +53,20 @@ class KeyCheck:
         return hmac.compare_digest(hashlib.sha256(given.encode("latin-1")).digest(), self._digest)
 
 
-class ApiKey:
+class ApiKey(Layer):
     """Lets protected paths through with the right key only."""
 
+    kinds = frozenset({"http", "websocket"})
+
     def __init__(self, app: ASGIApp, *, check: KeyCheck) -> None:
-        self._app = app
+        super().__init__(app)
         self._check = check
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if (
-            scope["type"] in {"http", "websocket"}
-            and needs_key(route_path(scope))
-            and not self._check.accepts(scope)
-        ):
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if needs_key(route_path(scope)) and not self._check.accepts(scope):
             await refuse(Unauthorized(_MESSAGE), scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
 
 
 def _digest(key: str) -> bytes:
@@ -97,11 +95,13 @@ def split_host(value: str) -> tuple[str, int | None] | None:
     return (name, port) if name else None
 
 
-class HostAndOrigin:
+class HostAndOrigin(Layer):
     """Refuses foreign Host names on every request.
 
     Refuses foreign origins where state may change, and on websockets.
     """
+
+    kinds = frozenset({"http", "websocket"})
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class HostAndOrigin:
             loopback_only: Refuse requests at an address of this machine that others can reach.
                 There is no key, and uvicorn with its own --host starts without our check.
         """
-        self._app = app
+        super().__init__(app)
         self._loopback_only = loopback_only
         names = [_trusted_name(name) for name in trusted]
         self._names = frozenset(name for name in names if name and not name.startswith("*."))
@@ -131,39 +131,36 @@ class HostAndOrigin:
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
         self._any_origin = any_origin
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in {"http", "websocket"}:
-            await self._app(scope, receive, send)
-            return
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refused = self._refusal(scope)
+        if refused is None:
+            await self.app(scope, receive, send)
+        else:
+            await refuse(refused, scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> AccessError | None:
         if self._loopback_only and _reachable_by_others(scope):
-            message = (
+            return HostRefused(
                 "this server has no API_KEY and answers on loopback only; set API_KEY, or"
                 " ALLOW_INSECURE_BIND=true"
             )
-            await refuse(HostRefused(message), scope, receive, send)
-            return
         given = header(scope, b"host") or ""
         host = split_host(given) if header_count(scope, b"host") == 1 else None
-        if host is None or not self._known(host[0]):
-            message = (
+        if host is None or not (
+            is_loopback(host[0]) or host[0] in self._names or host[0].endswith(self._below)
+        ):
+            return HostRefused(
                 f"host {given!r} is not served here; use localhost, or add the name to"
                 " TRUSTED_HOSTS"
             )
-            await refuse(HostRefused(message), scope, receive, send)
-            return
         changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
-        if changes and (origin := self._foreign(scope, host)) is not None:
-            message = (
-                f"a page of {origin!r} may not change anything here; add its origin to"
-                " CORS_ORIGINS if it should"
-            )
-            await refuse(OriginRefused(message), scope, receive, send)
-            return
-        await self._app(scope, receive, send)
-
-    def _known(self, name: str) -> bool:
-        """Return whether a host name is on the allow-list."""
-        return is_loopback(name) or name in self._names or name.endswith(self._below)
+        origin = self._foreign(scope, host) if changes else None
+        if origin is None:
+            return None
+        return OriginRefused(
+            f"a page of {origin!r} may not change anything here; add its origin to"
+            " CORS_ORIGINS if it should"
+        )
 
     def _foreign(self, scope: Scope, host: tuple[str, int | None]) -> str | None:
         """Return the origin that must be refused; None when the request may go on."""
@@ -248,23 +245,19 @@ _ALWAYS = {
 }
 
 
-class SecurityHeaders:
+class SecurityHeaders(Layer):
     """Sets security headers that a reply has not set.
 
     A route may relax its own Content-Security-Policy.
     """
 
     def __init__(self, app: ASGIApp, *, hsts: bool) -> None:
-        self._app = app
+        super().__init__(app)
         self._headers = dict(_ALWAYS)
         if hsts:
             self._headers["Strict-Transport-Security"] = "max-age=31536000; includeSubDomains"
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         def with_headers(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -272,4 +265,4 @@ class SecurityHeaders:
                     headers.setdefault(name, value)
             return send(message)
 
-        await self._app(scope, receive, with_headers)
+        await self.app(scope, receive, with_headers)

@@ -9,13 +9,28 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.errors import PROBLEM_TYPE, ProblemDict, response_of
 from app.core.errors import Busy, DocuMindError, RateLimited, TooLarge
 
-# Read an ASGI scope: path within the app, headers; refuse a request.
+
+class Layer:
+    """ASGI middleware: `serve` gets what a subclass is for, the app inside gets anything else."""
+
+    kinds = frozenset({"http"})
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        serve = self.serve if scope["type"] in self.kinds else self.app
+        await serve(scope, receive, send)
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve or refuse a request."""
+        raise NotImplementedError
 
 
 def route_path(scope: Scope) -> str:
@@ -68,7 +83,7 @@ uvicorn has no limit (docs/facts/libraries.md)."""
 _BUCKETS = 10_000
 
 
-class BodyLimit:
+class BodyLimit(Layer):
     """Refuses bodies over a cap with 413, and bodies that trickle with 503.
 
     Declared and chunked bodies alike.
@@ -82,14 +97,11 @@ class BodyLimit:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Wrap an app; `limit_of` says how many bytes a path within the app may get."""
-        self._app = app
+        super().__init__(app)
         self._limit_of = limit_of
         self._clock = clock
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = _Body(receive, self._limit_of(route_path(scope)), self._clock)
         length = header(scope, b"content-length")
         if length is not None and _bytes_of(length) > body.limit:
@@ -109,7 +121,7 @@ class BodyLimit:
             await send(message)
 
         try:
-            await self._app(scope, body.receive, guarded)
+            await self.app(scope, body.receive, guarded)
         except DocuMindError as error:
             if error is not body.refusal:
                 raise
@@ -191,7 +203,7 @@ class _Body:
             return await self._receive()
 
 
-class Concurrency:
+class Concurrency(Layer):
     """Refuses requests over a number in flight, at once, with 503.
 
     Health checks always pass. A reply that turns out to be an event stream gives its place back:
@@ -199,21 +211,17 @@ class Concurrency:
     """
 
     def __init__(self, app: ASGIApp, *, limit: int) -> None:
-        self._app = app
+        super().__init__(app)
         self._limit = limit
         self._in_flight = 0
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or is_health(scope):
-            await self._app(scope, receive, send)
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if is_health(scope):
+            await self.app(scope, receive, send)
             return
         if self._in_flight >= self._limit:
-            await refuse(
-                Busy("the server is at its limit; try again in a moment", retry_after_s=1),
-                scope,
-                receive,
-                send,
-            )
+            busy = Busy("the server is at its limit; try again in a moment", retry_after_s=1)
+            await refuse(busy, scope, receive, send)
             return
         self._in_flight += 1
         held = True
@@ -225,38 +233,31 @@ class Concurrency:
                 self._in_flight -= 1
 
         async def watched(message: Message) -> None:
-            if message["type"] == "http.response.start" and _is_stream(message):
+            if message["type"] == "http.response.start" and _has_type(message, "text/event-stream"):
                 release()
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self.app(scope, receive, watched)
         finally:
             release()
 
 
-def _is_stream(message: Message) -> bool:
-    return any(
-        name.lower() == b"content-type" and value.startswith(b"text/event-stream")
-        for name, value in message["headers"]
-    )
-
-
-class RateLimit:
+class RateLimit(Layer):
     """A token bucket per client address: `per_minute` on average and at once."""
 
     def __init__(
         self, app: ASGIApp, *, per_minute: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._app = app
+        super().__init__(app)
         self._per_minute = per_minute
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         """Address -> (tokens, when), least recently seen first; bounded, so that many addresses
         cannot fill the memory."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not is_health(scope):
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not is_health(scope):
             client = scope.get("client")
             wait_s = self._take(str(client[0]) if client else "")
             if wait_s > 0:
@@ -265,7 +266,7 @@ class RateLimit:
                 )
                 await refuse(RateLimited(message, retry_after_s=wait_s), scope, receive, send)
                 return
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
 
     def _take(self, address: str) -> float:
         """Take one token; return how many seconds are missing for it, 0 when it was there."""
@@ -327,18 +328,12 @@ def _dialect_of(path: str) -> Callable[[ProblemDict], Mapping[str, object]] | No
     return jsonrpc_error if path == "/mcp" or path.startswith("/mcp/") else None
 
 
-class Dialect:
+class Dialect(Layer):
     """Turns problems from any inner layer into the protocol's errors."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        speak = _dialect_of(route_path(scope)) if scope["type"] == "http" else None
-        if speak is None:
-            await self._app(scope, receive, send)
-        else:
-            await self._app(scope, receive, _Translation(send, speak).send)
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        speak = _dialect_of(route_path(scope))
+        await self.app(scope, receive, _Translation(send, speak).send if speak else send)
 
 
 class _Translation:
@@ -352,7 +347,7 @@ class _Translation:
 
     async def send(self, message: Message) -> None:
         """Pass a message on, or keep it until the problem is whole."""
-        if message["type"] == "http.response.start" and _is_problem(message):
+        if message["type"] == "http.response.start" and _has_type(message, PROBLEM_TYPE):
             self._start = message
         elif self._start is None:
             await self._send(message)
@@ -376,6 +371,5 @@ class _Translation:
         await self._send({"type": "http.response.body", "body": body})
 
 
-def _is_problem(start: Message) -> bool:
-    kind = MutableHeaders(raw=start["headers"]).get("content-type", "")
-    return kind.startswith(PROBLEM_TYPE)
+def _has_type(start: Message, media_type: str) -> bool:
+    return Headers(raw=start["headers"]).get("content-type", "").startswith(media_type)

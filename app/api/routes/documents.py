@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
@@ -19,21 +19,23 @@ from app.api.schemas.documents import (
     DocumentPage,
     DocumentReply,
 )
-from app.api.services import ServicePort
 from app.core.errors import InvalidInput, NotFound
 from app.core.types import Library, Metadata, PageBoxes, TextSpan
 from app.ingest.names import page_texts
 
+if TYPE_CHECKING:
+    from app.bootstrap.services import Services
+
 # Documents of a library: list, show, correct, remove, bring back.
 
-papers_router = APIRouter(prefix="/api/v1", tags=["documents"])
+papers_router = APIRouter(prefix="/api/v1", tags=["documents"], responses=declared())
 
 DocumentName = Annotated[
     str, Path(min_length=1, max_length=1024, description="doc_id, source key or file name")
 ]
 
 
-def resolve(services: ServicePort, library: Library, name: str) -> str:
+def resolve(services: Services, library: Library, name: str) -> str:
     """Return the doc_id of a document named by its id, source key, file name or title.
 
     The id is looked up first: it is indexed, the names of a large library are not.
@@ -51,9 +53,7 @@ def resolve(services: ServicePort, library: Library, name: str) -> str:
             raise unknown from None
 
 
-@papers_router.get(
-    "/papers", operation_id="list_documents", response_model=DocumentPage, responses=declared()
-)
+@papers_router.get("/papers")
 def list_documents(
     services: Composition,
     library: OneLibrary,
@@ -81,12 +81,7 @@ async def restore_is_a_post() -> None:
     raise HTTPException(405)
 
 
-@papers_router.get(
-    "/papers/{doc_id:path}",
-    operation_id="get_document",
-    response_model=DocumentReply,
-    responses=declared("not_found", "conflict"),
-)
+@papers_router.get("/papers/{doc_id:path}", responses=declared("not_found", "conflict"))
 def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> DocumentReply:
     """One document."""
     return DocumentReply.model_validate(
@@ -95,10 +90,7 @@ def get_document(services: Composition, library: OneLibrary, doc_id: DocumentNam
 
 
 @papers_router.patch(
-    "/papers/{doc_id:path}",
-    operation_id="correct_document",
-    response_model=DocumentReply,
-    responses=declared("not_found", "conflict", "disk_full"),
+    "/papers/{doc_id:path}", responses=declared("not_found", "conflict", "disk_full")
 )
 def correct_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName, correction: DocumentCorrection
@@ -130,15 +122,11 @@ Grace = Annotated[
 
 
 @papers_router.delete(
-    "/papers/{doc_id:path}",
-    operation_id="delete_document",
-    response_model=Deleted,
-    responses=declared("not_found", "conflict", "disk_full"),
+    "/papers/{doc_id:path}", responses=declared("not_found", "conflict", "disk_full")
 )
 @papers_router.delete(
     "/ingest/{doc_id}",
     operation_id="delete_ingested",
-    response_model=Deleted,
     responses=declared("not_found", "conflict", "disk_full"),
 )
 def delete_document(
@@ -150,10 +138,7 @@ def delete_document(
 
 
 @papers_router.post(
-    "/papers/{doc_id}/restore",
-    operation_id="restore_document",
-    response_model=DocumentReply,
-    responses=declared("not_found", "conflict", "disk_full"),
+    "/papers/{doc_id}/restore", responses=declared("not_found", "conflict", "disk_full")
 )
 def restore_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName
@@ -162,18 +147,13 @@ def restore_document(
     return DocumentReply.model_validate(services.writer.restore(library, doc_id))
 
 
-router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
+router = APIRouter(prefix="/api/v1/documents", tags=["documents"], responses=declared())
 
 Offset = Annotated[int, Query(ge=0, le=2**31, description="Unicode code points")]
 Revision = Annotated[int | None, Query(ge=1, le=2**31, description="null: the live one")]
 
 
-@router.get(
-    "/{doc_id}/text",
-    operation_id="document_text",
-    response_model=TextSpan,
-    responses=declared("not_found", "conflict"),
-)
+@router.get("/{doc_id}/text", responses=declared("not_found", "conflict"))
 def document_text(
     services: Composition,
     library: OneLibrary,
@@ -186,12 +166,7 @@ def document_text(
     return services.catalog.text(library, resolve(services, library, doc_id), start, end, revision)
 
 
-@router.get(
-    "/{doc_id}/chunks",
-    operation_id="document_chunks",
-    response_model=ChunkList,
-    responses=declared("not_found", "conflict"),
-)
+@router.get("/{doc_id}/chunks", responses=declared("not_found", "conflict"))
 def document_chunks(
     services: Composition, library: OneLibrary, doc_id: DocumentName, revision: Revision = None
 ) -> ChunkList:
@@ -200,16 +175,12 @@ def document_chunks(
     chunks = services.catalog.chunks(library, found, revision)
     shown = chunks[0].revision if chunks else services.catalog.document(library, found).revision
     return ChunkList(
-        doc_id=found,
-        revision=shown,
-        chunks=[ChunkReply.model_validate(chunk) for chunk in chunks],
+        doc_id=found, revision=shown, chunks=[ChunkReply.model_validate(chunk) for chunk in chunks]
     )
 
 
 @router.get(
     "/{doc_id}/boxes",
-    operation_id="document_boxes",
-    response_model=list[PageBoxes],
     responses=declared("not_found", "no_original", "conflict", "unsupported_type", "unreadable"),
 )
 def document_boxes(
@@ -233,13 +204,12 @@ def document_boxes(
         return services.catalog.text(library, found, from_, to, revision).text
 
     wanted = page_texts(services.catalog.pages(library, found, revision), start, end, read)
-    boxes = services.pages.page_boxes(original, wanted) if wanted else ()
+    boxes = services.parser.page_boxes(original, wanted) if wanted else ()
     return list(boxes)
 
 
 @router.get(
     "/{doc_id}/file",
-    operation_id="document_file",
     response_class=Response,
     responses={
         200: {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from starlette.responses import JSONResponse
 
 from app.api.deps import AtEdge, Composition, OneLibrary, RequestIdentity, server_path
@@ -18,7 +18,6 @@ from app.api.schemas.base import Reply, WaitName
 from app.api.schemas.base import Request as RequestModel
 from app.api.schemas.documents import SamplesRemoved
 from app.api.schemas.status import IngestResponse, JobReply
-from app.api.services import ServicePort
 from app.api.streaming import settled
 from app.api.uploads import Upload, UploadReceiver, received
 from app.core.errors import Conflict, DocuMindError, InvalidInput, NotFound
@@ -33,9 +32,12 @@ from app.jobs.kinds import ARXIV, SAMPLES, request_embedding
 from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text, is_finished
 from app.models.arxiv import base_id
 
+if TYPE_CHECKING:
+    from app.bootstrap.services import Services
+
 # Serve folder syncs: list a folder's documents, remove those without a file.
 
-sync_router = APIRouter(prefix="/api/v1/sync", tags=["ingest"])
+sync_router = APIRouter(prefix="/api/v1/sync", tags=["ingest"], responses=declared())
 
 MAX_FOLDER_CHARACTERS = 5_000
 FOLDER = "names the folder; the client makes the name up and always sends the same"
@@ -59,9 +61,7 @@ class SyncRemoval(RequestModel):
     ]
 
 
-@sync_router.get(
-    "/documents", operation_id="list_synced", response_model=SyncedDocuments, responses=declared()
-)
+@sync_router.get("/documents")
 def list_synced(
     services: Composition,
     library: OneLibrary,
@@ -70,22 +70,17 @@ def list_synced(
     ],
 ) -> SyncedDocuments:
     """List documents a folder's sync sent whose bytes are still the same."""
-    return SyncedDocuments(source_keys=sorted(services.claims.held(library, folder)))
+    return SyncedDocuments(source_keys=sorted(services.store.claims.held(library, folder)))
 
 
-@sync_router.post(
-    "/remove",
-    operation_id="remove_synced",
-    response_model=SyncedDocuments,
-    responses=declared("disk_full", "index_damaged"),
-)
+@sync_router.post("/remove", responses=declared("disk_full", "index_damaged"))
 def remove_synced(services: Composition, removal: SyncRemoval) -> SyncedDocuments:
     """Remove documents that this folder's sync sent; ignore any other name.
 
     The reply lists the removed documents.
     """
     library = Library(removal.library)
-    held = services.claims.held(library, removal.folder)
+    held = services.store.claims.held(library, removal.folder)
     removed = []
     for key in removal.source_keys:
         if key not in held:
@@ -100,7 +95,7 @@ def remove_synced(services: Composition, removal: SyncRemoval) -> SyncedDocument
 
 logger = logging.getLogger(__name__)
 
-router = APIRouter(prefix="/api/v1", tags=["ingest"])
+router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=declared())
 
 _FIELDS = frozenset({"library", "source_key", "sync_folder"})
 """Text fields of an upload."""
@@ -152,7 +147,6 @@ _FAILURES = (
 
 @router.post(
     "/ingest",
-    operation_id="ingest",
     status_code=201,
     response_model=IngestResponse,
     openapi_extra=_FORM,
@@ -190,7 +184,7 @@ async def ingest(
 def _accept(
     receiver: UploadReceiver,
     rest: bytes,
-    services: ServicePort,
+    services: Services,
     in_query: LibraryName | None,
     edge: AtEdge,
     retry: bool,
@@ -207,7 +201,7 @@ def _accept(
         for name, key, file in zip(names, keys, upload.files, strict=True):
             files.append(UploadedFile(name, key, services.writer.store_original(file.path)))
         if folder:
-            services.claims.record(
+            services.store.claims.record(
                 Library(library), folder, {file.source_key: file.sha256 for file in files}
             )
         return services.jobs.submit(
@@ -222,7 +216,7 @@ def _accept(
         raise
 
 
-def _discard(shas: list[str], services: ServicePort) -> None:
+def _discard(shas: list[str], services: Services) -> None:
     """Leave nothing of an upload that was not accepted."""
     try:
         services.writer.delete_unaccepted(shas)
@@ -274,7 +268,7 @@ def _keys(upload: Upload, names: list[str]) -> list[str]:
 
 
 async def outcome(
-    job: Job, wait: WaitName, services: ServicePort, edge: AtEdge, request_id: str
+    job: Job, wait: WaitName, services: Services, edge: AtEdge, request_id: str
 ) -> Response:
     """Return an accepted job's outcome once it got as far as asked; else 202.
 
@@ -348,7 +342,7 @@ def _failed(job: Job, request_id: str) -> Response:
 
 # Documents that the server fetches itself: samples and arXiv.
 
-collect_router = APIRouter(prefix="/api/v1", tags=["ingest"])
+collect_router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=declared())
 
 Wait = Annotated[
     WaitName,
@@ -386,10 +380,7 @@ async def samples(
 
 
 @collect_router.delete(
-    "/samples",
-    operation_id="remove_samples",
-    response_model=SamplesRemoved,
-    responses=declared("conflict", "disk_full"),
+    "/samples", operation_id="remove_samples", responses=declared("conflict", "disk_full")
 )
 def drop_samples(services: Composition) -> SamplesRemoved:
     """Remove the bundled documents from both libraries, and only them.
@@ -404,18 +395,23 @@ def drop_samples(services: Composition) -> SamplesRemoved:
 
 @collect_router.post(
     "/fetch-arxiv",
-    operation_id="fetch_arxiv",
     status_code=201,
     response_model=IngestResponse,
     responses={
         **_ACCEPTED,
         **declared(
-            "not_found", "too_large", "conflict", "unreadable", "no_text_layer",
-            "provider_unreachable", "provider_timeout",
-            "provider_bad_response", "disk_full",
+            "not_found",
+            "too_large",
+            "conflict",
+            "unreadable",
+            "no_text_layer",
+            "provider_unreachable",
+            "provider_timeout",
+            "provider_bad_response",
+            "disk_full",
         ),
     },
-)  # fmt: skip
+)
 async def fetch_arxiv(
     asked: ArxivRequest,
     services: Composition,
@@ -433,7 +429,7 @@ async def fetch_arxiv(
 
 # Serve bulk sources: plan, index, embed, and the ledger of articles.
 
-bulk_router = APIRouter(prefix="/api/v1/bulk", tags=["bulk"])
+bulk_router = APIRouter(prefix="/api/v1/bulk", tags=["bulk"], responses=declared())
 
 NAME = r"^[^\x00-\x1f]+$"
 
@@ -477,8 +473,6 @@ class BulkRequest(RequestModel):
 class LedgerReply(Reply):
     """The account: `articles` is the sum of the others."""
 
-    model_config = ConfigDict(from_attributes=True)
-
     articles: int
     indexed: int
     redirects: int
@@ -487,9 +481,7 @@ class LedgerReply(Reply):
 
 @bulk_router.post(
     "",
-    operation_id="bulk",
     status_code=202,
-    response_model=JobReply,
     responses=declared("not_found", "conflict", "unreadable", "disk_full", "fingerprint_mismatch"),
 )
 def bulk(asked: BulkRequest, services: Composition) -> JobReply:
@@ -526,9 +518,7 @@ def bulk(asked: BulkRequest, services: Composition) -> JobReply:
     )
 
 
-@bulk_router.get(
-    "/ledger", operation_id="bulk_ledger", response_model=LedgerReply, responses=declared()
-)
+@bulk_router.get("/ledger")
 def bulk_ledger(
     services: Composition,
     library: LibraryName | None = None,
@@ -538,5 +528,5 @@ def bulk_ledger(
     ] = None,
 ) -> LedgerReply:
     """Count the outcomes of all articles, of one library's, or of one source's."""
-    found = services.ledger.summary(Library(library) if library else None, source)
+    found = services.store.ledger.summary(Library(library) if library else None, source)
     return LedgerReply.model_validate(found)

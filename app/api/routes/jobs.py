@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
-from starlette.responses import JSONResponse
 
 from app.api.deps import AtEdge, Composition, RequestIdentity, events, server_path
 from app.api.errors import declared
@@ -28,20 +27,18 @@ from app.jobs.maintenance import request_purge
 from app.jobs.reembed import ReembedPayload, request_reembed
 from app.models.options import EmbeddingProviderName
 
-router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
+router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=declared())
 
 JobId = Annotated[str, Path(min_length=1, max_length=64)]
 
 
-@router.get("", operation_id="list_jobs", response_model=JobList, responses=declared())
+@router.get("")
 def list_jobs(services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> JobList:
     """Jobs, newest first."""
     return JobList(jobs=[JobReply.of(job) for job in services.jobs.list(limit)])
 
 
-@router.get(
-    "/{job_id}", operation_id="get_job", response_model=JobReply, responses=declared("not_found")
-)
+@router.get("/{job_id}", responses=declared("not_found"))
 def get_job(services: Composition, job_id: JobId) -> JobReply:
     """One job as it is now."""
     return JobReply.of(services.jobs.get(job_id))
@@ -49,7 +46,6 @@ def get_job(services: Composition, job_id: JobId) -> JobReply:
 
 @router.get(
     "/{job_id}/events",
-    operation_id="job_events",
     response_class=Response,
     responses={
         **events("Server-sent events: `job` with the job after each change, until it ends"),
@@ -71,31 +67,19 @@ def job_events(
     )
 
 
-@router.post(
-    "/{job_id}/pause",
-    operation_id="pause_job",
-    response_model=JobReply,
-    responses=declared("not_found", "conflict"),
-)
+@router.post("/{job_id}/pause", responses=declared("not_found", "conflict"))
 def pause_job(services: Composition, job_id: JobId) -> JobReply:
     """Stop a job at its next step; it stays paused over restarts until resumed."""
     return JobReply.of(services.jobs.pause(job_id))
 
 
-@router.post(
-    "/{job_id}/resume",
-    operation_id="resume_job",
-    response_model=JobReply,
-    responses=declared("not_found", "conflict"),
-)
+@router.post("/{job_id}/resume", responses=declared("not_found", "conflict"))
 def resume_job(services: Composition, job_id: JobId) -> JobReply:
     """Go on with a paused job."""
     return JobReply.of(services.jobs.resume(job_id))
 
 
-@router.delete(
-    "/{job_id}", operation_id="cancel_job", response_model=JobReply, responses=declared("not_found")
-)
+@router.delete("/{job_id}", responses=declared("not_found"))
 def cancel_job(services: Composition, job_id: JobId) -> JobReply:
     """End a job for good; what it has done stays."""
     return JobReply.of(services.jobs.cancel(job_id))
@@ -103,7 +87,7 @@ def cancel_job(services: Composition, job_id: JobId) -> JobReply:
 
 # Maintain stores as jobs: check, export, import, back up, purge, re-embed.
 
-maintenance_router = APIRouter(prefix="/api/v1", tags=["maintenance"])
+maintenance_router = APIRouter(prefix="/api/v1", tags=["maintenance"], responses=declared())
 
 ServerPath = Annotated[
     str,
@@ -198,9 +182,7 @@ class StoreCheck(Reply):
     checked: dict[str, int]
 
 
-@maintenance_router.get(
-    "/fsck", operation_id="last_fsck", response_model=StoreCheck, responses=declared("not_found")
-)
+@maintenance_router.get("/fsck", responses=declared("not_found"))
 def last_fsck(services: Composition) -> StoreCheck:
     """The last finished check."""
     for job in services.jobs.list(1000):
@@ -209,26 +191,14 @@ def last_fsck(services: Composition) -> StoreCheck:
     raise NotFound("no check has been run yet; start one with POST /api/v1/fsck or: documind fsck")
 
 
-@maintenance_router.post(
-    "/fsck",
-    operation_id="run_fsck",
-    status_code=202,
-    response_model=JobReply,
-    responses=declared("disk_full"),
-)
-def run_fsck(services: Composition) -> Response:
+@maintenance_router.post("/fsck", status_code=202, responses=declared("disk_full"))
+def run_fsck(services: Composition) -> JobReply:
     """Check the whole store as a job; change nothing. Writes wait until it ends."""
-    return _accepted(services, FSCK, {}, coalesce=True)
+    return JobReply.of(services.jobs.submit(FSCK, {}, coalesce=True))
 
 
-@maintenance_router.post(
-    "/export",
-    operation_id="export_library",
-    status_code=202,
-    response_model=JobReply,
-    responses=declared("conflict", "disk_full"),
-)
-def export_library(services: Composition, asked: ExportRequest) -> Response:
+@maintenance_router.post("/export", status_code=202, responses=declared("conflict", "disk_full"))
+def export_library(services: Composition, asked: ExportRequest) -> JobReply:
     """Export text, vectors and originals of a library into one file, as a job.
 
     The file carries checksums.
@@ -239,63 +209,41 @@ def export_library(services: Composition, asked: ExportRequest) -> Response:
         else _fresh(services, "exports", f"{asked.library}-", ".documind")
     )
     _must_be_new(path)
-    return _accepted(services, EXPORT, {"library": asked.library, "path": str(path)})
+    return JobReply.of(services.jobs.submit(EXPORT, {"library": asked.library, "path": str(path)}))
 
 
-@maintenance_router.post(
-    "/import",
-    operation_id="import_library",
-    status_code=202,
-    response_model=JobReply,
-    responses=declared("disk_full"),
-)
-def import_library(services: Composition, asked: ImportRequest) -> Response:
+@maintenance_router.post("/import", status_code=202, responses=declared("disk_full"))
+def import_library(services: Composition, asked: ImportRequest) -> JobReply:
     """Add an exported file to a library, without embedding anything again, as a job."""
     if not server_path(asked.path).is_file():
         raise InvalidInput(f"path {asked.path!r} is no file on the server")
-    return _accepted(services, IMPORT, {"path": asked.path, "library": asked.library})
+    return JobReply.of(services.jobs.submit(IMPORT, {"path": asked.path, "library": asked.library}))
 
 
-@maintenance_router.post(
-    "/backup",
-    operation_id="backup",
-    status_code=202,
-    response_model=JobReply,
-    responses=declared("conflict", "disk_full"),
-)
-def backup(services: Composition, asked: BackupRequest) -> Response:
+@maintenance_router.post("/backup", status_code=202, responses=declared("conflict", "disk_full"))
+def backup(services: Composition, asked: BackupRequest) -> JobReply:
     """Back up catalog and originals as a job, while the server serves.
 
     `documind restore` brings the backup back.
     """
     path = server_path(asked.path) if asked.path else _fresh(services, "backups", "", "")
     _must_be_new(path)
-    return _accepted(services, BACKUP, {"path": str(path)})
+    return JobReply.of(services.jobs.submit(BACKUP, {"path": str(path)}))
 
 
-@maintenance_router.post(
-    "/calibrate",
-    operation_id="calibrate",
-    status_code=202,
-    response_model=JobReply,
-    responses=declared("conflict", "disk_full"),
-)
-def calibrate(services: Composition, asked: CalibrateRequest) -> Response:
+@maintenance_router.post("/calibrate", status_code=202, responses=declared("conflict", "disk_full"))
+def calibrate(services: Composition, asked: CalibrateRequest) -> JobReply:
     """Calibrate a library's embedder from the library's own sentences, as a job.
 
     Its result holds the constants; they count from then on in every library of that embedder.
     """
-    return _accepted(services, CALIBRATE, {"library": asked.library})
+    return JobReply.of(services.jobs.submit(CALIBRATE, {"library": asked.library}))
 
 
 @maintenance_router.post(
-    "/reembed",
-    operation_id="reembed",
-    status_code=202,
-    response_model=JobReply,
-    responses=declared("conflict", "disk_full", "too_large"),
+    "/reembed", status_code=202, responses=declared("conflict", "disk_full", "too_large")
 )
-def reembed(services: Composition, asked: ReembedRequest) -> Response:
+def reembed(services: Composition, asked: ReembedRequest) -> JobReply:
     """Re-embed a library with another model, compare, and swap; as a job.
 
     The current vectors keep serving. The swap is refused if fewer passages are found. The job's
@@ -310,31 +258,16 @@ def reembed(services: Composition, asked: ReembedRequest) -> Response:
             " to have some made"
         )
     payload = ReembedPayload(library, asked.action, asked.provider, asked.model, asked.force, cases)
-    return JSONResponse(
-        JobReply.of(request_reembed(services.jobs, payload)).model_dump(), status_code=202
-    )
+    return JobReply.of(request_reembed(services.jobs, payload))
 
 
-@maintenance_router.post(
-    "/purge",
-    operation_id="purge",
-    status_code=202,
-    response_model=JobReply,
-    responses=declared("disk_full"),
-)
-def purge(services: Composition) -> Response:
+@maintenance_router.post("/purge", status_code=202, responses=declared("disk_full"))
+def purge(services: Composition) -> JobReply:
     """Remove every byte of deleted documents now, as a job.
 
     Otherwise this happens some time after the last deletion.
     """
-    return JSONResponse(JobReply.of(request_purge(services.jobs)).model_dump(), status_code=202)
-
-
-def _accepted(
-    services: Composition, kind: str, payload: dict[str, object], *, coalesce: bool = False
-) -> Response:
-    job = services.jobs.submit(kind, payload, coalesce=coalesce)
-    return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
+    return JobReply.of(request_purge(services.jobs))
 
 
 def _fresh(services: Composition, folder: str, prefix: str, suffix: str) -> FilePath:
@@ -361,7 +294,9 @@ def _must_be_new(path: FilePath) -> None:
 
 # Evaluations: start one as a job, list the reports, read one.
 
-evaluations_router = APIRouter(prefix="/api/v1/evaluations", tags=["evaluations"])
+evaluations_router = APIRouter(
+    prefix="/api/v1/evaluations", tags=["evaluations"], responses=declared()
+)
 
 ReportId = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 _MEDIA = {
@@ -378,35 +313,21 @@ class EvaluationList(Reply):
     evaluations: list[EvaluationSummary]
 
 
-@evaluations_router.get(
-    "", operation_id="list_evaluations", response_model=EvaluationList, responses=declared()
-)
+@evaluations_router.get("")
 def list_evaluations(services: Composition) -> EvaluationList:
     """Finished reports, newest first; runs under way are jobs of kind `evaluation`."""
     return EvaluationList(evaluations=services.evaluations.reports.list())
 
 
-@evaluations_router.post(
-    "",
-    operation_id="start_evaluation",
-    status_code=202,
-    response_model=JobReply,
-    responses=declared("disk_full"),
-)
-def start_evaluation(services: Composition, edge: AtEdge, asked: EvaluationBody) -> Response:
+@evaluations_router.post("", status_code=202, responses=declared("disk_full"))
+def start_evaluation(services: Composition, edge: AtEdge, asked: EvaluationBody) -> JobReply:
     """Compare settings on judged questions, as a job whose id is that of the report."""
     scope = asked.library or edge.asked(services, None)
     library = services.settings.library if scope == "all" else Library(scope)
-    job = services.evaluations.start(replace(asked, library=library.value))
-    return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
+    return JobReply.of(services.evaluations.start(replace(asked, library=library.value)))
 
 
-@evaluations_router.get(
-    "/{report_id}",
-    operation_id="get_evaluation",
-    response_model=EvaluationReport,
-    responses=declared("not_found"),
-)
+@evaluations_router.get("/{report_id}", responses=declared("not_found"))
 def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationReport:
     """A finished report with every question's outcome."""
     return services.evaluations.reports.read(report_id)
@@ -414,7 +335,6 @@ def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationRepo
 
 @evaluations_router.get(
     "/{report_id}/report.{kind}",
-    operation_id="download_evaluation",
     response_class=Response,
     responses={
         200: {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
@@ -34,7 +34,6 @@ from app.api.schemas.questions import (
     StoredAnswer,
     SuggestionList,
 )
-from app.api.services import ServicePort
 from app.api.streaming import reply
 from app.api.uploads import UploadReceiver, received
 from app.client import ReportForm, written
@@ -48,7 +47,10 @@ from app.ingest.names import display_name
 from app.retrieval.legs import merge
 from app.retrieval.request import Retrieval, SearchRequest
 
-router = APIRouter(prefix="/api/v1", tags=["questions"])
+if TYPE_CHECKING:
+    from app.bootstrap.services import Services
+
+router = APIRouter(prefix="/api/v1", tags=["questions"], responses=declared())
 
 _PROVIDER = (
     "model_not_installed",
@@ -65,7 +67,6 @@ _WORD = re.compile(r"[^\W_]+")
 
 @router.post(
     "/query",
-    operation_id="query",
     response_model=QueryResponse,
     responses={**_EVENT_STREAM, **declared(*_PROVIDER, "not_found", "index_damaged", "disk_full")},
 )
@@ -80,7 +81,6 @@ async def query(asked: QueryRequest, door: AtDoor) -> Response:
 
 @router.post(
     "/chat",
-    operation_id="chat",
     response_model=QueryResponse,
     responses={**_EVENT_STREAM, **declared(*_PROVIDER, "not_found", "index_damaged", "disk_full")},
 )
@@ -101,12 +101,7 @@ async def chat(asked: ChatRequest, door: AtDoor) -> Response:
     )
 
 
-@router.get(
-    "/search",
-    operation_id="search",
-    response_model=SearchResponse,
-    responses=declared("index_damaged"),
-)
+@router.get("/search", responses=declared("index_damaged"))
 def search(
     services: Composition, edge: AtEdge, asked: Annotated[SearchQuery, Query()]
 ) -> SearchResponse:
@@ -121,14 +116,14 @@ def search(
     )
 
 
-def _search(services: ServicePort, scope: Scope, asked: SearchQuery) -> Retrieval:
+def _search(services: Services, scope: Scope, asked: SearchQuery) -> Retrieval:
     """Search one library, or both and merge."""
     libraries = list(Library) if scope == "all" else [Library(scope)]
     filters = asked.conditions()
     with ended_with_block(services.spans.begin("search", {"documind.library": scope})) as span:
         trace = Trace(span=span)
         found = {
-            library: services.retriever.retrieve(
+            library: services.libraries.retrieve(
                 SearchRequest(
                     asked.q,
                     library,
@@ -190,7 +185,7 @@ def _matches(word: str, stems: frozenset[str], language: str) -> list[tuple[int,
 
 # Conversations on the server, stored answers, feedback, suggestions.
 
-conversations_router = APIRouter(prefix="/api/v1", tags=["conversations"])
+conversations_router = APIRouter(prefix="/api/v1", tags=["conversations"], responses=declared())
 
 GRACE_S = 10.0
 """In which a deleted conversation can be brought back, unless the request says otherwise."""
@@ -200,123 +195,84 @@ Grace = Annotated[
 Identity = Annotated[str, Path(min_length=1, max_length=64)]
 
 
-@conversations_router.get(
-    "/conversations",
-    operation_id="list_conversations",
-    response_model=ConversationList,
-    responses=declared(),
-)
+@conversations_router.get("/conversations")
 def list_conversations(
     services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> ConversationList:
     """Conversations, newest first, without their turns."""
-    found = services.conversations.list(limit)
+    found = services.store.conversations.list(limit)
     return ConversationList(
         conversations=[ConversationSummary.model_validate(one) for one in found]
     )
 
 
-@conversations_router.post(
-    "/conversations",
-    operation_id="create_conversation",
-    status_code=201,
-    response_model=Conversation,
-    responses=declared("disk_full"),
-)
+@conversations_router.post("/conversations", status_code=201, responses=declared("disk_full"))
 def create_conversation(services: Composition, new: NewConversation) -> Conversation:
     """Begin a conversation; chatting without an id begins one too."""
     return Conversation.model_validate(
-        services.conversations.get(services.conversations.create(new.title, new.library))
+        services.store.conversations.get(
+            services.store.conversations.create(new.title, new.library)
+        )
     )
 
 
-@conversations_router.get(
-    "/conversations/{conversation_id}",
-    operation_id="get_conversation",
-    response_model=Conversation,
-    responses=declared("not_found"),
-)
+@conversations_router.get("/conversations/{conversation_id}", responses=declared("not_found"))
 def get_conversation(services: Composition, conversation_id: Identity) -> Conversation:
     """One conversation with its turns; a question without an answer was broken off."""
-    return Conversation.model_validate(services.conversations.get(conversation_id))
+    return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
 @conversations_router.patch(
-    "/conversations/{conversation_id}",
-    operation_id="rename_conversation",
-    response_model=Conversation,
-    responses=declared("not_found", "disk_full"),
+    "/conversations/{conversation_id}", responses=declared("not_found", "disk_full")
 )
 def rename_conversation(
     services: Composition, conversation_id: Identity, rename: Rename
 ) -> Conversation:
     """Give a conversation another title."""
-    services.conversations.rename(conversation_id, rename.title)
-    return Conversation.model_validate(services.conversations.get(conversation_id))
+    services.store.conversations.rename(conversation_id, rename.title)
+    return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
-@conversations_router.delete(
-    "/conversations",
-    operation_id="forget_conversations",
-    response_model=Forgotten,
-    responses=declared("disk_full"),
-)
+@conversations_router.delete("/conversations", responses=declared("disk_full"))
 def forget_conversations(services: Composition) -> Forgotten:
     """Forget every conversation."""
-    return Forgotten(forgotten=services.conversations.delete_all())
+    return Forgotten(forgotten=services.store.conversations.delete_all())
 
 
 @conversations_router.delete(
-    "/conversations/{conversation_id}",
-    operation_id="forget_conversation",
-    response_model=Forgotten,
-    responses=declared("not_found", "disk_full"),
+    "/conversations/{conversation_id}", responses=declared("not_found", "disk_full")
 )
 def forget_conversation(
     services: Composition, conversation_id: Identity, grace_s: Grace = GRACE_S
 ) -> Forgotten:
     """Hide a conversation at once, and forget it after the grace period."""
-    forgotten = services.conversations.delete(conversation_id, grace_s)
+    forgotten = services.store.conversations.delete(conversation_id, grace_s)
     if not forgotten:
         raise NotFound(f"no conversation {conversation_id!r}")
     return Forgotten(forgotten=forgotten)
 
 
 @conversations_router.post(
-    "/conversations/{conversation_id}/restore",
-    operation_id="restore_conversation",
-    response_model=Conversation,
-    responses=declared("not_found", "disk_full"),
+    "/conversations/{conversation_id}/restore", responses=declared("not_found", "disk_full")
 )
 def restore_conversation(services: Composition, conversation_id: Identity) -> Conversation:
     """Undo the deletion of a conversation within its grace."""
-    services.conversations.restore(conversation_id)
-    return Conversation.model_validate(services.conversations.get(conversation_id))
+    services.store.conversations.restore(conversation_id)
+    return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
-@conversations_router.get(
-    "/answers/{answer_id}",
-    operation_id="get_answer",
-    response_model=StoredAnswer,
-    responses=declared("not_found"),
-)
+@conversations_router.get("/answers/{answer_id}", responses=declared("not_found"))
 def get_answer(
     services: Composition, request_id: RequestIdentity, answer_id: Identity
 ) -> StoredAnswer:
     """A stored answer with its full trace."""
     return StoredAnswer.model_validate(
-        {
-            **with_verdicts_of_today(services.answers.get(answer_id)),
-            "request_id": request_id,
-        }
+        {**with_verdicts_of_today(services.store.answers.get(answer_id)), "request_id": request_id}
     )
 
 
 @conversations_router.post(
-    "/answers/{answer_id}/feedback",
-    operation_id="give_feedback",
-    response_model=FeedbackReply,
-    responses=declared("not_found", "disk_full"),
+    "/answers/{answer_id}/feedback", responses=declared("not_found", "disk_full")
 )
 def give_feedback(
     services: Composition, answer_id: Identity, feedback: FeedbackRequest
@@ -326,31 +282,24 @@ def give_feedback(
     The newest rating replaces older ones.
     """
     given: dict[str, object] = feedback.model_dump(exclude_none=True)
-    services.answers.add_feedback(answer_id, given)
+    services.store.answers.add_feedback(answer_id, given)
     return FeedbackReply(answer_id=answer_id, feedback=given)
 
 
-@conversations_router.delete(
-    "/answers",
-    operation_id="forget_answers",
-    response_model=Forgotten,
-    responses=declared("disk_full"),
-)
+@conversations_router.delete("/answers", responses=declared("disk_full"))
 def forget_answers(services: Composition) -> Forgotten:
     """Forget every stored answer, with its question, trace and feedback."""
-    return Forgotten(forgotten=services.answers.delete())
+    return Forgotten(forgotten=services.store.answers.delete())
 
 
 @conversations_router.get(
     "/feedback",
-    operation_id="export_feedback",
     response_class=Response,
     responses={
         200: {
             "description": "JSON lines",
             "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
-        },
-        **declared(),
+        }
     },
 )
 def export_feedback(
@@ -359,17 +308,12 @@ def export_feedback(
 ) -> Response:
     """Export ratings of answers as JSON Lines for `documind evaluate answers`."""
     return Response(
-        answer_set(services.answers.list(limit, with_feedback=True)),
+        answer_set(services.store.answers.list(limit, with_feedback=True)),
         media_type="application/x-ndjson",
     )
 
 
-@conversations_router.get(
-    "/suggestions",
-    operation_id="suggestions",
-    response_model=SuggestionList,
-    responses=declared("not_found"),
-)
+@conversations_router.get("/suggestions", responses=declared("not_found"))
 def suggestions(
     services: Composition,
     library: AnyLibrary,
@@ -383,7 +327,7 @@ def suggestions(
 
 # Checks of texts that someone brings.
 
-checks_router = APIRouter(prefix="/api/v1", tags=["questions"])
+checks_router = APIRouter(prefix="/api/v1", tags=["questions"], responses=declared())
 
 _FORM = {
     "requestBody": {
@@ -407,7 +351,6 @@ _MEDIA: dict[ReportForm, tuple[str, str]] = {
 
 @checks_router.post(
     "/check",
-    operation_id="check",
     response_model=CheckResponse,
     responses=declared(
         "index_damaged",
@@ -433,7 +376,7 @@ async def check(
 
 
 def checked(
-    services: ServicePort, edge: Edge, asked: CheckRequest, cancel: CancelToken
+    services: Services, edge: Edge, asked: CheckRequest, cancel: CancelToken
 ) -> CheckResponse:
     """Return the checked text; `cancel` ends it between its steps, and the calls of the judge."""
     checker = services.checker
@@ -447,13 +390,12 @@ def checked(
     cancel.raise_if_cancelled()
     if asked.judge is not None:
         report = services.second_opinion.on(report, asked.judge, cancel)
-    return CheckResponse.of(report)
+    return CheckResponse.model_validate(report)
 
 
 @checks_router.post(
     "/check/text",
     operation_id="readText",
-    response_model=FileText,
     openapi_extra=_FORM,
     responses=declared(
         "unsupported_type", "encrypted", "no_text_layer", "unreadable", "too_large", "disk_full"
@@ -475,13 +417,11 @@ async def read_text(  # async: the body is read as it arrives
         200: {
             "description": "the report as a file",
             "content": {media: {"schema": {"type": "string"}} for media, _ in _MEDIA.values()},
-        },
-        **declared(),
+        }
     },
 )
 def check_report(
-    report: CheckResponse,
-    form: Annotated[ReportForm, Query(alias="format")] = "markdown",
+    report: CheckResponse, form: Annotated[ReportForm, Query(alias="format")] = "markdown"
 ) -> Response:
     """Return a checked text as a report for reading, to keep or to send on."""
     media, ending = _MEDIA[form]
@@ -493,7 +433,7 @@ def check_report(
 
 
 def _read(
-    receiver: UploadReceiver, rest: bytes, services: ServicePort, cancel: CancelToken
+    receiver: UploadReceiver, rest: bytes, services: Services, cancel: CancelToken
 ) -> FileText:
     receiver.feed(rest)
     files = receiver.finish().files

@@ -6,11 +6,11 @@ import platform
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Query, Request, Response
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import PlainTextResponse
 
 from app.answer.service import asked_by_default
 from app.api.deps import AtEdge, Composition, OneLibrary
@@ -39,12 +39,14 @@ from app.api.schemas.status import (
     Ready,
     TestRequest,
 )
-from app.api.services import ServicePort
 from app.core.errors import InvalidInput
 from app.core.ids import checkout_sha, package_version
 from app.core.types import Library, LibraryName
 from app.jobs.kinds import PULL
 from app.storage.files.durable import bytes_by_store
+
+if TYPE_CHECKING:
+    from app.bootstrap.services import Services
 
 router = APIRouter(tags=["health"])
 
@@ -55,7 +57,7 @@ _LOOKS = CapacityLimiter(2)
 """Threads that look at the disk for readiness probes."""
 
 
-@router.get("/health/live", operation_id="live", response_model=Live)
+@router.get("/health/live")
 async def live() -> Live:
     """Confirm that the process runs.
 
@@ -64,12 +66,7 @@ async def live() -> Live:
     return Live()
 
 
-@router.get(
-    "/health/ready",
-    operation_id="ready",
-    response_model=Ready,
-    responses={503: {"model": Ready, "description": "not yet"}},
-)
+@router.get("/health/ready", responses={503: {"model": Ready, "description": "not yet"}})
 async def ready(edge: AtEdge, response: Response) -> Ready:
     """Report whether requests will be answered; 503 names what is missing."""
     startup = edge.startup
@@ -80,7 +77,7 @@ async def ready(edge: AtEdge, response: Response) -> Ready:
         response.status_code = 503
         return Ready(status="starting", missing=list(startup.missing))
     # Not by the pool of the routes: a probe does not wait behind questions.
-    if missing := await to_thread.run_sync(startup.services().missing, limiter=_LOOKS):
+    if missing := await to_thread.run_sync(startup.services().store.missing, limiter=_LOOKS):
         response.status_code = 503
         return Ready(status="failed", missing=list(missing), detail=_explained(missing))
     return Ready(status="ready", missing=[])
@@ -105,7 +102,7 @@ def _explained(missing: Sequence[str]) -> str:
     return ". ".join(said)
 
 
-@router.get("/health", operation_id="health", response_model=Health)
+@router.get("/health")
 def health(request: Request, edge: AtEdge) -> Health:
     """Report generator, embedder and whether their hosts respond.
 
@@ -125,10 +122,6 @@ def health(request: Request, edge: AtEdge) -> Health:
         )
     services = startup.services()
     parts = services.status()
-    hosts = [
-        ModelHost(name=h.name, url=h.url, reachable=h.reachable, detail=h.detail)
-        for h in parts.hosts
-    ]
     return Health(
         status="starting" if startup.missing else "ready",
         version=package_version(),
@@ -136,16 +129,16 @@ def health(request: Request, edge: AtEdge) -> Health:
         generator=services.generator.name,
         generator_why=parts.answers_why,
         embedding={
-            library.value: Embedding.of(parts.embedding[library.value]) for library in Library
+            library: Embedding.model_validate(state) for library, state in parts.embedding.items()
         },
-        hosts=hosts,
+        hosts=[ModelHost.model_validate(host) for host in parts.hosts],
         libraries=[library_stats(services, library) for library in Library]
         if edge.key.accepts(request.scope)
         else None,
     )
 
 
-def library_stats(services: ServicePort, library: Library) -> CollectionStats:
+def library_stats(services: Services, library: Library) -> CollectionStats:
     """Return the counts of one library."""
     counts = services.catalog.counts(library)
     return CollectionStats(
@@ -157,12 +150,7 @@ def library_stats(services: ServicePort, library: Library) -> CollectionStats:
     )
 
 
-@router.get(
-    "/api/v1/diagnostics",
-    operation_id="diagnostics",
-    response_model=Diagnostics,
-    responses=declared(),
-)
+@router.get("/api/v1/diagnostics", responses=declared())
 def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
     """Return everything that support needs; no secrets, no questions."""
     settings, status = edge.settings, services.status()
@@ -215,7 +203,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
             "max_dense_vectors": settings.index().max_dense_vectors,
         },
         watermarks=dict(status.watermarks),
-        lags=dict(services.projections.lags()),
+        lags=dict(services.store.status.lags()),
         active_streams=edge.streams.taken,
         jobs=dict(Counter(job.state for job in services.jobs.list(1000))),
     )
@@ -223,12 +211,10 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
 
 # Serve models and the bulk ledger to the status page and the CLI.
 
-models_router = APIRouter(prefix="/api/v1", tags=["models"])
+models_router = APIRouter(prefix="/api/v1", tags=["models"], responses=declared())
 
 
-@models_router.get(
-    "/models", operation_id="list_models", response_model=ModelList, responses=declared()
-)
+@models_router.get("/models")
 def list_models(services: Composition) -> ModelList:
     """List models that Ollama has installed and loaded, and those in use.
 
@@ -251,8 +237,6 @@ def list_models(services: Composition) -> ModelList:
 
 @models_router.put(
     "/models/answering",
-    operation_id="choose_model",
-    response_model=ModelList,
     responses=declared("model_not_installed", "conflict", "provider_unreachable", "disk_full"),
 )
 def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
@@ -260,46 +244,29 @@ def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
 
     Refused while LLM_MODEL or LLM_PROVIDER names one.
     """
-    services.choose_model(wanted.model or "")
+    services.models.choose(wanted.model or "")
     return list_models(services)
 
 
-@models_router.post(
-    "/models/pull",
-    operation_id="pull_model",
-    status_code=202,
-    response_model=JobReply,
-    responses=declared("disk_full"),
-)
-def pull_model(services: Composition, wanted: PullRequest) -> Response:
+@models_router.post("/models/pull", status_code=202, responses=declared("disk_full"))
+def pull_model(services: Composition, wanted: PullRequest) -> JobReply:
     """Fetch a model into Ollama as a job; an interrupted fetch resumes."""
     job = services.jobs.submit(PULL, {"model": wanted.model}, unit="bytes")
-    return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
+    return JobReply.of(job)
 
 
 @models_router.post(
-    "/models/test",
-    operation_id="test_model",
-    status_code=202,
-    response_model=JobReply,
-    responses=declared("model_not_installed", "disk_full"),
+    "/models/test", status_code=202, responses=declared("model_not_installed", "disk_full")
 )
-def test_model(services: Composition, wanted: TestRequest) -> Response:
+def test_model(services: Composition, wanted: TestRequest) -> JobReply:
     """Test a model on 24 built-in questions with both prompts, as a job.
 
     The result decides how the model is asked.
     """
-    return JSONResponse(
-        JobReply.of(services.model_tests.start(wanted.model)).model_dump(), status_code=202
-    )
+    return JobReply.of(services.model_tests.start(wanted.model))
 
 
-@models_router.get(
-    "/models/tests",
-    operation_id="list_model_tests",
-    response_model=ModelTests,
-    responses=declared(),
-)
+@models_router.get("/models/tests")
 def list_model_tests(services: Composition) -> ModelTests:
     """List results of model tests, newest first, with a summary line."""
     return ModelTests.of(services.model_tests.results())
@@ -307,12 +274,10 @@ def list_model_tests(services: Composition) -> ModelTests:
 
 # The two libraries: counts, build state, clearing.
 
-libraries_router = APIRouter(prefix="/api/v1", tags=["libraries"])
+libraries_router = APIRouter(prefix="/api/v1", tags=["libraries"], responses=declared())
 
 
-@libraries_router.get(
-    "/libraries", operation_id="list_libraries", response_model=LibraryList, responses=declared()
-)
+@libraries_router.get("/libraries")
 def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
     """Both libraries with their counts, from the catalog."""
     status = services.status()
@@ -328,7 +293,7 @@ def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
                 embedded=counts.embedded,
                 bytes=counts.bytes,
                 fingerprint=services.catalog.fingerprint(library),
-                embedding=Embedding.of(status.embedding[library.value]),
+                embedding=Embedding.model_validate(status.embedding[library.value]),
                 notices=list(status.embedding[library.value].notices),
                 build=status.builds.get(library.value, "none"),
             )
@@ -337,12 +302,7 @@ def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
     return LibraryList(libraries=found, default_library=asked.library, default_reason=asked.reason)
 
 
-@libraries_router.delete(
-    "/libraries/{library}/documents",
-    operation_id="clear_library",
-    response_model=Cleared,
-    responses=declared("disk_full"),
-)
+@libraries_router.delete("/libraries/{library}/documents", responses=declared("disk_full"))
 def clear_library(
     services: Composition,
     library: LibraryName,
@@ -359,12 +319,7 @@ def clear_library(
     )
 
 
-@libraries_router.get(
-    "/collection/stats",
-    operation_id="collection_stats",
-    response_model=CollectionStats,
-    responses=declared(),
-)
+@libraries_router.get("/collection/stats")
 def collection_stats(services: Composition, library: OneLibrary) -> CollectionStats:
     """Counts of one library, by type of document."""
     return library_stats(services, library)
@@ -375,7 +330,7 @@ def collection_stats(services: Composition, library: OneLibrary) -> CollectionSt
 metrics_router = APIRouter(tags=["health"])
 
 
-@metrics_router.get("/metrics", operation_id="metrics", response_class=PlainTextResponse)
+@metrics_router.get("/metrics", response_class=PlainTextResponse)
 def metrics(request: Request, edge: AtEdge) -> Response:
     """Return metrics of requests, answers, stages, models, jobs and projections.
 

@@ -35,4 +35,6 @@ class Tolerant(BaseModel):
 class Reply(BaseModel):
     """A body we send."""
 
-    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(
+        frozen=True, from_attributes=True, json_schema_serialization_defaults_required=True
+    )

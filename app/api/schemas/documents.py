@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from app.answer.records import PassageRecord, WebLink
 from app.api.schemas.base import Reply, Request
 from app.api.schemas.questions import Year
 from app.core.ids import OUT_OF_REACH
-from app.core.types import EmbeddingState, Fingerprint, Library, LibraryName, Notice, Scope
+from app.core.types import Fingerprint, Library, LibraryName, Notice, Scope
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
 
@@ -21,8 +21,6 @@ LanguageCode = Annotated[str, StringConstraints(pattern="^[a-z]{2}$")]
 
 class DocumentReply(Reply):
     """A live document."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     doc_id: str
     library: Library
@@ -107,8 +105,6 @@ class Cleared(Reply):
 class ChunkReply(Reply):
     """A unit of the index: always text[start:end] of the document."""
 
-    model_config = ConfigDict(from_attributes=True)
-
     index: int = Field(validation_alias="ordinal")
     start: int
     end: int
@@ -133,11 +129,6 @@ class Embedding(Reply):
     )
     reachable: bool
     detail: str = Field("", description="why it is unreachable, and the fix")
-
-    @classmethod
-    def of(cls, state: EmbeddingState) -> Embedding:
-        """Return the state as the API shows it."""
-        return cls(embedder=state.embedder, reachable=state.reachable, detail=state.detail)
 
 
 class LibraryStatus(Reply):

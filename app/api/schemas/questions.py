@@ -13,12 +13,9 @@ from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Flag, Reply, Request
 from app.core.normalisation import normalise
 from app.core.types import (
-    CheckedSentence,
-    CheckReport,
     DocumentType,
     EvidenceKind,
     Filters,
-    Finding,
     Fusion,
     LibraryName,
     Message,
@@ -372,13 +369,6 @@ class CheckCitation(Reply):
     quote: str
     support: float = Field(ge=0, le=1)
 
-    @staticmethod
-    def of(finding: Finding) -> CheckCitation:
-        """Return a finding as a reply."""
-        return CheckCitation.model_validate(
-            {name: getattr(finding, name) for name in CheckCitation.model_fields}
-        )
-
 
 class CheckSentence(Reply):
     """A sentence of the text and what was found for it, the best first."""
@@ -397,20 +387,6 @@ class CheckSentence(Reply):
     judged: SecondVerdict | None = Field(
         description="the model's verdict, where `judge` named one and its reply was clear"
     )
-
-    @staticmethod
-    def of(sentence: CheckedSentence) -> CheckSentence:
-        """Return a checked sentence as a reply."""
-        return CheckSentence(
-            text=sentence.text,
-            start=sentence.start,
-            end=sentence.end,
-            verdict=sentence.verdict,
-            support=sentence.support,
-            citations=[CheckCitation.of(finding) for finding in sentence.findings],
-            better=CheckCitation.of(sentence.better) if sentence.better else None,
-            judged=sentence.judged,
-        )
 
 
 class CheckCounts(Reply):
@@ -432,14 +408,3 @@ class CheckResponse(Reply):
     judge_failed: str | None = Field(
         description="why it was asked no further; sentences after that have no `judged`"
     )
-
-    @staticmethod
-    def of(report: CheckReport) -> CheckResponse:
-        """Return a report as a reply."""
-        sentences = [CheckSentence.of(sentence) for sentence in report.sentences]
-        return CheckResponse(
-            sentences=sentences,
-            counts=CheckCounts.model_validate(report.counts),
-            judge=report.judge,
-            judge_failed=report.judge_failed,
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints
@@ -172,16 +173,8 @@ class ModelTest(Reply):
     def of(cls, model: str, found: ModelFindings) -> Self:
         """Return the public form."""
         report = json.loads(found.report)
-        return cls(
-            model=model,
-            prompts=found.prompts,
-            evidence=found.evidence,
-            as_good_as_quotes=found.as_good_as_quotes,
-            advice=found.advice,
-            at=found.at,
-            counts=report.pop("prompts"),
-            **{name: report[name] for name in report if name != "model"},
-        )
+        counts = report.pop("prompts")
+        return cls.model_validate({**report, **asdict(found), "model": model, "counts": counts})
 
 
 class ModelTests(Reply):
@@ -261,21 +254,9 @@ class JobReply(Reply):
     @classmethod
     def of(cls, job: Job) -> Self:
         """Return a job as the API shows it; its payload stays inside."""
-        return cls(
-            id=job.id,
-            kind=job.kind,
-            library=str(job.payload["library"]) if "library" in job.payload else None,
-            state=job.state,
-            done=job.done,
-            total=job.total,
-            unit=job.unit,
-            eta_s=job.eta_s,
-            errors=list(job.errors),
-            files=list(job.files),
-            result=None if job.result is None else dict(job.result),
-            created_at=job.created_at,
-            updated_at=job.updated_at,
-        )
+        library = str(job.payload["library"]) if "library" in job.payload else None
+        shared = cls.model_fields.keys() - {"library"}
+        return cls(library=library, **{name: getattr(job, name) for name in shared})
 
 
 class JobList(Reply):

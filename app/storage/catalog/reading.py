@@ -112,6 +112,16 @@ _SPANS = (
     .order_by(chunks.c.ordinal)
 )
 
+_CHUNK_IDS = (
+    select(chunks.c.chunk_id).join(documents, IS_LIVE).where(_NAMED).order_by(chunks.c.chunk_id)
+)
+_STAMPS = (
+    select(chunks.c.chunk_id, documents.c.doc_id, documents.c.filename)
+    .add_columns(chunks.c.section, chunks.c.ordinal, chunks.c.page, documents.c.title)
+    .join(documents, IS_LIVE)
+    .where(chunks.c.chunk_id.in_(bindparam("ids", expanding=True)))
+)
+
 
 class CatalogLoader:
     """Reads in batches; thread-safe."""
@@ -217,7 +227,6 @@ class CatalogLoader:
             unpack_vectors([row[1] for row in rows], build.dimension),
             [RowFacts(row[2], row[3]) for row in rows],
             [facts_from(doc, *row[4:]) for doc, row in by_key.items()],
-            [row[4] for row in rows],
         )
 
     def sample(self, build: Build, n: int) -> list[int]:
@@ -313,6 +322,41 @@ class CatalogLoader:
             for chunk_id, _, text in document.chunks
             if chunk_id in wanted
         ]
+
+    def chunk_ids(self, docs: Sequence[int]) -> list[int]:
+        """Return the chunks of the live ones of these documents."""
+        with self._database.read() as sql:
+            return [
+                chunk_id
+                for some in pieces(docs)
+                for chunk_id in sql.execute(_CHUNK_IDS, {"docs": some}).scalars()
+            ]
+
+    def stamps(self, chunk_ids: Sequence[int], *, with_text: bool) -> list[dict[str, str | int]]:
+        """Return what a store of vectors keeps beside each chunk; empty for one that is gone.
+
+        Args:
+            chunk_ids: Which.
+            with_text: Whether the title and the text are among it. A title costs Chroma 160 bytes a
+                row (evaluation/reports/chroma_rows.md).
+        """
+        names = ("doc_id", "filename", "section", "chunk_index", "page", "title")
+        with self._database.read() as sql:
+            found = {
+                chunk_id: dict(zip(names, values, strict=True))
+                for some in pieces(chunk_ids)
+                for chunk_id, *values in sql.execute(_STAMPS, {"ids": some})
+            }
+        texts = dict(self.chunk_texts(chunk_ids)) if with_text else {}
+        kept: list[dict[str, str | int]] = []
+        for chunk_id in chunk_ids:
+            stamp = found.get(chunk_id, {})
+            if with_text:
+                stamp["text"] = texts.get(chunk_id, "")
+            else:
+                stamp.pop("title", None)
+            kept.append({name: value for name, value in stamp.items() if value is not None})
+        return kept
 
     def vector_ids(self, build: int) -> set[int]:
         """Return the chunk ids of a build's vectors whose documents are live."""

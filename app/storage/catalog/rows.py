@@ -184,7 +184,6 @@ class VectorRows:
     """float32 `[n, dim]`, norm 1."""
     facts: list[RowFacts]
     documents: list[DocumentFacts]
-    doc_ids: list[str]
 
 
 # Keep counters, duplicates and changes true in every catalog transaction.

@@ -21,6 +21,7 @@ from app.core.errors import IndexDamaged
 from app.core.types import FloatArray
 from app.storage.files.durable import Steps, disk_full, move_aside, move_contents_aside
 from app.storage.files.lock import LOCK_NAME
+from app.storage.vectors.port import Stamps
 
 PIECE = 64
 """Rows a request. A search waits for one request at most, which takes 60 to 110 ms; 1,000 rows
@@ -157,14 +158,15 @@ class ChromaStore:
         collection: str,
         chunk_ids: Sequence[int],
         rows: FloatArray,
-        fields: Sequence[tuple[str, str]],
+        stamps: Stamps,
     ) -> None:
         """Add or replace vectors, durably (see `VectorStore.upsert`)."""
         with self._steps.at("chroma.upsert"):
             for at in range(0, len(chunk_ids), PIECE):
-                ids = [str(chunk_id) for chunk_id in chunk_ids[at : at + PIECE]]
+                ids = chunk_ids[at : at + PIECE]
                 piece = np.ascontiguousarray(rows[at : at + PIECE], np.float32)
-                self._work("upsert", collection, ids, piece, list(fields[at : at + PIECE]))
+                about = [dict(stamp) for stamp in stamps.of(ids)]
+                self._work("upsert", collection, list(map(str, ids)), piece, about, stamps.embedder)
 
     def delete(self, collection: str, chunk_ids: Sequence[int]) -> None:
         """Remove vectors, durably."""

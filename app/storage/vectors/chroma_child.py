@@ -15,7 +15,7 @@ import signal
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -75,23 +75,29 @@ class ChromaProcess:
         return self._known[name]
 
     def upsert(
-        self, name: str, ids: list[str], rows: FloatArray, fields: Sequence[tuple[str, str]]
+        self,
+        name: str,
+        ids: list[str],
+        rows: FloatArray,
+        stamps: list[dict[str, str | int]],
+        embedder: str,
     ) -> None:
+        """Add or replace vectors; a stamp's `text` becomes the row's document."""
         collection = self._collection(name)
         if collection is None:
             collection = self._known[name] = self._client().create_collection(
                 name,
                 embedding_function=None,
+                metadata={"embedding_model": embedder},
                 configuration={"hnsw": {"space": "cosine", "ef_search": self._ef_search}},
             )
         now = utc_now()
+        texts = [str(stamp.pop("text", "")) for stamp in stamps]
         collection.upsert(
             ids=ids,
             embeddings=rows,
-            metadatas=[
-                {"doc_id": doc_id, "section": section, "indexed_at": now}
-                for doc_id, section in fields
-            ],
+            metadatas=[{**stamp, "indexed_at": now} for stamp in stamps],
+            documents=texts if any(texts) else None,
         )
         self._counts[name] = collection.count()
 

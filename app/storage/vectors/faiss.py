@@ -31,6 +31,7 @@ from app.storage.files.durable import (
     move_aside,
     sync_directory,
 )
+from app.storage.vectors.port import Stamps
 
 # Vectors as codes in lists (IVF, RaBitQ), or as they are while they are few.
 
@@ -653,7 +654,7 @@ class FaissStore:
         collection: str,
         chunk_ids: Sequence[int],
         rows: FloatArray,
-        fields: Sequence[tuple[str, str]],  # noqa: ARG002  # nobody looks into codes
+        stamps: Stamps,  # noqa: ARG002  # codes have no stamps
     ) -> None:
         """Add or replace vectors, durably (see `VectorStore.upsert`)."""
         with self._errors(collection):

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from app.core.types import FloatArray
+
+Stamp = Mapping[str, str | int]
+"""What people and other tools read beside a vector: its document's id and file name, its section,
+page and number in the document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """Says whose the vectors are; a store that keeps no stamps asks for none."""
+
+    embedder: str
+    of: Callable[[Sequence[int]], Sequence[Stamp]]
+    """Returns the stamp of each of some chunks, in their order."""
+
+
+UNSTAMPED = Stamps("", lambda ids: [{} for _ in ids])
+"""Of vectors that belong to no document."""
 
 
 class VectorStore(Protocol):
@@ -40,7 +58,7 @@ class VectorStore(Protocol):
         collection: str,
         chunk_ids: Sequence[int],
         rows: FloatArray,
-        fields: Sequence[tuple[str, str]],
+        stamps: Stamps,
     ) -> None:
         """Add or replace vectors.
 
@@ -48,7 +66,7 @@ class VectorStore(Protocol):
             collection: Which one; made when it is new.
             chunk_ids: Distinct ids, positive, below 2^40.
             rows: float32 `[n, dim]`, norm 1; all of a collection have one dimension.
-            fields: Per row its document's id and its section, for people who look into the store.
+            stamps: Whose they are, for people who look into the store.
         """
         ...
 

@@ -9,6 +9,7 @@ from qdrant_client import models
 from app.core.types import FloatArray
 from app.storage.engine import NoCollection, SearchEngine
 from app.storage.files.durable import Steps
+from app.storage.vectors.port import Stamps
 
 PIECE = 256
 """Rows a request: 1.5 MB of JSON at 384 numbers a row."""
@@ -43,22 +44,18 @@ class QdrantStore:
         collection: str,
         chunk_ids: Sequence[int],
         rows: FloatArray,
-        fields: Sequence[tuple[str, str]],
+        stamps: Stamps,
     ) -> None:
         """Add or replace vectors, durably (see `VectorStore.upsert`)."""
         with self._steps.at("qdrant.upsert"):
             for at in range(0, len(chunk_ids), PIECE):
+                ids = chunk_ids[at : at + PIECE]
                 points = [
                     models.PointStruct(
-                        id=chunk_id,
-                        vector={DENSE: row.tolist()},
-                        payload={"doc_id": doc_id, "section": section},
+                        id=chunk_id, vector={DENSE: row.tolist()}, payload=dict(stamp)
                     )
-                    for chunk_id, row, (doc_id, section) in zip(
-                        chunk_ids[at : at + PIECE],
-                        rows[at : at + PIECE],
-                        fields[at : at + PIECE],
-                        strict=True,
+                    for chunk_id, row, stamp in zip(
+                        ids, rows[at : at + PIECE], stamps.of(ids), strict=True
                     )
                 ]
                 self._put(collection, points, rows.shape[1])

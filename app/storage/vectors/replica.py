@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
 from app.storage.options import IndexOptions
 from app.storage.status import BuildState
-from app.storage.vectors.port import VectorStore
+from app.storage.vectors.port import Stamps, VectorStore
 
 BATCH = 1000
 """Vectors per read from the catalog and per write to the store."""
@@ -138,20 +139,23 @@ class Replica:
         """
         name, limit = self.collection(build), self.limit
         ids = list(dict.fromkeys(i for change in changes for i in change.ids))
+        corrected = [change.doc for change in changes if change.kind == "correct"]
+        ids += self._loader.chunk_ids(corrected)
         for at in range(0, len(ids), BATCH):
             batch = ids[at : at + BATCH]
             stored = self._loader.vectors(build, batch)
             present = set(stored.chunk_ids)
             self.store.delete(name, [chunk_id for chunk_id in batch if chunk_id not in present])
-            self._upsert(name, stored, max(0, limit - self.store.count(name)))
+            self._upsert(build, stored, max(0, limit - self.store.count(name)))
 
-    def _upsert(self, name: str, stored: VectorRows, room: int) -> None:
+    def _upsert(self, build: Build, stored: VectorRows, room: int) -> None:
         if stored.chunk_ids and room:
-            fields = [
-                (doc_id, facts.section)
-                for doc_id, facts in zip(stored.doc_ids, stored.facts, strict=True)
-            ]
-            self.store.upsert(name, stored.chunk_ids[:room], stored.rows[:room], fields[:room])
+            stamps = Stamps(
+                build.embedding_model,
+                partial(self._loader.stamps, with_text=self._options.chroma_store_text),
+            )
+            name = self.collection(build)
+            self.store.upsert(name, stored.chunk_ids[:room], stored.rows[:room], stamps)
 
     def fill(self, build: Build, stop: threading.Event) -> int | None:
         """Fill a build's collection from the catalog, a batch at a time.
@@ -174,7 +178,7 @@ class Replica:
                 stored = self._loader.vectors_after(build, after, BATCH)
                 if not stored.chunk_ids:
                     break
-                self._upsert(name, stored, limit - done)
+                self._upsert(build, stored, limit - done)
                 after, done = stored.chunk_ids[-1], min(limit, done + len(stored.chunk_ids))
                 self.rebuilding = BuildState("rebuilding", done, total)
             return None if stop.is_set() else applied

@@ -20,6 +20,7 @@ import numpy as np
 from app.core.errors import IndexDamaged
 from app.storage.files.durable import Steps
 from app.storage.vectors.faiss import FaissStore
+from app.storage.vectors.port import UNSTAMPED
 from evaluation.benchmarks.bulk.growth import Figures
 from evaluation.lib.workbench import SEED
 
@@ -50,7 +51,7 @@ def write(path: Path, batch: int) -> None:
         print("open", flush=True)
         while True:
             ids = list(range(batch * BATCH + 1, (batch + 1) * BATCH + 1))
-            store.upsert(NAME, ids, rows_of(batch), [("", "")] * BATCH)
+            store.upsert(NAME, ids, rows_of(batch), UNSTAMPED)
             store.delete(NAME, ids[:DELETED])
             print(batch, flush=True)
             batch += 1

@@ -28,6 +28,7 @@ from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from app.storage.vectors.faiss import FaissStore
+from app.storage.vectors.port import UNSTAMPED
 from evaluation.benchmarks.bulk.growth import Figures, pss_bytes
 from evaluation.benchmarks.vectors.corpus import HalfArray, fill_library
 
@@ -156,7 +157,7 @@ def _open_a_small_one(rows: FloatArray) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(2):  # made, then read
             store = FaissStore(Path(folder), Steps(), learn_from=len(rows))
-            store.upsert("small", range(1, len(rows) + 1), rows, [("", "")] * len(rows))
+            store.upsert("small", range(1, len(rows) + 1), rows, UNSTAMPED)
             store.search("small", rows[0], 2 * POOL)
             store.close()
 

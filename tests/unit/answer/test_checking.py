@@ -56,7 +56,7 @@ def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:
     }
     for sentence in report.sentences:
         assert text[sentence.start : sentence.end] == sentence.text
-        for finding in sentence.findings:
+        for finding in sentence.citations:
             assert WARSAW[finding.start : finding.end] == finding.quote
             assert finding.doc_id is None
 
@@ -68,10 +68,12 @@ def test_a_text_is_checked_against_a_library_with_the_document_and_its_character
     )
     first, second = report.sentences
     assert (first.verdict, second.verdict) == ("supported", "contradicted")
-    best = first.findings[0]
+    best = first.citations[0]
     assert (best.quote, best.start, best.support) == ("Warsaw is the capital of Poland.", 100, 1.0)
     assert best.doc_id
-    assert second.findings[0].quote == "Their leader Rollo swore fealty to King Charles III in 911."
+    assert (
+        second.citations[0].quote == "Their leader Rollo swore fealty to King Charles III in 911."
+    )
     assert sorted(found.asked) == ["Rollo swore fealty in 912.", "Warsaw is the capital of Poland."]
 
 

@@ -13,6 +13,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.api.metrics import Metrics
 from app.api.middleware.access import (
     ApiKey,
     HostAndOrigin,
@@ -22,8 +23,13 @@ from app.api.middleware.access import (
     split_host,
 )
 from app.api.middleware.limits import BodyLimit, Concurrency, RateLimit
-from app.api.middleware.observing import RequestEdge, RequestId
+from app.api.middleware.observing import Observed, RequestEdge
 from app.core.errors import TooLarge
+from app.core.trace import SILENT
+
+
+def observed(app: ASGIApp) -> Observed:
+    return Observed(app, metrics=Metrics(), spans=lambda: SILENT)
 
 
 async def hello(scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,7 +60,7 @@ def ask(
 
 
 def test_every_reply_carries_an_id_and_a_harmless_one_is_kept() -> None:
-    app = RequestId(hello)
+    app = observed(hello)
     assert len(ask(app).headers["x-request-id"]) == 32
     assert ask(app, headers={"X-Request-ID": "trace-1"}).headers["x-request-id"] == "trace-1"
     assert len(ask(app, headers={"X-Request-ID": "a b\tc"}).headers["x-request-id"]) == 32
@@ -64,7 +70,7 @@ def test_the_access_log_has_no_query_and_no_control_characters(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.INFO, logger="app.access"):
-        ask(RequestId(hello), path="/api/v1/search%0d%0aX?q=secret%20question")
+        ask(observed(hello), path="/api/v1/search%0d%0aX?q=secret%20question")
     line = caplog.records[-1].getMessage()
     assert "secret" not in line
     assert "\n" not in line
@@ -472,7 +478,7 @@ def test_an_unknown_error_is_a_500_with_the_request_id_and_nothing_else(
     async def broken(scope: Scope, receive: Receive, send: Send) -> None:
         raise ZeroDivisionError("secret detail")
 
-    reply = ask(RequestId(RequestEdge(broken)))
+    reply = ask(observed(RequestEdge(broken)))
     body = reply.json()
     assert reply.status_code == body["status"] == 500
     assert reply.headers["content-type"] == "application/problem+json"
@@ -486,7 +492,7 @@ def test_a_request_that_a_shutdown_cuts_short_is_a_503_that_says_so() -> None:
         await asyncio.Event().wait()
 
     async def cut_short() -> list[Message]:
-        call = asyncio.create_task(_call_async(RequestId(RequestEdge(endless))))
+        call = asyncio.create_task(_call_async(observed(RequestEdge(endless))))
         await asyncio.sleep(0)
         call.cancel("the server stops")
         return await call
@@ -559,5 +565,5 @@ def test_polling_stays_out_of_the_log_of_what_people_did(
     path: str, level: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG, logger="app.access"):
-        ask(RequestId(hello), path=path)
+        ask(observed(hello), path=path)
     assert caplog.records[-1].levelno == level

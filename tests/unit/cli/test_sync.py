@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.library import SyncOutcome, changes, follow, library_named
+from app.cli.library import SyncOutcome, changes, follow
+from app.cli.output import check_library
 from app.core.errors import InvalidInput, ProviderUnreachable
 from app.ingest.sources.folders import MANIFEST_FILE
 
@@ -30,8 +31,8 @@ def test_exit_codes(done: SyncOutcome, code: int) -> None:
 
 
 def test_an_unknown_library_is_named() -> None:
-    with pytest.raises(InvalidInput, match="'private' is neither"):
-        library_named("private")
+    with pytest.raises(InvalidInput, match="'private' is none of"):
+        check_library("private")
 
 
 def test_a_watch_syncs_after_changes_and_outlives_a_server_that_is_away(

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.search import LibrarySearcher
 from app.answer.writing import AnswerWriter
 from app.core.errors import ProviderError, ProviderUnreachable
 from app.evaluation.cases import CaseBody
 from app.evaluation.collections import Collection, TestQuestion
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
+from app.generation.prompts import PromptLibrary
 from app.generation.quoting import ExtractiveGenerator
 from evaluation.studies.models import (
     STRATEGIES,
@@ -29,7 +29,6 @@ from evaluation.studies.models import (
 )
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.generators import FixedModels, Reply, ScriptedGenerator
-from tests.fakes.services import PROMPTS
 
 COPPER = Task(
     "prompt",
@@ -55,13 +54,15 @@ CASES += [CaseBody(f"absent {n}", "public", "question", oos=True) for n in range
 
 def asker(opened: Site, *replies: Reply) -> Asker:
     local = opened.services
-    retriever = local._retriever()
     return Asker(
         opened.settings,
-        Place(local.store, lambda _: LibrarySearcher(retriever, local.embedder)),
+        Place(local.store, local.libraries.searcher),
         FixedModels(ScriptedGenerator(*replies)),
         AnswerWriter(
-            ExtractiveGenerator(), PROMPTS, TokenCalibrator(), opened.settings.generation()
+            ExtractiveGenerator(),
+            PromptLibrary.load(),
+            TokenCalibrator(),
+            opened.settings.generation(),
         ),
         Grounder(opened.settings.generation()),
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.bootstrap.libraries import fingerprint_of
-from app.bootstrap.work import register_reembed
+from app.bootstrap.services import register_reembed
 from app.core.errors import DiskFull, ProviderUnreachable
 from app.core.ports import Embedder
 from app.core.types import FloatArray, Job, Library

@@ -11,7 +11,7 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from app.bootstrap.foundation import open_spans
+from app.bootstrap.services import open_spans
 from app.core.errors import Cancelled, InvalidInput
 from app.core.trace import SILENT, SILENT_SPAN, Trace, ended_with_block
 from app.models.telemetry import OtelSpans

@@ -20,6 +20,7 @@ from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from app.storage.vectors.faiss import FILE_NAME, FaissStore, IdSet
 from evaluation.lib.vector_checks import differences
+from tests.fakes.vector_stores import stamped
 from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 
 NAME = "papers__1"
@@ -44,7 +45,7 @@ def _closed() -> Iterator[None]:
 
 def put(store: FaissStore, ids: list[int], seed: int = 0) -> None:
     rows = unit_rows(max(ids), seed=seed)[np.array(ids) - 1]
-    store.upsert(NAME, ids, rows, [("doc", "body")] * len(ids))
+    store.upsert(NAME, ids, rows, stamped())
 
 
 def files(path: Path) -> list[str]:
@@ -66,11 +67,11 @@ def test_codes_take_a_tenth_of_the_rows_and_outlive_the_process(tmp_path: Path) 
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     ids = list(range(1, 2001))
     with closing(opened(tmp_path)) as store:
-        store.upsert(NAME, ids[:250], rows[:250], [("doc", "body")] * 250)
+        store.upsert(NAME, ids[:250], rows[:250], stamped())
         before = sum(file.stat().st_size for file in (tmp_path / NAME).iterdir())
-        store.upsert(NAME, ids[250:], rows[250:], [("doc", "body")] * 1750)
+        store.upsert(NAME, ids[250:], rows[250:], stamped())
         store.delete(NAME, [5, 6])
-        store.upsert(NAME, [7], rows[5:6], [("doc", "body")])
+        store.upsert(NAME, [7], rows[5:6], stamped())
     after = sum(file.stat().st_size for file in (tmp_path / NAME).iterdir())
     assert after - before < 1750 * 384 * 4 / 10
     with closing(opened(tmp_path)) as again:
@@ -172,11 +173,12 @@ import sys
 from pathlib import Path
 import numpy as np
 from app.storage.vectors.faiss import FaissStore
+from app.storage.vectors.port import UNSTAMPED
 from app.storage.files.durable import Steps
 store = FaissStore(Path(sys.argv[1]), Steps(int(sys.argv[2])), learn_from=200, least_kept=100)
 rows = np.random.default_rng(1).standard_normal((400, 16)).astype(np.float32)
 for at in range(0, 400, 80):
-    store.upsert("papers__1", list(range(at + 1, at + 81)), rows[at:at + 80], [("", "")] * 80)
+    store.upsert("papers__1", list(range(at + 1, at + 81)), rows[at:at + 80], UNSTAMPED)
     store.delete("papers__1", [at + 1, at + 2])
     print(at + 80, flush=True)
 store.drop("papers__1")
