@@ -83,7 +83,7 @@ def test_a_small_run_is_the_beginning_of_a_large_one_and_arms_of_a_question_stay
 def test_a_row_says_what_the_reader_and_the_model_and_the_quotes_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluation.lib.models.asking._PAUSE_S", 0.0)
+    monkeypatch.setattr("evaluation.studies.models._PAUSE_S", 0.0)
     with site(tmp_path) as opened:
         opened.upload(*((name, text.encode()) for name, text in LIBRARY.items()))
         broken = ProviderUnreachable("the host broke the connection")
