@@ -33,7 +33,6 @@ from app.ingest.names import IngestOptions
 from app.ingest.sources.dumps import FirstArticles, is_markup, is_part, open_articles, source_name
 from app.jobs.runner import JobContext, JobRunner, is_finished
 from app.storage.options import IndexOptions, stored_bytes
-from app.storage.store import IndexStore
 
 if TYPE_CHECKING:
     from app.storage.store import IndexStore
@@ -271,8 +270,6 @@ class _Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkPlanJob:
-    """Handler of `bulk_plan`."""
-
     embedder_of: Callable[[Library], Embedder | None]
     """None while it cannot be had."""
     options: IngestOptions

@@ -21,11 +21,18 @@ from app.core.errors import (
     Superseded,
 )
 from app.core.ports import Catalog, IndexWriter
-from app.core.types import IngestOutcome, JobFile, Library, RawDocument
+from app.core.types import IngestOutcome, Job, JobFile, Library, RawDocument
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.pipeline import IngestPipeline
 from app.ingest.sources.folders import SampleDocuments
-from app.jobs.runner import IngestPayload, IngestReport, JobContext, counted, pending_originals
+from app.jobs.runner import (
+    IngestPayload,
+    IngestReport,
+    JobContext,
+    JobRunner,
+    counted,
+    pending_originals,
+)
 from app.models.arxiv import ArxivClient
 
 if TYPE_CHECKING:
@@ -33,21 +40,48 @@ if TYPE_CHECKING:
 
 # Embed what a library lacks: the backfill job, and one run for other jobs.
 
+BACKFILL = "backfill"
 MOST_LOGGED = 100
 """Chunks without a vector that a job over a whole library names; its report counts all."""
+
+
+def request_backfill(runner: JobRunner, library: Library, order: str = "id") -> Job:
+    """Request a library's missing vectors; retried until the embedder answers.
+
+    At most one request waits.
+    """
+    return runner.submit(
+        BACKFILL,
+        {"library": library.value, "order": order, "retry": True},
+        unit="chunks",
+        coalesce=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Collecting:
+    """What brings documents into libraries, and asks for the vectors that must wait."""
+
+    runner: JobRunner
+    catalog: Catalog
+    pipeline_of: Callable[[Library], IngestPipeline]
+    backfill_of: Callable[[Library], VectorBackfill | None]
+    """The embedder of a library now; None if it is unavailable."""
+
+    def later(self, library: Library) -> None:
+        request_backfill(self.runner, library)
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillJob:
     """Handler of `backfill`: vectors for every chunk of a library that has none."""
 
-    backfill_of: Callable[[Library], VectorBackfill | None]
-    catalog: Catalog
+    parts: Collecting
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         library = Library(str(context.payload["library"]))
         limit = cast("int | None", context.payload.get("limit"))
-        counts = self.catalog.counts(library)
+        counts = self.parts.catalog.counts(library)
         before = counts.embedded
         total = counts.chunks if limit is None else min(counts.chunks, before + limit)
 
@@ -71,7 +105,7 @@ class BackfillJob:
             )
 
         context.progress(before, total, "chunks")
-        report = run_backfill(self.backfill_of, library, run)
+        report = run_backfill(self.parts.backfill_of, library, run)
         log_failures(context, report.failed[:MOST_LOGGED])
         return {"library": library.value, "embedded": report.embedded, "failed": len(report.failed)}
 
@@ -177,22 +211,17 @@ class OriginalFiles(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class IngestJob:
     """Handler of `ingest`; safe to repeat.
 
     Live documents are unchanged, embedded chunks are not pending.
     """
 
-    pipeline_of: Callable[[Library], IngestPipeline]
-    backfill_of: Callable[[Library], VectorBackfill | None]
-    """The embedder of a library now; None if it is unavailable."""
-    catalog: Catalog
+    parts: Collecting
     originals: OriginalFiles
     jobs: SqliteJobStore
     """Which other uploads still need the same bytes."""
-    later: Callable[[Library], object]
-    """Asks for a backfill of a library when its vectors cannot be made now."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Make the files live, report, and report again once all have vectors.
@@ -216,7 +245,7 @@ class IngestJob:
             raise
 
     def _run(self, context: JobContext, payload: IngestPayload) -> Mapping[str, object]:
-        vectors = _Vectors(self.backfill_of, self.later, context, payload.library)
+        vectors = _Vectors(self.parts, context, payload.library)
         with BatchWorker(vectors.embed) as batch_worker:
             outcomes = self._merge(context, self._make_live(context, payload, batch_worker.add))
             self._discard_failed(context, payload, outcomes)
@@ -232,7 +261,7 @@ class IngestJob:
         # needed them until now.
         self._discard(context, {file.sha256 for file in payload.files})
         return IngestReport(
-            tuple(counted(self.catalog, payload.library, outcomes)), "vectors"
+            tuple(counted(self.parts.catalog, payload.library, outcomes)), "vectors"
         ).to_json()
 
     def _make_live(
@@ -248,7 +277,7 @@ class IngestJob:
                 finished += 1
                 context.progress(finished, len(payload.files), "files")
 
-        outcomes = self.pipeline_of(payload.library).ingest(
+        outcomes = self.parts.pipeline_of(payload.library).ingest(
             payload.library,
             self._documents(payload, context.job_id),
             progress=progress,
@@ -307,8 +336,7 @@ class IngestJob:
 class _Vectors:
     """Embeds the documents of one job before other pending chunks of the library."""
 
-    backfill_of: Callable[[Library], VectorBackfill | None]
-    later: Callable[[Library], object]
+    parts: Collecting
     context: JobContext
     library: Library
     total: int | None = None
@@ -323,7 +351,7 @@ class _Vectors:
             return
         try:
             report = run_backfill(
-                self.backfill_of,
+                self.parts.backfill_of,
                 self.library,
                 lambda backfill: backfill.run(
                     self.library,
@@ -340,7 +368,7 @@ class _Vectors:
                 f"{error.code}: the documents are found by words; their vectors follow later"
                 f" ({error.message})"
             )
-            self.later(self.library)
+            self.parts.later(self.library)
             return
         except FingerprintMismatch as error:
             self._put_off = True
@@ -359,15 +387,12 @@ class _Vectors:
 # The arXiv job: a paper by its id into `papers`.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ArxivJob:
     """Handler of `arxiv`; a second run fetches again, equal bytes change nothing."""
 
+    parts: Collecting
     client: ArxivClient
-    pipeline_of: Callable[[Library], IngestPipeline]
-    backfill_of: Callable[[Library], VectorBackfill | None]
-    catalog: Catalog
-    later: Callable[[Library], object]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         arxiv_id = str(context.payload["arxiv_id"])
@@ -375,7 +400,7 @@ class ArxivJob:
         paper = self.client.fetch(arxiv_id, context.cancel)
         document = replace(paper.document, metadata=paper.metadata, job_id=context.job_id)
         outcomes = tuple(
-            self.pipeline_of(Library.PAPERS).ingest(
+            self.parts.pipeline_of(Library.PAPERS).ingest(
                 Library.PAPERS, [document], cancel=context.cancel
             )
         )
@@ -383,10 +408,10 @@ class ArxivJob:
             raise Superseded(outcomes[0].reason or "deleted after it was accepted")
         context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
         context.publish(IngestReport(outcomes, "text").to_json())
-        backfill = self.backfill_of(Library.PAPERS)
+        backfill = self.parts.backfill_of(Library.PAPERS)
         try:
             if backfill is None:
-                self.later(Library.PAPERS)
+                self.parts.later(Library.PAPERS)
             elif outcomes[0].doc_id is not None:
                 backfill.run(Library.PAPERS, cancel=context.cancel, doc_ids=[outcomes[0].doc_id])
         except ProviderError as error:
@@ -394,34 +419,31 @@ class ArxivJob:
                 "vectors_missing: the paper is found by words; vectors follow later"
                 f" ({error.message})"
             )
-            self.later(Library.PAPERS)
+            self.parts.later(Library.PAPERS)
         context.progress(1, 1, "files")
         return IngestReport(
-            tuple(counted(self.catalog, Library.PAPERS, outcomes)), "vectors"
+            tuple(counted(self.parts.catalog, Library.PAPERS, outcomes)), "vectors"
         ).to_json()
 
 
 # The samples job: the bundled documents into both libraries, or out of them.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SamplesJob:
     """Handler of `samples`. Running it again changes nothing.
 
     `purge: true` removes old samples first.
     """
 
+    parts: Collecting
     root: Path
     """Folder with `public/` and `papers/`."""
-    pipeline_of: Callable[[Library], IngestPipeline]
-    backfill_of: Callable[[Library], VectorBackfill | None]
-    catalog: Catalog
     writer: IndexWriter
-    later: Callable[[Library], object]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         if context.payload.get("purge") is True:
-            remove_samples(self.catalog, self.writer)
+            remove_samples(self.parts.catalog, self.writer)
         samples = {
             library: list(SampleDocuments(library, self.root))
             for library in (Library.PUBLIC, Library.PAPERS)
@@ -438,7 +460,7 @@ class SamplesJob:
                 context.file(before + index, file.state, file.progress)
                 context.progress(before + index, total, "files")
 
-            outcomes += self.pipeline_of(library).ingest(
+            outcomes += self.parts.pipeline_of(library).ingest(
                 library, raws, progress=progress, cancel=context.cancel
             )
             context.progress(len(outcomes), total, "files")
@@ -446,11 +468,13 @@ class SamplesJob:
         done: list[IngestOutcome] = []
         for library, raws in samples.items():
             self._embed(context, library)
-            done += counted(self.catalog, library, outcomes[len(done) : len(done) + len(raws)])
+            done += counted(
+                self.parts.catalog, library, outcomes[len(done) : len(done) + len(raws)]
+            )
         return IngestReport(tuple(done), "vectors").to_json()
 
     def _embed(self, context: JobContext, library: Library) -> None:
-        backfill = self.backfill_of(library)
+        backfill = self.parts.backfill_of(library)
         try:
             if backfill is not None:
                 backfill.run(library, cancel=context.cancel)
@@ -462,7 +486,7 @@ class SamplesJob:
             f"vectors_missing: the samples of {library.value} are found by words; vectors follow"
             f" later ({reason})"
         )
-        self.later(library)
+        self.parts.later(library)
 
 
 def remove_samples(catalog: Catalog, writer: IndexWriter) -> dict[Library, int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,15 @@ from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import ReportArchive
 from app.evaluation.session import Session
 from app.generation.injection import inspect
-from app.jobs.kinds import BACKUP, EVALUATION, EXPORT, FSCK, IMPORT, MODEL_TEST, PURGE
+from app.jobs.kinds import (
+    BACKUP,
+    EVALUATION,
+    EXPORT,
+    FSCK,
+    IMPORT,
+    MODEL_TEST,
+    PURGE,
+)
 from app.jobs.runner import JobContext, JobRunner, is_finished, per_library
 from app.models.ollama import PullProgress
 
@@ -57,18 +66,17 @@ class Maintenance:
     """Requests the vectors that a library lacks."""
 
     def fsck(self, context: JobContext) -> Record:
+        """Check the store."""
         context.checkpoint()
         return self.store.fsck.run().record()
 
     def export(self, context: JobContext) -> Record:
         library, target = Library(str(context.payload["library"])), _path(context)
-        return {
-            **asdict(self.store.bundler.export(library, target, _steps(context))),
-            "path": str(target),
-        }
+        report = self.store.bundler.export(library, target, _steps(context))
+        return {**asdict(report), "path": str(target)}
 
     def load(self, context: JobContext) -> Record:
-        """Import the file of the payload; without a library into the one it came from."""
+        """Import the file of the payload."""
         named = context.payload.get("library")
         library = None if named is None else Library(str(named))
         report = asdict(self.store.bundler.load(_path(context), library, _steps(context), inspect))
@@ -80,6 +88,7 @@ class Maintenance:
         return asdict(self.store.backup(_path(context), _steps(context)))
 
     def purge(self, context: JobContext) -> Record:
+        """Remove every byte of deleted documents."""
         context.checkpoint()
         purged = asdict(self.store.purger.run())
         return {**purged, "report_passages": self.reports.forget(self._alive)}
@@ -87,11 +96,9 @@ class Maintenance:
     def _alive(self, doc_id: str) -> bool:
         """Return whether a document is still in a library."""
         for library in Library:
-            try:
+            with suppress(NotFound):
                 self.store.catalog.document(library, doc_id)
-            except NotFound:
-                continue
-            return True
+                return True
         return False
 
     def end_grace(self) -> int:
@@ -99,16 +106,15 @@ class Maintenance:
         return self.store.remover.purge_due() + self.store.conversations.delete_due()
 
     def purge_is_due(self) -> bool:
-        """Return whether deleted bytes are old enough: a minute, or an hour of a large library."""
+        """Return whether bytes of deleted documents are old enough to purge."""
         now = datetime.now(UTC)
         for library in Library:
             at = self.store.remover.deleted_at(library)
             if at is None:
                 continue
             small = self.store.catalog.counts(library).chunks <= PURGE_SMALL_CHUNKS
-            if (now - datetime.fromisoformat(at)).total_seconds() >= (
-                PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S
-            ):
+            wait_s = PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S
+            if (now - datetime.fromisoformat(at)).total_seconds() >= wait_s:
                 return True
         return False
 
@@ -258,6 +264,7 @@ class ModelTestService:
         return self.runner.submit(MODEL_TEST, {"model": model}, unit="questions", coalesce=True)
 
     def results(self) -> Sequence[tuple[str, ModelFindings]]:
+        """Return names and findings of all tested models, newest first."""
         return self.store.tested()
 
 

@@ -7,7 +7,6 @@ make bench-bundle
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import logging
 import os
@@ -34,7 +33,7 @@ from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from evaluation.lib.paths import ROOT
+from evaluation.lib.paths import ROOT, parser_of
 from evaluation.lib.served import Line, write
 
 LIBRARY = Library.PUBLIC
@@ -286,9 +285,7 @@ REMARKS = (
 
 def main() -> int:
     """Run, report, and exit 1 when a limit does not hold."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--articles", type=int, default=300)
     parser.add_argument("--flips", type=int, default=100)
     args = parser.parse_args()

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from app.jobs.bulk import catalog_vector_bytes
 from app.storage.options import stored_bytes
-from evaluation.benchmarks.bulk.fitting import WIKIPEDIA_CHUNKS
+from evaluation.benchmarks.bulk.report import WIKIPEDIA_CHUNKS
 from evaluation.lib.paths import REPORTS, ROOT
 
 Mark = Literal["measured", "vendor", "assumed"]

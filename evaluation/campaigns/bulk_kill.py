@@ -10,7 +10,6 @@ concerned. A kill counts when the run had not ended by itself. What must be equa
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import hashlib
 import json
@@ -36,7 +35,7 @@ from app.storage.files.durable import Steps
 from app.storage.maintenance.start import catalog_path
 from app.storage.options import IndexOptions
 from app.storage.words.tantivy import TantivyIndex
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.paths import ROOT, parser_of, publish
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,21 +271,14 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
 
 def main() -> int:
     """Run the campaign and write the report; exit 1 when the two differ."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--articles", type=int, default=150_000)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=7)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="documind-kill-") as directory:
         result = campaign(Path(directory), args.articles, args.kills, args.seed)
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "bulk_resume.json").write_text(
-        json.dumps({**asdict(result), "equal": result.equal}, indent=1) + "\n", "utf-8"
-    )
-    (REPORTS / "bulk_resume.md").write_text(markdown(result), "utf-8")
-    print(markdown(result))
+    publish("bulk_resume", {**asdict(result), "equal": result.equal}, markdown(result))
     return 0 if result.equal else 1
 
 

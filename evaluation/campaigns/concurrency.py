@@ -7,7 +7,6 @@ make bench-concurrency
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import random
@@ -26,7 +25,7 @@ import requests
 from app.client import Json
 from app.core.ids import document_id
 from app.core.types import Library
-from evaluation.lib.paths import ROOT
+from evaluation.lib.paths import ROOT, parser_of
 from evaluation.lib.served import Line, Served, quantile, write
 
 LIBRARY = Library.PAPERS
@@ -446,9 +445,7 @@ def trial(directory: Path, seconds: float, at_least: int = 0) -> tuple[Clients, 
 
 def main() -> int:
     """Run, report, and exit 1 when a promise was broken."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--seconds", type=float, default=180.0)
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)

@@ -7,7 +7,6 @@ command goes on
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -29,7 +28,7 @@ from app.core.errors import Busy, DocuMindError, NotFound, ProviderUnreachable
 from app.core.types import Library
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from evaluation.lib.paths import REPORTS
+from evaluation.lib.paths import parser_of, publish, resumable
 from evaluation.lib.served import Served, quantile
 from evaluation.lib.vector_checks import differences
 
@@ -703,21 +702,10 @@ LONGEST_LOAD_S = 2.0
 
 def main() -> int:
     """Run the campaign or a part; exit 1 if a promise broke or it was too small."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--seed", type=int, default=11)
-    parser.add_argument(
-        "--dir", type=Path, help="where it works; a campaign that was begun there goes on"
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=0.0,
-        help="stop after so long, to go on later; 0: run to the end",
-    )
-    args = parser.parse_args()
+    args = resumable(parser)
     with tempfile.TemporaryDirectory(prefix="documind-crash-") as temporary:
         campaign = Campaign(
             args.dir or Path(temporary), seed=args.seed, longest_load_s=LONGEST_LOAD_S
@@ -766,9 +754,7 @@ def report(tally: Tally, promises: Promises, asked: int, vectors: int) -> int:
         "jobs_done_s_p50": round(quantile(tally.settled_s, 0.5), 2),
         "jobs_done_s_max": round(max(tally.settled_s), 2),
     }
-    REPORTS.mkdir(parents=True, exist_ok=True)
     record = {"holds": holds, "figures": figures, "broken": tally.broken[:100], "machine": machine}
-    (REPORTS / "crash.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     page = [
         "# Random kills under load",
         "",
@@ -815,8 +801,7 @@ def report(tally: Tally, promises: Promises, asked: int, vectors: int) -> int:
         " the machine.",
         "",
     ]
-    (REPORTS / "crash.md").write_text("\n".join(page), "utf-8")
-    print("\n".join(page))
+    publish("crash", record, "\n".join(page))
     return 0 if holds else 1
 
 

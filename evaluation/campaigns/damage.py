@@ -7,7 +7,6 @@ goes on
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import pickle
@@ -36,7 +35,7 @@ from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.paths import ROOT, parser_of, publish, resumable
 from evaluation.lib.served import Served, quantile
 from evaluation.lib.vector_checks import held, unproposed
 
@@ -613,19 +612,7 @@ class Workshop:
 
 def main() -> int:
     """Try every kind and every healthy store, or a part of them; exit 1 when a server did not do what it promises."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--dir", type=Path, help="where it works; what was tried there before is not tried again"
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=0.0,
-        help="stop after so long, to go on later; 0: run to the end",
-    )
-    args = parser.parse_args()
+    args = resumable(parser_of(__doc__))
     until = time.monotonic() + 60 * args.minutes if args.minutes else None
     with tempfile.TemporaryDirectory(prefix="documind-damage-") as temporary:
         workshop = Workshop(args.dir or Path(temporary))
@@ -680,8 +667,6 @@ def report(outcomes: list[Outcome]) -> int:
             for outcome in outcomes
         ],
     }
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "damage.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     page = [
         "# Damaged vector stores",
         "",
@@ -719,8 +704,7 @@ def report(outcomes: list[Outcome]) -> int:
         "Made by `make bench-damage`.",
         "",
     ]
-    (REPORTS / "damage.md").write_text("\n".join(page), "utf-8")
-    print("\n".join(page))
+    publish("damage", record, "\n".join(page))
     return 0 if not broken else 1
 
 

@@ -7,8 +7,6 @@ make bench-gone
 
 from __future__ import annotations
 
-import argparse
-import json
 import logging
 import os
 import platform
@@ -35,7 +33,7 @@ from app.client import DocuMindClient, FileToSend, Json
 from app.core.text import tokenise
 from app.core.types import FloatArray
 from app.storage.catalog.schema import BUILD_SHIFT
-from evaluation.lib.paths import REPORTS
+from evaluation.lib.paths import parser_of, publish
 from evaluation.lib.served import Served
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 
@@ -451,9 +449,7 @@ def faults(result: TrialResult) -> list[str]:
 
 def main() -> int:
     """Run one trial; exit 1 when a byte is left or the control is blind."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument(
         "--filler", type=int, default=120, help="other documents, about ten chunks each"
     )
@@ -470,12 +466,7 @@ def main() -> int:
         "filler": args.filler,
         "machine": machine,
     }
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "gone.json").write_text(
-        json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8"
-    )
-    (REPORTS / "gone.md").write_text(page(result, wrong, args.filler), "utf-8")
-    print("\n".join(wrong) or "nothing was found after the purge")
+    publish("gone", record, page(result, wrong, args.filler))
     return 1 if wrong else 0
 
 

@@ -7,7 +7,6 @@ make bench-mixed-load
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
@@ -24,6 +23,7 @@ import requests
 from app.client import DocuMindClient, Json
 from app.core.ids import document_id
 from app.core.types import Library
+from evaluation.lib.paths import parser_of
 from evaluation.lib.served import Line, Served, quantile, write
 
 LIBRARY = Library.PAPERS
@@ -216,9 +216,7 @@ def trial(
 
 def main() -> int:
     """Run, report, and exit 1 when a promise was broken."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=80.0)
     args = parser.parse_args()

@@ -25,7 +25,7 @@ from app.models.minilm import MiniLmEmbedder
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
 from app.retrieval.reranking import LateInteraction
-from evaluation.lib.paths import DATA, REPORTS
+from evaluation.lib.paths import DATA, REPORTS, publish
 
 SEED = 7
 
@@ -80,13 +80,7 @@ def write_figures(report: Figures, name: str) -> None:
         for key, value in (*report.figures.items(), *report.timings.items())
     ]
     lines += ["", f"Made from {made.in_words()}."]
-    text = "\n".join(lines) + "\n"
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / f"{name}.md").write_text(text, encoding="utf-8")
-    (REPORTS / f"{name}.json").write_text(
-        json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
-    print(text)
+    publish(name, content, "\n".join(lines) + "\n")
 
 
 def _written(value: float) -> str:

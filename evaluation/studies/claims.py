@@ -32,7 +32,7 @@ from app.evaluation.metrics import bootstrap_interval
 from app.generation.prompts import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportJudge, SupportModel
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.paths import ROOT, publish
 from evaluation.lib.planting import Planter
 from evaluation.lib.workbench import SEED, arguments
 
@@ -268,12 +268,7 @@ def main() -> None:
     whole = fitted(everything, planted, least)
     result["all four, packaged weights"] = figures(everything, whole, least)
     packaged["faithful"] = [round(float(value), 4) for value in whole]
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "claims.json").write_text(
-        json.dumps({"command": COMMAND, "domains": result}, indent=2) + "\n", encoding="utf-8"
-    )
-    (REPORTS / "claims.md").write_text(markdown(result), encoding="utf-8")
-    print(markdown(result))
+    publish("claims", {"command": COMMAND, "domains": result}, markdown(result))
     if options.write:
         packaged["faithful_features"], packaged["faithful_command"] = (
             list(FAITHFUL_FEATURES),

@@ -9,7 +9,6 @@ lines and puts it into app/generation/extractive.json; confidence is then to be 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -33,7 +32,7 @@ from evaluation.lib.extractive import (
     share,
     shipped,
 )
-from evaluation.lib.paths import REPORTS
+from evaluation.lib.paths import publish
 from evaluation.lib.workbench import SEED, arguments, hash_of
 
 COMMAND = "python -m evaluation.studies.extractive --write --sets squad"
@@ -102,10 +101,7 @@ def write_report(groups: Groups, ways: Sequence[Weights], answer_from: float, in
         "settings_hash": settings,
         "answer_from": answer_from,
     }
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "extractive.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    (REPORTS / "extractive.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+    publish("extractive", result, "\n".join(lines) + "\n")
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from app.generation.prompts import GenerationOptions
 from app.generation.support import SupportJudge
 from app.ingest.names import IngestOptions
 from app.ingest.sandbox import SandboxedParser
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.paths import ROOT, publish
 from evaluation.lib.workbench import SEED
 
 HAND = ROOT / "evaluation" / "false_claims.json"
@@ -591,13 +591,10 @@ def main() -> None:
         for case, verdict in judged:
             if case.kind in (options.show or ()) and (verdict == "supported") != case.true:
                 print(f"{name} {case.kind} {verdict}: {case.sentence}")
-    print(markdown(result))
     if options.collections and not options.show:
-        written = {"command": COMMAND, "sets": result}
-        (REPORTS / "false_claims.json").write_text(
-            json.dumps(written, indent=1) + "\n", encoding="utf-8"
-        )
-        (REPORTS / "false_claims.md").write_text(markdown(result), encoding="utf-8")
+        publish("false_claims", {"command": COMMAND, "sets": result}, markdown(result))
+    else:
+        print(markdown(result))
 
 
 if __name__ == "__main__":

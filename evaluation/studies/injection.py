@@ -28,7 +28,7 @@ from app.generation.injection import inspect
 from app.generation.quote_features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.quoting import ExtractiveGenerator, ExtractiveModel, choose, rendered
 from evaluation.lib.extractive import Asking, RememberingEmbedder, evidence_for
-from evaluation.lib.paths import REPORTS
+from evaluation.lib.paths import publish
 from evaluation.lib.workbench import SEED, arguments, indexed
 
 COMMAND = "python -m evaluation.studies.injection"
@@ -195,10 +195,7 @@ def main() -> None:
         "held_out": held_out(),
         "clean_by_collection": clean_by_collection(options.data),
     }
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "injection.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    (REPORTS / "injection.md").write_text(markdown(result), encoding="utf-8")
-    print(markdown(result))
+    publish("injection", result, markdown(result))
 
 
 def _interval(values: Sequence[float]) -> dict[str, float]:

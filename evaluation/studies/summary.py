@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evaluation.lib.paths import REPORTS
+from evaluation.lib.paths import REPORTS, publish
 
 COLLECTIONS = ("squad", "cranfield", "pubmedqa", "clapnq")
 LEVEL = 0.05
@@ -290,11 +290,7 @@ def main() -> int:
         "missing": missing,
         "timings": {step.name: step.ms for step in steps},
     }
-    (REPORTS / "retrieval.md").write_text(text, encoding="utf-8")
-    (REPORTS / "retrieval.json").write_text(
-        json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
-    print(text)
+    publish("retrieval", content, text)
     return 0 if all(row.kept for row in rows) else 1
 
 

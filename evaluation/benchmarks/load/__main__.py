@@ -31,7 +31,7 @@ import numpy as np
 import psutil
 
 from app.client import FINISHED, DocuMindClient, FileToSend, Json
-from evaluation.benchmarks.bulk.corpus import TextPool
+from evaluation.benchmarks.bulk.growth import TextPool
 from evaluation.benchmarks.load.facts import document
 from evaluation.benchmarks.load.model_host import Sent
 from evaluation.benchmarks.load.readers import Seen

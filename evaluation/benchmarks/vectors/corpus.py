@@ -17,8 +17,7 @@ from app.ingest.bulk import BulkIndexer, BulkOptions, BulkTask
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.storage.store import IndexStore
-from evaluation.benchmarks.bulk.corpus import TextPool
-from evaluation.benchmarks.bulk.growth import Figures
+from evaluation.benchmarks.bulk.growth import Figures, TextPool
 from evaluation.lib.windows import collected, vectors
 from evaluation.lib.workbench import SEED, say
 

@@ -13,6 +13,7 @@ from app.evaluation.cases import CaseBody
 from app.evaluation.collections import Collection, TestQuestion
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
+from app.generation.prompts import PromptLibrary
 from app.generation.quoting import ExtractiveGenerator
 from evaluation.studies.models import (
     STRATEGIES,
@@ -58,7 +59,10 @@ def asker(opened: Site, *replies: Reply) -> Asker:
         Place(local.store, local.libraries.searcher),
         FixedModels(ScriptedGenerator(*replies)),
         AnswerWriter(
-            ExtractiveGenerator(), local.prompts, TokenCalibrator(), opened.settings.generation()
+            ExtractiveGenerator(),
+            PromptLibrary.load(),
+            TokenCalibrator(),
+            opened.settings.generation(),
         ),
         Grounder(opened.settings.generation()),
     )

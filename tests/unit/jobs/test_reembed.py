@@ -17,7 +17,7 @@ from app.core.ports import Embedder
 from app.core.types import FloatArray, Job, Library
 from app.evaluation.cases import CaseBody
 from app.ingest.embedding import VectorBackfill
-from app.jobs.kinds import BACKFILL
+from app.jobs.ingest import BACKFILL
 from app.jobs.reembed import ReembedPayload, request_reembed
 from app.jobs.runner import JobOptions
 from app.jobs.worker import LocalRunner
