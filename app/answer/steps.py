@@ -31,8 +31,9 @@ from app.core.types import (
 from app.generation.injection import ADDRESSED_TO_A_MODEL, inspect
 from app.generation.prompts import REFUSAL
 from app.generation.quoting import Selection
+from app.retrieval.reading import MOST_CONFIDENT
 
-CERTAIN = 1.0
+CERTAIN = MOST_CONFIDENT
 """Confidence where a document was named and every sentence stands in it: nothing was guessed."""
 NO_WRITER = "none"
 """Generator of an answer that nothing had to write."""

@@ -181,7 +181,9 @@ def create_app(
         asyncio.get_running_loop().set_default_executor(
             ThreadPoolExecutor(settings.thread_pool_size, "search")
         )
-        await to_thread.run_sync(_remove_orphans, settings)
+        # uploads that an earlier process had not taken over when it ended
+        orphans = settings.data_dir / "uploads"
+        await to_thread.run_sync(partial(shutil.rmtree, orphans, ignore_errors=True))
         startup.begin()
         try:
             async with tools.open():
@@ -281,8 +283,3 @@ def _served_names(settings: Settings) -> tuple[str, ...]:
     """
     wildcard = settings.api_host in {"0.0.0.0", "::", ""}  # noqa: S104  # compared, not bound
     return settings.trusted_hosts if wildcard else (*settings.trusted_hosts, settings.api_host)
-
-
-def _remove_orphans(settings: Settings) -> None:
-    """Remove uploads that an earlier process had not taken over when it ended."""
-    shutil.rmtree(settings.data_dir / "uploads", ignore_errors=True)

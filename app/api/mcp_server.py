@@ -266,12 +266,7 @@ _INSTRUCTIONS = (
 
 
 def make_server(edge: Edge, version: str) -> Server[Any]:
-    """Return an MCP server with the tools, for any transport.
-
-    Args:
-        edge: What the tools work on.
-        version: To report.
-    """
+    """Return an MCP server with the tools, for any transport."""
 
     async def list_tools(
         _: ServerRequestContext[Any], page: PaginatedRequestParams | None

@@ -120,12 +120,7 @@ class Metrics:
         self._first_tokens.observe(seconds)
 
     def exposition(self, services: Services | None, active_answers: int) -> bytes:
-        """Return everything in Prometheus's text format.
-
-        Args:
-            services: Where counts, jobs and watermarks are read; None leaves them out.
-            active_answers: Answers and event streams under way.
-        """
+        """Return everything in Prometheus's text format; without services, what needs none."""
         self._streams.set(active_answers)
         shown: bytes = generate_latest(self.registry)
         if services is not None:

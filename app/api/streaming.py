@@ -251,15 +251,11 @@ class EventStream(Response):
         heartbeat_s: float = HEARTBEAT_S,
         end: Callable[[BaseException | None], bytes] | None = None,
     ) -> None:
-        """Bind a pump.
+        """Bind a pump that is not yet started.
 
-        Args:
-            pump: Yields the bytes of events, made in its thread (see `each`): the event loop only
-                passes them on. Not yet started.
-            request_id: For the `error` event.
-            heartbeat_s: Seconds of silence after which a comment is sent.
-            end: Returns the last bytes, given what ended the iterator; None sends an `error` event,
-                or nothing.
+        It yields the bytes of events, made in its thread (see `each`): the event loop only passes
+        them on. A comment is sent after `heartbeat_s` of silence. `end` returns the last bytes,
+        given what ended the iterator; None sends an `error` event, or nothing.
         """
         super().__init__(
             media_type="text/event-stream",

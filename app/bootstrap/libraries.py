@@ -26,7 +26,8 @@ from app.ingest.embedding import CodeBackfill, VectorBackfill
 from app.ingest.names import IngestOptions
 from app.ingest.pipeline import IngestPipeline
 from app.jobs.bulk import BULK
-from app.jobs.kinds import ARXIV, BACKFILL, CALIBRATE, IMPORT, INGEST, SAMPLES
+from app.jobs.ingest import BACKFILL
+from app.jobs.kinds import ARXIV, CALIBRATE, IMPORT, INGEST, SAMPLES
 from app.jobs.reembed import REEMBED, ReembedPayload, request_reembed
 from app.jobs.runner import JobRunner
 from app.models.minilm import MODEL as MINILM
@@ -304,15 +305,7 @@ def _unused_prompts(settings: Settings) -> list[str]:
 def acting_constants(
     options: RetrievalOptions, library: Library, row: Calibration | None
 ) -> dict[str, float]:
-    """Return the constants that decide in a library, by fusion and calibration.
-
-    `row` None: MiniLM's.
-
-    Args:
-        options: Of the server.
-        library: Whose thresholds.
-        row: Of the library's embedder.
-    """
+    """Return the constants that decide in a library, by fusion and calibration (None: MiniLM's)."""
     acting = row.applied(options) if row else options
     constants = {name: float(getattr(acting, name)) for name in ("band_strong", "band_partial")}
     constants |= {

@@ -77,11 +77,6 @@ class EmbeddedModels:
     """Loads each model once, at its first use; thread-safe."""
 
     def __init__(self, options: ProviderOptions) -> None:
-        """Prepare; nothing is loaded yet.
-
-        Args:
-            options: Threads, and where graphs and a cross-encoder lie.
-        """
         self._options = options
         self._lock = threading.RLock()
         self._extractive: ExtractiveGenerator | None = None
@@ -172,10 +167,7 @@ class Models:
     ) -> None:
         """Prepare; no model is loaded and no host asked before it is needed.
 
-        Args:
-            options: Hosts and names.
-            generation: Defaults of writing.
-            store: Keeps what tests found and which model was chosen; None: nothing is known.
+        Without a store nothing is known of tests and of which model was chosen.
         """
         self.embedded = EmbeddedModels(options)
         self._store = store
@@ -308,11 +300,12 @@ class Models:
     def _preferences(self) -> Preferences:
         if self._store is None or self._decided_by_environment:
             return NO_PREFERENCES
-        return Preferences(self._store.chosen(), self._right)
 
-    def _right(self, digest: str) -> float | None:
-        found = self._findings(digest)
-        return None if found is None else right_share(found)
+        def right(digest: str) -> float | None:
+            found = self._findings(digest)
+            return None if found is None else right_share(found)
+
+        return Preferences(self._store.chosen(), right)
 
     def _findings(self, digest: str) -> ModelFindings | None:
         return None if self._store is None else self._store.findings(digest)
@@ -481,11 +474,7 @@ class Models:
         return (HostStatus("ollama", self.ollama.shown_url, status.reachable, status.trouble),)
 
     def report(self, embeds: str) -> ModelReport:
-        """Return the models of Ollama and what is in use; asks the host, runs nothing.
-
-        Args:
-            embeds: Name of the embedder in use, `provider:model`.
-        """
+        """Return the models of Ollama and what is in use; asks the host, runs nothing."""
         choice = self.select()
         answers = choice.model or self.embedded.extractive
         in_use = {"answers": answers.name, "embeds": embeds}

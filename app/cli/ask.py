@@ -92,7 +92,8 @@ def ask(
     question = question or _SUMMARISE
     with connect(Settings()) as client:
         if documents:
-            options["doc_ids"] = _doc_ids(client, library or "all", documents)
+            libraries = get_args(LibraryName) if library in {None, "all"} else (library,)
+            options["doc_ids"] = [_doc_id(client, libraries, name) for name in documents]
         if as_json:
             emit(client.query(question, **options))
             return
@@ -109,13 +110,8 @@ def ask(
         err.print(f"Only the library {answer['library']} was asked; --library all asks both.")
 
 
-def _doc_ids(client: DocuMindClient, library: str, names: Sequence[str]) -> list[str]:
-    """Return the ids of documents named by id, source key, file name or title."""
-    libraries = get_args(LibraryName) if library == "all" else (library,)
-    return [_doc_id(client, libraries, name) for name in names]
-
-
 def _doc_id(client: DocuMindClient, libraries: Sequence[str], name: str) -> str:
+    """Return the id of a document named by id, source key, file name or title."""
     for library in libraries:
         try:
             return str(client.document(library, name)["doc_id"])
@@ -253,13 +249,7 @@ class Chat:
     def __init__(
         self, client: DocuMindClient, options: Mapping[str, str], conversation_id: str | None
     ) -> None:
-        """Start a chat.
-
-        Args:
-            client: The server.
-            options: Fields of QueryRequest to start with.
-            conversation_id: The conversation to continue; None starts one.
-        """
+        """Begin with some fields of QueryRequest; no conversation id starts a new one."""
         self._client = client
         self._options = dict(options)
         self._conversation_id = conversation_id

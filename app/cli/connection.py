@@ -220,11 +220,6 @@ class Provisional:
     """The state of an answer so far; the newest lines that fit on the screen."""
 
     def __init__(self, console: Console) -> None:
-        """Begin with nothing but a spinner.
-
-        Args:
-            console: Where it is shown.
-        """
         self._console = console
         self._spinner = Spinner("dots", "reading")
         self._quote = ""

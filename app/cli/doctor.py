@@ -262,18 +262,14 @@ def directory(settings: Settings) -> Iterator[Diagnosis]:
             "set this machine's date",
         )
     if held_by is None:
-        yield from _port(settings)
+        try:
+            check_port(settings)
+            yield ok("port", f"{settings.api_port} is free")
+        except DocuMindError as error:
+            yield problem("port", error.message, "choose another one: API_PORT")
     log = UpState(settings.data_dir).log("server")
     if log.exists():
         yield ok("log", f"of `documind up`: {log}")
-
-
-def _port(settings: Settings) -> Iterator[Diagnosis]:
-    try:
-        check_port(settings)
-        yield ok("port", f"{settings.api_port} is free")
-    except DocuMindError as error:
-        yield problem("port", error.message, "choose another one: API_PORT")
 
 
 def _write_trouble(folder: Path) -> str:
@@ -509,11 +505,7 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
 
 
 def projections(lags: Mapping[str, int]) -> Iterator[Diagnosis]:
-    """Look for indexes that are behind the catalog.
-
-    Args:
-        lags: Changes that each has yet to apply, by `library/projection`.
-    """
+    """Look for indexes that have changes of the catalog yet to apply, by `library/projection`."""
     behind = {name: count for name, count in sorted(lags.items()) if count}
     for name, count in behind.items():
         cure = "it does so by itself, ten seconds after the last upload; if not: documind rebuild"

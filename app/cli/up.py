@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
 import typer
@@ -125,37 +125,23 @@ def _start_time_by_ps(pid: int) -> str:
 def start(
     command: Sequence[str], log: Path, environment: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], Background | None]:
-    """Start a program in its own session that outlives this one.
+    """Start a program in its own session that outlives this one; no Ctrl-C here reaches it.
 
-    No Ctrl-C here reaches it.
-
-    Args:
-        command: Program and arguments.
-        log: Where both its outputs go; an earlier run's log is kept as `.1`.
-        environment: Added to this process's.
-
-    Returns:
-        The handle for this process, and how later ones recognise it; None when it has ended
-        already.
+    Both its outputs go to `log`; an earlier run's is kept as `.1`. Returns the handle for this
+    process, and how later ones recognise it: None when it has ended already.
     """
     if log.exists():
         log.replace(log.with_name(f"{log.name}.1"))
     with log.open("wb") as sink:
-        process = _spawn(command, sink, environment)
+        process = subprocess.Popen(  # noqa: S603  # the command is ours
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
     return process, Background.of(process.pid)
-
-
-def _spawn(
-    command: Sequence[str], sink: IO[bytes], environment: Mapping[str, str]
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603  # the command is ours
-        list(command),
-        stdin=subprocess.DEVNULL,
-        stdout=sink,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, **environment},
-        start_new_session=True,
-    )
 
 
 def last_lines(log: Path, count: int = 12) -> str:

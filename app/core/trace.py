@@ -75,32 +75,28 @@ def ended_with_block(span: Span) -> Iterator[Span]:
         span.end(error)
 
 
-class _SilentSpan:
-    """Records nothing."""
+class _Silent:
+    """A span, and a source of spans, that records nothing."""
+
+    def begin(self, name: str, attributes: Attributes, traceparent: str = "") -> Span:  # noqa: ARG002
+        return self
 
     def child(self, name: str, attributes: Attributes) -> Span:  # noqa: ARG002
         return self
 
-    def put(self, attributes: Attributes) -> None:
-        """Forget them."""
-
-    def end(self, error: BaseException | None = None) -> None:
-        """Do nothing."""
-
-
-class _SilentSpans:
-    """Begins spans that record nothing."""
-
-    def begin(self, name: str, attributes: Attributes, traceparent: str = "") -> Span:  # noqa: ARG002
-        return SILENT_SPAN
-
     def around(self, span: Span) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Surround with nothing."""
         return nullcontext()
 
+    def put(self, attributes: Attributes) -> None:
+        pass
 
-SILENT_SPAN: Span = _SilentSpan()
-SILENT: Spans = _SilentSpans()
+    def end(self, error: BaseException | None = None) -> None:
+        pass
+
+
+_SILENT = _Silent()
+SILENT_SPAN: Span = _SILENT
+SILENT: Spans = _SILENT
 
 
 @dataclass(slots=True)
@@ -175,11 +171,6 @@ class Calls:
     """Counts of one engine since the start of this process; thread-safe."""
 
     def __init__(self, engine: str) -> None:
-        """Start at zero.
-
-        Args:
-            engine: Its name in metrics.
-        """
         self.engine = engine
         self.count = 0
         self.seconds = 0.0
