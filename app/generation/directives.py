@@ -172,34 +172,9 @@ _ADDRESSED = _OPENS << 4
 """A second person that is told something, and not what it can or may do."""
 _QUOTE = _OPENS << 2
 """Words in quotation marks stand in the sentence."""
-_SET_ASIDE, _NOT, _HEED = int(Means.SET_ASIDE), int(Means.NOT), int(Means.HEED)
-_RULES, _WORDS, _EARLIER, _ALL = (
-    int(Means.RULES),
-    int(Means.WORDS),
-    int(Means.EARLIER),
-    int(Means.ALL),
-)
-_YOU, _MACHINE, _SYSTEM, _SPEECH = (
-    int(Means.YOU),
-    int(Means.MACHINE),
-    int(Means.SYSTEM),
-    int(Means.SPEECH),
-)
-_MUST, _SAY, _ADVISE, _READING = (
-    int(Means.MUST),
-    int(Means.SAY),
-    int(Means.ADVISE),
-    int(Means.READING),
-)
-_ONLY, _ROLE, _FREE, _REVEAL = int(Means.ONLY), int(Means.ROLE), int(Means.FREE), int(Means.REVEAL)
-_SECRET, _ORDER, _TASK, _AND, _LIGHT, _ME = (
-    int(Means.SECRET),
-    int(Means.ORDER),
-    int(Means.TASK),
-    int(Means.AND),
-    int(Means.LIGHT),
-    int(Means.ME),
-)
+_SET_ASIDE, _NOT, _HEED, _RULES, _WORDS, _EARLIER, _ALL, _YOU = map(int, tuple(Means)[:8])
+_MACHINE, _SYSTEM, _SPEECH, _MUST, _SAY, _ADVISE, _READING, _ONLY = map(int, tuple(Means)[8:16])
+_ROLE, _FREE, _REVEAL, _SECRET, _ORDER, _TASK, _LIGHT, _ME, _AND = map(int, tuple(Means)[16:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from typing import Literal, get_args
 from app.core.sentences import sentence_spans
 from app.core.text import function_words, tokenise, words
 from app.generation.directives import (
-    AT_A_PAGE,
     chinese_directives,
     directive_words,
     directives,
@@ -199,30 +198,18 @@ ADDRESSED_TO_A_MODEL: frozenset[Finding] = frozenset({"override", "role", "outpu
 """Those worth a notice: requests and questions stand in every manual and exercise book too."""
 
 _REPLY = r"(?:answer|response|reply|replies|output|message|completion|summary|translation)s?"
-_RULES = (
-    r"(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|commands?|context"
-    r"|messages?|conversation|constraints?)"
-)
 _DIRECT: dict[Finding, re.Pattern[str]] = {
     "override": re.compile(
-        r"\b(?:ignore|disregard|forget|bypass|do not (?:follow|obey)|don't (?:follow"
-        r"|obey))\b[^.!?\n]{0,40}"
-        r"\b(?:all|any|the|your|my|these|those|previous|prior|above|earlier|preceding|foregoing"
-        r"|existing|other)\b[^.!?\n]{0,30}"
-        rf"\b{_RULES}\b"
-        r"|\b(?:new|updated|real|actual|important|hidden|secret)\s+(?:system\s+)?(?:instructions?"
+        r"\b(?:new|updated|real|actual|important|hidden|secret)\s+(?:system\s+)?(?:instructions?"
         r"|task|directives?)"
-        r"\s*(?::|for (?:you|the (?:ai|assistant|model)))"
-        r"|\binstead,? (?:you must|reply|respond|answer|say|output|write|print)\b",
+        r"\s*(?::|for (?:you|the (?:ai|assistant|model)))",
         re.IGNORECASE,
     ),
     "role": re.compile(
-        rf"\byou are (?:now(?!{AT_A_PAGE})"
-        r"|no longer|an? (?:ai|assistant|large language model|language model"
-        r"|chatbot|bot))\b"
+        r"\byou are an? (?:ai|assistant|large language model|language model|chatbot|bot)\b"
         r"|\b(?:act|behave|respond|answer|reply) as"
-        r" (?:if you|though you|an? (?:ai|assistant|unrestricted|evil|pirate|expert|hacker))\b"
-        r"|\bpretend (?:to be|that you|you are)\b|\b(?:developer|jailbreak|dan|god) mode\b"
+        r" an? (?:ai|assistant|unrestricted|evil|pirate|expert|hacker)\b"
+        r"|\b(?:developer|jailbreak|dan|god) mode\b"
         r"|\bsystem prompt\b"
         r"|\b(?:attention|dear|note to|message (?:to|for)|hey|hello),? (?:the )?(?:ai|assistant"
         r"|llm|chatbot|language model)s?\b"
@@ -259,12 +246,9 @@ _DIRECT: dict[Finding, re.Pattern[str]] = {
     ),
 }
 _NEEDED: dict[Finding, frozenset[str]] = {
-    "override": frozenset(
-        "ignore disregard forget bypass follow obey instruction instructions task tasks directive"
-        " directives instead".split()
-    ),
+    "override": frozenset("instruction instructions task directive directives".split()),
     "role": frozenset(
-        "you act behave respond answer reply pretend mode system attention dear note message hey"
+        "you act behave respond answer reply mode system attention dear note message hey"
         " hello inst sys instruction"
         " assistant user".split()
     ),
