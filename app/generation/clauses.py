@@ -98,13 +98,13 @@ _PREPOSITIONS = {
     **dict.fromkeys("to into onto towards".split(), "to"),
     **dict.fromkeys("by through via".split(), "by"),
 }
-_COUNTED = (
+COUNTED = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
     " sixteen seventeen eighteen nineteen twenty"
 ).split()
-_NUMBERS = {word: str(value) for value, word in enumerate(_COUNTED)} | {
-    word: str(10 * value)
-    for value, word in enumerate("thirty forty fifty sixty seventy eighty ninety".split(), 3)
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_NUMBERS = {word: str(value) for value, word in enumerate(COUNTED)} | {
+    word: str(10 * value) for value, word in enumerate(TENS, 2)
 }
 _ORDINALS = {
     word: f"{value}."
@@ -225,7 +225,7 @@ def _token(found: re.Match[str], *, first: bool) -> Token:
     if found["op"]:
         return Token("o", _OPERATORS[int(written[1:-1])][0])
     if found["num"]:
-        return Token("n", _number(written))
+        return Token("n", plain_number(written))
     if found["unit"]:
         return Token("w", _UNITS[written])
     if found["punct"]:
@@ -242,7 +242,8 @@ def _token(found: re.Match[str], *, first: bool) -> Token:
     return Token("w", _CLASSES.get(stem, stem), written[0].isupper() and not first, past=past)
 
 
-def _number(text: str) -> str:
+def plain_number(text: str) -> str:
+    """Return a number without separators of thousands and without noughts that say nothing."""
     plain = text.replace(",", "")
     return plain.rstrip("0").rstrip(".") if "." in plain else plain.lstrip("0") or "0"
 
@@ -296,11 +297,9 @@ _DENIALS = frozenset(("not", "forbidden", "impossible", "unwise", "needless", "n
 _OPPOSED = {
     frozenset(pair.split("/"))
     for pair in (
-        "before/after all/some all/most all/few must/may must/needless forbidden/may forbidden/must"
-        " can/impossible should/unwise at least/at most all/no over/under most/few".replace(
-            "at least/at most", "at_least/at_most"
-        )
-    ).split()
+        "before/after,all/some,all/most,all/few,must/may,must/needless,forbidden/may,forbidden/must"
+        ",can/impossible,should/unwise,at least/at most,all/no,over/under,most/few"
+    ).split(",")
 }
 _ANTONYMS = {
     one: other
@@ -412,7 +411,7 @@ def _others(token: Token, sentence: Sequence[Token]) -> Iterator[list[Token]]:
     for other in sentence:
         figures = token.kind == other.kind == "n" and other.key != token.key
         if (figures and not (token.key + " " + other.key + " ").count(". ")) or (
-            token.kind == other.kind == "o" and _opposed(token.key, other.key)
+            token.kind == other.kind == "o" and frozenset((token.key, other.key)) in _OPPOSED
         ):
             yield [other]
     if token.kind == "o" and token.key in ("not", "no") and token.key not in keys:
@@ -432,10 +431,6 @@ def _exchanged(tokens: Sequence[Token], at: int) -> list[Token]:
     first = [token for token in tokens[:1] if token.key == "1."]
     head = [token for token in tokens[len(first) : start] if token.kind != ","]
     return [*first, *end, *tokens[start:at], tokens[at], *head]
-
-
-def _opposed(one: str, other: str) -> bool:
-    return frozenset((one.replace(" ", "_"), other.replace(" ", "_"))) in _OPPOSED
 
 
 def _wordings(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
@@ -495,7 +490,8 @@ def _unfolded(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     opened = tokens[:1] and tokens[0].kind == "o" and tokens[0].key in (*_ORDERED, *_FRONTED)
     comma = next((n for n, token in enumerate(tokens) if token.kind == ","), None)
     if opened and comma is not None:
-        stop = _clause_end(tokens, comma + 1)
+        ends = (n for n in range(comma + 1, len(tokens)) if tokens[n].kind == ";")
+        stop = next(ends, len(tokens))
         yield [*tokens[comma + 1 : stop], *tokens[:comma], *tokens[stop:]]
     then = next((n for n, token in enumerate(tokens) if token.key == "then"), None)
     if then:
@@ -519,10 +515,6 @@ def _relative(tokens: Sequence[Token]) -> Iterator[list[Token]]:
                 continue
         if start < end:
             yield [*tokens[start:end], *tokens[at + 1 :]]
-
-
-def _clause_end(tokens: Sequence[Token], at: int) -> int:
-    return next((n for n in range(at, len(tokens)) if tokens[n].kind == ";"), len(tokens))
 
 
 def active(tokens: Sequence[Token]) -> Iterator[list[Token]]:
@@ -876,8 +868,8 @@ def _named_before(thing: Sequence[Token], before: Sequence[Token], pronoun: Toke
     clauses = [clause for clause in clauses if any(token.said for token in clause)]
     for at, clause in enumerate(reversed(clauses)):
         words = [token for token in clause if token.said]
-        opening = list(takewhile(lambda token: token.name, words[1:]))
-        if keys in ([token.key for token in words[: len(keys)]], _last(words[:1] + opening)):
+        surname = [token.key for token in takewhile(lambda token: token.name, words[1:])][-1:]
+        if keys in ([token.key for token in words[: len(keys)]], surname):
             return True
         named = [token.key for token in words if _named(token)]
         if at == 0 and pronoun.key in ("he", "she") and named and named[-len(keys) :] == keys:
@@ -889,11 +881,6 @@ def _named_before(thing: Sequence[Token], before: Sequence[Token], pronoun: Toke
 
 def _named(token: Token) -> bool:
     return token.name and token.key not in _MONTHS
-
-
-def _last(name: Sequence[Token]) -> list[str]:
-    """Return the last word of a name of several words, which alone may stand for it."""
-    return [name[-1].key] if len(name) > 1 else []
 
 
 def _moved(tokens: Sequence[Token], source: Sequence[Token]) -> bool:

@@ -22,7 +22,7 @@ from app.core.languages import DEFAULT, language_of
 from app.core.sentences import sentence_spans
 from app.core.text import CLAIMLESS_WORDS, tokenise
 from app.core.types import Passage
-from app.generation.clauses import Row, Token, read, rows_of
+from app.generation.clauses import COUNTED, TENS, Row, Token, plain_number, read, rows_of
 
 MAX_QUOTE_CHARS = 600
 """A quote is something to read next to the sentence, not a page."""
@@ -49,14 +49,7 @@ class Specifics:
 
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_UNITS = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
-        " fifteen sixteen seventeen eighteen"
-        " nineteen".split()
-    )
-}
+_UNITS = {word: value for value, word in enumerate(COUNTED[:20])}
 _ORDINALS = {
     word: value
     for value, word in enumerate(
@@ -66,10 +59,7 @@ _ORDINALS = {
     )
 }
 _SINGLE = _UNITS | _ORDINALS
-_TENS = {
-    word: 10 * value
-    for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
-}
+_TENS = {word: 10 * value for value, word in enumerate(TENS, 2)}
 _DIGITS = "|".join(word for word, value in _UNITS.items() if 0 < value < 10)
 _SPELT = re.compile(
     rf"\b(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<one>{_DIGITS}))?|(?P<unit>{'|'.join(_SINGLE)}))"
@@ -106,7 +96,7 @@ def specifics(text: str) -> Specifics:
 
 def figures(text: str) -> frozenset[str]:
     """Return the figures that a text writes in digits, without thousands separators."""
-    return frozenset(_plain_number(match) for match in _NUMBER.findall(text))
+    return frozenset(plain_number(match) for match in _NUMBER.findall(text))
 
 
 def negations(text: str) -> int:
@@ -137,11 +127,6 @@ def _value(match: re.Match[str]) -> int:
     if match["unit"]:
         return _SINGLE[match["unit"].lower()]
     return _TENS[match["tens"].lower()] + (_UNITS[match["one"].lower()] if match["one"] else 0)
-
-
-def _plain_number(text: str) -> str:
-    plain = text.replace(",", "")
-    return plain.rstrip("0").rstrip(".") if "." in plain else plain.lstrip("0") or "0"
 
 
 class Claim:
