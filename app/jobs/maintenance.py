@@ -170,10 +170,7 @@ class Housekeeper:
         return PURGE_APART_S if self.look() else self._look_every_s
 
     def look(self) -> bool:
-        """End what is due; return whether a purge was asked for.
-
-        Of several processes one looks in each period.
-        """
+        """End what is due, in one process a period; return whether a purge was asked for."""
         try:
             if not self._runner.turn("housekeeping", self._look_every_s):
                 return False

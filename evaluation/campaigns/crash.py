@@ -69,10 +69,7 @@ def text_of(key: str, revision: int) -> str:
 
 @dataclass
 class Promises:
-    """Revisions of documents that must be found, or may be; thread-safe.
-
-    One writer per key at a time.
-    """
+    """Revisions of documents that must be found, or may be; one writer per key; thread-safe."""
 
     settled: dict[str, int] = field(default_factory=dict)
     """The revision that must be there; ABSENT when the document must be gone."""
@@ -321,10 +318,7 @@ minutes."""
 def check_acknowledged(
     client: DocuMindClient, promises: Promises, keys: Iterable[str]
 ) -> list[str]:
-    """Return what is wrong with idle documents right after a restart.
-
-    Idle: no request was under way for them.
-    """
+    """Return what is wrong with documents without an open request right after a restart."""
     broken: list[str] = []
     for key in keys:
         revision = promises.settled.get(key, ABSENT)
@@ -434,10 +428,7 @@ def observe(client: DocuMindClient, promises: Promises) -> tuple[list[str], Coun
 
 
 def check_everything(client: DocuMindClient, promises: Promises) -> tuple[list[str], int]:
-    """Check every document, and search every chunk by its text; return both.
-
-    What is wrong, and how many chunks were searched.
-    """
+    """Check every document and search every chunk; return what is wrong and how many."""
     broken = check_acknowledged(client, promises, list(promises.settled))
     asked = 0
     for document in client.documents(LIBRARY):
@@ -567,10 +558,7 @@ class Campaign:
                 sys.stderr.flush()
 
     def finish(self) -> tuple[int, int]:
-        """Start once more and check everything; return counts of checked chunks.
-
-        Over HTTP, and in Chroma's files.
-        """
+        """Start once more, check everything; return chunks checked over HTTP and in Chroma."""
         with closing(self._started(ready=True)) as server:
             self._check_restart(server, list(self.promises.settled))
             broken, asked = check_everything(server.client, self.promises)
@@ -669,10 +657,7 @@ class Campaign:
             raise SystemExit(self.tally.broken[-1]) from error
 
     def _hold_to_promises(self, client: DocuMindClient, keys: list[str]) -> None:
-        """Check what must exist now, await accepted jobs, compare the list, learn more.
-
-        It learns what became of the rest.
-        """
+        """Check what must exist, await accepted jobs, compare the list, learn the rest."""
         self.tally.broken += check_acknowledged(client, self.promises, keys)
         self.tally.settled_s.append(round(settle(client), 3))
         broken, became = observe(client, self.promises)

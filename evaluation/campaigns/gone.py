@@ -100,10 +100,7 @@ def place_of(data: Path, path: Path) -> str:
 
 
 def frames_in(content: bytes, database: bytes = b"") -> Iterator[bytes]:
-    """Yield the content of every zstd frame at any offset, as far as readable.
-
-    In an SQLite file, along its overflow pages too.
-    """
+    """Yield what is readable of zstd frames at any offset, along SQLite's overflow pages too."""
     images = list(pages_of(content))
     pages = dict(enumerate((page for _, page in pages_of(database)), start=1)) | dict(images)
     for piece in [page for _, page in images] or [content]:
@@ -116,10 +113,7 @@ def frames_in(content: bytes, database: bytes = b"") -> Iterator[bytes]:
 
 
 def _along_pages(pages: Mapping[int, bytes], piece: bytes, at: int) -> Iterator[bytes]:
-    """Yield frames continued in overflow pages, for every place of the pointer.
-
-    The pointer's place in the page is not known.
-    """
+    """Yield frames continued in overflow pages, for every possible place of the pointer."""
     for end in range(at + len(ZSTD_MAGIC), len(piece) - 3):
         follow = struct.unpack_from(">I", piece, end)[0]
         if follow < 2 or follow not in pages:
@@ -161,10 +155,7 @@ def pages_of(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def vectors_in(content: bytes, vectors: Sequence[FloatArray]) -> set[str]:
-    """Return the precisions in which a vector occurs at any offset.
-
-    Exactly, rounded, or scaled to norm 1 again.
-    """
+    """Return the precisions in which a vector occurs at any offset, also scaled to norm 1."""
     found: set[str] = set()
     for name, dtype, width in (("float32", "<f4", 4), ("float16", "<f2", 2)):
         for offset in range(width):
@@ -191,10 +182,7 @@ def _holds(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], vector: FloatA
 
 
 def terms_in(index: Path, terms: Sequence[str]) -> set[str]:
-    """Return `term` if the dictionary lists one, `segment` for files of no segment.
-
-    Terms of deleted documents count.
-    """
+    """Return `term` if the dictionary lists one, `segment` for files of no segment."""
     if not (index / "meta.json").exists():
         return set()
     meta = (index / "meta.json").read_text("utf-8")

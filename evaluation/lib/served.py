@@ -164,10 +164,7 @@ def write(
     figures: dict[str, float],
     command: str,
 ) -> int:
-    """Write `NAME.json` and `NAME.md`, print the table; return 0 if limits hold.
-
-    Else 1. Under evaluation/reports/.
-    """
+    """Write `NAME.json` and `NAME.md`, print the table; return 0 if limits hold, else 1."""
     rounded = {key: float(f"{value:.4g}") for key, value in figures.items()}
     rows = [
         {**asdict(line), "measured": float(f"{line.measured:.4g}"), "holds": line.holds}

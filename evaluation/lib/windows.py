@@ -97,10 +97,7 @@ def distinct(windows: Iterator[Window], count: int) -> list[Window]:
 
 
 def held_out(data: Path) -> list[list[str]]:
-    """Return GROUPS groups of PAPERS pubmedqa abstracts that have a question.
-
-    They stand for a person's papers; drawn by SEED.
-    """
+    """Return GROUPS groups of PAPERS abstracts with a question: a person's papers, by SEED."""
     judged = from_folder(data / "pubmedqa").judged()
     relevant = sorted(
         {
