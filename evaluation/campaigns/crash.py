@@ -15,11 +15,11 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from app.client import DocuMindClient, FileToSend, Json, Wait
 from app.core.errors import Busy, DocuMindError, NotFound, ProviderUnreachable
@@ -185,9 +185,7 @@ def filename(key: str) -> str:
 
 
 def hits_of(client: DocuMindClient, word: str) -> list[Json]:
-    return list(
-        cast("Sequence[Json]", client.search(word, LIBRARY, fusion="lexical", limit=10)["hits"])
-    )
+    return list(client.search(word, LIBRARY, fusion="lexical", limit=10)["hits"])
 
 
 class Load:
@@ -375,10 +373,7 @@ def settle(client: DocuMindClient) -> float:
         TimeoutError: They do not end.
     """
     begun = time.perf_counter()
-    while any(
-        job["state"] in ("queued", "running")
-        for job in cast("Sequence[Json]", client.jobs(50)["jobs"])
-    ):
+    while any(job["state"] in ("queued", "running") for job in client.jobs(50)["jobs"]):
         if time.perf_counter() - begun > SETTLE_S:
             raise TimeoutError(f"jobs do not end: {client.jobs(50)}")
         time.sleep(0.02)
@@ -438,14 +433,11 @@ def check_everything(client: DocuMindClient, promises: Promises) -> tuple[list[s
                 f"vectors: {document['filename']} has {document['embedded']} of"
                 f" {document['chunks']}"
             )
-        for chunk in cast(
-            "Sequence[Json]",
-            client.get(f"/api/v1/documents/{doc_id}/chunks", {"library": LIBRARY})["chunks"],
-        ):
+        for chunk in client.get(f"/api/v1/documents/{doc_id}/chunks", {"library": LIBRARY})[
+            "chunks"
+        ]:
             text = str(chunk["text"])
-            hits = cast(
-                "Sequence[Json]", client.search(text, LIBRARY, fusion="dense", limit=3)["hits"]
-            )
+            hits = client.search(text, LIBRARY, fusion="dense", limit=3)["hits"]
             asked += 1
             first = hits[0] if hits else None
             if first is None or (first["doc_id"] != doc_id and first["text"] != text):

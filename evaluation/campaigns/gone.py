@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import tantivy
@@ -293,7 +292,7 @@ def run(directory: Path, filler: int, say: Callable[[str], None]) -> TrialResult
             sights.append(_sight("purged", data, secret))
             assert not _mentions(client), "a search finds what was purged"
         sights.append(_sight("stopped", data, secret))
-    result = cast("Json", purged["result"])
+    result = purged["result"]
     return TrialResult(tuple(sights), quoted, deleted, result, round(time.monotonic() - started, 1))
 
 
@@ -338,7 +337,7 @@ def _ask(client: DocuMindClient) -> int:
 def _settled(client: DocuMindClient) -> None:
     """Wait until Chroma has what the catalog has."""
     for _ in range(600):
-        marks = cast("dict[str, int]", client.get("/api/v1/diagnostics")["watermarks"])
+        marks = client.get("/api/v1/diagnostics")["watermarks"]
         if marks["papers/chroma"] > 0:
             return
         time.sleep(0.1)
@@ -377,9 +376,7 @@ def _sight(when: str, data: Path, secret: Secret) -> Sight:
 
 
 def _mentions(client: DocuMindClient) -> bool:
-    hits = cast(
-        "list[Json]", client.get("/api/v1/search", {"q": PHRASE, "library": "papers"})["hits"]
-    )
+    hits = client.get("/api/v1/search", {"q": PHRASE, "library": "papers"})["hits"]
     return any(CANARY[0] in str(hit["text"]) for hit in hits)
 
 
@@ -428,9 +425,7 @@ def faults(result: TrialResult) -> list[str]:
     if not result.quoted:
         found.append("no stored answer quoted the document: the trial proves nothing about answers")
     for name, reply in (("deletion", result.deleted), ("purge", result.purged)):
-        if not any(
-            "backup" in str(line) for line in cast("list[str]", reply.get("out_of_reach", []))
-        ):
+        if not any("backup" in str(line) for line in reply.get("out_of_reach", [])):
             found.append(f"the reply to the {name} does not list what is out of reach")
     return found
 
@@ -484,7 +479,7 @@ def page(result: TrialResult, wrong: list[str], filler: int) -> str:
         " |"
         for place in places
     ]
-    out_of_reach = cast("list[str]", result.purged.get("out_of_reach", []))
+    out_of_reach = result.purged.get("out_of_reach", [])
     lines += [
         "",
         f"Stored answers that quoted it before: {result.quoted}; quotes blanked:"
