@@ -43,8 +43,6 @@ from app.settings import Settings, check_start
 if TYPE_CHECKING:
     from app.bootstrap.services import Services
 
-# Turn exceptions of the framework and the use cases into problem replies.
-
 _BY_HTTP_STATUS = {
     401: "unauthorized",
     403: "host_refused",

@@ -13,8 +13,6 @@ from pydantic import BaseModel, Field
 
 from app.core import errors
 
-# The one shape of errors.
-
 
 class Problem(BaseModel):
     """RFC 9457 problem details, with a stable code."""

@@ -70,8 +70,6 @@ from app.models.selection import (
 )
 from app.settings import Settings
 
-# The models that come with the program or lie in a folder: they need no host.
-
 
 class EmbeddedModels:
     """Loads each model once, at its first use; thread-safe."""
@@ -517,9 +515,6 @@ class Models:
         """
         yield from self.ollama.pull(model, cancel)
         self.watch.forget()
-
-
-# Check the model host for commands that run before a server.
 
 
 def ollama_host(settings: Settings) -> OllamaHost:

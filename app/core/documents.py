@@ -196,9 +196,6 @@ class DeleteResult:
     purged: bool
 
 
-# Documents as they are kept, and what made their vectors.
-
-
 @dataclass(frozen=True, slots=True)
 class Document:
     """A live document as lists and sources show it."""
@@ -328,9 +325,6 @@ class EmbedderIdentity:
         return not self.languages or not language or language in self.languages
 
 
-# Articles of bulk sources, and the account of them.
-
-
 @dataclass(frozen=True, slots=True)
 class Article:
     """One page of an encyclopedia dump, before its markup is parsed."""
@@ -387,8 +381,6 @@ class LedgerSummary:
         """Pages of the source that were seen."""
         return self.indexed + self.redirects + sum(self.skipped.values())
 
-
-# Define the codes of passages and questions for late interaction.
 
 STATE_DIMENSION = 384
 """Of a token state of the embedded model."""

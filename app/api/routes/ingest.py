@@ -1,4 +1,4 @@
-"""Uploads: files to originals on disk, a durable job, and its outcome."""
+"""What brings documents in: uploads, folder syncs, samples, arXiv, bulk sources."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ from app.models.arxiv import base_id
 
 if TYPE_CHECKING:
     from app.bootstrap.services import Services
-
-# Serve folder syncs: list a folder's documents, remove those without a file.
 
 sync_router = APIRouter(prefix="/api/v1/sync", tags=["ingest"], responses=declared())
 
@@ -340,8 +338,6 @@ def _failed(job: Job, request_id: str) -> Response:
     )
 
 
-# Documents that the server fetches itself: samples and arXiv.
-
 collect_router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=declared())
 
 Wait = Annotated[
@@ -426,8 +422,6 @@ async def fetch_arxiv(
     )
     return await outcome(job, wait, services, edge, request_id)
 
-
-# Serve bulk sources: plan, index, embed, and the ledger of articles.
 
 bulk_router = APIRouter(prefix="/api/v1/bulk", tags=["bulk"], responses=declared())
 
