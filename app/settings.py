@@ -590,10 +590,7 @@ def check_work(settings: Settings) -> None:
 
 
 def unknown_names(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Return environment names that look like ours but are no setting.
-
-    For a warning at start.
-    """
+    """Return environment names that look like ours but are no setting. For a warning at start."""
     known = (
         {name.upper() for name in Settings.model_fields}
         | _FOREIGN

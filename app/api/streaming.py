@@ -173,10 +173,7 @@ class Pump(Generic[T]):
             self._wake_reader()
 
     def _drain(self, items: Iterator[T]) -> None:
-        """Queue every item; close a generator that is left early.
-
-        Closing it shuts its socket.
-        """
+        """Queue every item; close a generator that is left early. Closing it shuts its socket."""
         try:
             for item in items:
                 if not self._put(item):

@@ -152,10 +152,7 @@ BUSY_AFTER_S = 30.0
 
 
 class Models:
-    """Makes each adapter that `app.models.selection` chooses once; thread-safe.
-
-    A ModelSelector.
-    """
+    """Makes each adapter that `app.models.selection` chooses once; thread-safe. A ModelSelector."""
 
     def __init__(
         self,

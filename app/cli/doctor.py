@@ -39,10 +39,7 @@ State = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The result of one check.
-
-    A note is worth knowing; a problem keeps something from working.
-    """
+    """The result of one check. A note is worth knowing; a problem keeps something from working."""
 
     what: str
     state: State
@@ -393,10 +390,7 @@ def _vectors(
 
 
 def server(settings: Settings) -> Iterator[Diagnosis]:
-    """Check the running server, or one opened for this command.
-
-    Opening it probes every store.
-    """
+    """Check the running server, or one opened for this command. Opening it probes every store."""
     try:
         with connect(settings) as client:
             yield from _ask(client)
@@ -454,10 +448,7 @@ def _ask(client: DocuMindClient) -> Iterator[Diagnosis]:
 
 
 def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
-    """Check a library, a row of `/api/v1/libraries`.
-
-    `jobs` are its own, the latest first.
-    """
+    """Check a library, a row of `/api/v1/libraries`. `jobs` are its own, the latest first."""
     name, behind = str(row["library"]), row["chunks"] - row["embedded"]
     detail = f"{row['documents']} documents, {row['chunks']} chunks"
     embedding = row["embedding"]

@@ -430,10 +430,7 @@ def follow(
 
 
 def changes(folder: Path, stop: threading.Event) -> Iterator[set[tuple[Change, str]]]:
-    """Yield changes below a folder in groups, without hidden files.
-
-    Our own manifest is hidden.
-    """
+    """Yield changes below a folder in groups, without hidden files. Our own manifest is hidden."""
     root = folder.resolve()
 
     def visible(_: Change, path: str) -> bool:

@@ -66,10 +66,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """Plain text and its structure.
-
-    NFC, lines end with newline, no NUL, no lone surrogates.
-    """
+    """Plain text and its structure. NFC, lines end with newline, no NUL, no lone surrogates."""
 
     text: str
     media_type: str

@@ -29,10 +29,7 @@ def document_id(library: Library, source_key: str) -> str:
 
 
 def content_sha256(content: bytes | Path) -> str:
-    """Return the SHA-256 of bytes or a file as 64 hex digits.
-
-    Files are read in blocks of 1 MiB.
-    """
+    """Return the SHA-256 of bytes or a file as 64 hex digits. Files are read in blocks of 1 MiB."""
     if isinstance(content, bytes):
         return hashlib.sha256(content).hexdigest()
     with content.open("rb") as file:
