@@ -83,11 +83,7 @@ def install(app: FastAPI) -> None:
         )
         detail = f"{request.method} {request.scope['path']!r}: {error.detail}"
         body = problem(
-            status=error.status_code,
-            code=code,
-            detail=detail,
-            retryable=False,
-            request_id=request_id_of(request),
+            status=error.status_code, code=code, detail=detail, request_id=request_id_of(request)
         )
         response = problem_response(body)
         response.headers.update(error.headers or {})
