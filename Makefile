@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-check bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
+.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-check bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load contract bench-gone bench-concurrency bench-mixed-load bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -194,7 +194,7 @@ DATA ?= data/collections
 export DATA
 $(DATA):
 	@echo "no collections in '$(DATA)': docs/evaluation.md says where to get them; or name their folder: DATA=/path"; exit 1
-STUDIES := fusion closeness confidence traps partly-embedded extractive answers ann retrieval
+STUDIES := fusion closeness confidence partly-embedded extractive answers ann retrieval
 
 .PHONY: studies ablation-samples study-windows $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
@@ -207,9 +207,6 @@ study-closeness: dev | $(DATA) ## which passages to read, into evaluation/report
 
 study-confidence: dev | $(DATA) ## when to abstain, into evaluation/reports/confidence.md
 	$(BIN)/python -m evaluation.studies.confidence --data $(DATA)
-
-study-traps: dev | $(DATA) ## lists, labels and attachments that must not be quoted, into evaluation/reports/traps.md
-	$(BIN)/python -m evaluation.studies.traps --data $(DATA)
 
 study-partly-embedded: dev | $(DATA) ## libraries whose vectors are not all there, into evaluation/reports/partly_embedded.md
 	$(BIN)/python -m evaluation.studies.partly_embedded --data $(DATA)
@@ -302,9 +299,6 @@ bench-load: dev ## 64 streams, the event loop under a bulk run, 5,000 questions;
 
 contract: dev ## the OpenAPI contract against generated requests, all phases, both key modes; into evaluation/reports/contract.md
 	$(BIN)/python -m evaluation.campaigns.contract
-
-bench-hostile: dev ## hostile files against a real server: verdict, time, memory, /health meanwhile; into evaluation/reports/hostile.md
-	$(BIN)/python -m evaluation.benchmarks.hostile
 
 bench-gone: dev ## plant, delete and purge a document, look for it in every file, into evaluation/reports/gone.md
 	$(BIN)/python -m evaluation.campaigns.gone

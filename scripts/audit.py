@@ -83,7 +83,6 @@ def verdict(packages: Sequence[Package], *, offline: bool) -> tuple[int, list[st
 
 
 def main() -> int:
-    """Audit the lock."""
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()

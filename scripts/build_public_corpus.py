@@ -14,7 +14,6 @@ SOURCE = "hub:wikimedia/wikipedia:20231101.en"
 
 
 def main() -> None:
-    """Parse the command line and index."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )

@@ -32,7 +32,6 @@ MOST_MODEL_BYTES = 60_000_000
 
 
 def main() -> None:
-    """Build, and say what was built."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--wheel-only", action="store_true", help="without sdist, SBOM and checksums"

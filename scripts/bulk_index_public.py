@@ -18,7 +18,6 @@ from app.cli.main import main as documind
 
 
 def main() -> None:
-    """Parse the command line and plan or index."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )

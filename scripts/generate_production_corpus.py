@@ -24,7 +24,6 @@ def open_text(path: Path) -> TextIO:
 
 
 def main() -> int:
-    """Parse the command line and write the dump."""
     default = SyntheticOptions()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter

@@ -94,7 +94,6 @@ def licences(names: list[str]) -> list[Licence]:
 
 
 def main() -> int:
-    """Print every licence, and those that are not allowed last."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -71,7 +71,6 @@ def write_docx(source: str, path: Path) -> None:
 
 
 def main() -> None:
-    """Render every source into its format."""
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()

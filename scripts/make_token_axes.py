@@ -23,7 +23,6 @@ _PART = 800
 
 
 def main() -> None:
-    """Write the axes and say how much of the variance they hold."""
     ArgumentParser(description=__doc__).parse_args()
     files = sorted(path for path in TEXTS.rglob("*") if path.suffix in {".txt", ".md"})
     texts = [path.read_text("utf-8") for path in files]

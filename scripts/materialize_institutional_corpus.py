@@ -45,7 +45,6 @@ class Entry:
 
 
 def main() -> None:
-    """Parse the command line, copy and say what to do next."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -29,7 +29,6 @@ Frame = tuple[bytes, int]
 
 
 def main() -> None:
-    """Take the pictures and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--out", type=Path, default=ROOT / "docs" / "images" / "citation-checked.webp"

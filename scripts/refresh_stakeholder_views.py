@@ -12,8 +12,8 @@ from pathlib import Path
 
 from app.cli.main import run_at_edge
 from app.evaluation.cases import load
-from app.evaluation.probes import Probe, load_probes
-from app.evaluation.report import Report, to_html
+from app.evaluation.report import report_of, to_html
+from scripts.probes import Probe, load_probes
 from scripts.reports import PROBES, ROOT, reports_folder, require_writable
 from scripts.run_retrieval_ablation_offline import offline
 
@@ -21,7 +21,6 @@ QUESTIONS = ROOT / "data" / "sample_docs" / "questions.jsonl"
 
 
 def main() -> None:
-    """Ask both sets and write the page."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -37,7 +36,7 @@ def main() -> None:
     }
     experiments, remarks, made = offline(benches, given.top_k)
     given.html.write_text(
-        to_html(Report("Retrieval at a glance", made, experiments, remarks)), encoding="utf-8"
+        to_html(report_of("Retrieval at a glance", made, experiments, remarks)), encoding="utf-8"
     )
     print(given.html)
 

@@ -17,13 +17,12 @@ from app.cli.main import run_at_edge
 from app.client import DocuMindClient
 from app.core.types import Library
 from app.evaluation.metrics import percentile
-from app.evaluation.probes import Probe, load_probes
+from scripts.probes import Probe, load_probes
 from scripts.reports import PROBES, reports_folder, require_writable
 from scripts.run_retrieval_ablation import server_options
 
 
 def main() -> None:
-    """Ask, time and write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -67,7 +66,6 @@ def libraries(client: DocuMindClient, probes: Sequence[Probe], rounds: int) -> l
 
 
 def disk(by_store: Mapping[str, int]) -> list[str]:
-    """Return a table of what each store takes on disk."""
     lines = ["| store | bytes on disk |", "|---|---|"]
     lines += [f"| {store} | {size:,} |" for store, size in by_store.items()]
     return [*lines, f"| all | {sum(by_store.values()):,} |"]

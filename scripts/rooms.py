@@ -46,7 +46,6 @@ def drawing() -> str:
 
 
 def main() -> None:
-    """Replace the drawing in the page."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)

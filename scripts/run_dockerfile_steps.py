@@ -79,7 +79,6 @@ def _below(path: str, folder: str) -> bool:
 
 
 def fail(message: str) -> NoReturn:
-    """End with a message."""
     sys.exit(f"FAILED: {message}")
 
 
@@ -118,7 +117,6 @@ def own(folder: Path) -> None:
 
 
 def perform(build: Build, stage: Stage) -> None:
-    """Build one stage."""
     build.root.mkdir()
     build.workdir = PurePosixPath("/")
     build.env = {
@@ -153,7 +151,6 @@ def set_environment(build: Build, one: Instruction) -> None:
 
 
 def make_volume(build: Build, one: Instruction) -> None:
-    """Do a VOLUME."""
     build.place(one.text).mkdir(parents=True, exist_ok=True)
 
 
@@ -272,7 +269,6 @@ def interpreter() -> str:
 
 
 def main() -> None:
-    """Build every stage and start the last one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--python",

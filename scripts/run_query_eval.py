@@ -17,7 +17,7 @@ from typing import get_args
 from app.cli.main import run_at_edge
 from app.client import DocuMindClient
 from app.core.types import LibraryName
-from app.evaluation.cases import CaseReply, QueryCase, failures, load_cases
+from scripts.probes import CaseReply, QueryCase, failures, load_cases
 from scripts.reports import PROBES, require_writable
 from scripts.run_retrieval_ablation import server_options
 

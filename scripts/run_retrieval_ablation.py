@@ -16,7 +16,16 @@ from app.cli.main import run_at_edge
 from app.client import DocuMindClient
 from app.core.ids import fingerprint8
 from app.core.types import Fingerprint, Library
-from app.evaluation.probes import (
+from app.evaluation.report import (
+    ReportProvenance,
+    report_of,
+    settings_hash,
+    to_csv,
+    to_json,
+    to_markdown,
+)
+from app.evaluation.runner import Experiment
+from scripts.probes import (
     Probe,
     ServerAsk,
     load_probes,
@@ -24,15 +33,12 @@ from app.evaluation.probes import (
     strategy_arms,
     with_articles,
 )
-from app.evaluation.report import Provenance, Report, settings_hash, to_csv, to_json, to_markdown
-from app.evaluation.runner import Experiment
 from scripts.reports import PROBES, reports_folder, require_writable
 
 SEED = 7
 
 
 def main(given: argparse.Namespace | None = None) -> None:
-    """Run and write."""
     given = given or server_options(arguments(__doc__ or "")).parse_args()
     require_writable(files_of(given))
     probes = load_probes(given.bench)
@@ -58,7 +64,7 @@ def main(given: argparse.Namespace | None = None) -> None:
     }
     fingerprint = ", ".join(f"{library} {fingerprint8(found)}" for library, found in built.items())
     models = {found.embedding_model: found.model_digest for found in built.values()}
-    provenance = Provenance(
+    provenance = ReportProvenance(
         str(made.get("git_sha") or ""), settings_hash([experiment]), fingerprint, models, SEED
     )
     write(experiment, remarks(ask.degraded, skipped), provenance, given)
@@ -92,7 +98,6 @@ def server_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def files_of(given: argparse.Namespace) -> tuple[Path, Path, Path]:
-    """Return the files that an ablation writes."""
     return given.report_md, given.csv, given.json_out
 
 
@@ -117,10 +122,12 @@ def remarks(degraded: set[str], skipped: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def write(
-    experiment: Experiment, said: tuple[str, ...], made: Provenance, given: argparse.Namespace
+    experiment: Experiment, said: tuple[str, ...], made: ReportProvenance, given: argparse.Namespace
 ) -> None:
     """Write the three files and print the table."""
-    report = Report(f"{given.bench.stem.replace('_', ' ').capitalize()}", made, (experiment,), said)
+    report = report_of(
+        f"{given.bench.stem.replace('_', ' ').capitalize()}", made, (experiment,), said
+    )
     for path, text in zip(
         files_of(given), (to_markdown(report), to_csv(report), to_json(report)), strict=True
     ):

@@ -16,7 +16,11 @@ from app.cli.main import run_at_edge
 from app.core.ids import checkout_sha
 from app.core.ports import Catalog
 from app.core.types import Library
-from app.evaluation.probes import (
+from app.evaluation.report import ReportProvenance, settings_hash
+from app.evaluation.runner import Experiment
+from app.jobs.kinds import SAMPLES
+from app.settings import Settings
+from scripts.probes import (
     Probe,
     ServiceAsk,
     load_probes,
@@ -24,16 +28,11 @@ from app.evaluation.probes import (
     strategy_arms,
     with_articles,
 )
-from app.evaluation.report import Provenance, settings_hash
-from app.evaluation.runner import Experiment
-from app.jobs.kinds import SAMPLES
-from app.settings import Settings
 from scripts.reports import require_writable
 from scripts.run_retrieval_ablation import SEED, arguments, files_of, remarks, write
 
 
 def main() -> None:
-    """Index the samples, run and write."""
     given = arguments(__doc__ or "").parse_args()
     require_writable(files_of(given))
     experiments, said, made = offline({given.bench.stem: load_probes(given.bench)}, given.top_k)
@@ -42,7 +41,7 @@ def main() -> None:
 
 def offline(
     benches: Mapping[str, Sequence[Probe]], top_k: int
-) -> tuple[tuple[Experiment, ...], tuple[str, ...], Provenance]:
+) -> tuple[tuple[Experiment, ...], tuple[str, ...], ReportProvenance]:
     """Ask each set of probes over the samples; return notes and provenance too.
 
     Raises:
@@ -80,7 +79,7 @@ def offline(
                     )
                 )
             identity = services.embedder.identity
-    made = Provenance(
+    made = ReportProvenance(
         checkout_sha(),
         settings_hash(experiments),
         "samples",

@@ -13,7 +13,6 @@ from scripts import run_retrieval_ablation as ablation
 
 
 def main() -> None:
-    """Run the ablation over the other file of probes, under its own report names."""
     ablation.main(
         ablation.server_options(ablation.arguments(__doc__ or "", "wiki_public_bench")).parse_args()
     )

@@ -26,7 +26,6 @@ WIDTHS = {"wide": (1440, 900), "phone": (390, 844)}
 
 
 def main() -> None:
-    """Take all pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
     arguments = parser.parse_args()

@@ -19,7 +19,6 @@ from app.ingest.sources.dumps import open_articles
 
 
 def main() -> None:
-    """Parse the command line and write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )

@@ -78,7 +78,6 @@ class Tally:
         return 10_000 * found / max(1, sum(self.words[kind] for kind in kinds))
 
     def percent(self, kind: str) -> float:
-        """Return the places of a kind as percent of all docstrings."""
         found = sum(place.kind == kind for place in self.places)
         return 100 * found / max(1, self.docstrings)
 

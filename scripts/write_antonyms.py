@@ -51,7 +51,6 @@ def pairs(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Write the file."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument(
         "folder", type=Path, help="WordNet's folder dict, with data.noun and the others"

@@ -78,7 +78,6 @@ def page(agreed: str) -> str:
 
 
 def main() -> None:
-    """Write the files."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     agreed = document()
     TARGET.write_text(agreed, encoding="utf-8")

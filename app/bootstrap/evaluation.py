@@ -25,11 +25,11 @@ from app.core.errors import InvalidInput
 from app.core.ids import checkout_sha, fingerprint8
 from app.core.ports import Embedder, PassageEncoder, Reranker
 from app.core.types import EmbedderIdentity, FloatArray, Library, RawDocument
-from app.evaluation.answers import Judge
+from app.evaluation.answers import Ask, Judge
 from app.evaluation.arms import Arm, Chunking
 from app.evaluation.collections import Collection
 from app.evaluation.report import ReportArchive
-from app.evaluation.session import Ask, SearchableIndex, Session, Step
+from app.evaluation.session import SearchableIndex, Session, Watch
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
 from app.ingest.embedding import CodeBackfill, VectorBackfill
@@ -45,9 +45,6 @@ from app.storage.store import IndexStore
 
 PREFIX = "documind-bench-"
 """Of temporary directories."""
-
-BenchStep = Callable[[str, int, int], None]
-"""Told what is being done, how much is done, of how much; may raise Cancelled."""
 
 
 class CachedEmbedder:
@@ -110,7 +107,7 @@ def bench(
     boost: float | None = None,
     embedded: float = 1.0,
     encoder: PassageEncoder | None = None,
-    step: BenchStep = lambda *_: None,
+    watch: Watch = lambda *_: None,
 ) -> Iterator[Bench]:
     """Index collections, one file per passage; remove the index afterwards.
 
@@ -122,11 +119,11 @@ def bench(
         boost: Weight of the title in BM25; default as the server.
         embedded: Share of the chunks that get a vector, [0, 1], in the order of their documents.
         encoder: Makes codes for late interaction; None makes none.
-        step: Told of each document and batch of vectors.
+        watch: Told of each document and batch of vectors.
 
     Raises:
         InvalidInput: A passage cannot be indexed.
-        Cancelled: The step said so.
+        Cancelled: The watch said so.
     """
     with tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent) as folder:
         options = IndexOptions(Path(folder), Path(folder) / "chroma")
@@ -134,7 +131,7 @@ def bench(
             options = replace(options, title_boost=boost)
         with IndexStore(options) as store:
             start = time.perf_counter()
-            passage_of = _fill(store, collections, embedder, ingest, step)
+            passage_of = _fill(store, collections, embedder, ingest, watch)
             indexed_at = time.perf_counter()
             fingerprint = fingerprint_of(embedder.identity, ingest)
             for library in collections:
@@ -142,7 +139,7 @@ def bench(
                 wanted = round(embedded * store.catalog.counts(library).chunks)
 
                 def progress(done: int, of: int = wanted) -> None:
-                    step("vectors", done, of)
+                    watch(done, of, "vectors")
 
                 VectorBackfill(store.writer, embedder, ingest).run(
                     library, limit=wanted, progress=progress
@@ -162,7 +159,7 @@ def _fill(
     collections: Mapping[Library, Sequence[Collection]],
     embedder: Embedder,
     ingest: IngestOptions,
-    step: BenchStep,
+    watch: Watch,
 ) -> dict[str, str]:
     pipeline = IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest)
     passage_of: dict[str, str] = {}
@@ -182,7 +179,7 @@ def _fill(
                         f" {outcome.reason}"
                     )
                 passage_of[outcome.doc_id] = passage.id
-                step("documents", len(passage_of), total)
+                watch(len(passage_of), total, "documents")
     return passage_of
 
 
@@ -227,7 +224,7 @@ class EvaluationWorkshop:
 
     @contextmanager
     def indexed(
-        self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool
+        self, collection: Collection, chunking: Chunking, watch: Watch, *, keep_vectors: bool
     ) -> Iterator[SearchableIndex]:
         self.folder.mkdir(parents=True, exist_ok=True)
         embedder = self.bench_embedder()
@@ -235,7 +232,7 @@ class EvaluationWorkshop:
             embedder = CachedEmbedder(embedder, self.folder / "vectors")
         ingest = chunking.options(self.ingest)
         with bench(
-            {Library.PUBLIC: [collection]}, embedder, ingest=ingest, parent=self.folder, step=step
+            {Library.PUBLIC: [collection]}, embedder, ingest=ingest, parent=self.folder, watch=watch
         ) as open_:
             made, models = self.made_with(chunking)
             yield self._place(

@@ -26,7 +26,8 @@ from app.ingest.embedding import CodeBackfill, VectorBackfill
 from app.ingest.names import IngestOptions
 from app.ingest.pipeline import IngestPipeline
 from app.jobs.bulk import BULK
-from app.jobs.kinds import ARXIV, BACKFILL, CALIBRATE, IMPORT, INGEST, SAMPLES
+from app.jobs.ingest import BACKFILL
+from app.jobs.kinds import ARXIV, CALIBRATE, IMPORT, INGEST, SAMPLES
 from app.jobs.reembed import REEMBED, ReembedPayload, request_reembed
 from app.jobs.runner import JobRunner
 from app.models.minilm import MODEL as MINILM

@@ -41,11 +41,18 @@ from app.generation.prompts import PromptLibrary
 from app.generation.support import SupportJudge
 from app.ingest.bulk import BulkIndexer
 from app.ingest.parsers import DirectParser
-from app.ingest.pipeline import IngestPipeline
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.folders import bundled
 from app.jobs.bulk import BulkIndexJob, BulkPlanJob
-from app.jobs.ingest import ArxivJob, OriginalFiles, SamplesJob, SeedPolicy, seed
+from app.jobs.ingest import (
+    ArxivJob,
+    Collecting,
+    OriginalFiles,
+    SamplesJob,
+    SeedPolicy,
+    request_backfill,
+    seed,
+)
 from app.jobs.kinds import (
     ARXIV,
     CALIBRATE,
@@ -53,7 +60,6 @@ from app.jobs.kinds import (
     SAMPLES,
     register_bulk,
     register_ingest,
-    request_backfill,
     resume_backfills,
 )
 from app.jobs.maintenance import (
@@ -251,34 +257,17 @@ class Services:
         jobs, store, libraries = self.jobs, self.store, self.libraries
         alone = self.settings.originals_url or not self.settings.is_shared
 
-        def pipeline_of(library: Library) -> IngestPipeline:
-            return libraries.wired(library).pipeline
-
-        register_ingest(
+        parts = Collecting(
             jobs,
-            pipeline_of=pipeline_of,
+            store.catalog,
+            pipeline_of=lambda library: libraries.wired(library).pipeline,
             backfill_of=libraries.backfill,
-            catalog=store.catalog,
-            originals=store.writer if alone else _SharedDirectory(store.writer),
-            jobs=store.jobs,
         )
-        samples = SamplesJob(
-            root=bundled(),
-            pipeline_of=pipeline_of,
-            backfill_of=libraries.backfill,
-            catalog=store.catalog,
-            writer=store.writer,
-            later=self._backfill_later,
+        register_ingest(
+            parts, store.writer if alone else _SharedDirectory(store.writer), store.jobs
         )
-        jobs.register(SAMPLES, samples, exclusive=per_library)
-        papers = ArxivJob(
-            client=arxiv,
-            catalog=store.catalog,
-            pipeline_of=pipeline_of,
-            backfill_of=libraries.backfill,
-            later=self._backfill_later,
-        )
-        jobs.register(ARXIV, papers, lane="network")
+        jobs.register(SAMPLES, SamplesJob(parts, bundled(), store.writer), exclusive=per_library)
+        jobs.register(ARXIV, ArxivJob(parts, arxiv), lane="network")
 
     def start(self, stack: ExitStack) -> None:
         """Start the jobs and what runs by itself; `stack` ends them in reverse."""

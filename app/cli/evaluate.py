@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
+from pydantic import ValidationError
 
 from app.cli.connection import connect, run_job
 from app.cli.output import JsonOption, emit, out, say, table
@@ -14,8 +16,9 @@ from app.client import DocuMindClient, Json
 from app.core.errors import InvalidInput
 from app.core.text import either
 from app.core.types import Strategy
-from app.evaluation.arms import values_of
-from app.evaluation.cases import load
+from app.evaluation.arms import AxesBody
+from app.evaluation.cases import in_words, load
+from app.evaluation.report import ArmTimings, EvaluationReport, ReportExperiment
 from app.settings import Settings
 
 SourceArgument = Annotated[
@@ -66,11 +69,15 @@ OutOption = Annotated[
 ]
 
 app = typer.Typer(
-    name="evaluate",
     help="Compare searches and answers on judged questions.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the commands."""
+    parent.add_typer(app, name="evaluate")
 
 
 @app.command()
@@ -155,7 +162,7 @@ def answers(
     axes = {"strategy": strategy or ["baseline"]}
     body = {
         "kind": "answers",
-        "cases": _cases(cases),
+        "cases": [asdict(case) for case in load(cases)],
         "axes": axes,
         "judge": judge,
         "questions": questions,
@@ -180,7 +187,7 @@ def _searched(
         "collection": None if source is None else str(source.absolute()),
         "library": library,
         "dataset": dataset,
-        "cases": [] if cases is None else _cases(cases),
+        "cases": [] if cases is None else [asdict(case) for case in load(cases)],
         "questions": questions,
         "half": half,
         "top_k": top_k,
@@ -188,30 +195,24 @@ def _searched(
     }
 
 
-def _cases(path: Path) -> list[Json]:
-    return [asdict(case) for case in load(path)]
-
-
-def read_axis(text: str) -> tuple[str, list[str | float | int]]:
+def read_axis(text: str) -> tuple[str, list[str]]:
     """Return an axis and its values.
 
     Raises:
         InvalidInput: It is none, or a value does not fit it.
     """
     name, _, listed = text.partition("=")
-    allowed = values_of(name.strip())
-    values = [value.strip() for value in listed.split(",") if value.strip()]
+    name, values = name.strip(), [value.strip() for value in listed.split(",") if value.strip()]
+    known = [field.name for field in fields(AxesBody)]
+    if name not in known:
+        raise InvalidInput(f"axis {name!r} is none of {', '.join(sorted(known))}")
     if not values:
-        raise InvalidInput(f"axis {text!r} has no values; write it as {name.strip()}=one,another")
-    if allowed is not None:
-        for value in values:
-            if value not in allowed:
-                raise InvalidInput(f"{name.strip()} {value!r} is none of {', '.join(allowed)}")
-        return name.strip(), list(values)
+        raise InvalidInput(f"axis {text!r} has no values; write it as {name}=one,another")
     try:
-        return name.strip(), [float(value) if "." in value else int(value) for value in values]
-    except ValueError as exc:
-        raise InvalidInput(f"axis {text!r} needs numbers") from exc
+        AxesBody(**{name: values})  # type: ignore[arg-type]  # it checks what was typed
+    except ValidationError as error:
+        raise InvalidInput(in_words(error)) from error
+    return name, values
 
 
 def _run(body: Json, to: Path | None, *, as_json: bool) -> None:
@@ -224,9 +225,10 @@ def _run(body: Json, to: Path | None, *, as_json: bool) -> None:
     if as_json:
         emit(report)
         return
-    for experiment in report["experiments"]:
-        show_experiment(experiment, report["timings"])
-    for remark in report["remarks"]:
+    shown = EvaluationReport.model_validate(report)
+    for experiment in shown.experiments:
+        show_experiment(experiment, shown.timings[experiment.collection])
+    for remark in shown.remarks:
         say(f"note: {remark}")
     say(
         f"report {report_id}"
@@ -244,41 +246,27 @@ def _write(client: DocuMindClient, report_id: str, folder: Path) -> list[Path]:
     return written
 
 
-def show_experiment(experiment: Json, timings: Json) -> None:
+def show_experiment(experiment: ReportExperiment, timings: Mapping[str, ArmTimings]) -> None:
     """Print a table of the arms and the verdicts in words."""
-    measure = str(experiment["measure"])
-    arms = experiment["arms"]
-    verdicts = {str(c["arm"]): c for c in experiment["comparisons"]}
-    times = timings.get(str(experiment["collection"]), {})
+    measure = experiment.measure
+    verdicts = {compared.arm: compared.verdict for compared in experiment.comparisons}
     say(
-        f"{experiment['collection']}: {experiment['questions']} questions,"
-        f" {experiment['passages']} documents"
+        f"{experiment.collection}: {experiment.questions} questions,"
+        f" {experiment.passages} documents"
     )
     rows = []
-    for arm in arms:
-        name = str(arm["name"])
-        found = arm["measures"][measure]
-        against = verdicts.get(name)
-        ms = times.get(name, {}).get("p50_ms", 0.0)
-        interval = f"{found['low']:.3f} to {found['high']:.3f}"
-        rows.append(
-            (
-                name,
-                f"{found['mean']:.3f}",
-                interval,
-                f"{ms:.1f}",
-                "" if against is None else against["verdict"],
-            )
-        )
+    for arm in experiment.arms:
+        found = arm.measures[measure]
+        interval = f"{found.low:.3f} to {found.high:.3f}"
+        ms = f"{timings[arm.name].p50_ms:.1f}"
+        rows.append((arm.name, f"{found.mean:.3f}", interval, ms, verdicts.get(arm.name, "")))
     table(
-        ("", measure, "95 % interval", "ms", f"against {experiment['baseline']}"),
+        ("", measure, "95 % interval", "ms", f"against {experiment.baseline}"),
         rows,
         right=(1, 3),
     )
-    others = {m: i["mean"] for m, i in arms[0]["measures"].items() if m != measure}
+    first = experiment.arms[0]
+    others = [f"{m} {found.mean:.3f}" for m, found in first.measures.items() if m != measure]
     if others:
-        say(
-            f"{arms[0]['name']}: "
-            + ", ".join(f"{name} {value:.3f}" for name, value in others.items())
-        )
+        say(f"{first.name}: " + ", ".join(others))
     out.print()

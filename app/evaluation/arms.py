@@ -1,16 +1,19 @@
-"""Define what an evaluation compares: named retrieval settings, alone or a grid."""
+"""Define what may be asked of an evaluation, and the arms that it compares."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, cast, get_args
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked
 
 from app.core.errors import InvalidInput
-from app.core.types import Fusion, Library, Rerank, Strategy
-from app.evaluation.cases import AnswerCase, case_of
+from app.core.types import Fusion, LibraryName, Rerank, Strategy
+from app.evaluation.cases import BODY, CaseBody
 from app.evaluation.collections import Parity
 from app.ingest.names import Chunker, IngestOptions
 from app.retrieval.request import RetrievalOptions
@@ -52,21 +55,21 @@ class Arm:
 
     @property
     def fusion(self) -> Fusion:
-        """The arm's fusion."""
         return self.options.fusion
+
+
+_PLAIN = RetrievalOptions(
+    keyword_fusion_weight=0.0,
+    phrase_fusion_weight=0.0,
+    keyword_rerank_weight=0.0,
+    public_keyword_rerank_weight=0.0,
+    rerank="none",
+)
 
 
 def plain(name: str, fusion: Fusion, note: str = "") -> Arm:
     """Return an arm that is nothing but one fusion: no keywords, no reranking."""
-    options = RetrievalOptions(
-        fusion=fusion,
-        keyword_fusion_weight=0.0,
-        phrase_fusion_weight=0.0,
-        keyword_rerank_weight=0.0,
-        public_keyword_rerank_weight=0.0,
-        rerank="none",
-    )
-    return Arm(name, options, note=note)
+    return Arm(name, replace(_PLAIN, fusion=fusion), note=note)
 
 
 def plain_arms() -> tuple[Arm, ...]:
@@ -103,149 +106,117 @@ def standard_arms(default: RetrievalOptions | None = None) -> tuple[Arm, ...]:
     )
 
 
-def grid(base: RetrievalOptions, axes: Mapping[str, Sequence[object]]) -> Iterator[Arm]:
-    """Yield an arm per combination, named like `dense_weight=0.3 rrf_k=60`.
-
-    Args:
-        base: Options that every arm shares.
-        axes: Values by field of RetrievalOptions.
-
-    Raises:
-        TypeError: An axis is no field of RetrievalOptions.
-    """
-    for values in itertools.product(*axes.values()):
-        chosen = dict(zip(axes, values, strict=True))
-        yield Arm(
-            " ".join(f"{name}={value}" for name, value in chosen.items()),
-            replace(base, **chosen),  # type: ignore[arg-type]
-        )
-
-
-# Define the request of an evaluation as JSON values, and its arms.
-
 Kind = Literal["retrieval", "answers", "ablation"]
 Half = Literal["all"] | Parity
 
 MOST_ARMS = 64
 """Arms of one run: Holm's correction leaves little to find among more."""
-CONFIGURED = "configured"
-"""The arm with the server's own settings."""
+CONFIGURED = Arm("configured", RetrievalOptions(), note="the server's own settings")
+
+Weight = Annotated[float, Field(ge=0, le=1)]
+Few = Field(default=(), max_length=16)
+_OPTION_OF = {
+    "fusion": "fusion",
+    "dense_weight": "dense_weight",
+    "keyword_weight": "keyword_fusion_weight",
+    "phrase_weight": "phrase_fusion_weight",
+    "rerank": "rerank",
+}
+"""The option of retrieval that an axis sets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Axes:
-    """Values to try in all combinations; an empty axis keeps the server's value."""
+@checked(frozen=True, config=BODY)
+class AxesBody:
+    """Values to try, in all combinations; an omitted axis keeps the settings in use."""
 
-    fusion: tuple[Fusion, ...] = ()
-    dense_weight: tuple[float, ...] = ()
-    """Share of the dense leg in min-max fusion, [0, 1]."""
-    keyword_weight: tuple[float, ...] = ()
-    phrase_weight: tuple[float, ...] = ()
-    rerank: tuple[Rerank, ...] = ()
-    top_k: tuple[int, ...] = ()
-    strategy: tuple[Strategy, ...] = ()
-    chunk_size: tuple[int, ...] = ()
-    """Characters."""
-    chunker: tuple[Chunker, ...] = ()
-
-    @property
-    def empty(self) -> bool:
-        """Return whether nothing varies."""
-        return not any(asdict(self).values())
-
-    @property
-    def cuts_anew(self) -> bool:
-        """Return whether documents must be indexed again."""
-        return bool(self.chunk_size or self.chunker)
+    fusion: tuple[Fusion, ...] = Few
+    dense_weight: tuple[Weight, ...] = Few
+    keyword_weight: tuple[Weight, ...] = Few
+    phrase_weight: tuple[Weight, ...] = Few
+    rerank: tuple[Rerank, ...] = Few
+    top_k: tuple[Annotated[int, Field(ge=1, le=50)], ...] = Few
+    strategy: tuple[Strategy, ...] = Few
+    chunk_size: tuple[Annotated[int, Field(ge=100, le=10_000)], ...] = Few
+    chunker: tuple[Chunker, ...] = Few
 
     def arms(self, base: RetrievalOptions) -> tuple[Arm, ...]:
         """Return an arm per combination, named by its settings, after `configured`.
 
         Raises:
-            InvalidInput: There are too many, or an option is out of its range.
+            InvalidInput: There are too many.
         """
-        named = [(name, values) for name, values in asdict(self).items() if values]
-        made = 1 + math.prod(len(values) for _, values in named)
+        named = {name: values for name, values in asdict(self).items() if values}
+        made = 1 + math.prod(len(values) for values in named.values())
         if made > MOST_ARMS:
             raise InvalidInput(
                 f"these values make {made} arms, and at most {MOST_ARMS} are compared at once;"
                 " name fewer"
             )
-        arms = [Arm(CONFIGURED, base, note="the server's own settings")]
-        for combination in itertools.product(*(values for _, values in named)):
-            chosen = dict(zip((name for name, _ in named), combination, strict=True))
-            arm = Arm(" ".join(f"{name}={value}" for name, value in chosen.items()), base)
-            for name, value in chosen.items():
-                arm = _SETTERS[name](arm, value)
-            arms.append(arm)
+        arms = [replace(CONFIGURED, options=base)]
+        for values in itertools.product(*named.values()):
+            chosen: dict[str, Any] = dict(zip(named, values, strict=True))
+            set_ = {_OPTION_OF[name]: chosen[name] for name in chosen if name in _OPTION_OF}
+            arms.append(
+                Arm(
+                    " ".join(f"{name}={value}" for name, value in chosen.items()),
+                    replace(base, **set_),
+                    strategy=chosen.get("strategy", "baseline"),
+                    top_k=chosen.get("top_k"),
+                    chunking=Chunking(chosen.get("chunk_size"), chosen.get("chunker")),
+                )
+            )
         return tuple(arms)
 
 
-def _option(name: str) -> Callable[[Arm, object], Arm]:
-    def set_option(arm: Arm, value: object) -> Arm:
-        return replace(arm, options=replace(arm.options, **{name: value}))  # type: ignore[arg-type]  # the axis has the field's type
+@checked(frozen=True, config=BODY)
+class EvaluationBody:
+    """The comparison to run.
 
-    return set_option
+    Without a collection, data set or cases, questions are made from the library's documents.
+    """
 
+    kind: Kind = Field(
+        default="ablation",
+        description="retrieval: the settings in use and plain searches; ablation: each step turned"
+        " off, or the axes;"
+        " answers: an answer set, by strategy",
+    )
+    library: LibraryName | None = Field(
+        default=None,
+        description="null: where a question looks by default, public where that is both",
+    )
+    collection: (
+        Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^/[^\x00-\x1f]*$")] | None
+    ) = Field(
+        default=None,
+        description="absolute path of a folder in BEIR layout on the server, JSON lines or"
+        " Parquet; indexed apart from libraries",
+    )
+    dataset: (
+        Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[\w.-]+/[\w.-]+$")] | None
+    ) = Field(
+        default=None,
+        description="a repository in BEIR layout on the Hugging Face hub, fetched by the server",
+    )
+    cases: tuple[CaseBody, ...] = Field(default=(), max_length=5000, description="an answer set")
+    axes: AxesBody = AxesBody()
+    questions: int = Field(
+        default=100, ge=1, le=10_000, description="at most this many, drawn by the seed"
+    )
+    half: Half = Field(default="all", description="only questions of even or odd lines")
+    top_k: int = Field(default=10, ge=1, le=50)
+    seed: int = Field(default=7, ge=0, le=2**31 - 1)
+    judge: bool = Field(
+        default=False,
+        strict=True,
+        description="answers: have the answering model judge whether answers follow from their"
+        " sources",
+    )
 
-_SETTERS: Mapping[str, Callable[[Arm, object], Arm]] = {
-    "fusion": _option("fusion"),
-    "dense_weight": _option("dense_weight"),
-    "keyword_weight": _option("keyword_fusion_weight"),
-    "phrase_weight": _option("phrase_fusion_weight"),
-    "rerank": _option("rerank"),
-    "top_k": lambda arm, value: replace(arm, top_k=cast("int", value)),
-    "strategy": lambda arm, value: replace(arm, strategy=cast("Strategy", value)),
-    "chunk_size": lambda arm, value: replace(
-        arm, chunking=replace(arm.chunking, size=cast("int", value))
-    ),
-    "chunker": lambda arm, value: replace(
-        arm, chunking=replace(arm.chunking, chunker=cast("Chunker", value))
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationRequest:
-    """One run: what is asked, over which passages, under which arms."""
-
-    kind: Kind = "ablation"
-    library: Library = Library.PUBLIC
-    """Whose documents are asked; not looked at with a collection or a data set."""
-    collection: str | None = None
-    """A folder in BEIR layout, as JSON lines or Parquet, on the machine of the server; indexed
-    apart from the libraries."""
-    dataset: str | None = None
-    """A repository in BEIR layout on the Hugging Face hub; fetched and indexed apart from the
-    libraries."""
-    cases: tuple[AnswerCase, ...] = ()
-    """An answer set: what `answers` asks, and whose questions the others may take."""
-    axes: Axes = Axes()
-    questions: int = 100
-    """At most as many, drawn by the seed."""
-    half: Half = "all"
-    """Only questions of even or odd lines: choose on the one half, report on the other."""
-    top_k: int = 10
-    seed: int = 7
-    judge: bool = False
-    """Have a model judge whether answers follow from their sources."""
-
-    def to_json(self) -> dict[str, object]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, row: Mapping[str, object]) -> EvaluationRequest:
-        """Return the request of a job; its values were checked when it was made."""
-        values = {name: value for name, value in row.items() if name != "retry"}
-        axes = cast("Mapping[str, Sequence[object]]", values.pop("axes", {}))
-        cases = cast("Sequence[Mapping[str, object]]", values.pop("cases", ()))
-        library = Library(str(values.pop("library", Library.PUBLIC.value)))
-        return cls(
-            library=library,
-            axes=Axes(**{name: tuple(chosen) for name, chosen in axes.items()}),  # type: ignore[arg-type]  # JSON lists of our own
-            cases=tuple(case_of(case, "a case of the job") for case in cases),
-            **values,  # type: ignore[arg-type]  # as `to_json` wrote them
-        )
+    @property
+    def indexed_apart(self) -> bool:
+        """Return whether a collection or data set is asked instead of a library."""
+        return self.collection is not None or self.dataset is not None
 
     def check(self) -> None:
         """Look for what cannot be done together.
@@ -257,18 +228,18 @@ class EvaluationRequest:
             raise InvalidInput("name a collection or a dataset, not both")
         if self.kind == "answers" and not self.cases:
             raise InvalidInput("an evaluation of answers needs cases: the lines of an answer set")
-        if self.kind == "answers" and (self.collection or self.dataset):
+        if self.kind == "answers" and self.indexed_apart:
             raise InvalidInput(
                 "answers are evaluated over the libraries; a collection has no answer set"
             )
-        if self.kind == "answers" and replace(self.axes, strategy=()) != Axes():
+        if self.kind == "answers" and replace(self.axes, strategy=()) != AxesBody():
             raise InvalidInput("answers are compared by strategy; other axes belong to an ablation")
-        if self.kind == "retrieval" and not self.axes.empty:
+        if self.kind == "retrieval" and self.axes != AxesBody():
             raise InvalidInput(
                 "a retrieval evaluation compares the settings in use with plain searches; axes"
                 " belong to an ablation"
             )
-        if self.dataset is not None and (self.dataset.count("/") != 1 or ".." in self.dataset):
+        if self.dataset is not None and ".." in self.dataset:
             raise InvalidInput(
                 f"dataset {self.dataset!r} is no repository of the hub; expected owner/name, such"
                 " as BeIR/scifact"
@@ -280,10 +251,10 @@ class EvaluationRequest:
         if self.kind == "answers":
             strategies = self.axes.strategy or ("baseline",)
             return tuple(Arm(strategy, base, strategy) for strategy in strategies)
-        if not self.axes.empty:
+        if self.axes != AxesBody():
             return self.axes.arms(base)
         if self.kind == "retrieval":
-            return (Arm(CONFIGURED, base, note="the server's own settings"), *plain_arms())
+            return (replace(CONFIGURED, options=base), *plain_arms())
         return standard_arms(base)
 
     def baseline(self, arms: Sequence[Arm]) -> str:
@@ -293,23 +264,3 @@ class EvaluationRequest:
         """
         names = [arm.name for arm in arms]
         return "rrf" if "rrf" in names else names[0]
-
-
-def values_of(axis: str) -> tuple[str, ...] | None:
-    """Return what an axis may hold, None where it holds numbers.
-
-    Raises:
-        InvalidInput: There is no such axis.
-    """
-    closed: Mapping[str, tuple[str, ...] | None] = {
-        "fusion": get_args(Fusion),
-        "rerank": get_args(Rerank),
-        "strategy": get_args(Strategy),
-        "chunker": get_args(Chunker),
-        **dict.fromkeys(
-            ("dense_weight", "keyword_weight", "phrase_weight", "top_k", "chunk_size"), None
-        ),
-    }
-    if axis not in closed:
-        raise InvalidInput(f"axis {axis!r} is none of {', '.join(sorted(closed))}")
-    return closed[axis]

@@ -20,7 +20,7 @@ from app.core.ports import Catalog, LexicalIndex
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.core.types import Document, Library
-from app.evaluation.cases import AnswerCase
+from app.evaluation.cases import CaseBody
 
 Parity = Literal["even", "odd"]
 
@@ -156,10 +156,6 @@ def from_datasets(location: str, split: str = "test") -> Collection:
 
     A folder has corpus, queries and qrels. On the hub, `BeIR/scifact` keeps its judgements in
     `BeIR/scifact-qrels`.
-
-    Args:
-        location: Folder or repository name.
-        split: Of the judgements.
 
     Raises:
         InvalidInput: A folder without the three tables, a repository that cannot be read, or
@@ -338,7 +334,7 @@ def _telling_words(
     return " ".join(word for word in sentence if word in rare)
 
 
-def from_cases(cases: Sequence[AnswerCase], catalog: Catalog, library: Library) -> Collection:
+def from_cases(cases: Sequence[CaseBody], catalog: Catalog, library: Library) -> Collection:
     """Return an answer set's questions about a library, with expected documents.
 
     Cases that name no document of the library are left out: nothing says what a search should find

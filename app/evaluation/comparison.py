@@ -12,7 +12,7 @@ from app.core.ports import Catalog
 from app.core.sentences import sentence_spans
 from app.core.text import words
 from app.core.types import Chunk, Document, Hit, Library
-from app.evaluation.cases import AnswerCase
+from app.evaluation.cases import CaseBody
 from app.evaluation.metrics import LEVEL, permutation_p
 
 DEPTH = 10
@@ -64,7 +64,7 @@ class Judgement:
 Search = Callable[[str], Sequence[Hit]]
 
 
-def from_answer_set(cases: Sequence[AnswerCase], library: Library) -> list[RankingCase]:
+def from_answer_set(cases: Sequence[CaseBody], library: Library) -> list[RankingCase]:
     """Return an answer set's questions about a library that name their answer."""
     return [
         RankingCase(case.question, frozenset(case.expected_docs), case.expected_substrings)

@@ -143,8 +143,8 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedComparison:
-    """One arm against the baseline on the same questions."""
+class ReportComparison:
+    """One arm against the baseline, question by question."""
 
     arm: str
     baseline: str
@@ -258,7 +258,7 @@ def compare(
     *,
     seed: int,
     resamples: int = RESAMPLES,
-) -> tuple[PairedComparison, ...]:
+) -> tuple[ReportComparison, ...]:
     """Compare every other arm with the baseline, question by question.
 
     Args:
@@ -289,7 +289,7 @@ def compare(
     for (arm, differences), p, p_holm in zip(rows, raw, holm(raw), strict=True):
         interval = bootstrap_interval(differences, seed=seed, resamples=resamples)
         found.append(
-            PairedComparison(
+            ReportComparison(
                 arm,
                 baseline,
                 len(differences),

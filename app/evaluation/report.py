@@ -1,4 +1,4 @@
-"""Write an evaluation as Markdown, CSV and JSON."""
+"""Describe a finished evaluation, write it as JSON, CSV, Markdown and a page, and store it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.core.errors import NotFound
-from app.evaluation.metrics import PairedComparison
-from app.evaluation.runner import ArmResult, Experiment
+from app.evaluation.metrics import Interval, ReportComparison
+from app.evaluation.runner import Experiment
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
-    """A report's inputs; runs with equal inputs give equal JSON except `timings`."""
+class ReportProvenance:
+    """The inputs of a report."""
 
+    # runs with equal inputs give equal JSON except `timings`
     git_sha: str
     settings_hash: str
     """Of everything the arms were run with; see `settings_hash`."""
@@ -48,17 +51,67 @@ class Provenance:
         return ", ".join(f"{name} {value}" for name, value in known if value)
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Experiments under one title."""
+class Part(BaseModel):
+    """A part of a report, as the API sends it."""
+
+    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
+
+
+class ReportArm(Part):
+    """One arm over one set of questions."""
+
+    name: str
+    settings: dict[str, object]
+    measures: dict[str, Interval] = Field(description="by measure")
+    grounded_rate: float | None
+    overlap_with_baseline: float
+    per_question: dict[str, float] = Field(description="the experiment's measure by question id")
+
+
+class ReportExperiment(Part):
+    """All arms over one set of questions."""
+
+    collection: str
+    questions: int
+    passages: int
+    baseline: str
+    measure: str
+    arms: list[ReportArm]
+    comparisons: list[ReportComparison]
+    question_texts: dict[str, str] = Field(description="by question id")
+    relevant: dict[str, list[str]] = Field(
+        description="judged passages by question id; doc_ids for your own documents"
+    )
+    found: dict[str, dict[str, list[str]]] = Field(
+        description="the first passages by arm and question id, best first, as keys of `previews`"
+    )
+    previews: dict[str, str] = Field(description="the beginning of each passage")
+
+
+class ArmTimings(Part):
+    """Duration of an arm's searches, in milliseconds."""
+
+    p50_ms: float
+    p95_ms: float
+    stages_p50_ms: dict[str, float]
+
+
+class EvaluationReport(Part):
+    """A finished report."""
 
     title: str
-    provenance: Provenance
-    experiments: tuple[Experiment, ...]
-    remarks: tuple[str, ...] = ()
-    """Sentences that say what was decided."""
-    figures: Mapping[str, float] = field(default_factory=dict)
-    """Named numbers besides the arms' measures."""
+    provenance: ReportProvenance
+    remarks: list[str]
+    figures: dict[str, float]
+    experiments: list[ReportExperiment]
+    timings: dict[str, dict[str, ArmTimings]] = Field(description="by collection and arm")
+
+
+ANSWER = "answer"
+"""Stands for the answer itself among the passages of a question."""
+SEPARATOR = " · "
+"""Between a passage's name and what tells it from another of the same document."""
+_SHOWN, _PREVIEW = 5, 240  # passages per question and arm in a report, characters of each
 
 
 def settings_hash(experiments: Sequence[Experiment]) -> str:
@@ -67,69 +120,36 @@ def settings_hash(experiments: Sequence[Experiment]) -> str:
     return hashlib.sha256(json.dumps(arms, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-ANSWER = "answer"
-"""Stands for the answer itself among the passages of a question."""
-SEPARATOR = " · "
-"""Between a passage's name and what tells it from another of the same document."""
-_SHOWN, _PREVIEW = 5, 240  # passages per question and arm in a JSON report, characters of each
-
-
-def to_json(report: Report, *, passages: bool = False) -> str:
-    """Return the report with all outcomes; only the key `timings` varies.
-
-    Args:
-        report: What was found.
-        passages: Add the questions' texts and the beginnings of the passages that each arm found,
-            for a scorecard.
-    """
-    content = {
-        "title": report.title,
-        "provenance": asdict(report.provenance),
-        "remarks": list(report.remarks),
-        "figures": dict(report.figures),
-        "experiments": [
-            _experiment(experiment) | (_scorecard(experiment) if passages else {})
-            for experiment in report.experiments
-        ],
-        "timings": {
+def report_of(
+    title: str,
+    provenance: ReportProvenance,
+    experiments: Sequence[Experiment],
+    remarks: Sequence[str] = (),
+    figures: Mapping[str, float] | None = None,
+) -> EvaluationReport:
+    """Return what is reported of experiments."""
+    return EvaluationReport(
+        title=title,
+        provenance=provenance,
+        remarks=list(remarks),
+        figures=dict(figures or {}),
+        experiments=[_experiment(experiment) for experiment in experiments],
+        timings={
             experiment.collection: {
-                result.arm.name: {
-                    "p50_ms": result.latency_ms(0.5),
-                    "p95_ms": result.latency_ms(0.95),
-                    "stages_p50_ms": result.stage_ms(),
-                }
+                result.arm.name: ArmTimings(
+                    p50_ms=result.latency_ms(0.5),
+                    p95_ms=result.latency_ms(0.95),
+                    stages_p50_ms=result.stage_ms(),
+                )
                 for result in experiment.results
             }
-            for experiment in report.experiments
+            for experiment in experiments
         },
-    }
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    )
 
 
-def _experiment(experiment: Experiment) -> dict[str, object]:
-    return {
-        "collection": experiment.collection,
-        "questions": len(experiment.questions),
-        "passages": experiment.passages,
-        "baseline": experiment.baseline,
-        "measure": experiment.measure,
-        "arms": [
-            {
-                "name": result.arm.name,
-                "settings": asdict(result.arm),
-                "measures": {m: asdict(interval) for m, interval in result.intervals.items()},
-                "grounded_rate": result.grounded_rate,
-                "overlap_with_baseline": result.overlap,
-                "per_question": result.values[experiment.measure],
-            }
-            for result in experiment.results
-        ],
-        "comparisons": [asdict(comparison) for comparison in experiment.comparisons],
-    }
-
-
-def _scorecard(experiment: Experiment) -> dict[str, object]:
-    """The questions in words, and what each arm found; every passage's beginning once."""
+def _experiment(experiment: Experiment) -> ReportExperiment:
+    """Return an experiment with every passage's beginning once."""
     previews: dict[str, str] = {}
     found: dict[str, dict[str, list[str]]] = {}
     for result in experiment.results:
@@ -146,13 +166,45 @@ def _scorecard(experiment: Experiment) -> dict[str, object]:
                     previews[name] = short
                 names.append(name)
             found[result.arm.name][question] = names
-    relevant = {question: list(passages) for question, passages in experiment.relevant.items()}
-    return {
-        "question_texts": dict(experiment.questions),
-        "relevant": relevant,
-        "found": found,
-        "previews": previews,
-    }
+    return ReportExperiment(
+        collection=experiment.collection,
+        questions=len(experiment.questions),
+        passages=experiment.passages,
+        baseline=experiment.baseline,
+        measure=experiment.measure,
+        arms=[
+            ReportArm(
+                name=result.arm.name,
+                settings=asdict(result.arm),
+                measures=dict(result.intervals),
+                grounded_rate=result.grounded_rate,
+                overlap_with_baseline=result.overlap,
+                per_question=dict(result.values[experiment.measure]),
+            )
+            for result in experiment.results
+        ],
+        comparisons=list(experiment.comparisons),
+        question_texts=dict(experiment.questions),
+        relevant={question: list(passages) for question, passages in experiment.relevant.items()},
+        found=found,
+        previews=previews,
+    )
+
+
+_SCORECARD = {"question_texts", "relevant", "found", "previews"}
+
+
+def to_json(report: EvaluationReport, *, passages: bool = False) -> str:
+    """Return the report with all outcomes; only the key `timings` varies.
+
+    Args:
+        report: What was found.
+        passages: Keep the questions' texts and the beginnings of the passages that each arm found,
+            for a scorecard.
+    """
+    left_out = None if passages else {"experiments": {"__all__": _SCORECARD}}
+    content = report.model_dump(exclude=left_out)
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 _COLUMNS = (
@@ -171,38 +223,36 @@ _COLUMNS = (
 )
 
 
-def to_csv(report: Report) -> str:
+def to_csv(report: EvaluationReport) -> str:
     """Return one row per collection, arm and measure."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(_COLUMNS)
     for experiment in report.experiments:
         compared = {comparison.arm: comparison for comparison in experiment.comparisons}
-        for result in experiment.results:
-            for measure, interval in result.intervals.items():
-                comparison = (
-                    compared.get(result.arm.name) if measure == experiment.measure else None
-                )
+        for arm in experiment.arms:
+            times = report.timings[experiment.collection][arm.name]
+            for measure, interval in arm.measures.items():
+                comparison = compared.get(arm.name) if measure == experiment.measure else None
                 rows.writerow(
                     [
-                        experiment.collection, result.arm.name, len(experiment.questions), measure,
+                        experiment.collection, arm.name, experiment.questions, measure,
                         f"{interval.mean:.4f}", f"{interval.low:.4f}", f"{interval.high:.4f}",
                         f"{comparison.difference.mean:+.4f}" if comparison else "",
                         f"{comparison.p_holm:.4f}" if comparison else "",
                         comparison.verdict if comparison else "",
-                        f"{result.latency_ms(0.5):.2f}", f"{result.latency_ms(0.95):.2f}",
+                        f"{times.p50_ms:.2f}", f"{times.p95_ms:.2f}",
                     ]
                 )  # fmt: skip
     return out.getvalue()
 
 
-def to_markdown(report: Report) -> str:
+def to_markdown(report: EvaluationReport) -> str:
     """Return the report as tables, the verdicts in words."""
-    made = report.provenance
     lines = [f"# {report.title}", ""]
     lines += [*report.remarks, ""] if report.remarks else []
     for experiment in report.experiments:
-        lines += [*_table(experiment), ""]
+        lines += [*_table(experiment, report.timings[experiment.collection]), ""]
     if report.figures:
         lines += [
             "| figure | value |",
@@ -211,7 +261,7 @@ def to_markdown(report: Report) -> str:
             "",
         ]
     lines.append(
-        f"Made from {made.in_words()}."
+        f"Made from {report.provenance.in_words()}."
         " Overlap is the mean Jaccard similarity with the baseline's passages."
         " Intervals are 95 % paired bootstrap, p-values paired permutation tests with Holm's"
         " correction."
@@ -219,13 +269,13 @@ def to_markdown(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _table(experiment: Experiment) -> list[str]:
-    measures = list(experiment.results[0].intervals)
+def _table(experiment: ReportExperiment, timings: Mapping[str, ArmTimings]) -> list[str]:
+    first = experiment.arms[0]
     compared = {comparison.arm: comparison for comparison in experiment.comparisons}
-    has_answers = experiment.results[0].grounded_rate is not None
+    has_answers = first.grounded_rate is not None
     columns = [
         "arm",
-        *measures,
+        *first.measures,
         *(["grounded"] if has_answers else []),
         "overlap",
         f"against {experiment.baseline}",
@@ -233,45 +283,37 @@ def _table(experiment: Experiment) -> list[str]:
         "p50 ms",
         "p95 ms",
     ]
-    lines = [
-        f"## {experiment.collection}: {len(experiment.questions)} questions, {experiment.passages}"
+    rows = []
+    for arm in experiment.arms:
+        against = ["", ""]
+        if comparison := compared.get(arm.name):
+            by = comparison.difference
+            against = [
+                f"{by.mean:+.4f} [{by.low:+.4f}, {by.high:+.4f}]",
+                f"{comparison.p_holm:.4f}",
+            ]
+        times = timings[arm.name]
+        rows.append(
+            [
+                arm.name,
+                *(f"{arm.measures[measure].mean:.4f}" for measure in first.measures),
+                *([f"{arm.grounded_rate or 0.0:.3f}"] if has_answers else []),
+                f"{arm.overlap_with_baseline:.2f}",
+                *against,
+                f"{times.p50_ms:.1f}",
+                f"{times.p95_ms:.1f}",
+            ]
+        )
+    return [
+        f"## {experiment.collection}: {experiment.questions} questions, {experiment.passages}"
         " documents",
         "",
         "| " + " | ".join(columns) + " |",
         "|" + "---|" * len(columns),
+        *("| " + " | ".join(row) + " |" for row in rows),
+        "",
+        *(f"- {name}: {comparison.verdict}" for name, comparison in compared.items()),
     ]
-    lines += [
-        _row(result, measures, compared.get(result.arm.name), has_answers=has_answers)
-        for result in experiment.results
-    ]
-    lines += ["", *(f"- {name}: {comparison.verdict}" for name, comparison in compared.items())]
-    return lines
-
-
-def _row(
-    result: ArmResult,
-    measures: Sequence[str],
-    comparison: PairedComparison | None,
-    *,
-    has_answers: bool,
-) -> str:
-    cells = [result.arm.name, *(f"{result.intervals[measure].mean:.4f}" for measure in measures)]
-    if has_answers:
-        cells.append(f"{result.grounded_rate or 0.0:.3f}")
-    cells.append(f"{result.overlap:.2f}")
-    if comparison:
-        difference = comparison.difference
-        cells += [
-            f"{difference.mean:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]",
-            f"{comparison.p_holm:.4f}",
-        ]
-    else:
-        cells += ["", ""]
-    return (
-        "| "
-        + " | ".join([*cells, f"{result.latency_ms(0.5):.1f}", f"{result.latency_ms(0.95):.1f}"])
-        + " |"
-    )
 
 
 # Draw a report's charts as inline SVG: means with intervals, means over time.
@@ -417,81 +459,54 @@ _STYLE = (
 )
 
 
-Content = Mapping[str, Any]
-"""A part of a JSON report with passages."""
-
-
-def to_html(report: Report) -> str:
-    """Return the page: two charts per collection, verdicts, and a scorecard.
-
-    The scorecard shows passages.
-    """
-    return page_of(json.loads(to_json(report, passages=True)))
-
-
-def page_of(content: Content) -> str:
-    """Return the page of a JSON report that was written with its passages."""
-    made, title = content["provenance"], html.escape(content["title"])
+def to_html(report: EvaluationReport) -> str:
+    """Return the page: two charts per collection, verdicts, and a scorecard with passages."""
+    title = html.escape(report.title)
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport'"
         " content='width=device-width'>",
         f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
-        *(f"<p>{html.escape(remark)}</p>" for remark in content["remarks"]),
+        *(f"<p>{html.escape(remark)}</p>" for remark in report.remarks),
     ]
-    for experiment in content["experiments"]:
-        parts += _section(experiment, content["timings"].get(experiment["collection"], {}))
-    parts.append(
-        f"<p><small>{html.escape(Provenance(**made).in_words())}</small></p></body></html>"
-    )
+    for experiment in report.experiments:
+        parts += _section(experiment, report.timings.get(experiment.collection, {}))
+    parts.append(f"<p><small>{html.escape(report.provenance.in_words())}</small></p></body></html>")
     return "".join(parts)
 
 
-def _section(experiment: Content, timings: Content) -> Iterator[str]:
-    points = _points(experiment, timings)
-    measure = experiment["measure"]
-    yield f"<h2>{html.escape(experiment['collection'])}</h2>"
-    yield f"<p>{experiment['questions']} questions, {experiment['passages']} documents</p>"
+def _section(experiment: ReportExperiment, timings: Mapping[str, ArmTimings]) -> Iterator[str]:
+    measure = experiment.measure
+    points = []
+    for arm in experiment.arms:
+        found = arm.measures[measure]
+        ms = timings[arm.name].p50_ms if arm.name in timings else 0.0
+        points.append(Point(arm.name, found.mean, found.low, found.high, ms))
+    yield f"<h2>{html.escape(experiment.collection)}</h2>"
+    yield f"<p>{experiment.questions} questions, {experiment.passages} documents</p>"
     yield (
         "<div"
         f" class='charts'>{quality(points, measure)}{quality_by_time(points, measure)}</div><ul>"
     )
-    for comparison in experiment["comparisons"]:
-        yield f"<li>{html.escape(comparison['arm'])}: {html.escape(comparison['verdict'])}</li>"
+    for comparison in experiment.comparisons:
+        yield f"<li>{html.escape(comparison.arm)}: {html.escape(comparison.verdict)}</li>"
     yield "</ul><h3>Where the arms differ</h3>"
-    yield from _scorecard_rows(experiment)
-
-
-def _points(experiment: Content, timings: Content) -> list[Point]:
-    return [
-        Point(
-            arm["name"],
-            p50_ms=timings.get(arm["name"], {}).get("p50_ms", 0.0),
-            **arm["measures"][experiment["measure"]],
-        )
-        for arm in experiment["arms"]
-    ]
-
-
-def _scorecard_rows(experiment: Content) -> Iterator[str]:
-    """The questions on which the arms differ most, each arm's value and passages."""
-    arms = experiment["arms"]
 
     def spread(question: str) -> float:
-        values = [float(arm["per_question"].get(question, 0.0)) for arm in arms]
+        values = [arm.per_question.get(question, 0.0) for arm in experiment.arms]
         return max(values) - min(values)
 
-    texts = experiment["question_texts"]
+    texts = experiment.question_texts
     for question in sorted(texts, key=lambda question: (-spread(question), question))[:_QUESTIONS]:
         marks = " ".join(
-            f"{html.escape(arm['name'])} {arm['per_question'].get(question, 0.0):.2f}"
-            for arm in arms
+            f"{html.escape(arm.name)} {arm.per_question.get(question, 0.0):.2f}"
+            for arm in experiment.arms
         )
         yield f"<details><summary>{html.escape(texts[question])} <small>{marks}</small></summary>"
-        for arm in arms:
-            yield f"<h4>{html.escape(arm['name'])}</h4><ol>"
-            for passage in experiment["found"][arm["name"]].get(question, ()):
-                mark = " class='hit'" if passage in experiment["relevant"].get(question, ()) else ""
-                preview = html.escape(experiment["previews"].get(passage, ""))
+        for arm in experiment.arms:
+            yield f"<h4>{html.escape(arm.name)}</h4><ol>"
+            for passage in experiment.found[arm.name].get(question, ()):
+                mark = " class='hit'" if passage in experiment.relevant.get(question, ()) else ""
+                preview = html.escape(experiment.previews.get(passage, ""))
                 yield f"<li{mark}><small>{html.escape(passage)}</small> {preview}</li>"
             yield "</ol>"
         yield "</details>"
@@ -505,11 +520,10 @@ _OUTCOMES = "outcomes.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class ReportEntry:
-    """A finished report in a list."""
+class EvaluationSummary:
+    """A finished report in the list."""
 
-    id: str
-    """Of the job that made it."""
+    id: Annotated[str, Field(description="id id of the job that made it")]
     title: str
     created_at: str
 
@@ -527,8 +541,8 @@ class ReportArchive:
         return folder / _OUTCOMES
 
     def save(
-        self, report_id: str, report: Report, created_at: str, *, own_documents: bool
-    ) -> ReportEntry:
+        self, report_id: str, report: EvaluationReport, created_at: str, *, own_documents: bool
+    ) -> EvaluationSummary:
         """Write a report; on return it is listed and its outcomes are gone.
 
         Args:
@@ -540,24 +554,17 @@ class ReportArchive:
         """
         folder = self._folder / report_id
         folder.mkdir(parents=True, exist_ok=True)
-        texts: Mapping[Format, str] = {
-            "md": to_markdown(report),
-            "csv": to_csv(report),
-            "json": to_json(report, passages=True),
-        }
-        for kind, text in texts.items():
-            (folder / f"report.{kind}").write_text(text, encoding="utf-8")
-        entry = ReportEntry(report_id, report.title, created_at)
-        row = {"title": entry.title, "created_at": entry.created_at, "own_documents": own_documents}
+        _replace(folder / "report.json", to_json(report, passages=True))
+        row = {"title": report.title, "created_at": created_at, "own_documents": own_documents}
         _replace(folder / "entry.json", json.dumps(row))
         (folder / _OUTCOMES).unlink(missing_ok=True)
-        return entry
+        return EvaluationSummary(report_id, report.title, created_at)
 
-    def list(self) -> list[ReportEntry]:
+    def list(self) -> list[EvaluationSummary]:
         found = []
         for path in self._folder.glob("*/entry.json"):
             row = json.loads(path.read_text(encoding="utf-8"))
-            found.append(ReportEntry(path.parent.name, str(row["title"]), str(row["created_at"])))
+            found.append(EvaluationSummary(path.parent.name, row["title"], row["created_at"]))
         return sorted(found, key=lambda entry: (entry.created_at, entry.id), reverse=True)
 
     def text(self, report_id: str, kind: Format) -> str:
@@ -566,77 +573,70 @@ class ReportArchive:
         Raises:
             NotFound: There is no finished report of this id.
         """
+        report = self.read(report_id)
+        match kind:
+            case "json":
+                return to_json(report, passages=True)
+            case "md":
+                return to_markdown(report)
+            case "csv":
+                return to_csv(report)
+            case "html":
+                return to_html(report)
+
+    def read(self, report_id: str) -> EvaluationReport:
+        """Return a finished report.
+
+        Raises:
+            NotFound: There is none of this id.
+        """
         folder = self._folder / report_id
-        if (
-            not _ID.fullmatch(report_id)
-            or kind not in get_args(Format)
-            or not (folder / "entry.json").is_file()
-        ):
+        if not _ID.fullmatch(report_id) or not (folder / "entry.json").is_file():
             raise NotFound(
                 f"no evaluation report {report_id!r}; a run has one when its job is done"
             )
-        if kind == "html":
-            return page_of(self.read(report_id))
-        return (folder / f"report.{kind}").read_text(encoding="utf-8")
-
-    def read(self, report_id: str) -> dict[str, object]:
-        """Return a report as JSON values.
-
-        Raises:
-            NotFound: There is no finished report of this id.
-        """
-        return cast("dict[str, object]", json.loads(self.text(report_id, "json")))
+        return EvaluationReport.model_validate_json((folder / "report.json").read_bytes())
 
     def forget(self, alive: Callable[[str], bool]) -> int:
         """Remove what reports quote of deleted documents; return the number of texts.
 
         Scores stay: they say nothing of a text. Outcomes of runs that have not ended go too; those
         are asked again.
-
-        Args:
-            alive: Whether a doc_id is still in a library.
         """
         for path in self._folder.glob(f"*/{_OUTCOMES}"):
             path.unlink(missing_ok=True)
         gone = 0
         for entry in self._folder.glob("*/entry.json"):
-            if not json.loads(entry.read_text(encoding="utf-8"))["own_documents"]:
-                continue
-            path = entry.with_name("report.json")
-            content = json.loads(path.read_text(encoding="utf-8"))
-            removed = sum(_redact(experiment, alive) for experiment in content["experiments"])
-            if removed:
-                _replace(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-            gone += removed
+            if json.loads(entry.read_text(encoding="utf-8"))["own_documents"]:
+                report = self.read(entry.parent.name)
+                removed = sum(_redact(experiment, alive) for experiment in report.experiments)
+                if removed:
+                    _replace(entry.with_name("report.json"), to_json(report, passages=True))
+                gone += removed
         return gone
 
 
-def _redact(experiment: dict[str, Any], alive: Callable[[str], bool]) -> int:
+def _redact(experiment: ReportExperiment, alive: Callable[[str], bool]) -> int:
     """Empty previews and questions of deleted documents; return how many had text."""
-    previews, texts = experiment["previews"], experiment["question_texts"]
-    dead = {name for name in previews if _document(name) != ANSWER and not alive(_document(name))}
-    for by_question in experiment["found"].values():
+    previews, texts = experiment.previews, experiment.question_texts
+    document = {name: name.partition(SEPARATOR)[0] for name in previews}
+    answers = {name for name, doc_id in document.items() if doc_id == ANSWER}
+    dead = {name for name in previews if name not in answers and not alive(document[name])}
+    for by_question in experiment.found.values():
         for names in by_question.values():
             if dead.intersection(names):
-                dead.update(
-                    name for name in names if _document(name) == ANSWER
-                )  # an answer quotes what it was made of
+                dead |= answers.intersection(names)  # an answer quotes what it was made of
     asked = {
         question
-        for question, documents in experiment["relevant"].items()
+        for question, documents in experiment.relevant.items()
         if not all(map(alive, documents))
     }
-    removed: int = sum(previews[name] != "" for name in dead) + sum(
+    removed = sum(previews[name] != "" for name in dead) + sum(
         texts[question] != "" for question in asked
     )
     previews.update(dict.fromkeys(dead, ""))
     texts.update(dict.fromkeys(asked, ""))
     return removed
-
-
-def _document(name: str) -> str:
-    """Return the doc_id of a preview's name."""
-    return name.partition(SEPARATOR)[0]
 
 
 def _replace(path: Path, text: str) -> None:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from app.core.trace import Trace
-from app.core.types import Library
+from app.core.types import Library, Passage, TraceReport
 from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection
 from app.evaluation.metrics import (
     MEASURES,
     RESAMPLES,
     Interval,
-    PairedComparison,
+    ReportComparison,
     bootstrap_interval,
     compare,
     grounded,
@@ -48,6 +48,25 @@ class RankedPassages:
     """The same by step."""
     confidence: float = 0.0
 
+    @classmethod
+    def of(
+        cls,
+        passages: Iterable[Passage],
+        ms: float,
+        trace: TraceReport,
+        confidence: float,
+        passage_of: Mapping[str, str] | None = None,
+    ) -> RankedPassages:
+        """Return passages judged by document: the best one of each, with the steps' times."""
+        best: dict[str, str] = {}
+        for passage in passages:
+            doc_id = passage.document.doc_id
+            best.setdefault((passage_of or {}).get(doc_id, doc_id), passage.chunk.text)
+        stages: dict[str, float] = {}
+        for stage in trace.stages:
+            stages[stage.name] = stages.get(stage.name, 0.0) + stage.ms
+        return cls(tuple(best), tuple(best.values()), ms, stages, confidence)
+
 
 class RetrieverSearch:
     """Asks the retriever in this process; chunks are judged by document."""
@@ -58,13 +77,7 @@ class RetrieverSearch:
         library: Library,
         passage_of: Mapping[str, str],
     ) -> None:
-        """Keep how to make a retriever for an arm.
-
-        Args:
-            retriever_of: Called once per arm.
-            library: Where the collection was indexed.
-            passage_of: Collection id by doc_id; other documents keep their doc_id.
-        """
+        """Keep how to make a retriever for an arm."""
         self._retriever_of = retriever_of
         self._library = library
         self._passage_of = passage_of
@@ -79,22 +92,17 @@ class RetrieverSearch:
         start = time.perf_counter()
         retrieval = retriever.retrieve(request, trace)
         ms = (time.perf_counter() - start) * 1000
-        best: dict[str, str] = {}
-        for hit in retrieval.hits:
-            doc_id = hit.passage.document.doc_id
-            best.setdefault(self._passage_of.get(doc_id, doc_id), hit.passage.chunk.text)
-        stages: dict[str, float] = {}
-        for stage in trace.report().stages:
-            stages[stage.name] = stages.get(stage.name, 0.0) + stage.ms
-        return RankedPassages(tuple(best), tuple(best.values()), ms, stages, retrieval.confidence)
+        return RankedPassages.of(
+            (hit.passage for hit in retrieval.hits),
+            ms,
+            trace.report(),
+            retrieval.confidence,
+            self._passage_of,
+        )
 
 
-class ArmSearch(Protocol):
-    """Something that can be asked: the retriever in this process, or a server."""
-
-    def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
-        """Return the best passages for a question under an arm's settings."""
-        ...
+ArmSearch = Callable[[Arm, str, int], RankedPassages]
+"""Returns at most so many passages for a question under an arm's settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +137,7 @@ class ArmResult:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """All arms over one collection, each compared with the baseline.
-
-    On the first measure.
-    """
+    """All arms over one set of questions, each compared with the baseline on `measure`."""
 
     collection: str
     questions: Mapping[str, str]
@@ -141,7 +146,7 @@ class Experiment:
     baseline: str
     measure: str
     results: tuple[ArmResult, ...]
-    comparisons: tuple[PairedComparison, ...]
+    comparisons: tuple[ReportComparison, ...]
     relevant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Relevant passages by question id."""
 
@@ -194,52 +199,98 @@ def run(
         raise ValueError(
             f"no arm {baseline!r} to compare with; there are {', '.join(map(repr, found))}"
         )
+    values = {}
+    for name, own in found.items():
+        values[name] = per_question(
+            {q: f.passages for q, f in own.items()}, collection.relevance, measures
+        )
+        values[name][DOCUMENTS] = {q: float(len(set(f.passages))) for q, f in own.items()}
+    return experiment_of(
+        collection.name,
+        {question.id: question.text for question in collection.questions},
+        arms,
+        found,
+        values,
+        measure=measures[0],
+        baseline=baseline,
+        documents=collection.size,
+        seed=seed,
+        resamples=resamples,
+        answers={q: strings for q, strings in answers.items() if strings},
+        relevant={
+            q: tuple(p for p, grade in collection.relevance.get(q, {}).items() if grade > 0)
+            for q in answers
+        },
+    )
+
+
+def experiment_of(
+    name: str,
+    questions: Mapping[str, str],
+    arms: Sequence[Arm],
+    found: Mapping[str, Mapping[str, RankedPassages]],
+    values: Mapping[str, Mapping[str, Mapping[str, float]]],
+    *,
+    measure: str,
+    baseline: str,
+    documents: int,
+    seed: int,
+    resamples: int = RESAMPLES,
+    answers: Mapping[str, Sequence[str]] | None = None,
+    relevant: Mapping[str, tuple[str, ...]] | None = None,
+) -> Experiment:
+    """Compare the arms with the baseline by what each found.
+
+    Args:
+        name: Of the set of questions.
+        questions: Text by id, in order.
+        arms: The baseline among them.
+        found: By arm and question.
+        values: By arm, measure and question.
+        measure: Decides the comparisons.
+        baseline: Name of the arm the others are compared with.
+        documents: How many are searched.
+        seed: Of all resampling.
+        resamples: Of intervals and tests.
+        answers: Strings by question, any of which in the passages answers it.
+        relevant: Relevant passages by question.
+    """
     results = []
     for arm in arms:
         own = found[arm.name]
-        values = per_question(
-            {q: f.passages for q, f in own.items()}, collection.relevance, measures
-        )
-        values[DOCUMENTS] = {q: float(len(set(f.passages))) for q, f in own.items()}
-        with_answers = [q for q in own if answers[q]]
+        intervals = {
+            m: bootstrap_interval(
+                np.fromiter(v.values(), dtype=np.float64), seed=seed, resamples=resamples
+            )
+            for m, v in values[arm.name].items()
+        }
+        overlaps = [overlap_with(f.passages, found[baseline][q].passages) for q, f in own.items()]
+        right = [grounded(own[q].texts, strings) for q, strings in (answers or {}).items()]
         results.append(
             ArmResult(
                 arm,
                 own,
-                values,
-                {
-                    m: bootstrap_interval(
-                        np.fromiter(v.values(), dtype=np.float64), seed=seed, resamples=resamples
-                    )
-                    for m, v in values.items()
-                },
-                sum(grounded(own[q].texts, answers[q]) for q in with_answers) / len(with_answers)
-                if with_answers
-                else None,
-                sum(overlap_with(f.passages, found[baseline][q].passages) for q, f in own.items())
-                / max(len(own), 1),
+                values[arm.name],
+                intervals,
+                sum(right) / len(right) if right else None,
+                sum(overlaps) / max(len(overlaps), 1),
             )
         )
     comparisons = compare(
         baseline,
-        {r.arm.name: r.values[measures[0]] for r in results},
+        {r.arm.name: r.values[measure] for r in results},
         seed=seed,
         resamples=resamples,
     )
-    questions = {question.id: question.text for question in collection.questions}
-    relevant = {
-        q: tuple(p for p, grade in collection.relevance.get(q, {}).items() if grade > 0)
-        for q in questions
-    }
     return Experiment(
-        collection.name,
+        name,
         questions,
-        collection.size,
+        documents,
         baseline,
-        measures[0],
+        measure,
         tuple(results),
         comparisons,
-        relevant,
+        relevant or {},
     )
 
 
@@ -259,6 +310,9 @@ class QuestionOutcome:
     values: Values = field(default_factory=dict)
 
 
+_OUTCOME = TypeAdapter(QuestionOutcome)
+
+
 class OutcomeLog:
     """An append-only file of outcomes, one JSON object a line.
 
@@ -273,15 +327,7 @@ class OutcomeLog:
             whole = whole[: whole.rfind(b"\n") + 1]
             for line in whole.splitlines():
                 row = json.loads(line)
-                found = row["found"]
-                passages = RankedPassages(
-                    tuple(found["passages"]),
-                    tuple(found["texts"]),
-                    found["ms"],
-                    found["stages_ms"],
-                    found["confidence"],
-                )
-                self._known[row["arm"], row["question"]] = QuestionOutcome(passages, row["values"])
+                self._known[row["arm"], row["question"]] = _OUTCOME.validate_python(row)
             path.write_bytes(whole)
 
     def __len__(self) -> int:
@@ -293,12 +339,7 @@ class OutcomeLog:
 
     def add(self, arm: str, question: str, outcome: QuestionOutcome) -> None:
         self._known[arm, question] = outcome
-        row = {
-            "arm": arm,
-            "question": question,
-            "found": asdict(outcome.found),
-            "values": outcome.values,
-        }
+        row = {"arm": arm, "question": question, **asdict(outcome)}
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 

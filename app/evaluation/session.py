@@ -5,17 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from app.core.errors import InvalidInput
 from app.core.ports import Catalog, LexicalIndex
-from app.core.types import Answer, Library, Question
-from app.evaluation.answers import Judge, evaluate, experiment_of, outcome_of
-from app.evaluation.arms import Arm, Chunking, EvaluationRequest
-from app.evaluation.cases import AnswerCase
+from app.core.types import Library, Question
+from app.evaluation.answers import Ask, Judge, answers_experiment, ask_case
+from app.evaluation.arms import Arm, Chunking, EvaluationBody
 from app.evaluation.collections import (
     Collection,
     from_cases,
@@ -25,7 +23,7 @@ from app.evaluation.collections import (
     with_texts,
 )
 from app.evaluation.metrics import RESAMPLES
-from app.evaluation.report import Provenance, Report, settings_hash
+from app.evaluation.report import EvaluationReport, ReportProvenance, report_of, settings_hash
 from app.evaluation.runner import (
     ArmSearch,
     Experiment,
@@ -41,9 +39,9 @@ from app.retrieval.request import RetrievalOptions
 
 # Provide the place of an evaluation: the libraries, or a temporary index.
 
-Ask = Callable[[Question], Answer]
-Step = Callable[[str, int, int], None]
-"""Told of preparation: what, how many are done, of how many; may raise Cancelled."""
+Watch = Callable[[int, int, str], None]
+"""Told how many are done, of how many, of what; may raise Cancelled, after which the run can go on
+later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class Workshop(Protocol):
         ...
 
     def indexed(
-        self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool
+        self, collection: Collection, chunking: Chunking, watch: Watch, *, keep_vectors: bool
     ) -> AbstractContextManager[SearchableIndex]:
         """Index a collection apart from the libraries; remove the index afterwards.
 
@@ -101,12 +99,12 @@ class PlaceSearch:
     The retriever alone for the baseline strategy, the whole query use case for the others.
     """
 
-    def __init__(self, place: SearchableIndex) -> None:
+    def __init__(self, place: SearchableIndex, degraded: set[str]) -> None:
+        """Search a place; arms whose strategy is degraded for want of a model are named there."""
         self._place = place
         self._direct = RetrieverSearch(place.retriever_of, place.library, place.passage_of)
         self._asks: dict[str, Ask] = {}
-        self.degraded: set[str] = set()
-        """Names of arms whose strategy was degraded for want of a model."""
+        self._degraded = degraded
 
     def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
         if arm.strategy == "baseline":
@@ -125,72 +123,14 @@ class PlaceSearch:
         )
         ms = (time.perf_counter() - start) * 1000
         if any(notice.code == "strategy_degraded" for notice in answer.notices):
-            self.degraded.add(arm.name)
-        best: dict[str, str] = {}
-        for evidence in answer.evidence:
-            passage = evidence.hit.passage
-            name = self._place.passage_of.get(passage.document.doc_id, passage.document.doc_id)
-            best.setdefault(name, passage.chunk.text)
-        stages: dict[str, float] = {}
-        for stage in answer.trace.stages:
-            stages[stage.name] = stages.get(stage.name, 0.0) + stage.ms
-        return RankedPassages(tuple(best), tuple(best.values()), ms, stages, answer.confidence)
-
-
-class BenchSearch:
-    """An `ArmSearch` over a collection that each arm cuts; one index at a time."""
-
-    def __init__(
-        self, workshop: Workshop, collection: Collection, step: Step, *, keep_vectors: bool
-    ) -> None:
-        self._keep_vectors = keep_vectors
-        self._workshop = workshop
-        self._collection = collection
-        self._step = step
-        self._stack = ExitStack()
-        self._open: tuple[Chunking, PlaceSearch] | None = None
-        self._degraded: set[str] = set()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stack.close()
-
-    @property
-    def degraded(self) -> set[str]:
-        """Names of arms whose strategy was degraded for want of a model."""
-        return self._degraded | (self._open[1].degraded if self._open else set())
-
-    def _at(self, chunking: Chunking) -> PlaceSearch:
-        """Return the search of a chunking, indexing it when it is not the open one."""
-        if self._open is None or self._open[0] != chunking:
-            self._degraded = set(self.degraded)
-            self._open = None
-            self._stack.close()
-            place = self._stack.enter_context(
-                self._workshop.indexed(
-                    self._collection, chunking, self._step, keep_vectors=self._keep_vectors
-                )
-            )
-            self._open = (chunking, PlaceSearch(place))
-        return self._open[1]
-
-    def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
-        return self._at(arm.chunking)(arm, question, top_k)
-
-
-class Watch(Protocol):
-    """The caller that waits for a run."""
-
-    def __call__(self, done: int, total: int, unit: str) -> None:
-        """Be told how far it is; may raise Cancelled, after which the run can go on later."""
-        ...
+            self._degraded.add(arm.name)
+        return RankedPassages.of(
+            (evidence.hit.passage for evidence in answer.evidence),
+            ms,
+            answer.trace,
+            answer.confidence,
+            self._place.passage_of,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +143,7 @@ class Session:
     """Judges answers where that is asked for; None when no model is there."""
     resamples: int = RESAMPLES
 
-    def run(self, request: EvaluationRequest, log_path: Path, watch: Watch) -> Report:
+    def run(self, request: EvaluationBody, log_path: Path, watch: Watch) -> EvaluationReport:
         """Ask everything that an earlier run has not asked, and return the report.
 
         Args:
@@ -226,73 +166,77 @@ class Session:
         log = OutcomeLog(log_path)
         if request.kind == "answers":
             return self._answers(request, arms, log, watch)
-        if request.collection is None and request.dataset is None and not request.axes.cuts_anew:
-            return self._live(request, arms, log, watch)
-        return self._indexed(request, arms, log, watch)
+        if request.indexed_apart or request.axes.chunk_size or request.axes.chunker:
+            return self._indexed(request, arms, log, watch)
+        return self._live(request, arms, log, watch)
 
     # --- searches
 
     def _live(
-        self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch
-    ) -> Report:
+        self, request: EvaluationBody, arms: Sequence[Arm], log: OutcomeLog, watch: Watch
+    ) -> EvaluationReport:
         """Search a library as it is."""
-        place = self.workshop.live(request.library)
-        collection = self._of_library(request, place)
-        search = PlaceSearch(place)
-        experiment = self._run(request, collection, arms, search, log, watch)
-        return self._report(request, experiment, place.fingerprint, place.models, search.degraded)
+        place = self.workshop.live(_library(request))
+        degraded: set[str] = set()
+        search = PlaceSearch(place, degraded)
+        experiment = self._run(request, self._of_library(request, place), arms, search, log, watch)
+        return self._report(request, experiment, place.fingerprint, place.models, degraded)
 
     def _indexed(
-        self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch
-    ) -> Report:
-        """Search passages that are indexed for the time of the run."""
+        self, request: EvaluationBody, arms: Sequence[Arm], log: OutcomeLog, watch: Watch
+    ) -> EvaluationReport:
+        """Search passages that are indexed for the time of the run, one index at a time."""
         if request.collection is not None:
             collection = from_path(Path(request.collection))
         elif request.dataset is not None:
             collection = from_datasets(request.dataset)
         else:
-            place = self.workshop.live(request.library)
-            collection = with_texts(
-                self._of_library(request, place), place.catalog, request.library
-            )
+            place = self.workshop.live(_library(request))
+            collection = with_texts(self._of_library(request, place), place.catalog, place.library)
         arms = sorted(
             arms, key=lambda arm: (arm.chunking.size or 0, arm.chunking.chunker or "")
         )  # one index after the other
+        degraded: set[str] = set()
+        open_: dict[Chunking, PlaceSearch] = {}
+        with ExitStack() as stack:
 
-        def step(what: str, done: int, total: int) -> None:
-            watch(done, total, what)
+            def search(arm: Arm, question: str, top_k: int) -> RankedPassages:
+                if arm.chunking not in open_:
+                    open_.clear()
+                    stack.close()
+                    place = stack.enter_context(
+                        self.workshop.indexed(
+                            collection,
+                            arm.chunking,
+                            watch,
+                            keep_vectors=request.indexed_apart,  # one's own texts leave nothing
+                        )
+                    )
+                    open_[arm.chunking] = PlaceSearch(place, degraded)
+                return open_[arm.chunking](arm, question, top_k)
 
-        public = (
-            request.collection is not None or request.dataset is not None
-        )  # one's own texts leave nothing behind
-        with BenchSearch(self.workshop, collection, step, keep_vectors=public) as search:
             experiment = self._run(request, collection, arms, search, log, watch)
-            made = [
-                self.workshop.made_with(chunking)
-                for chunking in dict.fromkeys(arm.chunking for arm in arms)
-            ]
-            return self._report(
-                request,
-                experiment,
-                ", ".join(name for name, _ in made),
-                made[0][1],
-                search.degraded,
-            )
+        made = [
+            self.workshop.made_with(chunking)
+            for chunking in dict.fromkeys(arm.chunking for arm in arms)
+        ]
+        fingerprint = ", ".join(name for name, _ in made)
+        return self._report(request, experiment, fingerprint, made[0][1], degraded)
 
-    def _of_library(self, request: EvaluationRequest, place: SearchableIndex) -> Collection:
+    def _of_library(self, request: EvaluationBody, place: SearchableIndex) -> Collection:
         if request.cases:
-            return from_cases(request.cases, place.catalog, request.library)
+            return from_cases(request.cases, place.catalog, place.library)
         return from_library(
             place.catalog,
             place.lexical,
-            request.library,
+            place.library,
             questions=request.questions,
             seed=request.seed,
         )
 
     def _run(
         self,
-        request: EvaluationRequest,
+        request: EvaluationBody,
         collection: Collection,
         arms: Sequence[Arm],
         search: ArmSearch,
@@ -329,48 +273,13 @@ class Session:
     # --- answers
 
     def _answers(
-        self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch
-    ) -> Report:
+        self, request: EvaluationBody, arms: Sequence[Arm], log: OutcomeLog, watch: Watch
+    ) -> EvaluationReport:
         """Ask an answer set under each strategy."""
         cases = request.cases[: request.questions]
         places = {library: self.workshop.live(library) for library in Library}
         judge = self.judge if request.judge else None
-        outcomes = self._asked(cases, arms, places[Library.PUBLIC], judge, log, watch)
-        documents = sum(
-            place.catalog.counts(library).documents for library, place in places.items()
-        )
-        experiment = experiment_of(
-            "answers",
-            cases,
-            arms,
-            outcomes,
-            seed=request.seed,
-            documents=documents,
-            resamples=self.resamples,
-        )
-        fingerprint = ", ".join(
-            f"{library.value} {place.fingerprint}" for library, place in places.items()
-        )
-        models = {
-            name: digest for place in places.values() for name, digest in place.models.items()
-        }
-        report = self._report(request, experiment, fingerprint, models, set())
-        if request.judge and judge is None:
-            report = replace(
-                report, remarks=(*report.remarks, "No model was there to judge the answers.")
-            )
-        return report
-
-    def _asked(
-        self,
-        cases: Sequence[AnswerCase],
-        arms: Sequence[Arm],
-        place: SearchableIndex,
-        judge: Judge | None,
-        log: OutcomeLog,
-        watch: Watch,
-    ) -> list[list[QuestionOutcome]]:
-        """Return every case's outcome under every arm; logged ones are not asked again."""
+        place = places[Library.PUBLIC]
         total, done = len(arms) * len(cases), 0
         outcomes: list[list[QuestionOutcome]] = []
         watch(0, total, "questions")
@@ -381,43 +290,72 @@ class Session:
                 known = log.get(arm.name, key)
                 if known is None:
                     as_asked = Question("", "public", strategy=arm.strategy)
-                    known = outcome_of(
-                        evaluate([case], ask, judge=judge, ask_as=as_asked).outcomes[0]
-                    )
+                    known = ask_case(case, ask, judge=judge, ask_as=as_asked)
                     log.add(arm.name, key, known)
                 row.append(known)
                 done += 1
                 watch(done, total, "questions")
             outcomes.append(row)
-        return outcomes
+        experiment = answers_experiment(
+            "answers",
+            cases,
+            arms,
+            outcomes,
+            seed=request.seed,
+            documents=sum(
+                place.catalog.counts(library).documents for library, place in places.items()
+            ),
+            resamples=self.resamples,
+        )
+        fingerprint = ", ".join(
+            f"{library.value} {place.fingerprint}" for library, place in places.items()
+        )
+        models = {
+            name: digest for place in places.values() for name, digest in place.models.items()
+        }
+        missed = request.judge and judge is None
+        return self._report(
+            request,
+            experiment,
+            fingerprint,
+            models,
+            set(),
+            ["No model was there to judge the answers."] if missed else (),
+        )
 
     def _report(
         self,
-        request: EvaluationRequest,
+        request: EvaluationBody,
         experiment: Experiment,
         fingerprint: str,
         models: Mapping[str, str],
         degraded: set[str],
-    ) -> Report:
-        made = Provenance(
+        remarks: Sequence[str] = (),
+    ) -> EvaluationReport:
+        made = ReportProvenance(
             self.git_sha, settings_hash([experiment]), fingerprint, dict(models), request.seed
         )
-        remarks = []
+        said = []
         if degraded:
-            remarks.append(
+            said.append(
                 f"{', '.join(sorted(degraded))}: no model was there, so the baseline searched."
             )
-        if request.kind != "answers" and not (
-            request.cases or request.collection or request.dataset
-        ):
-            remarks.append(
+        if request.kind != "answers" and not request.cases and not request.indexed_apart:
+            said.append(
                 "The questions are the telling words of single sentences of your own documents"
                 " (known items)."
                 " They compare settings; they do not say how good a search is."
             )
-        return Report(
-            TITLES[request.kind].format(experiment.collection), made, (experiment,), tuple(remarks)
+        return report_of(
+            TITLES[request.kind].format(experiment.collection),
+            made,
+            [experiment],
+            [*said, *remarks],
         )
+
+
+def _library(request: EvaluationBody) -> Library:
+    return Library(request.library or Library.PUBLIC)
 
 
 TITLES = {"retrieval": "Retrieval: {}", "ablation": "Ablation: {}", "answers": "Answers"}

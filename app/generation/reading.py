@@ -61,7 +61,9 @@ _UNITS = {
 _ORDINALS = {
     word: value
     for value, word in enumerate(
-        "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), 3
+        "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth"
+        " fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
+        3,
     )
 }
 _SINGLE = _UNITS | _ORDINALS
@@ -78,6 +80,14 @@ _SPELT = re.compile(
 _NEGATION = re.compile(
     r"\b(?:not|never|cannot|neither|nor|without|none|no)\b|n['\u2019]t\b", re.IGNORECASE
 )
+_YEAR = re.compile(r"\b(1\d|20)\d\d\b")
+_CENTURY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)[- ]centur", re.IGNORECASE)
+_ROMAN = re.compile(
+    r"\b(II|III|IV|VI{0,3}|IX|XI{0,3}|XIV|XVI{0,3})\b|"
+    r"\b(?:[A-Z][A-Za-z]+|class|type|part|phase|stage|grade|level|volume) (I)\b"
+)
+"""Small Roman numerals; `I` only behind what is numbered, since it is a pronoun elsewhere."""
+_LETTERS = {"I": 1, "V": 5, "X": 10}
 
 
 def specifics(text: str) -> Specifics:
@@ -108,6 +118,20 @@ def negations(text: str) -> int:
 def spelt_figures(text: str) -> frozenset[str]:
     """Return the figures of a text and those it spells out, up to ninety-nine."""
     return figures(text) | {str(_value(match)) for match in _SPELT.finditer(text)}
+
+
+def implied_figures(text: str) -> set[str]:
+    """Return figures that a text has in another form.
+
+    The century of a year, `1700` (the 1700s) for the 18th century, and small Roman numerals.
+    """
+    found = {str(int(year) + 1) for year in _YEAR.findall(text)}
+    spelt = _SPELT.sub(lambda match: f"{_value(match)}th", text)
+    found |= {str(100 * (int(century) - 1)) for century in _CENTURY.findall(spelt)}
+    for match in _ROMAN.finditer(text):
+        values = [_LETTERS[letter] for letter in match[1] or match[2]]
+        found.add(str(sum(-v if v < max(values[n:]) else v for n, v in enumerate(values))))
+    return found
 
 
 def _value(match: re.Match[str]) -> int:
@@ -287,13 +311,15 @@ class ReadPassage(ReadText):
 
     @lazy
     def figures(self) -> frozenset[str]:
-        """Figures of title and text, spelt ones too."""
-        return spelt_figures(f"{self.title}\n{self.text}")
+        """Figures of title and text, spelt ones and other forms too."""
+        text = f"{self.title}\n{self.text}"
+        return spelt_figures(text) | implied_figures(text)
 
     @lazy
     def initials(self) -> str:
-        """First letters of the capitalised words of the context, lower-case."""
-        return "".join(word[0] for word in re.findall(r"\b[A-Z][a-z]+", self.context)).lower()
+        """First letters of the capitalised words of the context, Roman numerals whole."""
+        found = re.findall(r"\b([A-Z])[a-z]+|\b([IVX]+)\b", self.context)
+        return "".join(first or numeral for first, numeral in found).lower()
 
 
 def character_grams(text: str) -> frozenset[str]:

@@ -229,6 +229,9 @@ class Comparison:
     """FAITHFUL_FEATURES, float64 `[len(FAITHFUL_FEATURES)]`."""
     said: bool | None
     """Whether one place says the claim (True), says otherwise, or neither (None)."""
+    opposed: bool
+    """The place has the opposite of a word, of the only one that it lacks unless the claim was
+    written from it: in what a search found the opposite often belongs to something else."""
     copied: bool
     """It is whole sentences of the passage, or a long part of one, word for word."""
     verbatim: bool
@@ -243,9 +246,7 @@ class Comparison:
         """Return whether the passage says otherwise."""
         if self.copied or self.said is not None:
             return self.said is False and not self.copied
-        return contradicts(self.claim, self.passage, self.alignment, self.row) or (
-            self.alignment.coverage >= _SAME_MATTER and says_the_opposite(self.changes)
-        )
+        return self.opposed or contradicts(self.claim, self.passage, self.alignment, self.row)
 
     @property
     def score(self) -> float:
@@ -328,6 +329,12 @@ class Examination:
         copied = verbatim and (
             len(claim.tokens) >= _LONG_COPY or tokenise(without_marks(window)) == claim.tokens
         )
+        strange = len(claim.wanted.difference(tokenise(window)))
+        opposed = (
+            found.coverage >= _SAME_MATTER
+            and says_the_opposite(changes)
+            and (self._shift > 0 or strange == 1)
+        )
         said, place = (None, None) if copied else _said(claim, passage)
         return Comparison(
             claim,
@@ -336,6 +343,7 @@ class Examination:
             row,
             changes,
             said,
+            opposed,
             copied,
             verbatim,
             _logistic(row, self._model.held, self._shift),

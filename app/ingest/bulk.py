@@ -21,6 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from multiprocessing.synchronize import Event
 from typing import Literal, Protocol, runtime_checkable
 from urllib.parse import unquote
 
@@ -53,14 +54,6 @@ from app.ingest.parsers.wikitext import parse_wikitext
 ARTICLE_NAMESPACE = 0
 
 
-class ParentProcess(Protocol):
-    """Facts about the parent that started this process."""
-
-    def join(self) -> None:
-        """Return when it has ended."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class BulkTask:
     """Parameters that turn articles of one run into drafts."""
@@ -89,7 +82,6 @@ def source_key(source: str, article: str) -> str:
 
 
 def key_prefix(source: str) -> str:
-    """Return what the source keys of one encyclopedia begin with."""
     return f"{source}:"
 
 
@@ -103,15 +95,7 @@ def prepare(task: BulkTask, articles: Sequence[Article]) -> list[Prepared]:
     ]
 
 
-class StopSign(Protocol):
-    """Set when no work is wanted any more, seen by all processes."""
-
-    def is_set(self) -> bool:
-        """Return whether it has been set."""
-        ...
-
-
-_stopped: StopSign | None = None
+_stopped: Event | None = None
 """A worker process's; None elsewhere."""
 
 
@@ -174,21 +158,19 @@ def _skipped(article: Article, reason: str) -> Prepared:
     return Prepared(LedgerEntry(article.key, article.revision, "skipped", reason))
 
 
-def start_worker(stopped: StopSign) -> None:
+def start_worker(stopped: Event) -> None:
     """Prepare a worker: end with the parent, ignore Ctrl-C, obey a stop sign."""
     global _stopped  # noqa: PLW0603  # a process has one, and `prepare` is called by its pool
     _stopped = stopped
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(
-            target=_end_with, args=(parent,), name="end-with-parent", daemon=True
-        ).start()
 
+        def end_with_parent() -> None:
+            parent.join()
+            os._exit(1)
 
-def _end_with(parent: ParentProcess) -> None:
-    parent.join()
-    os._exit(1)
+        threading.Thread(target=end_with_parent, name="end-with-parent", daemon=True).start()
 
 
 # Prepare a dump's articles, in worker processes when there are many.
@@ -258,11 +240,6 @@ def _started_pool(workers: int, stack: ExitStack) -> ProcessPoolExecutor:
 
 
 def _result(future: Future[list[Prepared]], token: CancelToken) -> list[Prepared]:
-    """Return what a worker made.
-
-    Raises:
-        Cancelled: Asked to stop while it worked.
-    """
     while not future.done():
         token.raise_if_cancelled()
         wait([future], timeout=_LOOK_S)
@@ -352,7 +329,6 @@ class SeenKeys:
         self._sorted: npt.NDArray[np.int64] | None = None
 
     def add(self, key: str) -> None:
-        """Note a key."""
         self._numbers.append(_number(key))
         self._sorted = None
 
@@ -418,12 +394,12 @@ class BulkOptions:
     """What becomes of articles that the source no longer has, after a whole pass."""
 
 
+@dataclass(frozen=True, slots=True)
 class BulkIndexer:
     """Takes articles into the index; one run at a time per library."""
 
-    def __init__(self, writer: IndexWriter, ledger: BulkLedger) -> None:
-        self._writer = writer
-        self._ledger = ledger
+    writer: IndexWriter
+    ledger: BulkLedger
 
     def run(
         self,
@@ -484,14 +460,14 @@ class BulkIndexer:
                     if stored is not None:
                         stored.result()
                 finally:
-                    writing.submit(self._writer.settle, task.library).result()
+                    writing.submit(self.writer.settle, task.library).result()
         if options.missing != "keep":
             self._remove_gone(task, seen, token, options.missing)
         if links.total:
             self._rank(task, links, token)
         if progress is not None:
             progress(len(seen), 1.0)
-        return self._ledger.summary(task.library, task.source)
+        return self.ledger.summary(task.library, task.source)
 
     def _changed(
         self,
@@ -507,7 +483,7 @@ class BulkIndexer:
         """
         stream = iter(articles)
         while group := list(islice(stream, _LOOKUP_ARTICLES)):
-            known = self._ledger.entries(
+            known = self.ledger.entries(
                 task.library, task.source, [article.key for article in group]
             )
             if known:
@@ -548,24 +524,21 @@ class BulkIndexer:
         entries = [prepared.entry for prepared in batch]
         drafts = [prepared.draft for prepared in batch if prepared.draft is not None]
         if drafts:
-            self._writer.store(drafts, LedgerPage(task.library, task.source, entries))
+            self.writer.store(drafts, LedgerPage(task.library, task.source, entries))
         else:
-            self._ledger.record(task.library, task.source, entries)
+            self.ledger.record(task.library, task.source, entries)
 
     def _drop(self, task: BulkTask, entries: Sequence[LedgerEntry]) -> None:
-        """Delete documents of articles that are no longer articles."""
         if not entries:
             return
-        known = self._ledger.entries(
-            task.library, task.source, [entry.article for entry in entries]
-        )
+        known = self.ledger.entries(task.library, task.source, [entry.article for entry in entries])
         for entry in known.values():
             if entry.state == "indexed":
                 self._delete(task, entry.article)
 
     def _delete(self, task: BulkTask, article: str) -> None:
         try:
-            self._writer.delete(
+            self.writer.delete(
                 task.library, document_id(task.library, source_key(task.source, article))
             )
         except NotFound:  # a person deleted it, or a crash came between the deletion and its entry
@@ -575,7 +548,7 @@ class BulkIndexer:
         self, task: BulkTask, seen: SeenKeys, token: CancelToken, policy: MissingPolicy
     ) -> None:
         if policy != "force":
-            known = self._ledger.summary(task.library, task.source).articles
+            known = self.ledger.summary(task.library, task.source).articles
             gone = sum(len(page) for page in self._gone(task, seen))
             if gone > _GONE_AT_MOST * known:
                 raise Conflict(
@@ -589,13 +562,13 @@ class BulkIndexer:
             for entry in page:
                 if entry.state == "indexed":
                     self._delete(task, entry.article)
-            self._ledger.delete(task.library, task.source, [entry.article for entry in page])
+            self.ledger.delete(task.library, task.source, [entry.article for entry in page])
 
     def _rank(self, task: BulkTask, links: LinkCounts, token: CancelToken) -> None:
         after: str | None = ""
         while after is not None:
             token.raise_if_cancelled()
-            after = self._writer.write_links(task.library, key_prefix(task.source), links.of, after)
+            after = self.writer.write_links(task.library, key_prefix(task.source), links.of, after)
 
     def _gone(self, task: BulkTask, seen: SeenKeys) -> Iterator[list[LedgerEntry]]:
         """Yield pages of entries whose article was not seen.
@@ -603,7 +576,7 @@ class BulkIndexer:
         A page may be deleted before the next is requested.
         """
         after = ""
-        while page := self._ledger.page(task.library, task.source, after, _GONE_PAGE):
+        while page := self.ledger.page(task.library, task.source, after, _GONE_PAGE):
             after = page[-1].article
             unseen = seen.missing([entry.article for entry in page])
             yield [entry for entry in page if entry.article in unseen]

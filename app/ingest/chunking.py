@@ -238,7 +238,6 @@ def _segments(
 
 
 def _with_sections(spans: Sequence[_Span], named: Sequence[SectionSpan]) -> list[_Span]:
-    """Return spans with the name of the section in which their core begins."""
     starts = [section.start for section in named]
     return [
         span._replace(section=named[max(bisect_right(starts, span.core) - 1, 0)].name)

@@ -41,7 +41,6 @@ class CodeBackfill:
     """A library of more chunks gets none; 0: none does."""
 
     def wanted(self, library: Library) -> bool:
-        """Return whether a library of this size has codes."""
         return 0 < self.catalog.counts(library).chunks <= self.most_chunks
 
     def shared_encoder(self, library: Library, embedder: Embedder) -> PassageEncoder | None:
@@ -129,7 +128,6 @@ class EmbeddingRun:
         self.failed: dict[int, ChunkFailure] = {}
 
     def embed(self, chunks: Sequence[Chunk]) -> list[Embedded]:
-        """Return rows of norm 1 for every chunk that can have one."""
         if self._counts_first:
             return self._embed_counted(chunks)
         try:
@@ -250,32 +248,20 @@ class BackfillReport:
     failed: tuple[ChunkFailure, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class VectorBackfill:
     """Embeds pending chunks while a second thread stores the previous batch.
 
     Each call keeps its own state.
     """
 
-    def __init__(
-        self,
-        writer: VectorSink,
-        embedder: Embedder,
-        options: IngestOptions,
-        codes: CodeBackfill | None = None,
-    ) -> None:
-        """Wire the backfill.
-
-        Args:
-            writer: Decides which build the vectors are for.
-            embedder: Makes them.
-            options: `embed_batch` chunks make a transaction.
-            codes: Makes codes for late interaction too, in the same run of the model where it is
-                the same; None makes none.
-        """
-        self._codes = codes
-        self._writer = writer
-        self._embedder = embedder
-        self._options = options
+    writer: VectorSink
+    """Decides which build the vectors are for."""
+    embedder: Embedder
+    options: IngestOptions
+    """`embed_batch` chunks make a transaction."""
+    codes: CodeBackfill | None = None
+    """Makes codes for late interaction too, in the same run of the model where it is the same."""
 
     def run(
         self,
@@ -314,19 +300,19 @@ class VectorBackfill:
             DiskFull: No space for vectors.
         """
         state = EmbeddingRun(
-            self._embedder,
-            self._codes.shared_encoder(library, self._embedder) if self._codes else None,
+            self.embedder,
+            self.codes.shared_encoder(library, self.embedder) if self.codes else None,
         )
         with (
             ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool,
             ThreadPoolExecutor(workers, "embed") as embedding,
         ):
-            writes = _Writes(pool, self._writer, library, self._codes)
+            writes = _Writes(pool, self.writer, library, self.codes)
             for page in self._pages(
                 library, state, limit, order, doc_ids, max(_PAGE_BATCHES, _PAGE_ROUNDS * workers)
             ):
                 batches = _batches(
-                    sorted(page, key=lambda chunk: len(chunk.text)), self._options.embed_batch
+                    sorted(page, key=lambda chunk: len(chunk.text)), self.options.embed_batch
                 )
                 for embedded in _ahead(embedding, workers, state.embed, batches, cancel):
                     if embedded:
@@ -337,8 +323,8 @@ class VectorBackfill:
                     if progress is not None:
                         progress(state.embedded + len(state.failed))
                 writes.drain()
-        if self._codes is not None and limit is None:
-            self._codes.run(library, doc_ids=doc_ids, progress=code_progress, cancel=cancel)
+        if self.codes is not None and limit is None:
+            self.codes.run(library, doc_ids=doc_ids, progress=code_progress, cancel=cancel)
         return BackfillReport(state.embedded, tuple(state.failed.values()))
 
     def _pages(
@@ -354,7 +340,7 @@ class VectorBackfill:
 
         Each page is stored before the next is read.
         """
-        size = self._options.embed_batch * batches
+        size = self.options.embed_batch * batches
         before: set[int] = set()
         while True:
             wanted = (
@@ -362,7 +348,7 @@ class VectorBackfill:
             )
             if wanted <= 0:
                 return
-            pending = self._writer.pending_vectors(
+            pending = self.writer.pending_vectors(
                 library, wanted + len(state.failed), order, doc_ids
             )
             page = [

@@ -78,10 +78,6 @@ def describe(parsed: ParsedDocument, filename: str) -> Metadata:
     that a PDF's first page prints: a PDF often names the program or the person that made the file.
     Then the leading text, up to the abstract or the first heading, is read; the title falls back to
     the file name.
-
-    Args:
-        parsed: The parsed document.
-        filename: Its display name.
     """
     leading = parsed.text[:_LEADING_CHARACTERS]
     front = _front_lines(parsed, leading)

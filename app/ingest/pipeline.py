@@ -44,8 +44,6 @@ _BATCH_CHARACTERS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class PendingDocument:
-    """A draft that waits to be written, with what its receipt will say."""
-
     index: int
     draft: DocumentDraft
     receipt: Receipt
@@ -67,11 +65,9 @@ class IngestRun:
 
     @property
     def pending_keys(self) -> set[str]:
-        """The source keys of drafts that wait."""
         return {pending.draft.source_key for pending in self._batch}
 
     def start(self, index: int, filename: str) -> None:
-        """Tell that a document is being read."""
         self._tell(index, filename, "running", 0.0)
 
     def add(self, pending: PendingDocument) -> None:
@@ -85,12 +81,10 @@ class IngestRun:
             self.flush()
 
     def finish(self, index: int, outcome: IngestOutcome) -> None:
-        """Keep and tell the outcome of a document."""
         self._outcomes[index] = outcome
         self._tell(index, outcome.filename, "failed" if outcome.status == "failed" else "done", 1.0)
 
     def flush(self) -> None:
-        """Write the drafts that wait."""
         batch, self._batch = self._batch, []
         if not batch:
             return
@@ -120,7 +114,6 @@ class IngestRun:
         return [_outcome(pending, result) for pending, result in zip(batch, results, strict=True)]
 
     def outcomes(self) -> list[IngestOutcome]:
-        """Return the outcomes in the order of the documents."""
         return [self._outcomes[index] for index in sorted(self._outcomes)]
 
     def _tell(
@@ -152,7 +145,6 @@ def _outcome(pending: PendingDocument, result: WriteResult) -> IngestOutcome:
 
 
 def failed_outcome(filename: str, error: DocuMindError) -> IngestOutcome:
-    """Return the outcome of a document that an error kept out."""
     return IngestOutcome(filename, None, "failed", reason=error.message, code=error.code)
 
 
@@ -163,39 +155,22 @@ _READ_AS = f"reader {READER_VERSION}"
 """Edition of what this release reads: bytes that an older one has read are not unchanged."""
 
 
+@dataclass(frozen=True, slots=True)
 class IngestPipeline:
     """Turns raw documents into live revisions.
 
     Thread-safe if its parts are; each call keeps its own state.
     """
 
-    def __init__(
-        self,
-        parser: Parser,
-        writer: IndexWriter,
-        embedder: Embedder | None,
-        options: IngestOptions,
-        *,
-        inspect: Inspect | None = None,
-        rereads: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """Wire the pipeline.
-
-        Args:
-            parser: Bytes to text.
-            writer: Where drafts become live.
-            embedder: Bounds chunks by its token limit; None leaves that to the backfill.
-            options: Chunk sizes and limits.
-            inspect: Finds what a reader should be warned of in a text; default nothing.
-            rereads: Says whether bytes that an older release has read are read again, or are
-                unchanged.
-        """
-        self._parser = parser
-        self._writer = writer
-        self._embedder = embedder
-        self._options = options
-        self._inspect = inspect
-        self._rereads = rereads
+    parser: Parser
+    writer: IndexWriter
+    embedder: Embedder | None
+    """Bounds chunks by its token limit; None leaves that to the backfill."""
+    options: IngestOptions
+    inspect: Inspect | None = None
+    """Finds what a reader should be warned of in a text; default nothing."""
+    rereads: Callable[[], bool] = lambda: True
+    """Says whether bytes that an older release has read are read again, or are unchanged."""
 
     def ingest(
         self,
@@ -222,7 +197,7 @@ class IngestPipeline:
         Raises:
             Cancelled: Asked to stop; what was written before stays.
         """
-        run = IngestRun(self._writer, progress, written)
+        run = IngestRun(self.writer, progress, written)
         for index, document in enumerate(documents):
             if cancel is not None and cancel.cancelled:
                 run.flush()
@@ -254,34 +229,34 @@ class IngestPipeline:
                 f"{document.filename!r} cannot be read ({exc.strerror}); check that it exists and"
                 " may be read"
             ) from exc
-        live = self._writer.current(library, document.source_key)
+        live = self.writer.current(library, document.source_key)
         if live is not None and live.sha256 == sha256 and not self._read_otherwise(live):
             return IngestOutcome(
                 document.filename, live.doc_id, "unchanged", duplicate_of=live.duplicate_of
             )
-        parsed = self._parser.parse(document.content, document.filename)
+        parsed = self.parser.parse(document.content, document.filename)
         draft = self._draft(library, document, parsed, sha256)
         # Kept only once it is known to be readable, and before the write that makes it live: a
         # refused file leaves nothing behind.
-        self._writer.store_original(document.content)
+        self.writer.store_original(document.content)
         covered = _covered(parsed.text, draft)
         receipt = Receipt(len(parsed.pages), len(parsed.text), covered, len(draft.chunks), 0)
         return PendingDocument(index, draft, receipt, "; ".join(parsed.warnings) or None)
 
     def _read_otherwise(self, live: Document) -> bool:
         """Return whether a document is to be read again although its bytes are the same."""
-        return self._writer.source_revision(live) != _READ_AS and self._rereads()
+        return self.writer.source_revision(live) != _READ_AS and self.rereads()
 
     def _draft(
         self, library: Library, document: RawDocument, parsed: ParsedDocument, sha256: str
     ) -> DocumentDraft:
-        embedder = self._embedder
+        embedder = self.embedder
         chunks = (
-            chunk(parsed, self._options)
+            chunk(parsed, self.options)
             if embedder is None
-            else chunk(parsed, self._options, embedder.count_tokens, embedder.identity.max_tokens)
+            else chunk(parsed, self.options, embedder.count_tokens, embedder.identity.max_tokens)
         )
-        flags = self._inspect(parsed.text) if self._inspect else ()
+        flags = self.inspect(parsed.text) if self.inspect else ()
         if parsed.stripped_characters:
             flags = (*flags, f"stripped:{parsed.stripped_characters}")
         return DocumentDraft(
@@ -318,7 +293,6 @@ def _covered(text: str, draft: DocumentDraft) -> int:
 
 
 def with_vectors(outcome: IngestOutcome, vectors: int) -> IngestOutcome:
-    """Return the outcome with the number of its chunks that have a vector by now."""
     return (
         outcome
         if outcome.receipt is None

@@ -25,7 +25,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from app.core.cancel import CancelToken
@@ -49,7 +48,6 @@ class FrameTooLarge(Exception):
 
 
 def send_frame(sock: socket.socket, header: Mapping[str, object], body: bytes = b"") -> None:
-    """Write one frame; the socket's timeout applies."""
     head = json.dumps(header).encode()
     sock.sendall(_SIZES.pack(len(head), len(body)) + head)
     if body:
@@ -99,7 +97,6 @@ def _receive(sock: socket.socket, size: int, deadline: float | None) -> bytes | 
 
 
 def pack_document(parsed: ParsedDocument) -> tuple[dict[str, object], bytes]:
-    """Return a frame's header and body for a parsed document."""
     header: dict[str, object] = {
         "media_type": parsed.media_type,
         "pages": [(p.number, p.start, p.end) for p in parsed.pages],
@@ -135,12 +132,10 @@ def unpack_document(header: Header, body: bytes) -> ParsedDocument:
 
 
 def pack_pages(pages: Sequence[PageText]) -> list[tuple[int, str, int, int]]:
-    """Return page texts as JSON values."""
     return [(page.number, page.text, page.start, page.end) for page in pages]
 
 
 def unpack_pages(values: Sequence[Sequence[Any]]) -> list[PageText]:
-    """Return page texts from JSON values."""
     return [
         PageText(int(number), str(text), int(start), int(end))
         for number, text, start, end in values
@@ -148,12 +143,10 @@ def unpack_pages(values: Sequence[Sequence[Any]]) -> list[PageText]:
 
 
 def pack_boxes(boxes: Sequence[PageBoxes]) -> dict[str, object]:
-    """Return a frame's header for boxes."""
     return {"boxes": [(box.page, box.width, box.height, box.rects) for box in boxes]}
 
 
 def unpack_boxes(header: Header) -> tuple[PageBoxes, ...]:
-    """Return the boxes of a frame."""
     return tuple(
         PageBoxes(
             int(page),
@@ -166,7 +159,6 @@ def unpack_boxes(header: Header) -> tuple[PageBoxes, ...]:
 
 
 def pack_error(error: DocuMindError) -> dict[str, object]:
-    """Return a frame's header for an error about the file."""
     return {"error": type(error).__name__, "message": error.message}
 
 
@@ -188,8 +180,6 @@ _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "LC_ALL": 
 
 
 class SandboxProcess:
-    """One child process and our end of its socket."""
-
     def __init__(self, options: IngestOptions) -> None:
         self._options = options
         self.parses = 0
@@ -222,12 +212,10 @@ class SandboxProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Return whether it still runs."""
         return self._process.poll() is None
 
     def wait_ready(self) -> None:
@@ -315,12 +303,7 @@ class SandboxedParser:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def warm(self) -> None:
@@ -350,25 +333,13 @@ class SandboxedParser:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of the living children."""
         with self._lock:
             return [child.pid for child in self._children if child.alive]
 
     def parse(
         self, content: bytes | Path, filename: str, cancel: CancelToken | None = None
     ) -> ParsedDocument:
-        """Return the parsed document; see `Parser`.
-
-        Raises:
-            UnsupportedType: No parser for this content.
-            Encrypted: It wants a password.
-            NoTextLayer: Pages without text.
-            TooLarge: It passes a limit of the options.
-            Unreadable: It is empty or damaged, or its parse broke a limit or crashed; trying again
-                cannot help.
-            Cancelled: The parser was closed in between, or `cancel` was cancelled.
-            Busy: A child could not be started, or, with `cancel`, none was free in time.
-        """
+        """Return the parsed document; see `Parser`. One whose parse broke a limit is Unreadable."""
         answer = self._ask({"operation": "parse"}, content, filename, cancel)
         try:
             return unpack_document(*answer)
@@ -379,7 +350,6 @@ class SandboxedParser:
             ) from exc
 
     def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
-        """Return the boxes of text spans on the pages of a PDF; see `PageLocator`."""
         header, _ = self._ask(
             {"operation": "boxes", "pages": pack_pages(pages)}, content, "the original"
         )

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter
 
 from app.core.errors import Conflict, DocuMindError
 from app.core.ports import Catalog, Embedder
@@ -60,17 +62,8 @@ class BulkPayload:
     def to_json(self) -> dict[str, object]:
         return {**asdict(self), "library": self.library.value}
 
-    @classmethod
-    def from_json(cls, payload: Mapping[str, object]) -> BulkPayload:
-        """Return the payload of a job."""
-        return cls(
-            Library(str(payload["library"])),
-            str(payload["source"]),
-            str(payload["name"]),
-            cast("int | None", payload["workers"]),
-            cast("MissingPolicy", payload["missing"]),
-            cast("int | None", payload.get("articles")),
-        )
+
+_PAYLOAD = TypeAdapter(BulkPayload)
 
 
 def workers_for(articles: Iterable[Article], cores: int) -> int:
@@ -93,32 +86,18 @@ def account(summary: LedgerSummary) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BulkIndexJob:
     """Handler of `bulk`; resumes by reading its source again.
 
     It skips what the ledger holds in the same revision.
     """
 
-    def __init__(
-        self,
-        *,
-        indexer: BulkIndexer,
-        catalog: Catalog,
-        options: IngestOptions,
-        later: Callable[[Library], object],
-    ) -> None:
-        """Take the parts the job needs.
-
-        Args:
-            indexer: Takes articles into the index.
-            catalog: Says how many vectors are missing afterwards.
-            options: How articles are chunked.
-            later: Asks for the vectors of a small library.
-        """
-        self._indexer = indexer
-        self._catalog = catalog
-        self._options = options
-        self._later = later
+    indexer: BulkIndexer
+    catalog: Catalog
+    options: IngestOptions
+    later: Callable[[Library], object]
+    """Asks for the vectors of a small library."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Index, then report the source's counts; everything is durable and searchable.
@@ -131,7 +110,7 @@ class BulkIndexJob:
             Conflict: The source lacks most of what is known under its name; nothing was removed.
             Cancelled: Paused, cancelled or shutting down; what was written stays.
         """
-        payload = BulkPayload.from_json(context.payload)
+        payload = _PAYLOAD.validate_python(context.payload)
         cores = os.cpu_count() or 1
         articles = open_articles(payload.source, cores)
         workers = workers_for(articles, cores) if payload.workers is None else payload.workers
@@ -144,16 +123,16 @@ class BulkIndexJob:
             )
             context.checkpoint()
 
-        summary = self._indexer.run(
-            BulkTask(payload.library, payload.name, self._options),
+        summary = self.indexer.run(
+            BulkTask(payload.library, payload.name, self.options),
             articles if payload.articles is None else FirstArticles(articles, payload.articles),
             BulkOptions(workers, payload.missing),
             progress=progress,
             cancel=context.cancel,
         )
-        counts = self._catalog.counts(payload.library)
+        counts = self.catalog.counts(payload.library)
         if 0 < counts.chunks - counts.embedded <= AUTOMATIC_BACKFILL_CHUNKS:
-            self._later(payload.library)
+            self.later(payload.library)
         return {"library": payload.library.value, "name": payload.name, "ledger": account(summary)}
 
 
@@ -206,7 +185,7 @@ class BulkService:
             for job in self._runner.list(1000):
                 if job.kind != BULK or is_finished(job) or job.payload["library"] != library.value:
                     continue
-                there = BulkPayload.from_json(job.payload)
+                there = _PAYLOAD.validate_python(job.payload)
                 if replace(there, workers=workers) != payload:
                     raise Conflict(
                         f"job {job.id} indexes {there.source!r} as {there.name!r} into"
@@ -289,40 +268,20 @@ class _Sample:
         return [item.draft for item in self.prepared if item.draft is not None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BulkPlanJob:
-    """Handler of `bulk_plan`."""
-
-    def __init__(
-        self,
-        *,
-        embedder_of: Callable[[Library], Embedder | None],
-        options: IngestOptions,
-        data_dir: Path,
-        index: IndexOptions,
-    ) -> None:
-        """Take the parts the job needs.
-
-        Args:
-            embedder_of: Who would embed; None while it cannot be had.
-            options: How articles are chunked.
-            data_dir: Whose disk has to hold all.
-            index: Which store each library has, and how many vectors it holds at most.
-        """
-        self._embedder_of = embedder_of
-        self._options = options
-        self._data_dir = data_dir
-        self._index = index
+    embedder_of: Callable[[Library], Embedder | None]
+    """None while it cannot be had."""
+    options: IngestOptions
+    data_dir: Path
+    """Whose disk has to hold all."""
+    index: IndexOptions
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Read, parse, write and embed a sample, and scale it up.
-
-        Raises:
-            NotFound, InvalidInput, Unreadable: The source cannot be read.
-        """
         library = Library(str(context.payload["library"]))
         source = str(context.payload["source"])
         name = str(context.payload["name"] or source_name(source))
-        task = BulkTask(library, name, self._options)
+        task = BulkTask(library, name, self.options)
         sample = _sample(task, source, context)
         drafts = sample.drafts
         write_s, disk = self._write(library, drafts)
@@ -333,13 +292,13 @@ class BulkPlanJob:
         scale = 1 / sample.share if sample.share else 1.0
         chunks = round(scale * sum(len(draft.chunks) for draft in drafts))
         workers = workers_for(open_articles(source), os.cpu_count() or 1)
-        index, kind = self._index, self._index.store_of(library)
+        index, kind = self.index, self.index.store_of(library)
         cap = index.most_vectors(library)
         in_store = min(chunks, cap) * stored_bytes(kind, dimension)
         cached = min(chunks, cap) if min(chunks, cap) <= index.vector_cache_vectors else 0
         vectors_disk = chunks * catalog_vector_bytes(dimension) + in_store
         text_disk = round(scale * disk)
-        free = shutil.disk_usage(self._data_dir).free
+        free = shutil.disk_usage(self.data_dir).free
         plan = BulkPlan(
             source=source,
             name=name,
@@ -370,7 +329,7 @@ class BulkPlanJob:
 
     def _embedder(self, library: Library) -> Embedder | None:
         try:
-            return self._embedder_of(library)
+            return self.embedder_of(library)
         except DocuMindError:  # no key, no model: the plan for text stands without
             return None
 
@@ -392,10 +351,10 @@ class BulkPlanJob:
         """Yield an empty index on the data's disk, so that measurements fit it."""
         from app.storage.store import IndexStore  # noqa: PLC0415  # heavy, for plans alone
 
-        with tempfile.TemporaryDirectory(prefix="plan-", dir=self._index.data_dir) as directory:
+        with tempfile.TemporaryDirectory(prefix="plan-", dir=self.index.data_dir) as directory:
             there = Path(directory)
             options = replace(
-                self._index,
+                self.index,
                 data_dir=there,
                 chroma_dir=there / "chroma",
                 database_url="",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,11 +21,18 @@ from app.core.errors import (
     Superseded,
 )
 from app.core.ports import Catalog, IndexWriter
-from app.core.types import IngestOutcome, JobFile, Library, RawDocument
+from app.core.types import IngestOutcome, Job, JobFile, Library, RawDocument
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.pipeline import IngestPipeline
 from app.ingest.sources.folders import SampleDocuments
-from app.jobs.runner import IngestPayload, IngestReport, JobContext, counted, pending_originals
+from app.jobs.runner import (
+    IngestPayload,
+    IngestReport,
+    JobContext,
+    JobRunner,
+    counted,
+    pending_originals,
+)
 from app.models.arxiv import ArxivClient
 
 if TYPE_CHECKING:
@@ -32,29 +40,48 @@ if TYPE_CHECKING:
 
 # Embed what a library lacks: the backfill job, and one run for other jobs.
 
+BACKFILL = "backfill"
 MOST_LOGGED = 100
 """Chunks without a vector that a job over a whole library names; its report counts all."""
 
 
+def request_backfill(runner: JobRunner, library: Library, order: str = "id") -> Job:
+    """Request a library's missing vectors; retried until the embedder answers.
+
+    At most one request waits.
+    """
+    return runner.submit(
+        BACKFILL,
+        {"library": library.value, "order": order, "retry": True},
+        unit="chunks",
+        coalesce=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Collecting:
+    """What brings documents into libraries, and asks for the vectors that must wait."""
+
+    runner: JobRunner
+    catalog: Catalog
+    pipeline_of: Callable[[Library], IngestPipeline]
+    backfill_of: Callable[[Library], VectorBackfill | None]
+    """The embedder of a library now; None if it is unavailable."""
+
+    def later(self, library: Library) -> None:
+        request_backfill(self.runner, library)
+
+
+@dataclass(frozen=True, slots=True)
 class BackfillJob:
     """Handler of `backfill`: vectors for every chunk of a library that has none."""
 
-    def __init__(
-        self, backfill_of: Callable[[Library], VectorBackfill | None], catalog: Catalog
-    ) -> None:
-        self._backfill_of = backfill_of
-        self._catalog = catalog
+    parts: Collecting
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Embed until nothing is pending.
-
-        Raises:
-            Cancelled: Paused, cancelled or shutting down; the vectors so far are kept.
-            ProviderError: The embedder does not answer.
-        """
         library = Library(str(context.payload["library"]))
         limit = cast("int | None", context.payload.get("limit"))
-        counts = self._catalog.counts(library)
+        counts = self.parts.catalog.counts(library)
         before = counts.embedded
         total = counts.chunks if limit is None else min(counts.chunks, before + limit)
 
@@ -78,7 +105,7 @@ class BackfillJob:
             )
 
         context.progress(before, total, "chunks")
-        report = run_backfill(self._backfill_of, library, run)
+        report = run_backfill(self.parts.backfill_of, library, run)
         log_failures(context, report.failed[:MOST_LOGGED])
         return {"library": library.value, "embedded": report.embedded, "failed": len(report.failed)}
 
@@ -129,22 +156,27 @@ class BatchWorker:
 
     def __init__(self, work: Callable[[Sequence[str]], None]) -> None:
         self._work = work
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._waiting: list[str] = []
-        self._ended = False
-        self._thread: threading.Thread | None = None
-        self._failure: BaseException | None = None
+        self._failed = False
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="batch-worker")
+        self._rounds: list[Future[None]] = []
 
     def add(self, keys: Sequence[str]) -> None:
         """Queue keys; returns at once."""
-        if not keys:
-            return
-        with self._changed:
-            self._waiting += keys
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="batch-worker", daemon=True)
-                self._thread.start()
-            self._changed.notify()
+        if keys:
+            with self._lock:
+                self._waiting += keys
+            self._rounds.append(self._pool.submit(self._round))
+
+    def _round(self) -> None:
+        """Process what has gathered, unless an earlier round failed."""
+        with self._lock:
+            keys, self._waiting = self._waiting, []
+        if keys and not self._failed:
+            self._failed = True  # and stays so where the work raises
+            self._work(keys)
+            self._failed = False
 
     def finish(self) -> None:
         """Wait until everything queued is done.
@@ -152,9 +184,8 @@ class BatchWorker:
         Raises:
             BaseException: What the work raised; the keys after that were not tried.
         """
-        self._join()
-        if self._failure is not None:
-            raise self._failure
+        for one in self._rounds:
+            one.result()
 
     def __enter__(self) -> Self:
         return self
@@ -165,30 +196,7 @@ class BatchWorker:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        with self._changed:
-            if error is not None:
-                self._waiting.clear()
-        self._join()
-
-    def _join(self) -> None:
-        with self._changed:
-            self._ended = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._ended)
-                keys, self._waiting = self._waiting, []
-            if not keys:
-                return
-            try:
-                self._work(keys)
-            except BaseException as error:  # noqa: BLE001  # raised again by finish, in the thread that asked
-                self._failure = error
-                return
+        self._pool.shutdown(cancel_futures=error is not None)
 
 
 class OriginalFiles(Protocol):
@@ -203,38 +211,17 @@ class OriginalFiles(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class IngestJob:
     """Handler of `ingest`; safe to repeat.
 
     Live documents are unchanged, embedded chunks are not pending.
     """
 
-    def __init__(
-        self,
-        *,
-        pipeline_of: Callable[[Library], IngestPipeline],
-        backfill_of: Callable[[Library], VectorBackfill | None],
-        catalog: Catalog,
-        originals: OriginalFiles,
-        jobs: SqliteJobStore,
-        later: Callable[[Library], object],
-    ) -> None:
-        """Take the parts the job needs.
-
-        Args:
-            pipeline_of: The path of a file into a library.
-            backfill_of: The embedder of a library now; None if it is unavailable.
-            catalog: Counts of vectors for the receipts.
-            originals: Where accepted bytes are.
-            jobs: Which other uploads still need the same bytes.
-            later: Asks for a backfill of a library when its vectors cannot be made now.
-        """
-        self._pipeline_of = pipeline_of
-        self._backfill_of = backfill_of
-        self._catalog = catalog
-        self._originals = originals
-        self._jobs = jobs
-        self._later = later
+    parts: Collecting
+    originals: OriginalFiles
+    jobs: SqliteJobStore
+    """Which other uploads still need the same bytes."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Make the files live, report, and report again once all have vectors.
@@ -258,7 +245,7 @@ class IngestJob:
             raise
 
     def _run(self, context: JobContext, payload: IngestPayload) -> Mapping[str, object]:
-        vectors = _Vectors(self._backfill_of, self._later, context, payload.library)
+        vectors = _Vectors(self.parts, context, payload.library)
         with BatchWorker(vectors.embed) as batch_worker:
             outcomes = self._merge(context, self._make_live(context, payload, batch_worker.add))
             self._discard_failed(context, payload, outcomes)
@@ -274,7 +261,7 @@ class IngestJob:
         # needed them until now.
         self._discard(context, {file.sha256 for file in payload.files})
         return IngestReport(
-            tuple(counted(self._catalog, payload.library, outcomes)), "vectors"
+            tuple(counted(self.parts.catalog, payload.library, outcomes)), "vectors"
         ).to_json()
 
     def _make_live(
@@ -290,7 +277,7 @@ class IngestJob:
                 finished += 1
                 context.progress(finished, len(payload.files), "files")
 
-        outcomes = self._pipeline_of(payload.library).ingest(
+        outcomes = self.parts.pipeline_of(payload.library).ingest(
             payload.library,
             self._documents(payload, context.job_id),
             progress=progress,
@@ -306,7 +293,7 @@ class IngestJob:
 
     def _documents(self, payload: IngestPayload, job_id: str) -> Iterator[RawDocument]:
         for file in payload.files:
-            path = self._originals.original_path(file.sha256)
+            path = self.originals.original_path(file.sha256)
             yield RawDocument(file.source_key, file.filename, path, job_id=job_id)
 
     def _merge(
@@ -339,18 +326,17 @@ class IngestJob:
         """Remove bytes that no document and no waiting upload refers to."""
         if unneeded:
             needed = pending_originals(
-                [job for job in self._jobs.unfinished() if job.id != context.job_id]
+                [job for job in self.jobs.unfinished() if job.id != context.job_id]
             )
             for sha256 in unneeded - needed:
-                self._originals.delete_original(sha256)
+                self.originals.delete_original(sha256)
 
 
 @dataclass(slots=True)
 class _Vectors:
     """Embeds the documents of one job before other pending chunks of the library."""
 
-    backfill_of: Callable[[Library], VectorBackfill | None]
-    later: Callable[[Library], object]
+    parts: Collecting
     context: JobContext
     library: Library
     total: int | None = None
@@ -365,7 +351,7 @@ class _Vectors:
             return
         try:
             report = run_backfill(
-                self.backfill_of,
+                self.parts.backfill_of,
                 self.library,
                 lambda backfill: backfill.run(
                     self.library,
@@ -382,7 +368,7 @@ class _Vectors:
                 f"{error.code}: the documents are found by words; their vectors follow later"
                 f" ({error.message})"
             )
-            self.later(self.library)
+            self.parts.later(self.library)
             return
         except FingerprintMismatch as error:
             self._put_off = True
@@ -401,49 +387,20 @@ class _Vectors:
 # The arXiv job: a paper by its id into `papers`.
 
 
+@dataclass(frozen=True, slots=True)
 class ArxivJob:
     """Handler of `arxiv`; a second run fetches again, equal bytes change nothing."""
 
-    def __init__(
-        self,
-        *,
-        client: ArxivClient,
-        pipeline_of: Callable[[Library], IngestPipeline],
-        backfill_of: Callable[[Library], VectorBackfill | None],
-        catalog: Catalog,
-        later: Callable[[Library], object],
-    ) -> None:
-        """Take the parts the job needs.
-
-        Args:
-            client: Fetches one paper at a time.
-            pipeline_of: The path of a file into a library.
-            backfill_of: The embedder of a library now; None if it is unavailable.
-            catalog: Says how many vectors the paper has in the end.
-            later: Asks for a backfill when vectors cannot be made now.
-        """
-        self._client = client
-        self._pipeline_of = pipeline_of
-        self._backfill_of = backfill_of
-        self._catalog = catalog
-        self._later = later
+    parts: Collecting
+    client: ArxivClient
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Fetch, make live, embed, report.
-
-        Raises:
-            InvalidInput: This is no arXiv id.
-            NotFound: arXiv has no such paper.
-            ProviderError: The host is away or sends something else.
-            Cancelled: Asked to stop.
-            Superseded: The paper was deleted after it was asked for.
-        """
         arxiv_id = str(context.payload["arxiv_id"])
         context.files([JobFile(f"{arxiv_id}.pdf", "running", 0.0)])
-        paper = self._client.fetch(arxiv_id, context.cancel)
+        paper = self.client.fetch(arxiv_id, context.cancel)
         document = replace(paper.document, metadata=paper.metadata, job_id=context.job_id)
         outcomes = tuple(
-            self._pipeline_of(Library.PAPERS).ingest(
+            self.parts.pipeline_of(Library.PAPERS).ingest(
                 Library.PAPERS, [document], cancel=context.cancel
             )
         )
@@ -451,10 +408,10 @@ class ArxivJob:
             raise Superseded(outcomes[0].reason or "deleted after it was accepted")
         context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
         context.publish(IngestReport(outcomes, "text").to_json())
-        backfill = self._backfill_of(Library.PAPERS)
+        backfill = self.parts.backfill_of(Library.PAPERS)
         try:
             if backfill is None:
-                self._later(Library.PAPERS)
+                self.parts.later(Library.PAPERS)
             elif outcomes[0].doc_id is not None:
                 backfill.run(Library.PAPERS, cancel=context.cancel, doc_ids=[outcomes[0].doc_id])
         except ProviderError as error:
@@ -462,60 +419,33 @@ class ArxivJob:
                 "vectors_missing: the paper is found by words; vectors follow later"
                 f" ({error.message})"
             )
-            self._later(Library.PAPERS)
+            self.parts.later(Library.PAPERS)
         context.progress(1, 1, "files")
         return IngestReport(
-            tuple(counted(self._catalog, Library.PAPERS, outcomes)), "vectors"
+            tuple(counted(self.parts.catalog, Library.PAPERS, outcomes)), "vectors"
         ).to_json()
 
 
 # The samples job: the bundled documents into both libraries, or out of them.
 
 
+@dataclass(frozen=True, slots=True)
 class SamplesJob:
     """Handler of `samples`. Running it again changes nothing.
 
     `purge: true` removes old samples first.
     """
 
-    def __init__(
-        self,
-        *,
-        root: Path,
-        pipeline_of: Callable[[Library], IngestPipeline],
-        backfill_of: Callable[[Library], VectorBackfill | None],
-        catalog: Catalog,
-        writer: IndexWriter,
-        later: Callable[[Library], object],
-    ) -> None:
-        """Take the parts the job needs.
-
-        Args:
-            root: Folder with `public/` and `papers/`.
-            pipeline_of: The path of a file into a library.
-            backfill_of: The embedder of a library now; None if it is unavailable.
-            catalog: Finds old samples.
-            writer: Removes them.
-            later: Asks for a backfill when vectors cannot be made now.
-        """
-        self._root = root
-        self._pipeline_of = pipeline_of
-        self._backfill_of = backfill_of
-        self._catalog = catalog
-        self._writer = writer
-        self._later = later
+    parts: Collecting
+    root: Path
+    """Folder with `public/` and `papers/`."""
+    writer: IndexWriter
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Make the samples live, then give them vectors; reports their outcomes.
-
-        Raises:
-            NotFound: The documents were not installed.
-            Cancelled: Asked to stop.
-        """
         if context.payload.get("purge") is True:
-            remove_samples(self._catalog, self._writer)
+            remove_samples(self.parts.catalog, self.writer)
         samples = {
-            library: list(SampleDocuments(library, self._root))
+            library: list(SampleDocuments(library, self.root))
             for library in (Library.PUBLIC, Library.PAPERS)
         }
         context.files(
@@ -530,7 +460,7 @@ class SamplesJob:
                 context.file(before + index, file.state, file.progress)
                 context.progress(before + index, total, "files")
 
-            outcomes += self._pipeline_of(library).ingest(
+            outcomes += self.parts.pipeline_of(library).ingest(
                 library, raws, progress=progress, cancel=context.cancel
             )
             context.progress(len(outcomes), total, "files")
@@ -538,11 +468,13 @@ class SamplesJob:
         done: list[IngestOutcome] = []
         for library, raws in samples.items():
             self._embed(context, library)
-            done += counted(self._catalog, library, outcomes[len(done) : len(done) + len(raws)])
+            done += counted(
+                self.parts.catalog, library, outcomes[len(done) : len(done) + len(raws)]
+            )
         return IngestReport(tuple(done), "vectors").to_json()
 
     def _embed(self, context: JobContext, library: Library) -> None:
-        backfill = self._backfill_of(library)
+        backfill = self.parts.backfill_of(library)
         try:
             if backfill is not None:
                 backfill.run(library, cancel=context.cancel)
@@ -554,7 +486,7 @@ class SamplesJob:
             f"vectors_missing: the samples of {library.value} are found by words; vectors follow"
             f" later ({reason})"
         )
-        self._later(library)
+        self.parts.later(library)
 
 
 def remove_samples(catalog: Catalog, writer: IndexWriter) -> dict[Library, int]:

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from app.core.ports import Catalog
 from app.core.types import Job, Library
-from app.ingest.embedding import VectorBackfill
-from app.ingest.pipeline import IngestPipeline
 from app.jobs.bulk import (
     AUTOMATIC_BACKFILL_CHUNKS,
     BULK,
@@ -18,14 +16,20 @@ from app.jobs.bulk import (
     BulkService,
     bulk_under_way,
 )
-from app.jobs.ingest import BackfillJob, IngestJob, OriginalFiles
+from app.jobs.ingest import (
+    BACKFILL,
+    BackfillJob,
+    Collecting,
+    IngestJob,
+    OriginalFiles,
+    request_backfill,
+)
 from app.jobs.runner import JobRunner, is_finished, per_library
 
 if TYPE_CHECKING:
     from app.storage.catalog.state import SqliteJobStore
 
 INGEST = "ingest"
-BACKFILL = "backfill"
 SAMPLES = "samples"
 ARXIV = "arxiv"
 PULL = "pull"
@@ -39,54 +43,10 @@ EVALUATION = "evaluation"
 CALIBRATE = "calibrate"
 
 
-def register_ingest(
-    runner: JobRunner,
-    *,
-    pipeline_of: Callable[[Library], IngestPipeline],
-    backfill_of: Callable[[Library], VectorBackfill | None],
-    catalog: Catalog,
-    originals: OriginalFiles,
-    jobs: SqliteJobStore,
-) -> None:
-    """Register `ingest` and `backfill`.
-
-    Args:
-        runner: Where.
-        pipeline_of: The path of a file into a library.
-        backfill_of: The embedder of a library now; None if it is unavailable.
-        catalog: The truth, read.
-        originals: Where accepted bytes are kept.
-        jobs: The store of the runner.
-    """
-
-    def later(library: Library) -> Job:
-        return request_backfill(runner, library)
-
-    ingest = IngestJob(
-        pipeline_of=pipeline_of,
-        backfill_of=backfill_of,
-        catalog=catalog,
-        originals=originals,
-        jobs=jobs,
-        later=later,
-    )
-    runner.register(INGEST, ingest)
-    runner.register(
-        BACKFILL, BackfillJob(backfill_of, catalog), lane="background", exclusive=per_library
-    )
-
-
-def request_backfill(runner: JobRunner, library: Library, order: str = "id") -> Job:
-    """Request a library's missing vectors; retried until the embedder answers.
-
-    At most one request waits.
-    """
-    return runner.submit(
-        BACKFILL,
-        {"library": library.value, "order": order, "retry": True},
-        unit="chunks",
-        coalesce=True,
-    )
+def register_ingest(parts: Collecting, originals: OriginalFiles, jobs: SqliteJobStore) -> None:
+    """Register `ingest` and `backfill`; `jobs` is the store of the runner."""
+    parts.runner.register(INGEST, IngestJob(parts, originals, jobs))
+    parts.runner.register(BACKFILL, BackfillJob(parts), lane="background", exclusive=per_library)
 
 
 def resume_backfills(

@@ -11,14 +11,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from app.answer.model_test import ModelReply, ModelTester
 from app.core.cancel import CancelToken
 from app.core.errors import NotFound, StorageError
 from app.core.ports import ModelStore
 from app.core.types import Job, Library, ModelFindings
-from app.evaluation.arms import EvaluationRequest
+from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import ReportArchive
 from app.evaluation.session import Session
 from app.generation.injection import inspect
@@ -71,7 +71,6 @@ class Maintenance:
         return self.store.fsck.run().record()
 
     def export(self, context: JobContext) -> Record:
-        """Export a library into the file of the payload."""
         library, target = Library(str(context.payload["library"])), _path(context)
         report = self.store.bundler.export(library, target, _steps(context))
         return {**asdict(report), "path": str(target)}
@@ -86,7 +85,6 @@ class Maintenance:
         return report
 
     def backup(self, context: JobContext) -> Record:
-        """Back everything up into the directory of the payload."""
         return asdict(self.store.backup(_path(context), _steps(context)))
 
     def purge(self, context: JobContext) -> Record:
@@ -200,34 +198,27 @@ def request_purge(runner: JobRunner) -> Job:
 # Jobs about models: one into Ollama, and the test of one.
 
 
+@dataclass(frozen=True, slots=True)
 class PullJob:
     """Handler of `pull`; resumes an interrupted pull."""
 
-    def __init__(self, pull: Callable[[str, CancelToken], Iterable[PullProgress]]) -> None:
-        self._pull = pull
+    pull: Callable[[str, CancelToken], Iterable[PullProgress]]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Fetch the model named in the payload, reporting bytes.
-
-        Raises:
-            ModelNotInstalled: The registry has no such model.
-            ProviderError: The host failed.
-            Cancelled: Asked to stop.
-        """
         model = str(context.payload["model"])
         status = ""
-        for step in self._pull(model, context.cancel):
+        for step in self.pull(model, context.cancel):
             status = step.status
             if step.total:
                 context.progress(step.completed or 0, step.total, "bytes")
         return {"model": model, "status": status}
 
 
+@dataclass(frozen=True, slots=True)
 class ModelTestJob:
     """Handler of `model_test`; one that was cut short asks only what it had not asked."""
 
-    def __init__(self, tester: ModelTester) -> None:
-        self._tester = tester
+    tester: ModelTester
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Test the model of the payload and return its name and what was found.
@@ -239,7 +230,7 @@ class ModelTestJob:
             Cancelled: Paused, cancelled or shut down; replies so far are kept.
         """
         wanted = cast("str | None", context.payload["model"])
-        digest = self._tester.choice(wanted)[0].profile.digest
+        digest = self.tester.choice(wanted)[0].profile.digest
         before = context.previous or {}
         rows = cast(
             "Sequence[Mapping[str, object]]",
@@ -252,16 +243,14 @@ class ModelTestJob:
             context.checkpoint()
 
         done = [ModelReply(**row) for row in rows]  # type: ignore[arg-type]  # as `watch` wrote them
-        return {"digest": digest, **asdict(self._tester.run(wanted, context.cancel, done, watch))}
+        return {"digest": digest, **asdict(self.tester.run(wanted, context.cancel, done, watch))}
 
 
+@dataclass(frozen=True, slots=True)
 class ModelTestService:
-    """Starts tests of models and returns their findings."""
-
-    def __init__(self, runner: JobRunner, tester: ModelTester, store: ModelStore) -> None:
-        self._runner = runner
-        self._tester = tester
-        self._store = store
+    runner: JobRunner
+    tester: ModelTester
+    store: ModelStore
 
     def start(self, model: str | None) -> Job:
         """Accept a test; the same one that is under way is joined.
@@ -271,12 +260,12 @@ class ModelTestService:
             InvalidInput: No model answers here.
             DiskFull: The job could not be written down.
         """
-        self._tester.choice(model)
-        return self._runner.submit(MODEL_TEST, {"model": model}, unit="questions", coalesce=True)
+        self.tester.choice(model)
+        return self.runner.submit(MODEL_TEST, {"model": model}, unit="questions", coalesce=True)
 
     def results(self) -> Sequence[tuple[str, ModelFindings]]:
         """Return names and findings of all tested models, newest first."""
-        return self._store.tested()
+        return self.store.tested()
 
 
 def register_model_tests(
@@ -292,12 +281,12 @@ def register_model_tests(
 # Run evaluations: ask every question under every arm, and store the report.
 
 
+@dataclass(frozen=True, slots=True)
 class EvaluationJob:
     """Handler of `evaluation`; a run that was stopped asks only what it had not asked."""
 
-    def __init__(self, session_of: Callable[[], Session], archive: ReportArchive) -> None:
-        self._session_of = session_of
-        self._archive = archive
+    session_of: Callable[[], Session]
+    archive: ReportArchive
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Run the request of the payload and return the entry of its report.
@@ -306,20 +295,21 @@ class EvaluationJob:
             InvalidInput: The request cannot be met.
             Cancelled: Paused, cancelled or shut down; outcomes so far are kept.
         """
-        request = EvaluationRequest.from_json(context.payload)
+        asked: dict[str, Any] = {**context.payload}
+        del asked["retry"]
+        request = EvaluationBody(**asked)
 
         def watch(done: int, total: int, unit: str) -> None:
             context.progress(done, total, unit)
             context.checkpoint()
 
         context.checkpoint()
-        report = self._session_of().run(request, self._archive.outcomes(context.job_id), watch)
-        own = request.collection is None and request.dataset is None
-        entry = self._archive.save(
+        report = self.session_of().run(request, self.archive.outcomes(context.job_id), watch)
+        entry = self.archive.save(
             context.job_id,
             report,
             datetime.now(UTC).isoformat(timespec="milliseconds"),
-            own_documents=own,
+            own_documents=not request.indexed_apart,
         )
         return asdict(entry)
 
@@ -331,7 +321,7 @@ class EvaluationService:
         self._runner = runner
         self.reports = archive
 
-    def start(self, request: EvaluationRequest) -> Job:
+    def start(self, request: EvaluationBody) -> Job:
         """Accept a run.
 
         Raises:
@@ -340,9 +330,7 @@ class EvaluationService:
         """
         request.check()
         # a model host that goes away for a while costs a wait, not the run: what was asked is kept
-        return self._runner.submit(
-            EVALUATION, {**request.to_json(), "retry": True}, unit="questions"
-        )
+        return self._runner.submit(EVALUATION, {**asdict(request), "retry": True}, unit="questions")
 
 
 def register_evaluation(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
+from pydantic import TypeAdapter
+from pydantic.dataclasses import dataclass as checked
 
 from app.core.errors import Conflict, InvalidInput, NotFound, PassageTooLong, ProviderUnreachable
 from app.core.ports import Catalog, Embedder
-from app.core.types import Fingerprint, Job, Library, Scope
-from app.evaluation.cases import AnswerCase
+from app.core.types import Fingerprint, Job, Library
+from app.evaluation.cases import CaseBody
 from app.evaluation.comparison import (
     Judgement,
     RankingCase,
@@ -41,10 +43,8 @@ REEMBED = "reembed"
 Action = Literal["start", "rollback", "discard"]
 
 
-@dataclass(frozen=True, slots=True)
+@checked(frozen=True)
 class ReembedPayload:
-    """The request."""
-
     library: Library
     action: Action = "start"
     provider: str | None = None
@@ -52,40 +52,11 @@ class ReembedPayload:
     model: str | None = None
     force: bool = False
     """Swap even when fewer passages are found."""
-    questions: tuple[AnswerCase, ...] = ()
+    questions: tuple[CaseBody, ...] = ()
     """The user's own; empty makes some of the library's sentences and titles."""
 
-    def to_json(self) -> dict[str, object]:
-        """Return the payload as JSON values; a host that is away is tried again."""
-        return {**asdict(self), "library": self.library.value, "retry": True}
 
-    @classmethod
-    def from_json(cls, payload: Mapping[str, object]) -> ReembedPayload:
-        """Return the payload of a job."""
-        rows = cast("Sequence[Mapping[str, object]]", payload["questions"])
-        return cls(
-            Library(str(payload["library"])),
-            cast("Action", payload["action"]),
-            cast("str | None", payload["provider"]),
-            cast("str | None", payload["model"]),
-            bool(payload["force"]),
-            tuple(_case(row) for row in rows),
-        )
-
-
-def _case(row: Mapping[str, object]) -> AnswerCase:
-    def strings(name: str) -> tuple[str, ...]:
-        return tuple(cast("Sequence[str]", row[name]))
-
-    return AnswerCase(
-        str(row["question"]),
-        cast("Scope", row["library"]),
-        str(row["intent"]),
-        strings("expected_substrings"),
-        strings("keywords"),
-        strings("expected_docs"),
-        bool(row["oos"]),
-    )
+_PAYLOAD = TypeAdapter(ReembedPayload)
 
 
 def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
@@ -94,7 +65,7 @@ def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
     Raises:
         Conflict: Another one of this library has not ended.
     """
-    wanted = json.loads(json.dumps(payload.to_json()))
+    wanted = json.loads(json.dumps({**asdict(payload), "retry": True}))
     for job in runner.list(1000):
         if (
             job.kind != REEMBED
@@ -125,16 +96,12 @@ QuestionSet = Literal["yours", "automatic", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The embedder to use for a library."""
-
     embedder: Embedder
     fingerprint: Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class ReembedReport:
-    """The outcome of a re-embedding."""
-
     library: str
     outcome: Literal["swapped", "kept", "rolled_back", "discarded"]
     before: str | None
@@ -151,38 +118,20 @@ class ReembedReport:
     comparison: Judgement | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReembedJob:
     """Handler of `reembed`; after a crash it continues with the missing vectors."""
 
-    def __init__(
-        self,
-        *,
-        reembedding: Reembedding,
-        catalog: Catalog,
-        options: IngestOptions,
-        target_of: Callable[[Library, str | None, str | None], Target],
-        live_embedder: Callable[[Library], Embedder | None],
-        searcher: Callable[[Library, int, Embedder, bool], Search],
-        later: Callable[[Library], object],
-    ) -> None:
-        """Take the parts the job needs.
-
-        Args:
-            reembedding: The builds.
-            catalog: The truth, read.
-            options: How batches are embedded.
-            target_of: The embedder of a library by provider and model.
-            live_embedder: The embedder of questions for the present vectors; None if unavailable.
-            searcher: A search over one build with its embedder; True ranks by distance alone.
-            later: Asks for the vectors that are still missing.
-        """
-        self._work = reembedding
-        self._catalog = catalog
-        self._options = options
-        self._target_of = target_of
-        self._live_embedder = live_embedder
-        self._searcher = searcher
-        self._later = later
+    reembedding: Reembedding
+    catalog: Catalog
+    options: IngestOptions
+    target_of: Callable[[Library, str | None, str | None], Target]
+    """The embedder of a library by provider and model."""
+    live_embedder: Callable[[Library], Embedder | None]
+    """The embedder of questions for the present vectors; None if unavailable."""
+    searcher: Callable[[Library, int, Embedder, bool], Search]
+    """A search over one build with its embedder; True ranks by distance alone."""
+    later: Callable[[Library], object]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Do what the payload asks.
@@ -193,7 +142,7 @@ class ReembedJob:
             Conflict: The library is embedded that way already, or there is nothing to go back to.
             DiskFull: No space; the old vectors serve on.
         """
-        payload = ReembedPayload.from_json(context.payload)
+        payload = _PAYLOAD.validate_python(context.payload)
         stop = threading.Event()
         context.cancel.on_cancel(stop.set)
         if (report := self._swapped_before(context, payload.library)) is not None:
@@ -213,18 +162,18 @@ class ReembedJob:
         """Return an earlier run's report if it was cut short after its swap, else None."""
         report = dict(context.previous or {})
         number = report.pop(_SWAPPING, None)
-        live = self._work.builds.of(library, "live")
+        live = self.reembedding.builds.of(library, "live")
         return report if number is not None and live is not None and live.number == number else None
 
     def _start(
         self, context: JobContext, payload: ReembedPayload, stop: threading.Event
     ) -> ReembedReport:
         library = payload.library
-        target = self._target_of(payload.library, payload.provider, payload.model)
-        live = self._work.builds.of(library, "live")
-        staged = self._work.begin(library, target.fingerprint)
+        target = self.target_of(payload.library, payload.provider, payload.model)
+        live = self.reembedding.builds.of(library, "live")
+        staged = self.reembedding.begin(library, target.fingerprint)
         done = self._embed(context, library, staged.number, target.embedder)
-        with self._work.beside(library, staged.number, stop) as complete:
+        with self.reembedding.beside(library, staged.number, stop) as complete:
             context.checkpoint()
             if not complete:
                 context.cancel.raise_if_cancelled()
@@ -234,9 +183,9 @@ class ReembedJob:
                 return found
             self._catch_up(context, library, staged.number, target.embedder)
             if found.comparison is not None and found.comparison.worse:
-                self._work.builds.remark(staged.number, found.reason)
+                self.reembedding.builds.remark(staged.number, found.reason)
             self._announce(context, found, staged.number)
-            self._work.swap(library, staged.number)
+            self.reembedding.swap(library, staged.number)
         self._after_swap(library, stop)
         return found
 
@@ -254,7 +203,7 @@ class ReembedJob:
         report = ReembedReport(
             library.value, "swapped", before, target.fingerprint.embedding_model, ""
         )
-        old = self._live_embedder(library) if live else None
+        old = self.live_embedder(library) if live else None
         if live is None or old is None:
             return replace(
                 report,
@@ -266,8 +215,8 @@ class ReembedJob:
         context.progress(0, len(cases), "questions")
         judgement = judge(
             cases,
-            self._searcher(library, live.number, old, plain),
-            self._searcher(library, staged.number, target.embedder, plain),
+            self.searcher(library, live.number, old, plain),
+            self.searcher(library, staged.number, target.embedder, plain),
             seed=SEED,
             progress=lambda done: self._asked(context, done),
         )
@@ -295,7 +244,7 @@ class ReembedJob:
     def _questions(self, payload: ReembedPayload) -> tuple[list[RankingCase], QuestionSet]:
         if payload.questions:
             return from_answer_set(payload.questions, payload.library), "yours"
-        return automatic_set(self._catalog, payload.library, seed=SEED), "automatic"
+        return automatic_set(self.catalog, payload.library, seed=SEED), "automatic"
 
     def _embed(
         self,
@@ -306,24 +255,24 @@ class ReembedJob:
         *,
         quiet: bool = False,
     ) -> BackfillReport:
-        missing = 0 if quiet else self._work.missing(library, number)
+        missing = 0 if quiet else self.reembedding.missing(library, number)
 
         def progress(done: int) -> None:
             if not quiet:
                 context.progress(done, max(missing, done), "chunks")
             context.checkpoint()
 
-        backfill = VectorBackfill(self._work.view(number), embedder, self._options)
+        backfill = VectorBackfill(self.reembedding.view(number), embedder, self.options)
         report = backfill.run(library, progress=progress, cancel=context.cancel)
         if not quiet:
             log_failures(context, report.failed[:MOST_LOGGED])
         return report
 
     def _after_swap(self, library: Library, stop: threading.Event) -> None:
-        self._work.complete(library, stop)
-        counts = self._catalog.counts(library)
+        self.reembedding.complete(library, stop)
+        counts = self.catalog.counts(library)
         if counts.embedded < counts.chunks:
-            self._later(library)
+            self.later(library)
 
     def _roll_back(
         self, context: JobContext, payload: ReembedPayload, stop: threading.Event
@@ -331,8 +280,8 @@ class ReembedJob:
         context.checkpoint()
         library = payload.library
         live, previous = (
-            self._work.builds.of(library, "live"),
-            self._work.builds.of(library, "previous"),
+            self.reembedding.builds.of(library, "live"),
+            self.reembedding.builds.of(library, "previous"),
         )
         before, after = (
             build.fingerprint.embedding_model if build else None for build in (live, previous)
@@ -342,7 +291,7 @@ class ReembedJob:
         )
         if previous is not None:
             self._announce(context, report, previous.number)
-        self._work.revert(library, stop)
+        self.reembedding.revert(library, stop)
         self._after_swap(library, stop)
         return report
 
@@ -351,8 +300,8 @@ class ReembedJob:
     ) -> ReembedReport:
         del stop
         context.checkpoint()
-        live = self._work.builds.of(payload.library, "live")
-        removed = self._work.delete_others(payload.library)
+        live = self.reembedding.builds.of(payload.library, "live")
+        removed = self.reembedding.delete_others(payload.library)
         model = live.fingerprint.embedding_model if live else None
         reason = "vectors that do not serve were removed; documind purge gives their space back"
         return ReembedReport(
@@ -369,35 +318,18 @@ PAIRS = 200
 Pair = tuple[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrateJob:
     """Handler of `calibrate`. Running it again makes the same row again."""
 
-    def __init__(
-        self,
-        *,
-        catalog: Catalog,
-        calibrations: Calibrations,
-        options: RetrievalOptions,
-        made_with: Callable[[Library], Fingerprint | None],
-        embedder_of: Callable[[Library], Embedder | None],
-        reference: Callable[[], Embedder],
-    ) -> None:
-        """Take the parts the job needs.
-
-        Args:
-            catalog: The truth, read.
-            calibrations: Where the row goes.
-            options: Thresholds on the scale of the reference.
-            made_with: What a library's vectors were made with.
-            embedder_of: Who embeds for a library now.
-            reference: The embedder that the thresholds were measured with.
-        """
-        self._catalog = catalog
-        self._calibrations = calibrations
-        self._options = options
-        self._made_with = made_with
-        self._embedder_of = embedder_of
-        self._reference = reference
+    catalog: Catalog
+    calibrations: Calibrations
+    options: RetrievalOptions
+    """Thresholds on the scale of the reference."""
+    made_with: Callable[[Library], Fingerprint | None]
+    embedder_of: Callable[[Library], Embedder | None]
+    reference: Callable[[], Embedder]
+    """The embedder that the thresholds were measured with."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         """Embed pairs with both embedders, compare, and keep the row.
@@ -408,7 +340,7 @@ class CalibrateJob:
             Cancelled: Asked to stop; nothing is kept.
         """
         library = Library(str(context.payload["library"]))
-        fingerprint, embedder = self._made_with(library), self._embedder_of(library)
+        fingerprint, embedder = self.made_with(library), self.embedder_of(library)
         if fingerprint is None:
             raise InvalidInput(
                 f"library {library.value!r} has no vectors; add documents to it first"
@@ -417,23 +349,23 @@ class CalibrateJob:
             raise ProviderUnreachable(
                 f"the embedder of library {library.value!r} is away; see documind doctor"
             )
-        known, others = pairs_of(self._catalog, library)
+        known, others = pairs_of(self.catalog, library)
         context.progress(0, 2 * (len(known) + len(others)), "pairs")
         measured: list[Floats] = []
         done = 0
-        for by in (embedder, self._reference()):
+        for by in (embedder, self.reference()):
             for pairs in (known, others):
                 measured.append(_similarities(by, pairs, context))
                 done += len(pairs)
                 context.progress(done)
         near, far, base_near, base_far = measured
         try:
-            row = equated(self._options, near, far, base_near, base_far)
+            row = equated(self.options, near, far, base_near, base_far)
         except InvalidInput as error:
             if context.payload.get("automatic") is not True:
                 raise
             return {"library": library.value, "calibrated": False, "reason": error.message}
-        self._calibrations.keep(fingerprint, row)
+        self.calibrations.keep(fingerprint, row)
         return {
             "library": library.value,
             "calibrated": True,

@@ -16,10 +16,12 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, cast, get_args
 
+from pydantic import TypeAdapter
+
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound
 from app.core.ports import Catalog
-from app.core.types import IngestOutcome, Job, JobFile, JobState, Library, Receipt
+from app.core.types import IngestOutcome, Job, JobFile, JobState, Library
 from app.ingest.pipeline import with_vectors
 
 # The board: jobs as they are at this moment, and ways to wait for them.
@@ -238,7 +240,6 @@ class Kind:
         return self.mark_of(job.kind, job.payload)
 
     def mark_of(self, name: str, payload: Mapping[str, object]) -> str:
-        """Return the mark of a job of this kind by its payload."""
         key = self.exclusive(payload)
         return f"{name}:{key}" if key else ""
 
@@ -434,7 +435,6 @@ class JobOptions:
 
     @property
     def threads(self) -> Mapping[Lane, int]:
-        """Return how many threads work in each lane."""
         counts: dict[Lane, int] = {
             "interactive": self.workers,
             "background": self.background_workers,
@@ -466,21 +466,15 @@ class IngestPayload:
     instead of reported."""
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "library": self.library.value,
-            "files": [asdict(file) for file in self.files],
-            "retry": self.retry,
-        }
+        return {**asdict(self), "library": self.library.value}
 
     @classmethod
     def from_json(cls, payload: Mapping[str, object]) -> IngestPayload:
-        """Return the payload of a job."""
-        files = cast("Sequence[Mapping[str, str]]", payload["files"])
-        return cls(
-            Library(str(payload["library"])),
-            tuple(UploadedFile(**file) for file in files),
-            payload.get("retry") is True,
-        )
+        return _PAYLOAD.validate_python(payload)
+
+
+_PAYLOAD = TypeAdapter(IngestPayload)
+_OUTCOMES = TypeAdapter(tuple[IngestOutcome, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,9 +493,8 @@ class IngestReport:
         """Return a job's report; None if it is not there yet or the job failed."""
         if result is None or "documents" not in result:
             return None
-        rows = cast("Sequence[Mapping[str, object]]", result["documents"])
         level = cast("Literal['text', 'vectors']", result["level"])
-        return cls(tuple(_outcome(row) for row in rows), level)
+        return cls(_OUTCOMES.validate_python(result["documents"]), level)
 
 
 def has_text(job: Job) -> bool:
@@ -524,23 +517,6 @@ def pending_originals(jobs: Sequence[Job]) -> frozenset[str]:
                 if isinstance(file, Mapping) and "sha256" in file
             )
     return frozenset(hashes)
-
-
-def _outcome(row: Mapping[str, object]) -> IngestOutcome:
-    receipt = cast("Mapping[str, int] | None", row.get("receipt"))
-    values = cast(
-        "Mapping[str, str | None]",
-        {name: value for name, value in row.items() if name != "receipt"},
-    )
-    return IngestOutcome(
-        filename=values["filename"] or "",
-        doc_id=values["doc_id"],
-        status=cast("Literal['indexed', 'unchanged', 'replaced', 'failed']", values["status"]),
-        reason=values["reason"],
-        code=values["code"],
-        duplicate_of=values["duplicate_of"],
-        receipt=None if receipt is None else Receipt(**receipt),
-    )
 
 
 def counted(

@@ -205,8 +205,6 @@ _MAX_RETRY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a run."""
-
     job: Job
     """As it is to be written down."""
     again_in_s: float | None = None
@@ -243,13 +241,7 @@ class Performer:
         self._busy = busy
 
     def perform(self, live: LiveJob, kind: Kind, shown: Callable[[LiveJob], None]) -> Ending:
-        """Run one job to any end. An edge: no handler's exception leaves it.
-
-        Args:
-            live: Marked as running.
-            kind: Its rules.
-            shown: Told of every change.
-        """
+        """Run one job to any end. An edge: no handler's exception leaves it."""
         job = live.job
         span = self._spans.begin(
             f"job {job.kind}", {"documind.job": job.id, "documind.lane": kind.lane}

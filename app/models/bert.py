@@ -157,10 +157,6 @@ class BertSession:
         """Return the output rows `[n, width]`, in order.
 
         Each call brings its own threads, so that a long call does not hold up a short one.
-
-        Args:
-            inputs: One text each.
-            width: Columns of the output.
         """
         rows = np.empty((len(inputs), width), dtype=np.float32)
 

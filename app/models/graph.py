@@ -139,7 +139,6 @@ class _Builder:
         self.constants: list[object] = []
 
     def raw(self, name: str) -> FloatArray:
-        """Return a weight, or raise Unreadable with its name."""
         try:
             return self._weights[name]
         except KeyError as exc:
@@ -209,7 +208,6 @@ class _Builder:
         )
 
     def layer(self, hidden: str, number: int) -> str:
-        """One transformer layer."""
         at = f"encoder.layer.{number}."
         parts = [self._prefix + at + f"attention.self.{part}" for part in ("query", "key", "value")]
         qkv = self.constant(

@@ -113,7 +113,6 @@ class HttpReply:
 
     @property
     def text(self) -> str:
-        """The body as text."""
         return self.body.decode("utf-8", "replace")
 
     def json(self, host: str) -> object:
@@ -268,7 +267,6 @@ class HttpClient:
         self._session.mount("https://", adapter)
 
     def close(self) -> None:
-        """Close idle connections."""
         self._session.close()
 
     def call(
@@ -444,7 +442,6 @@ class Fields:
         return Fields(value if isinstance(value, dict) else {}, self._host)
 
     def children(self, name: str) -> list[Fields]:
-        """Return the objects of a list."""
         value = self._value.get(name)
         return (
             [Fields(item, self._host) for item in value if isinstance(item, dict)]

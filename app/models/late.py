@@ -53,7 +53,6 @@ class LateEncoder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """The embedded model's."""
         return self._identity
 
     def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:

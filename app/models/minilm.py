@@ -94,15 +94,9 @@ class MiniLmEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Model, digest of weights and precision, 384 dimensions, 256 tokens, no prefixes."""
         return self._identity
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        """Return float32 `[n, 384]`, rows of L2 norm 1, in the order of `texts`.
-
-        Raises:
-            PassageTooLong: A text has more than 256 tokens.
-        """
         known = self._counted.take(texts)
         new = [text for text in texts if text not in known]
         tokens: dict[str, Ids] = {
@@ -113,12 +107,10 @@ class MiniLmEmbedder:
         return self._session.many([feed(tokens[text]) for text in texts], _DIMENSION)
 
     def embed_query(self, text: str) -> FloatArray:
-        """Return float32 `[384]` of L2 norm 1; a question over 256 tokens is cut."""
         (ids,) = self._tokenizer.encode([text])
         return self._session.one(feed(cut(ids, MAX_TOKENS)))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return exact token counts, [CLS] and [SEP] included."""
         encoded = self._tokenizer.encode(texts)
         self._counted.keep(texts, encoded)
         return [len(ids) for ids in encoded]

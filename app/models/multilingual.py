@@ -66,15 +66,9 @@ class MultilingualEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Model, digest of weights, 512 dimensions, 512 tokens, no prefixes."""
         return self._identity
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        """Return float32 `[n, 512]`, rows of L2 norm 1, in the order of `texts`.
-
-        Raises:
-            PassageTooLong: A text has more than 512 tokens.
-        """
         refuse_long(texts, self.count_tokens(texts), MODEL, MAX_TOKENS)
         rows = np.empty((len(texts), _DIMENSION), dtype=np.float32)
         for position, text in enumerate(texts):
@@ -82,13 +76,11 @@ class MultilingualEmbedder:
         return rows
 
     def embed_query(self, text: str) -> FloatArray:
-        """Return float32 `[512]` of L2 norm 1; a question over 512 tokens is cut."""
         while text and self.count_tokens([text])[0] > MAX_TOKENS:
             text = text[: len(text) // 2]
         return self._row(text)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return exact token counts, begin and end included."""
         return [len(self._tokenizer.encode(text, out_type=int)) + 2 for text in texts]
 
     def _row(self, text: str) -> FloatArray:

@@ -139,12 +139,10 @@ class OllamaHost:
 
     @property
     def base_url(self) -> str:
-        """The address in use."""
         return self.http.base_url
 
     @property
     def shown_url(self) -> str:
-        """The address for people and pages, without credentials."""
         return self.http.shown_url
 
     @property
@@ -154,15 +152,10 @@ class OllamaHost:
 
     @property
     def local(self) -> bool:
-        """True when the address is a loopback one."""
         return on_this_machine(self.base_url)
 
     def version(self) -> str:
-        """Return the host's version, asked once.
-
-        Raises:
-            ProviderError: The host failed.
-        """
+        """Return the host's version, asked once."""
         if self._version is None:
             self._version = self._reach("/api/version").text("version", "0.0.0")
         return self._version
@@ -185,11 +178,7 @@ class OllamaHost:
         )  # source builds say 0.0.0 and are taken as new
 
     def models(self, timeout_s: float = _SHORT_S) -> list[InstalledModel]:
-        """Return installed models, newest first.
-
-        Raises:
-            ProviderError: The host failed.
-        """
+        """Return installed models, newest first."""
         return [
             InstalledModel(
                 name=row.text("name"),
@@ -204,11 +193,6 @@ class OllamaHost:
         ]
 
     def loaded(self, timeout_s: float = _SHORT_S) -> list[LoadedModel]:
-        """Return models in memory.
-
-        Raises:
-            ProviderError: The host failed.
-        """
         return [
             LoadedModel(
                 name=row.text("name"),
@@ -348,7 +332,6 @@ class OllamaStatus:
     trouble: str = ""
 
     def has(self, model: str) -> bool:
-        """Return whether the model is installed."""
         return any(same_model(one.name, model) for one in self.models)
 
 
@@ -401,7 +384,6 @@ class OllamaWatch:
 
     @property
     def had_a_chat_model(self) -> bool:
-        """Whether a model that writes was there at any time of this process."""
         return self._had_a_chat_model
 
     def forget(self) -> None:
@@ -446,11 +428,6 @@ class MemoryWatch:
     """Remembers which models a host had in memory, and until when; thread-safe."""
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        """Begin with nothing seen.
-
-        Args:
-            clock: The time, for tests.
-        """
         self._clock = clock
         self._lock = threading.Lock()
         self._until: dict[str, datetime] = {}

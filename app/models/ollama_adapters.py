@@ -81,10 +81,7 @@ class OllamaGenerator:
 
     @property
     def context_tokens(self) -> int:
-        """Return the requested window in tokens, at most the model's.
-
-        While the host is away, as configured.
-        """
+        """The window to ask for, at most the model's; as configured while the host is away."""
         try:
             return self._window(self._model)
         except ProviderError:
@@ -286,28 +283,13 @@ class OllamaEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Return the host's digest, window and dimension; asked once.
-
-        One vector confirms them.
-
-        Raises:
-            ModelNotInstalled: The host does not have the model.
-            ProviderBadResponse: The model cannot embed, or its vectors have another dimension than
-                the library's.
-            ProviderError: The host failed.
-        """
+        """Return the host's digest, window and dimension; asked once, confirmed by a vector."""
         with self._lock:
             if self._identity is None:
                 self._identity = self._ask_identity()
             return self._identity
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        """Return float32 `[n, dim]`, rows of L2 norm 1, in order.
-
-        Raises:
-            PassageTooLong: A text may be longer than the window; or the host found it to be.
-            ProviderError: The host failed.
-        """
         identity = self.identity
         refuse_long(texts, self.count_tokens(texts), self._model, identity.max_tokens)
         rows = np.empty((len(texts), identity.dimension), dtype=np.float32)
@@ -317,11 +299,6 @@ class OllamaEmbedder:
         return rows
 
     def embed_query(self, text: str) -> FloatArray:
-        """Return float32 `[dim]` of L2 norm 1; the host cuts an over-long question.
-
-        Raises:
-            ProviderError: The host failed.
-        """
         identity = self.identity
         row: FloatArray = self._embed(
             [self._traits.query_prefix + text],
@@ -332,7 +309,6 @@ class OllamaEmbedder:
         return row
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return an over-estimate with special tokens and prefix; no local tokenizer."""
         prefix = self._traits.passage_prefix
         return [over_estimate(prefix + text) for text in texts]
 

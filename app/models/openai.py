@@ -169,11 +169,9 @@ class HostedEndpoint:
 
     @property
     def name(self) -> str:
-        """The host with its address, for messages."""
         return self.http.host
 
     def error(self, reply: StreamReply, model: str) -> Exception:
-        """Return the error for a reply that is not 200."""
         text = reply.read().decode("utf-8", "replace")
         return self.translated(reply.status, text, model, reply.headers.get("Retry-After"))
 
@@ -186,7 +184,6 @@ class HostedEndpoint:
         *,
         embedding: bool = False,
     ) -> Exception:
-        """Return the error for a status and body."""
         return translate(
             status,
             text,
@@ -253,7 +250,6 @@ class OpenAICompatibleGenerator:
 
     @property
     def context_tokens(self) -> int:
-        """The window to plan with, in tokens."""
         return self._context_tokens
 
     def stream(self, prompt: Prompt, cancel: CancelToken) -> Iterator[Token]:
@@ -396,11 +392,7 @@ class OpenAICompatibleEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Dimension confirmed with one vector; asked once.
-
-        Raises:
-            ProviderError: The host failed.
-        """
+        """Return the dimension confirmed with one vector; asked once."""
         with self._lock:
             if self._identity is None:
                 endpoint, traits = self._endpoint, self._traits
@@ -419,12 +411,6 @@ class OpenAICompatibleEmbedder:
             return self._identity
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        """Return float32 `[n, dim]`, rows of L2 norm 1, in order.
-
-        Raises:
-            PassageTooLong: A text may be longer than the window; or the host found it to be.
-            ProviderError: The host failed.
-        """
         identity = self.identity
         refuse_long(texts, self.count_tokens(texts), self._model, identity.max_tokens)
         rows = np.empty((len(texts), identity.dimension), dtype=np.float32)
@@ -434,13 +420,7 @@ class OpenAICompatibleEmbedder:
         return rows
 
     def embed_query(self, text: str) -> FloatArray:
-        """Return float32 `[dim]` of L2 norm 1; a long question is cut.
-
-        Hosts refuse long questions.
-
-        Raises:
-            ProviderError: The host failed.
-        """
+        """Return float32 `[dim]`; a long question is cut here, because hosts refuse it."""
         identity = self.identity
         question = self._traits.query_prefix + text
         while over_estimate(question) > identity.max_tokens:
@@ -449,7 +429,6 @@ class OpenAICompatibleEmbedder:
         return row
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return an over-estimate with special tokens and prefix; no local tokenizer."""
         return [over_estimate(self._traits.passage_prefix + text) for text in texts]
 
     def _embed(self, texts: list[str], dimension: int | None) -> FloatArray:

@@ -32,12 +32,6 @@ class RememberedEmbedder:
     """
 
     def __init__(self, embedder: Embedder, most: int = MOST_REMEMBERED) -> None:
-        """Bind the embedder that computes.
-
-        Args:
-            embedder: Does the work.
-            most: Texts remembered, at least 1; the ones not asked for longest go first.
-        """
         self._embedder = embedder
         self._most = most
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
@@ -45,15 +39,9 @@ class RememberedEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """The embedder's own."""
         return self._embedder.identity
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        """Return float32 `[n, dim]`, rows of L2 norm 1, in the order of `texts`.
-
-        Raises:
-            PassageTooLong: A text has more tokens than the model reads.
-        """
         if not texts:
             return self._embedder.embed_passages(texts)
         known = self._recall(texts)

@@ -238,37 +238,17 @@ class TimelyEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Return the host's own.
-
-        Raises:
-            ProviderTimeout: The host is slow.
-            ProviderError: The host failed.
-        """
         if self._identity is None:
             self._identity = self._within(lambda: self._embedder.identity)
         return self._identity
 
     def embed_query(self, text: str) -> FloatArray:
-        """Return float32 `[dim]` of L2 norm 1.
-
-        Raises:
-            ProviderTimeout: The host is slow.
-            ProviderError: The host failed.
-        """
         return self._within(lambda: self._embedder.embed_query(text))
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        """Return float32 `[n, dim]`, rows of L2 norm 1, in order.
-
-        Raises:
-            PassageTooLong: A text may be longer than the window.
-            ProviderTimeout: The host is slow.
-            ProviderError: The host failed.
-        """
         return self._within(lambda: self._embedder.embed_passages(texts))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return token counts; no host is asked."""
         return self._embedder.count_tokens(texts)
 
     def _within(self, ask: Callable[[], T]) -> T:

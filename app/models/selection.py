@@ -108,12 +108,6 @@ def choose_generator(
     provider. A provider chosen by name is taken even when it is away: its errors say so. Without
     LLM_MODEL, Ollama's model is the one that `automatic_model` finds.
 
-    Args:
-        options: The configuration.
-        watch: Whether Ollama is there.
-        model: Asked for by name for one question.
-        preferences: What decides among several models.
-
     Raises:
         ModelNotInstalled: Ollama answers but lacks the model that was asked for by name.
         InvalidInput: A hosted provider is configured without a model.
@@ -418,12 +412,7 @@ class Twins:
     """Knows which host models equal the embedded one; asks once a name; thread-safe."""
 
     def __init__(self, host: OllamaHost, embedded: Callable[[], Embedder]) -> None:
-        """Prepare; nothing is sent or loaded.
-
-        Args:
-            host: Where the other models are.
-            embedded: Returns the embedded model.
-        """
+        """Prepare; nothing is sent or loaded."""
         self._host, self._embedded = host, embedded
         self._lock = threading.Lock()
         self._known: dict[str, bool] = {}

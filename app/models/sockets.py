@@ -147,6 +147,5 @@ class WatchedAdapter(HTTPAdapter):
     """Transport of requests whose connections report their sockets to `current_watch`."""
 
     def init_poolmanager(self, *args: object, **kwargs: object) -> None:
-        """Make pools of watched connections."""
         super().init_poolmanager(*args, **kwargs)  # type: ignore[arg-type]  # as requests calls it
         self.poolmanager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}

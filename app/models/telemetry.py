@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from types import TracebackType
 from typing import Self
 
 from opentelemetry import context as ambient
@@ -34,8 +33,6 @@ leave in batches from a thread."""
 
 
 class OtelSpan:
-    """A span of OpenTelemetry."""
-
     def __init__(self, tracer: trace.Tracer, span: trace.Span) -> None:
         self._tracer = tracer
         self.span = span
@@ -66,12 +63,6 @@ class OtelSpans:
     """Exports spans in batches; leaving the context sends the rest."""
 
     def __init__(self, exporter: SpanExporter, release: str) -> None:
-        """Start the thread that exports.
-
-        Args:
-            exporter: Where spans go.
-            release: Of this program.
-        """
         ours = Resource({SERVICE_NAME: "documind", SERVICE_VERSION: release})
         # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES of the environment win; nothing about the
         # machine is looked up.
@@ -101,18 +92,12 @@ class OtelSpans:
             ambient.detach(token)
 
     def flush(self) -> None:
-        """Send what has ended, and wait for it."""
         self._provider.force_flush()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._provider.shutdown()
 
 

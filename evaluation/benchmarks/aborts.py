@@ -166,7 +166,6 @@ def answers_still(url: str, at_once: int) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the campaign and write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100, help="aborts at each moment")
     count = parser.parse_args(arguments).count

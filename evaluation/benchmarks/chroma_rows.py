@@ -18,7 +18,7 @@ import numpy as np
 
 from app.core.ids import checkout_sha
 from app.core.vectors import l2_normalise
-from app.evaluation.report import Provenance
+from app.evaluation.report import ReportProvenance
 from app.storage.files.durable import Steps
 from app.storage.vectors.chroma import ChromaStore
 from app.storage.vectors.chroma_child import DATABASE
@@ -75,7 +75,7 @@ def main() -> int:
     remark = "More than with doc_id and section alone: " + ", ".join(
         f"{shape} {size - least}" for shape, size in sizes.items() if size > least
     )
-    made = Provenance(checkout_sha(), hash_of(rows, *SHAPES), "", {}, 0)
+    made = ReportProvenance(checkout_sha(), hash_of(rows, *SHAPES), "", {}, 0)
     write_figures(
         Figures(f"Bytes a row in Chroma's database, {rows} rows", made, sizes, {}, (remark,)),
         "chroma_rows",

@@ -74,7 +74,6 @@ def fit(texts: Sequence[str], embedder: MiniLmEmbedder) -> list[str]:
 
 
 def seconds_per_text(embed: Embed, texts: list[str], rounds: int) -> float:
-    """Return seconds per text, the fastest of `rounds` for each block."""
     embed(texts[:2])
     total = 0.0
     for at in range(0, len(texts), BLOCK):

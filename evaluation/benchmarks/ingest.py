@@ -24,7 +24,6 @@ _PASSAGES_PER_FILE = 20
 
 
 def main() -> int:
-    """Run the benchmark and write its report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder of collections")
     parser.add_argument("--chunks", type=int, default=2000, help="about how many chunks to index")

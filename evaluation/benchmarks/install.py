@@ -35,7 +35,6 @@ Figures = dict[str, float]
 
 
 def main() -> int:
-    """Measure, and write the report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument(
         "--without-image", action="store_true", help="leave the steps of the Dockerfile out"
@@ -174,7 +173,6 @@ def megabytes(folder: Path) -> float:
 
 
 def packages(environment: Path) -> int:
-    """Return how many packages an environment has."""
     listed = subprocess.check_output(
         [str(environment / "bin" / "python"), "-m", "pip", "list", "--format", "json"], text=True
     )

@@ -24,7 +24,7 @@ from app.generation.quoting import ExtractiveGenerator, Selection
 from app.models.minilm import MiniLmEmbedder
 from app.models.remembered import RememberedEmbedder
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.extractive.asked import evidence_for
+from evaluation.lib.extractive import evidence_for
 from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, indexed, say, write_figures
 
 Asked = Sequence[tuple[str, tuple[Evidence, ...]]]

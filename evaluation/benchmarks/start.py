@@ -22,7 +22,6 @@ from evaluation.lib.served import Served, write
 
 
 def main() -> int:
-    """Run the benchmark and write its report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder of collections")
     parser.add_argument("--chunks", type=int, default=10_000, help="size of the library")

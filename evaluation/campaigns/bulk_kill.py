@@ -10,25 +10,132 @@ concerned. A kill counts when the run had not ended by itself. What must be equa
 
 from __future__ import annotations
 
-import argparse
+import contextlib
+import hashlib
 import json
+import os
 import random
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from app.core.types import Library
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
+from app.jobs.bulk import account
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
+from app.storage.catalog.state import SqliteLedger
 from app.storage.files.durable import Steps
 from app.storage.maintenance.start import catalog_path
 from app.storage.options import IndexOptions
 from app.storage.words.tantivy import TantivyIndex
-from evaluation.lib.bulk_runs import Command, Stored, stored
-from evaluation.lib.paths import REPORTS
+from evaluation.lib.paths import ROOT, parser_of, publish
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The content of a data directory's library."""
+
+    documents: int
+    chunks: int
+    digest: str
+    """SHA-256 of the sorted (source key, source revision, text hash, chunk spans)."""
+    duplicates: int
+    ledger: dict[str, object]
+
+
+def stored(data_dir: Path) -> Stored:
+    """Read a data directory that no process owns."""
+    database = SqliteDatabase(catalog_path(data_dir), Steps())
+    try:
+        with database.read_raw() as cursor:
+            documents = cursor.execute(
+                "SELECT doc, source_key, source_revision, sha256, revision FROM documents WHERE"
+                " state = 'live'"
+            ).fetchall()
+            spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
+            for doc, revision, start, end in cursor.execute(
+                'SELECT doc, revision, start, "end" FROM chunks ORDER BY chunk_id'
+            ):
+                spans.setdefault((doc, revision), []).append((start, end))
+        rows = sorted(
+            (key, source, sha, spans.get((doc, revision), []))
+            for doc, key, source, sha, revision in documents
+        )
+        keys = Counter(row[0] for row in rows)
+        return Stored(
+            documents=len(rows),
+            chunks=sum(len(row[3]) for row in rows),
+            digest=hashlib.sha256(json.dumps(rows).encode()).hexdigest(),
+            duplicates=sum(count - 1 for count in keys.values()),
+            ledger=account(SqliteLedger(database).summary(Library.PUBLIC)),
+        )
+    finally:
+        database.close()
+
+
+class Command:
+    """`documind bulk index` on one data directory, in a process group of its own."""
+
+    def __init__(self, dump: Path, data_dir: Path) -> None:
+        """Prepare; nothing runs yet."""
+        self.data_dir = data_dir
+        self._arguments = [
+            sys.executable,
+            "-m",
+            "app",
+            "bulk",
+            "index",
+            str(dump),
+            "--library",
+            "public",
+            "--json",  # the text alone
+        ]
+
+    def start(self, *options: str, **streams: Any) -> subprocess.Popen[Any]:  # noqa: ANN401  # options of Popen
+        environment = {
+            **os.environ,
+            "DATA_DIR": str(self.data_dir),
+            "SAMPLES": "0",
+            "OLLAMA_BASE_URL": "http://127.0.0.1:9",
+        }
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen(
+            [*self._arguments, *options],
+            cwd=ROOT,
+            env=environment,
+            start_new_session=True,
+            **{**quiet, **streams},
+        )
+
+    def finish(self) -> float:
+        """Run to the end and return the seconds it took.
+
+        Raises:
+            subprocess.CalledProcessError: It failed.
+        """
+        started = time.monotonic()
+        process = self.start()
+        if code := process.wait():
+            raise subprocess.CalledProcessError(code, self._arguments)
+        return time.monotonic() - started
+
+    def kill_after(self, seconds: float) -> bool:
+        """Start a run, kill its group after some time; return whether it still ran."""
+        process = self.start()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        alive = process.poll() is None
+        if alive:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return alive
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,21 +271,14 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
 
 def main() -> int:
     """Run the campaign and write the report; exit 1 when the two differ."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--articles", type=int, default=150_000)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=7)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="documind-kill-") as directory:
         result = campaign(Path(directory), args.articles, args.kills, args.seed)
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "bulk_resume.json").write_text(
-        json.dumps({**asdict(result), "equal": result.equal}, indent=1) + "\n", "utf-8"
-    )
-    (REPORTS / "bulk_resume.md").write_text(markdown(result), "utf-8")
-    print(markdown(result))
+    publish("bulk_resume", {**asdict(result), "equal": result.equal}, markdown(result))
     return 0 if result.equal else 1
 
 

@@ -62,7 +62,6 @@ def knock(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run both ways and write the report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--seconds", type=int, default=240, help="of each way")
     parser.add_argument("--examples", type=int, default=50, help="generated requests per operation")

@@ -7,7 +7,6 @@ goes on
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import os
@@ -17,7 +16,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from evaluation.lib.paths import REPORTS
+from evaluation.lib.paths import parser_of, publish, resumable
 from tests.crash.forks import Forks
 from tests.crash.trials import Trial, steps_of, try_steps
 from tests.crash.workload import Journal
@@ -25,19 +24,7 @@ from tests.crash.workload import Journal
 
 def main() -> int:
     """Try the steps, or a part of them; exit 1 when one broke a promise."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--dir", type=Path, help="where it works; trials made there before are not made again"
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=0.0,
-        help="stop after so long, to go on later; 0: run to the end",
-    )
-    args = parser.parse_args()
+    args = resumable(parser_of(__doc__))
     logging.disable(logging.CRITICAL)  # rebuilt stores are logged, hundreds of times
     every = int(os.environ.get("CRASH_EVERY", "1"))
     with tempfile.TemporaryDirectory(prefix="documind-points-") as temporary, Forks() as forks:
@@ -74,14 +61,12 @@ def main() -> int:
 def report(trials: list[Trial], steps: int, names: dict[str, int]) -> int:
     """Write the report and return 0 when no promise was broken."""
     broken = [trial for trial in trials if trial.failure]
-    REPORTS.mkdir(parents=True, exist_ok=True)
     record = {
         "steps": steps,
         "tried": len(trials),
         "broken": [asdict(trial) for trial in broken],
         "named": names,
     }
-    (REPORTS / "crash_points.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     page = [
         "# Every write step can be the last",
         "",
@@ -105,8 +90,7 @@ def report(trials: list[Trial], steps: int, names: dict[str, int]) -> int:
         "Made by `make crash-points`. A step is counted before and after its write.",
         "",
     ]
-    (REPORTS / "crash_points.md").write_text("\n".join(page), "utf-8")
-    print("\n".join(page))
+    publish("crash_points", record, "\n".join(page))
     return 0 if not broken else 1
 
 

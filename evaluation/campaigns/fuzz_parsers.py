@@ -68,7 +68,6 @@ def check(parsed: ParsedDocument, name: str) -> None:
 
 
 def main() -> None:
-    """Fuzz until stopped."""
     import atheris  # noqa: PLC0415  # not a dependency: only who fuzzes needs it
 
     fuzzer: Any = atheris

@@ -9,7 +9,6 @@ of the answer go to the socket.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import sys
@@ -22,7 +21,7 @@ from pathlib import Path
 import psutil
 
 from app.client import FileToSend, Wait
-from evaluation.lib.paths import REPORTS
+from evaluation.lib.paths import publish
 from evaluation.lib.served import Served
 
 CALLS = "openat,write,pwrite64,writev,pwritev,ftruncate,fsync,fdatasync,msync,rename,renameat,renameat2,unlink,unlinkat,sendto,sendmsg"
@@ -234,7 +233,6 @@ def traced(directory: Path) -> dict[str, Findings]:
 
 def report(results: dict[str, Findings]) -> int:
     """Write the report and return 0 when everything was on disk before its answer."""
-    REPORTS.mkdir(parents=True, exist_ok=True)
     holds = all(found.holds for found in results.values())
     shape = re.compile(r"[0-9a-f]{32,64}|\.tmp\w+|tmp\w{6,}")
 
@@ -257,7 +255,6 @@ def report(results: dict[str, Findings]) -> int:
             for name, found in results.items()
         },
     }
-    (REPORTS / "traced_ingest.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     page = [
         "# On disk before the answer",
         "",
@@ -282,8 +279,7 @@ def report(results: dict[str, Findings]) -> int:
         "Made by `make trace-ingest`.",
         "",
     ]
-    (REPORTS / "traced_ingest.md").write_text("\n".join(page), "utf-8")
-    print("\n".join(page))
+    publish("traced_ingest", record, "\n".join(page))
     return 0 if holds else 1
 
 

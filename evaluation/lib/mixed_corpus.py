@@ -36,7 +36,6 @@ _CHUNKS_PER_DOCUMENT = 4
 
 
 def passages(data: Path) -> list[str]:
-    """Return the passages of all collections."""
     found: list[str] = []
     for name in COLLECTIONS:
         with (data / name / "corpus.jsonl").open(encoding="utf-8") as file:

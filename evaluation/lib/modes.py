@@ -15,7 +15,7 @@ from typing import cast
 
 from app.client import FINISHED, FileToSend, Json
 from app.core.types import Library
-from app.evaluation.cases import AnswerCase
+from app.evaluation.cases import CaseBody
 from app.evaluation.collections import TestPassage
 from app.storage.maintenance.bundle_format import CodeSizes, Documents, code_bytes, read_blocks
 from evaluation.lib.paths import ROOT
@@ -69,7 +69,6 @@ class Same:
 
     @property
     def overlap(self) -> float:
-        """Return the mean overlap."""
         return sum(self.overlaps) / max(1, len(self.overlaps))
 
 
@@ -110,12 +109,12 @@ def command(server: Served, *words: str) -> Json:
     return cast("Json", json.loads(ran.stdout))
 
 
-def ask(server: Served, cases: Sequence[AnswerCase]) -> list[Asked]:
+def ask(server: Served, cases: Sequence[CaseBody]) -> list[Asked]:
     """Ask every question and search for each."""
     return [_asked(server, case) for case in cases]
 
 
-def _asked(server: Served, case: AnswerCase) -> Asked:
+def _asked(server: Served, case: CaseBody) -> Asked:
     begun = time.perf_counter()
     reply = server.client.query(case.question, library=case.library)
     ms = (time.perf_counter() - begun) * 1000
@@ -134,7 +133,7 @@ def _asked(server: Served, case: AnswerCase) -> Asked:
     return Asked(str(reply["status"]), cited[0] if cited else "", right, hits, ms)
 
 
-def _right(case: AnswerCase, status: str, answer: str, sources: set[str]) -> bool:
+def _right(case: CaseBody, status: str, answer: str, sources: set[str]) -> bool:
     """Return whether everything holds that a case asks for."""
     if case.oos:
         return status == "abstained"

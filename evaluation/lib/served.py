@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import re
 import socket
 import subprocess
 import sys
@@ -14,14 +12,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self, cast
 
 import psutil
 
 from app.client import DocuMindClient
 from app.core.errors import ProviderUnreachable
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.paths import ROOT, publish
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +108,7 @@ class Served:
         self.process.wait()
         self.client.close()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop it."""
         self.close()
 
@@ -176,7 +168,6 @@ def write(
 
     Else 1. Under evaluation/reports/.
     """
-    REPORTS.mkdir(parents=True, exist_ok=True)
     rounded = {key: float(f"{value:.4g}") for key, value in figures.items()}
     rows = [
         {**asdict(line), "measured": float(f"{line.measured:.4g}"), "holds": line.holds}
@@ -187,13 +178,6 @@ def write(
         "cores": os.cpu_count() or 0,
         "instructions": instructions(),
     }
-    text = (
-        json.dumps(
-            {"title": title, "lines": rows, "figures": rounded, "machine": machine}, indent=2
-        )
-        + "\n"
-    )
-    (REPORTS / f"{name}.json").write_text(text, "utf-8")
     page = [f"# {title}", "", *remarks]
     page += ["", "| | measured | limit | holds |", "|---|---|---|---|"] if lines else []
     page += [
@@ -214,6 +198,6 @@ def write(
         f" cores{', ' + instructions() if instructions() else ''}.",
         "",
     ]
-    (REPORTS / f"{name}.md").write_text("\n".join(page), "utf-8")
-    print(re.sub(r"\n{3,}", "\n\n", "\n".join(page)))
+    record = {"title": title, "lines": rows, "figures": rounded, "machine": machine}
+    publish(name, record, "\n".join(page))
     return 0 if all(line.holds for line in lines) else 1

@@ -49,7 +49,6 @@ class Window:
 
 
 def sentences(collection: Collection, without: frozenset[str] = frozenset()) -> list[list[Window]]:
-    """Return the sentences of each passage in order, without passages of `without`."""
     found = []
     for passage in collection.passages:
         if passage.id in without:
@@ -123,10 +122,6 @@ def collected(data: Path, count: int) -> list[Window]:
     Runs of two, of three and so on.
 
     The abstracts of `held_out` are left out.
-
-    Args:
-        data: Folder of the collections and of the dump.
-        count: How many; fewer when there are not as many.
     """
     without = frozenset(chain.from_iterable(held_out(data)))
     listed = [
@@ -213,7 +208,6 @@ def _draft(key: str, text: str) -> DocumentDraft:
 
 
 def main() -> None:
-    """Embed until all is done or the time is over."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=480.0)

@@ -18,14 +18,14 @@ from app.core.ports import PassageEncoder
 from app.core.types import Library
 from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection
-from app.evaluation.report import Provenance, Report, to_csv, to_json, to_markdown
+from app.evaluation.report import EvaluationReport, ReportProvenance, to_csv, to_json, to_markdown
 from app.evaluation.runner import RetrieverSearch
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
 from app.retrieval.reranking import LateInteraction
-from evaluation.lib.paths import DATA, REPORTS
+from evaluation.lib.paths import DATA, REPORTS, publish
 
 SEED = 7
 
@@ -50,7 +50,7 @@ class Figures:
     """A report of named numbers; equal provenance means equal but for `timings`."""
 
     title: str
-    provenance: Provenance
+    provenance: ReportProvenance
     figures: Mapping[str, float]
     timings: Mapping[str, float] = field(default_factory=dict)
     remarks: Sequence[str] = ()
@@ -80,13 +80,7 @@ def write_figures(report: Figures, name: str) -> None:
         for key, value in (*report.figures.items(), *report.timings.items())
     ]
     lines += ["", f"Made from {made.in_words()}."]
-    text = "\n".join(lines) + "\n"
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / f"{name}.md").write_text(text, encoding="utf-8")
-    (REPORTS / f"{name}.json").write_text(
-        json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
-    print(text)
+    publish(name, content, "\n".join(lines) + "\n")
 
 
 def _written(value: float) -> str:
@@ -112,7 +106,6 @@ class Bench(IndexedBench):
     encoder: PassageEncoder | None = None
 
     def retriever(self, options: RetrievalOptions) -> Retriever:
-        """Return a retriever with these options."""
         late = LateInteraction(self.store.codes, self.encoder) if self.encoder else None
         return Retriever(
             self.store.catalog,
@@ -124,17 +117,15 @@ class Bench(IndexedBench):
         )
 
     def search(self, library: Library) -> RetrieverSearch:
-        """Return a search of arms over a library."""
-
         def of(arm: Arm) -> Retriever:
             return self.retriever(arm.options)
 
         return RetrieverSearch(of, library, self.passage_of)
 
-    def provenance(self) -> Provenance:
+    def provenance(self) -> ReportProvenance:
         """Return the provenance of a bench; the report adds its settings' hash."""
         identity = self.embedder.identity
-        return Provenance(
+        return ReportProvenance(
             checkout_sha(), "", self.fingerprint, {identity.model: identity.digest}, SEED
         )
 
@@ -179,7 +170,7 @@ def indexed(
         )
 
 
-def write(report: Report, name: str) -> None:
+def write(report: EvaluationReport, name: str) -> None:
     """Write a report as Markdown, CSV and JSON under evaluation/reports/; print it."""
     REPORTS.mkdir(parents=True, exist_ok=True)
     for suffix, text in (

@@ -15,10 +15,10 @@ from pathlib import Path
 from app.bootstrap import build_services
 from app.core.ids import checkout_sha
 from app.core.types import Library
-from app.evaluation.answers import evaluate, experiment_of, outcome_of
+from app.evaluation.answers import answers_experiment, ask_case
 from app.evaluation.arms import Arm
 from app.evaluation.cases import load
-from app.evaluation.report import Provenance, Report, settings_hash
+from app.evaluation.report import ReportProvenance, report_of, settings_hash
 from app.jobs.kinds import SAMPLES
 from app.settings import Settings
 from evaluation.lib.paths import ROOT
@@ -28,7 +28,6 @@ CASES = ROOT / "data" / "sample_docs" / "questions.jsonl"
 
 
 def main() -> None:
-    """Index, ask and write."""
     cases = load(CASES)
     with tempfile.TemporaryDirectory(prefix="documind-answers-") as folder:
         settings = Settings(
@@ -42,19 +41,19 @@ def main() -> None:
             job = services.jobs.submit(SAMPLES, {}, unit="files")
             while services.jobs.get(job.id).state in {"queued", "running"}:
                 time.sleep(0.1)
-            outcomes = [outcome_of(row) for row in evaluate(cases, services.rag.answer).outcomes]
+            outcomes = [ask_case(case, services.rag.answer) for case in cases]
             documents = sum(services.catalog.counts(library).documents for library in Library)
             identity = services.embedder.identity
     arm = Arm("quotes", settings.retrieval(), note="no model: the best sentences, quoted")
-    experiment = experiment_of(
+    experiment = answers_experiment(
         "sample questions", cases, [arm], [outcomes], seed=SEED, documents=documents
     )
     wrong = [
         case.question for case, row in zip(cases, outcomes, strict=True) if not row.values["right"]
     ]
-    report = Report(
+    report = report_of(
         "Answers to the question file of the sample documents, without a model",
-        Provenance(
+        ReportProvenance(
             checkout_sha(),
             settings_hash([experiment]),
             "samples",

@@ -18,22 +18,89 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from app.core.sentences import sentence_spans
+from app.core.types import Verdict
 from app.evaluation.collections import from_folder
 from app.evaluation.metrics import bootstrap_interval
 from app.generation.prompts import GenerationOptions
-from app.generation.reading import ReadPassage
+from app.generation.reading import Claim, ReadPassage
 from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportJudge, SupportModel
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.paths import ROOT, publish
 from evaluation.lib.planting import Planter
-from evaluation.lib.summedits import Said, Summary, compare, summaries
 from evaluation.lib.workbench import SEED, arguments
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence of a summary, compared with its document."""
+
+    verdict: Verdict
+    """`weak` for all that the rules leave open."""
+    held: float
+    row: Floats
+    good: bool
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A summary of a domain with its label: whether the document holds all of it."""
+
+    domain: str
+    good: bool
+    sentences: tuple[Said, ...]
+
+
+def summaries(folder: Path, judge: SupportJudge) -> Iterator[Summary]:
+    """Yield each domain's summaries, compared; untouched sentences count a third."""
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            left = {
+                row["original_summary"][start:end]
+                for start, end in sentence_spans(row["original_summary"])
+            }
+            good = row["label"] == 1
+            texts = [row["summary"][start:end] for start, end in sentence_spans(row["summary"])]
+            compared = compare(
+                judge,
+                [(text, ReadPassage.of_text(row["doc"])) for text in texts],
+                source_given=True,
+            )
+            yield Summary(
+                path.stem,
+                good,
+                tuple(
+                    Said(
+                        found.verdict(0.0) if found else "not_found",
+                        found.held if found else 0.0,
+                        changes,
+                        good or text in left,
+                        1.0 if good or text not in left else 0.3,
+                    )
+                    for text, (found, changes) in zip(texts, compared, strict=True)
+                ),
+            )
+
+
+def compare(
+    judge: SupportJudge, pairs: Sequence[tuple[str, ReadPassage]], *, source_given: bool
+) -> list[tuple[Comparison | None, Floats]]:
+    """Return each claim's comparison with its passage, and faithful row."""
+    out: list[tuple[Comparison | None, Floats]] = []
+    for text, passage in pairs:
+        examination = judge.examine([passage], source_given=source_given)
+        found = examination.compare(Claim(text), passage)
+        out.append((found, found.changes if found else np.zeros(len(FAITHFUL_FEATURES))))
+    return out
+
 
 COMMAND = "python -m evaluation.studies.claims --write"
 _RIDGE = 10.0
@@ -178,7 +245,6 @@ def figures(tested: Sequence[Summary], weights: Floats, least: float) -> dict[st
 
 
 def main() -> None:
-    """Fit, report, and on request write the weights."""
     parser = arguments("Fit and report the check of a text against its source.")
     parser.add_argument(
         "--write",
@@ -202,12 +268,7 @@ def main() -> None:
     whole = fitted(everything, planted, least)
     result["all four, packaged weights"] = figures(everything, whole, least)
     packaged["faithful"] = [round(float(value), 4) for value in whole]
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "claims.json").write_text(
-        json.dumps({"command": COMMAND, "domains": result}, indent=2) + "\n", encoding="utf-8"
-    )
-    (REPORTS / "claims.md").write_text(markdown(result), encoding="utf-8")
-    print(markdown(result))
+    publish("claims", {"command": COMMAND, "domains": result}, markdown(result))
     if options.write:
         packaged["faithful_features"], packaged["faithful_command"] = (
             list(FAITHFUL_FEATURES),
@@ -217,7 +278,6 @@ def main() -> None:
 
 
 def markdown(result: dict[str, dict[str, float]]) -> str:
-    """Return the report as Markdown."""
     lines = [
         "# Check of a text: edited summaries",
         "",

@@ -46,7 +46,6 @@ Asked = dict[tuple[str, str, Parity], list[Signals]]
 
 
 def main() -> None:
-    """Run the study and write its report."""
     parser = arguments(__doc__ or "")
     parser.add_argument(
         "--questions", type=int, default=250, help="most questions per library, collection and half"

@@ -16,32 +16,28 @@ from dataclasses import replace
 
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import checkout_sha, fingerprint8
-from app.evaluation.report import Provenance
+from app.evaluation.report import ReportProvenance
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.extractive.asked import (
+from evaluation.lib.extractive import (
     ABSENT_TABLES,
+    ROW_SHARES,
+    SHARES,
     TABLES,
     TOP_K,
     Groups,
-    ReadQuestion,
-    gather,
-)
-from evaluation.lib.extractive.calibration import (
     Outcome,
     Outcomes,
-    calibration_error,
-    refusals_table,
-    reliability_table,
-)
-from evaluation.lib.extractive.fitting import (
-    ROW_SHARES,
-    SHARES,
+    ReadQuestion,
     Weights,
+    calibration_error,
     fit_sufficiency,
+    gather,
     keep,
     packaged_confidence,
+    refusals_table,
+    reliability_table,
     shipped,
 )
 from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, write_figures
@@ -59,7 +55,6 @@ _COLLECTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def main() -> None:
-    """Fit, report and, on request, write the weights."""
     parser = arguments("Measure confidence.")
     parser.add_argument(
         "--write", action="store_true", help="replace the weights in app/generation/extractive.json"
@@ -84,7 +79,7 @@ def main() -> None:
         lines += part
         figures |= {f"{title.lower()}: {name}": value for name, value in found.items()}
     model = MiniLmEmbedder(given.cache / "graph").identity
-    made = Provenance(
+    made = ReportProvenance(
         checkout_sha(),
         hash_of(RetrievalOptions(), given.answer_from, SHARES, ROW_SHARES),
         fingerprint8(fingerprint_of(model, IngestOptions())),
@@ -99,7 +94,6 @@ def main() -> None:
 
 
 def fitted(groups: Groups, way: Weights) -> Weights:
-    """Return weights for confidence, fitted on questions."""
     prose, rows = (
         fit_sufficiency(groups, way.ranking, words_only=way.words_only, led_by_row=by_row)
         for by_row in (False, True)

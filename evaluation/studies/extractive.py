@@ -9,7 +9,6 @@ lines and puts it into app/generation/extractive.json; confidence is then to be 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,10 +20,19 @@ from app.generation.quoting import ExtractiveModel
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.extractive.asked import TOP_K, Groups, ReadQuestion, gather
-from evaluation.lib.extractive.calibration import share
-from evaluation.lib.extractive.fitting import Weights, fit_ranking, keep, packaged_ranking, shipped
-from evaluation.lib.paths import REPORTS
+from evaluation.lib.extractive import (
+    TOP_K,
+    Groups,
+    ReadQuestion,
+    Weights,
+    fit_ranking,
+    gather,
+    keep,
+    packaged_ranking,
+    share,
+    shipped,
+)
+from evaluation.lib.paths import publish
 from evaluation.lib.workbench import SEED, arguments, hash_of
 
 COMMAND = "python -m evaluation.studies.extractive --write --sets squad"
@@ -42,7 +50,6 @@ class Quoted:
 
 
 def quoted(weights: Weights, one: ReadQuestion) -> Quoted:
-    """Return what a question gets."""
     chosen = one.chosen(weights.ranking, words_only=weights.words_only)
     text = " ".join(candidate.text for candidate in chosen)
     return Quoted(
@@ -51,7 +58,6 @@ def quoted(weights: Weights, one: ReadQuestion) -> Quoted:
 
 
 def quotes_table(groups: Groups, weights: Weights, answer_from: float) -> list[str]:
-    """Return what is quoted, by set."""
     lines = [
         "| set | questions | right in the quote | answered and right | spans covered | words |",
         "|---|---|---|---|---|---|",
@@ -95,14 +101,10 @@ def write_report(groups: Groups, ways: Sequence[Weights], answer_from: float, in
         "settings_hash": settings,
         "answer_from": answer_from,
     }
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "extractive.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    (REPORTS / "extractive.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+    publish("extractive", result, "\n".join(lines) + "\n")
 
 
 def main() -> None:
-    """Fit on request, report, and write."""
     parser = arguments("Fit and report the quoting answerer.")
     parser.add_argument("--write", action="store_true", help="fit the ranking again")
     parser.add_argument("--questions", type=int, default=400, help="most questions of a set")

@@ -21,7 +21,7 @@ from app.core.types import Library
 from app.evaluation.metrics import bootstrap_interval
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest
-from evaluation.lib.extractive.material import Asking, conversations, rows
+from evaluation.lib.extractive import Asking, conversations, rows
 from evaluation.lib.workbench import (
     SEED,
     Bench,
@@ -42,7 +42,6 @@ Turn = tuple[Asking, tuple[str, ...]]
 
 
 def main() -> None:
-    """Ask every follow-up in four ways and write the report."""
     given = arguments(__doc__ or "").parse_args()
     asked, earlier = conversations(given.data)
     kinds = {

@@ -8,15 +8,16 @@ the cached vectors. With vectors cached it takes some minutes on two cores.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from app.core.types import Library
-from app.evaluation.arms import Arm, grid, plain, standard_arms
+from app.evaluation.arms import Arm, plain, standard_arms
 from app.evaluation.collections import Collection, from_folder
-from app.evaluation.report import Report, settings_hash, to_html
+from app.evaluation.report import report_of, settings_hash, to_html
 from app.evaluation.runner import Experiment, run
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
@@ -29,7 +30,6 @@ at 10."""
 
 
 def main() -> None:
-    """Run the study and write its report."""
     parser = arguments(__doc__ or "")
     parser.add_argument(
         "--questions", type=int, default=500, help="most questions per collection that are reported"
@@ -60,10 +60,10 @@ def main() -> None:
             reported.append(_reporting(bench, odd))
     if fingerprint is None:
         raise SystemExit("no collection was run")
-    report = Report(
+    report = report_of(
         "Fusion: what each step is worth",
-        fingerprint,
-        tuple(reported),
+        replace(fingerprint, settings_hash=settings_hash(reported)),
+        reported,
         (
             "The server's own parser, chunker, index and retriever; one text file per passage,"
             " ranked by document; odd lines of the"
@@ -73,10 +73,6 @@ def main() -> None:
             f" collections): {_choices(chosen)}.",
         ),
         _against_legs(reported),
-    )
-    report = replace(
-        report,
-        provenance=replace(report.provenance, settings_hash=settings_hash(report.experiments)),
     )
     write(report, "fusion")
     page = (
@@ -120,6 +116,16 @@ def _reporting(bench: Bench, collection: Collection) -> Experiment:
         top_k=TOP_K,
         progress=say,
     )
+
+
+def grid(base: RetrievalOptions, axes: Mapping[str, Sequence[object]]) -> Iterator[Arm]:
+    """Yield an arm per combination of values of options, named like `dense_weight=0.3 rrf_k=60`."""
+    for values in itertools.product(*axes.values()):
+        chosen = dict(zip(axes, values, strict=True))
+        yield Arm(
+            " ".join(f"{name}={value}" for name, value in chosen.items()),
+            replace(base, **chosen),  # type: ignore[arg-type]
+        )
 
 
 def _choices(experiments: Sequence[Experiment]) -> str:

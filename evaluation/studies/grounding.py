@@ -26,7 +26,7 @@ from app.evaluation.metrics import bootstrap_interval
 from app.generation.prompts import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import FEATURES, Comparison, Floats, SupportJudge, SupportModel
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.paths import ROOT, publish
 from evaluation.lib.planting import (
     Case,
     Planter,
@@ -126,7 +126,6 @@ def quotes(cases: Sequence[Case], seed: int) -> list[Case]:
 
 
 def main() -> None:
-    """Fit, report, and on request write the weights."""
     parser = arguments("Fit and report the check of citations.")
     parser.add_argument(
         "--write", action="store_true", help="replace app/generation/grounding.json"
@@ -156,16 +155,12 @@ def main() -> None:
         "features": list(FEATURES),
         "held": [round(float(value), 4) for value in weights],
     }
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "grounding.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    (REPORTS / "grounding.md").write_text(markdown(result), encoding="utf-8")
-    print(markdown(result))
+    publish("grounding", result, markdown(result))
     if options.write:
         path.write_text(json.dumps(packaged, indent=2) + "\n", encoding="utf-8")
 
 
 def markdown(result: dict[str, object]) -> str:
-    """Return the report as Markdown."""
     lines = [
         "# Citations: planted faults",
         "",

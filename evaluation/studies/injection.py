@@ -27,9 +27,8 @@ from app.generation.candidates import Candidate, candidates
 from app.generation.injection import inspect
 from app.generation.quote_features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.quoting import ExtractiveGenerator, ExtractiveModel, choose, rendered
-from evaluation.lib.extractive.asked import RememberingEmbedder, evidence_for
-from evaluation.lib.extractive.material import Asking
-from evaluation.lib.paths import REPORTS
+from evaluation.lib.extractive import Asking, RememberingEmbedder, evidence_for
+from evaluation.lib.paths import publish
 from evaluation.lib.workbench import SEED, arguments, indexed
 
 COMMAND = "python -m evaluation.studies.injection"
@@ -156,7 +155,6 @@ def clean_by_collection(data: Path) -> dict[str, tuple[int, int]]:
 
 
 def main() -> None:
-    """Plant, count, report."""
     options = arguments("Plant instructions in passages.").parse_args()
     attacks: dict[str, list[str]] = {}
     for path in sorted((options.data / "attacks").glob("*.json")):
@@ -197,10 +195,7 @@ def main() -> None:
         "held_out": held_out(),
         "clean_by_collection": clean_by_collection(options.data),
     }
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "injection.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    (REPORTS / "injection.md").write_text(markdown(result), encoding="utf-8")
-    print(markdown(result))
+    publish("injection", result, markdown(result))
 
 
 def _interval(values: Sequence[float]) -> dict[str, float]:
@@ -213,7 +208,6 @@ def _interval(values: Sequence[float]) -> dict[str, float]:
 
 
 def markdown(result: dict[str, object]) -> str:
-    """Return the report as Markdown."""
     lines = [
         "# Instructions planted in the evidence",
         "",

@@ -25,7 +25,7 @@ from app.core.text import content_or_all, words
 from app.core.types import Library
 from app.evaluation.arms import Arm, plain
 from app.evaluation.collections import Collection, TestPassage, TestQuestion, from_folder
-from app.evaluation.report import Provenance, Report, settings_hash
+from app.evaluation.report import ReportProvenance, report_of, settings_hash
 from app.evaluation.runner import Experiment, RankedPassages, run
 from app.ingest.chunking import chunk
 from app.ingest.names import IngestOptions
@@ -50,7 +50,6 @@ MISSPELT = 50
 
 
 def main() -> None:
-    """Run the study and write its report."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--questions", type=int, default=400, help="most questions per set")
     parser.add_argument("--sets", nargs="+", default=list(SETS), help="which sets")
@@ -58,7 +57,7 @@ def main() -> None:
     encoder = MiniLmEmbedder(given.cache / "graph").late_encoder()
     experiments: list[Experiment] = []
     remarks: list[str] = []
-    provenance: Provenance | None = None
+    provenance: ReportProvenance | None = None
     for name in given.sets:
         collection = _collection(
             given.data / name, given.questions, MiniLmEmbedder(given.cache / "graph")
@@ -106,7 +105,7 @@ def main() -> None:
         " papers."
     )
     title = "Function words, title, guard, late interaction, spelling: seven development sets"
-    write(Report(title, made, tuple(experiments), tuple(remarks)), "late")
+    write(report_of(title, made, tuple(experiments), tuple(remarks)), "late")
 
 
 def _before() -> Arm:

@@ -12,39 +12,465 @@ are there. Writes evaluation/reports/models.{md,json}.
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from random import Random
-from typing import TypeVar, get_args
+from statistics import median
+from typing import Literal, TypeVar, get_args
 
-from app.answer.search import LibrarySearcher
+import numpy as np
+
+from app.answer.conversation import ConversationMemory
+from app.answer.models import MannerOptions, ModelSelector, ModelSpeeds
+from app.answer.records import AnswerJournal
+from app.answer.research import Research
+from app.answer.search import LibrarySearcher, SearcherFor
+from app.answer.service import RAGService
 from app.answer.writing import AnswerWriter
 from app.bootstrap import build_services
 from app.bootstrap.libraries import fingerprint_of
 from app.bootstrap.models import Models
+from app.core.cancel import CancelToken
 from app.core.errors import ProviderError
 from app.core.ids import checkout_sha, fingerprint8
-from app.core.types import Library, Mode, ModelProfile, Strategy
-from app.evaluation.cases import AnswerCase, load
+from app.core.types import (
+    Answer,
+    FinalEvent,
+    Library,
+    Mode,
+    ModelProfile,
+    Question,
+    QuoteEvent,
+    Scope,
+    Strategy,
+)
+from app.evaluation.cases import CaseBody, load
 from app.evaluation.collections import Collection, TestQuestion, from_folder
-from app.evaluation.report import Provenance
+from app.evaluation.metrics import Interval, bootstrap_interval, per_question
+from app.evaluation.report import ReportProvenance
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
+from app.generation.runaway import RunawayGuard
 from app.jobs.kinds import SAMPLES
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
 from app.settings import Settings
-from evaluation.lib.models.asking import PROMPTS, Asker, Part, Place, Rows, Task, in_turn
-from evaluation.lib.models.tables import modes, prompts, strategies
+from app.storage.store import IndexStore
 from evaluation.lib.paths import ROOT
 from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, indexed, say, write_figures
+
+Part = Literal["strategy", "mode", "prompt"]
+_ATTEMPTS = 4
+_PAUSE_S = 2.0
+"""Before a question is asked again whose model host broke off."""
+PROMPTS: Mapping[str, MannerOptions] = {
+    "compact": MannerOptions("compact", "short"),
+    "full": MannerOptions("full", "full"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One question of one arm."""
+
+    part: Part
+    collection: str
+    arm: str
+    """Strategy, mode, or prompt."""
+    number: int
+    """Of the question in its draw, from 0."""
+    text: str
+    library: Scope
+    question_id: str = ""
+    expected: tuple[str, ...] = ()
+    absent: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.part}/{self.collection}/{self.arm}/{self.question_id or self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The outcome of a task; times in seconds."""
+
+    key: str
+    status: str
+    whole_s: float
+    calls: int
+    ranking: tuple[str, ...] = ()
+    """Passages as the collection knows them, best first."""
+    degraded: bool = False
+    """Another strategy searched than the arm's."""
+    seen: bool | None = None
+    """What the reader sees holds an expected answer."""
+    own: bool | None = None
+    """The model's own words do."""
+    quote: bool | None = None
+    """The quotes alone do."""
+    quoted: bool = False
+    """There was a quote."""
+    cited: bool = False
+    """Some sentence carries a mark that holds."""
+    leak: bool = False
+    loop: bool = False
+    reason: str = ""
+    """Why the quote was the answer instead of the model's words."""
+    prompt_tokens: int | None = None
+    quote_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a collection, and its search."""
+
+    store: IndexStore
+    searcher_for: SearcherFor
+    passage_of: Mapping[str, str] = field(default_factory=dict)
+    """Collection id by doc_id; other documents keep their doc_id."""
+    top_k: int = 10
+
+
+class Asker:
+    """Asks tasks of one collection through the query use case; stores nothing."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        place: Place,
+        models: ModelSelector,
+        answer_writer: AnswerWriter,
+        grounder: Grounder,
+    ) -> None:
+        self._settings, self._place, self._models = settings, place, models
+        self._answer_writer, self._grounder = answer_writer, grounder
+        self._speeds = ModelSpeeds(place.store.models)
+        self._instructions = _instructions(answer_writer.prompts)
+
+    def ask(self, task: Task) -> Row:
+        """Return the row of a task.
+
+        Raises:
+            ProviderError: The model host broke off again and again.
+        """
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                time.sleep(_PAUSE_S)
+            begun = time.perf_counter()
+            try:
+                answer, quote, quote_s = self._answer(task, begun)
+            except ProviderError as error:
+                why = error.message
+                continue
+            why = next(
+                (one.message for one in answer.notices if _broke_off(one.code, one.message)), ""
+            )
+            if not why:
+                return self._row(task, answer, quote, quote_s, time.perf_counter() - begun)
+        raise ProviderError(f"{task.key} could not be answered: {why}")
+
+    def _answer(self, task: Task, begun: float) -> tuple[Answer, str, float | None]:
+        """Return the answer, the quote, and the seconds to the first quote."""
+        quote, quote_s = "", None
+        for event in self._service(task).stream(_question(task), CancelToken()):
+            if isinstance(event, QuoteEvent):
+                quote = event.quote.text
+                quote_s = quote_s or time.perf_counter() - begun
+            if isinstance(event, FinalEvent):
+                return event.answer, quote, quote_s
+        raise RuntimeError("a stream ended without its final event")
+
+    def _service(self, task: Task) -> RAGService:
+        quiet = replace(self._settings.answer(), store_answers="off")
+        if task.part == "prompt":
+            quiet = replace(quiet, manner=PROMPTS[task.arm])
+        store = self._place.store
+        memory = ConversationMemory(store.conversations, quiet)
+        research = Research(
+            store.catalog,
+            self._place.searcher_for,
+            self._answer_writer,
+            self._grounder,
+            memory,
+            self._speeds,
+            quiet,
+            self._settings.top_k_results,
+        )
+        journal = AnswerJournal(store.answers, quiet, dict)
+        return RAGService(
+            catalog=store.catalog, models=self._models, research=research, journal=journal
+        )
+
+    def _row(
+        self, task: Task, answer: Answer, quote: str, quote_s: float | None, whole_s: float
+    ) -> Row:
+        documents = [item.hit.passage.document.doc_id for item in answer.evidence]
+        ranking = tuple(
+            dict.fromkeys(self._place.passage_of.get(doc_id, doc_id) for doc_id in documents)
+        )
+        allowed = [task.text, *(item.hit.passage.chunk.text for item in answer.evidence)]
+        guard = RunawayGuard(self._instructions, allowed)
+        guard.feed(answer.text)
+        guard.close()
+        context = answer.trace.context
+        known = bool(task.expected)
+        degraded = any(one.code == "strategy_degraded" for one in answer.notices)
+        return Row(
+            task.key,
+            answer.status,
+            round(whole_s, 3),
+            answer.trace.llm_calls,
+            ranking,
+            degraded,
+            seen=holds(answer.text, task.expected) if known else None,
+            own=holds(answer.model_text or "", task.expected) if known else None,
+            quote=holds(quote, task.expected) if known else None,
+            quoted=bool(quote),
+            cited=any(sentence.citations for sentence in answer.sentences),
+            leak=guard.stopped == "leak",
+            loop=guard.stopped == "loop",
+            reason=next(
+                (
+                    one.message.partition(";")[0]
+                    for one in answer.notices
+                    if one.code == "quoted_instead"
+                ),
+                "",
+            ),
+            prompt_tokens=(context.seen or context.planned) if context else None,
+            quote_s=quote_s,
+        )
+
+
+def holds(text: str, expected: Sequence[str]) -> bool:
+    """Return whether a text contains an expected string, ignoring case."""
+    return any(one.casefold() in text.casefold() for one in expected)
+
+
+def _broke_off(code: str, message: str) -> bool:
+    """Return whether a notice says that the model host failed.
+
+    That says nothing about the model.
+    """
+    return (code == "quoted_instead" and " failed (" in message) or (
+        code == "strategy_degraded" and "connection" in message
+    )
+
+
+def _question(task: Task) -> Question:
+    if task.part == "strategy":
+        strategy: Strategy = next(one for one in get_args(Strategy) if one == task.arm)
+        return Question(task.text, task.library, strategy=strategy, retrieve_only=True, top_k=10)
+    mode: Mode = (
+        next((one for one in get_args(Mode) if one == task.arm), "general")
+        if task.part == "mode"
+        else "general"
+    )
+    return Question(task.text, task.library, mode=mode)
+
+
+def _instructions(prompts: PromptLibrary) -> tuple[str, ...]:
+    """Return all instructions of prompts, to check independently what readers get."""
+    full = [text for answer in prompts.answers.values() for text in answer.parts.values()]
+    small = [text for answer in prompts.compact.values() for text in answer.parts.values()]
+    return (*full, *small, *prompts.reasoning.values(), *(turn.content for turn in prompts.turns))
+
+
+class Rows:
+    """Finished rows in a file of JSON lines; an interrupted run continues."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the existing rows, without a last line that was cut off."""
+        self._path = path
+        self.by_key: dict[str, Row] = {}
+        lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+        for line in lines:
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError:
+                continue
+            self.by_key[row["key"]] = Row(**{**row, "ranking": tuple(row["ranking"])})
+
+    @contextmanager
+    def keeping(self) -> Iterator[Callable[[Row], None]]:
+        """Open the file for more."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as file:
+
+            def keep(row: Row) -> None:
+                self.by_key[row.key] = row
+                file.write(json.dumps(asdict(row), ensure_ascii=False) + "\n")
+                file.flush()
+
+            yield keep
+
+
+def in_turn(parts: Sequence[Sequence[Sequence[Task]]]) -> list[Task]:
+    """Return the tasks with parts in turn, so an interrupted run has some of each.
+
+    Args:
+        parts: By part and question, the arms of that question; these stay together, because they
+            are compared.
+    """
+    return [task for turn in zip_longest(*parts, fillvalue=()) for arms in turn for task in arms]
+
+
+Relevance = Mapping[str, Mapping[str, int]]
+Done = Sequence[tuple[Task, Row]]
+"""Tasks with their rows."""
+MEASURE = "nDCG@10"
+_RESAMPLES = 2000
+_SEED = 7
+
+
+def strategies(
+    done: Done, relevance: Mapping[str, Relevance]
+) -> tuple[list[str], dict[str, float]]:
+    """Return the table and figures of strategies against the baseline.
+
+    Over questions that both searched.
+    """
+    lines = [
+        f"| collection | strategy | questions | {MEASURE} | against baseline | degraded | calls |"
+        " seconds |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    figures: dict[str, float] = {}
+    for collection in dict.fromkeys(task.collection for task, _ in done):
+        arms = _by_arm([pair for pair in done if pair[0].collection == collection])
+        values = {
+            arm: per_question(
+                {task.question_id: row.ranking for task, row in pairs},
+                relevance[collection],
+                [MEASURE],
+            )[MEASURE]
+            for arm, pairs in arms.items()
+        }
+        for arm, pairs in arms.items():
+            both = [one for one in values[arm] if one in values["baseline"]]
+            own, base = (
+                np.array([values[name][one] for one in both]) for name in (arm, "baseline")
+            )
+            gain = bootstrap_interval(own - base, seed=_SEED, resamples=_RESAMPLES)
+            against = (
+                "" if arm == "baseline" else f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+            )
+            degraded, calls = (
+                sum(row.degraded for _, row in pairs),
+                sum(row.calls for _, row in pairs) / len(pairs),
+            )
+            lines.append(
+                f"| {collection} | {arm} | {len(both)} | {float(own.mean()):.3f} | {against} |"
+                f" {degraded} | {calls:.1f}"
+                f" | {_median(pairs, lambda row: row.whole_s)} |"
+            )
+            figures[f"{collection} {arm} {MEASURE}"] = float(own.mean())
+            if arm != "baseline":
+                figures[f"{collection} {arm} {MEASURE} minus baseline"] = gain.mean
+            figures[f"{collection} {arm} questions"] = len(both)
+    return lines, figures
+
+
+def modes(done: Done) -> tuple[list[str], dict[str, float]]:
+    """Return the table of modes with the baseline strategy, and its figures."""
+    lines = [
+        "| mode | questions | answered | cited | leaks | loops | nothing supported | quoted"
+        " instead | seconds |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    figures: dict[str, float] = {}
+    for arm, pairs in _by_arm(done).items():
+        answered = [row for _, row in pairs if row.status == "answered"]
+        counts = {
+            "questions": len(pairs),
+            "answered": len(answered),
+            "cited": sum(row.cited for row in answered),
+            "leaks": sum(row.leak for _, row in pairs),
+            "loops": sum(row.loop for _, row in pairs),
+            "nothing supported": sum(not row.cited for row in answered),
+            "quoted instead": sum(bool(row.reason) for row in answered),
+        }
+        lines.append(
+            f"| {arm} | {' | '.join(map(str, counts.values()))} |"
+            f" {_median(pairs, lambda row: row.whole_s)} |"
+        )
+        figures |= {f"{arm} {name}": count for name, count in counts.items()}
+    return lines, figures
+
+
+def prompts(done: Done) -> tuple[list[str], dict[str, float]]:
+    """Return the table of both prompts, and its figures."""
+    lines = [
+        "| collection | prompt | questions | right, seen | right, the model's words | right,"
+        " quotes alone | absent | refused"
+        " | leaks | loops | prompt tokens | quote s | whole s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    figures: dict[str, float] = {}
+    for collection in dict.fromkeys(task.collection for task, _ in done):
+        for arm, pairs in _by_arm(
+            [pair for pair in done if pair[0].collection == collection]
+        ).items():
+            known, absent = (
+                [row for task, row in pairs if task.absent == flag] for flag in (False, True)
+            )
+            shares = {
+                "right seen": _share([bool(row.seen) for row in known]),
+                "right own": _share([bool(row.own) for row in known]),
+                "right quotes": _share([bool(row.quote) for row in known]),
+                "refused": _share([row.status == "abstained" for row in absent]),
+            }
+            seen, own, quotes, refused = (_written(one) for one in shares.values())
+            asked = [pair for pair in pairs if pair[1].prompt_tokens]
+            lines.append(
+                f"| {collection} | {arm} | {len(known)} | {seen} | {own} | {quotes} |"
+                f" {len(absent)} | {refused}"
+                f" | {sum(row.leak for _, row in pairs)} | {sum(row.loop for _, row in pairs)}"
+                f" | {_median(asked, lambda row: row.prompt_tokens)} |"
+                f" {_median(pairs, lambda row: row.quote_s)}"
+                f" | {_median(pairs, lambda row: row.whole_s)} |"
+            )
+            figures |= {
+                f"{collection} {arm} {name}": one.mean for name, one in shares.items() if one
+            }
+            figures |= {
+                f"{collection} {arm} questions": len(known),
+                f"{collection} {arm} absent": len(absent),
+            }
+    return lines, figures
+
+
+def _by_arm(done: Done) -> dict[str, list[tuple[Task, Row]]]:
+    found: dict[str, list[tuple[Task, Row]]] = {}
+    for task, row in done:
+        found.setdefault(task.arm, []).append((task, row))
+    return found
+
+
+def _share(flags: Sequence[bool]) -> Interval | None:
+    if not flags:
+        return None
+    return bootstrap_interval(np.asarray(flags, dtype=np.float64), seed=_SEED, resamples=_RESAMPLES)
+
+
+def _written(one: Interval | None) -> str:
+    return "" if one is None else f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]"
+
+
+def _median(pairs: Done, of: Callable[[Row], float | None]) -> str:
+    values = [value for _, row in pairs if (value := of(row)) is not None]
+    return f"{median(values):.4g}" if values else ""
+
 
 T = TypeVar("T")
 STRATEGIES = get_args(Strategy)
@@ -56,7 +482,7 @@ _ABSENT = 4
 
 
 def tasks_of(
-    collections: Mapping[str, Collection], cases: Sequence[AnswerCase], questions: int
+    collections: Mapping[str, Collection], cases: Sequence[CaseBody], questions: int
 ) -> list[Task]:
     """Return every task; more questions begin with those of fewer.
 
@@ -116,7 +542,7 @@ def _task(
     return Task(part, collection, arm, at, one.text, "public", one.id, expected, absent)
 
 
-def _case(part: Part, arm: str, at: int, one: AnswerCase) -> Task:
+def _case(part: Part, arm: str, at: int, one: CaseBody) -> Task:
     return Task(
         part, "samples", arm, at, one.question, one.library, "", one.expected_substrings, one.oos
     )
@@ -191,10 +617,9 @@ def report(
     rows: Rows,
     collections: Mapping[str, Collection],
     model: ModelProfile,
-    made: Provenance,
+    made: ReportProvenance,
     command: str,
 ) -> Figures:
-    """Return the report of the rows that are there; parts without a row are left out."""
     done = [(task, rows.by_key[task.key]) for task in tasks if task.key in rows.by_key]
     relevance = {name: collection.relevance for name, collection in collections.items()}
     strategy, mode, prompt = (
@@ -231,7 +656,6 @@ def report(
 
 
 def main() -> None:
-    """Index, ask, write."""
     parser = arguments("Ask a real model as the product does.")
     parser.add_argument("--questions", type=int, default=50, help="of each collection")
     parser.add_argument("--minutes", type=float, default=600.0, help="ask no longer than this")
@@ -264,7 +688,7 @@ def main() -> None:
         embedder = MiniLmEmbedder(options.cache / "graph").identity
         used = {model.name: model.digest, embedder.model: embedder.digest}
         fingerprint = fingerprint8(fingerprint_of(embedder, settings.ingest()))
-        made = Provenance(
+        made = ReportProvenance(
             commit,
             hash_of(settings.retrieval(), settings.answer(), settings.generation()),
             fingerprint,

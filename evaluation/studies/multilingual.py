@@ -24,7 +24,7 @@ from app.core.trace import Trace
 from app.core.types import Fusion, Library
 from app.evaluation.collections import Collection, from_folder
 from app.evaluation.metrics import per_question
-from app.evaluation.report import Provenance
+from app.evaluation.report import ReportProvenance
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.models.multilingual import MultilingualEmbedder
@@ -44,7 +44,6 @@ Cells = dict[str, float]
 
 
 def main() -> None:
-    """Run the study and write its report."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--questions", type=int, default=200, help="most questions a language")
     given = parser.parse_args()
@@ -62,7 +61,7 @@ def main() -> None:
                     say(f"{name}: {value:.3f}")
                 key = embedder_key(opened.store.made_with(Library.PUBLIC))  # type: ignore[arg-type]
     models = {one.identity.model: one.identity.digest for one in (minilm, multilingual)}
-    made = Provenance(checkout_sha(), hash_of(base, given.questions), "", models, SEED)
+    made = ReportProvenance(checkout_sha(), hash_of(base, given.questions), "", models, SEED)
     constants = {f"calibration {key} {name}": value for name, value in row.values().items()}
     remark = (
         "nDCG@10 through the retriever, without late interaction; `asked>passages` name the"

@@ -15,7 +15,7 @@ from dataclasses import replace
 from app.core.types import Library
 from app.evaluation.arms import Arm
 from app.evaluation.collections import from_folder
-from app.evaluation.report import Report, settings_hash
+from app.evaluation.report import report_of, settings_hash
 from app.evaluation.runner import Experiment, run
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.workbench import SEED, arguments, indexed, say, write
@@ -25,7 +25,6 @@ COLLECTION = "squad"
 
 
 def main() -> None:
-    """Run the study and write its report."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--questions", type=int, default=300, help="most questions")
     given = parser.parse_args()
@@ -61,10 +60,10 @@ def main() -> None:
             )
     if provenance is None:
         raise SystemExit("nothing was run")
-    report = Report(
+    report = report_of(
         "Partly embedded libraries",
-        provenance,
-        tuple(experiments),
+        replace(provenance, settings_hash=settings_hash(experiments)),
+        experiments,
         (
             "Chunks get vectors in the order of their documents; the rest are found by words."
             " Vectors made on the way are not kept."
@@ -72,12 +71,7 @@ def main() -> None:
             " a little from run to run.",
         ),
     )
-    write(
-        replace(
-            report, provenance=replace(provenance, settings_hash=settings_hash(report.experiments))
-        ),
-        "partly_embedded",
-    )
+    write(report, "partly_embedded")
 
 
 if __name__ == "__main__":

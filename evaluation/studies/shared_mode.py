@@ -23,7 +23,7 @@ import numpy as np
 from qdrant_client import models
 
 from app.core.types import Library
-from app.evaluation.cases import AnswerCase, load
+from app.evaluation.cases import CaseBody, load
 from app.evaluation.collections import Collection, from_folder
 from app.evaluation.metrics import bootstrap_interval
 from app.models.minilm import MiniLmEmbedder
@@ -101,7 +101,7 @@ def engines(folder: Path, database_url: str, search_url: str) -> Iterator[dict[s
             double.kill()
 
 
-def chosen(squad: Collection, passages: int, questions: int) -> tuple[Collection, list[AnswerCase]]:
+def chosen(squad: Collection, passages: int, questions: int) -> tuple[Collection, list[CaseBody]]:
     """Return passages and questions about some of them, drawn by the seed."""
     draw = random.Random(SEED)
     kept = tuple(draw.sample(squad.passages, min(passages, len(squad.passages))))
@@ -112,14 +112,14 @@ def chosen(squad: Collection, passages: int, questions: int) -> tuple[Collection
         if question.answers and ids & set(squad.relevance[question.id])
     ]
     cases = [
-        AnswerCase(question.text, "public", "question", question.answers)
+        CaseBody(question.text, "public", "question", question.answers)
         for question in draw.sample(about, min(questions, len(about)))
     ]
     return Collection("squad", kept, (), {}), cases
 
 
 def journey(
-    folder: Path, squad: Collection, cases: Sequence[AnswerCase], shared: dict[str, str]
+    folder: Path, squad: Collection, cases: Sequence[CaseBody], shared: dict[str, str]
 ) -> Journey:
     """Fill, ask, move, ask, move back, ask."""
     with Served(folder / "embedded", **SETTINGS) as server:

@@ -234,7 +234,7 @@ def test_a_wrong_axis_is_named(shell: Shell) -> None:
         ("speed=1", "axis 'speed'"),
         ("fusion=best", "'best'"),
         ("top_k=", "no values"),
-        ("top_k=ten", "needs numbers"),
+        ("top_k=ten", "should be a valid integer"),
     ):
         code, _, complaint = shell.run("evaluate", "ablation", "--axis", axis)
         assert (code, said in complaint) == (2, True), complaint

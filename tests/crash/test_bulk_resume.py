@@ -6,8 +6,7 @@ import threading
 from pathlib import Path
 
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
-from evaluation.campaigns.bulk_kill import campaign
-from evaluation.lib.bulk_runs import Command, stored
+from evaluation.campaigns.bulk_kill import Command, campaign, stored
 
 
 def test_killed_runs_end_with_what_an_uninterrupted_one_has(tmp_path: Path) -> None:

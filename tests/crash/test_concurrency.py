@@ -6,8 +6,7 @@ import random
 from pathlib import Path
 
 from app.core.ids import document_id
-from evaluation.campaigns.concurrency.__main__ import trial
-from evaluation.campaigns.concurrency.model import LIBRARY, Model, Shown, Version, make_text
+from evaluation.campaigns.concurrency import LIBRARY, Model, Shown, Version, make_text, trial
 
 
 def test_ten_seconds_of_everything_at_once(tmp_path: Path, model_cache_dir: Path) -> None:

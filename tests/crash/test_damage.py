@@ -9,16 +9,18 @@ import pytest
 
 from app.core.vectors import cosine_distances
 from app.storage.store import IndexStore
-from evaluation.campaigns.damage.kinds import KINDS
-from evaluation.campaigns.damage.stores import (
+from evaluation.campaigns.damage import (
+    KINDS,
     LIBRARY,
     Recipe,
     build,
+    check_and_repair,
+    damaged_copy,
     fingerprint,
     options_at,
+    serve,
     wholeness,
 )
-from evaluation.campaigns.damage.trial import check_and_repair, damaged_copy, serve
 
 N = 1200
 

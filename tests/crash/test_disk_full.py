@@ -24,7 +24,7 @@ from app.core.types import FloatArray, Library
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore, VectorStoreUse
-from evaluation.campaigns.crash.load import hits_of
+from evaluation.campaigns.crash import hits_of
 from evaluation.lib.served import Served
 from evaluation.lib.vector_checks import differences
 from tests.crash.forks import Forks

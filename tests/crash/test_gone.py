@@ -9,9 +9,7 @@ import numpy as np
 import zstandard
 
 from app.core.vectors import l2_normalise
-from evaluation.campaigns.gone.__main__ import faults
-from evaluation.campaigns.gone.traces import Secret, look, vectors_in
-from evaluation.campaigns.gone.trial import run
+from evaluation.campaigns.gone import Secret, faults, look, run, vectors_in
 
 NOISE = np.random.default_rng(1).integers(97, 123, 20_000, dtype=np.uint8).tobytes()
 ROW = l2_normalise(np.random.default_rng(5).normal(size=(1, 64)).astype(np.float32))[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evaluation.campaigns.mixed_load.__main__ import trial
+from evaluation.campaigns.mixed_load import trial
 
 
 def test_eighty_clients_see_only_2xx_and_503_and_lose_nothing(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evaluation.campaigns.crash.campaign import Campaign
-from evaluation.campaigns.crash.promises import ABSENT, Promises, marker, text_of
+from evaluation.campaigns.crash import ABSENT, Campaign, Promises, marker, text_of
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.ollama_double.models import DoubleModel
 

@@ -42,7 +42,7 @@ def test_uploads_that_wait_hear_that_they_are_kept(tmp_path: Path, model_cache_d
 
     with Served(data) as server, ThreadPoolExecutor(UPLOADS) as clients:
         waiting = [clients.submit(upload, number) for number in range(UPLOADS)]
-        while len(server.client.jobs(100)["jobs"]) < UPLOADS:  # type: ignore[arg-type]  # a list, says the contract
+        while len(server.client.jobs(100)["jobs"]) < UPLOADS:
             time.sleep(0.02)
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(EXIT_S)

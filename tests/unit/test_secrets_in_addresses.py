@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.bootstrap.services import open_spans
 from app.bootstrap.models import Models
+from app.bootstrap.services import open_spans
 from app.cli import doctor
 from app.cli.main import run_at_edge
 from app.cli.maintenance import settings_in_force

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path as FilePath
 from typing import Annotated, Literal
@@ -13,12 +13,6 @@ from pydantic import Field
 from app.api.deps import AtEdge, Composition, RequestIdentity, events, server_path
 from app.api.errors import declared
 from app.api.schemas.base import Flag, Reply, Request
-from app.api.schemas.evaluations import (
-    EvaluationBody,
-    EvaluationList,
-    EvaluationReport,
-    EvaluationSummary,
-)
 from app.api.schemas.status import JobList, JobReply
 from app.api.streaming import EventStream, Pump, each, event
 from app.core.errors import Conflict, InvalidInput, NotFound, made_in_data
@@ -26,6 +20,8 @@ from app.core.types import Job as CoreJob
 from app.core.types import Library, LibraryName
 from app.evaluation import cases as answer_cases
 from app.evaluation import comparison
+from app.evaluation.arms import EvaluationBody
+from app.evaluation.report import EvaluationReport, EvaluationSummary, Format
 from app.jobs.kinds import BACKUP, CALIBRATE, EXPORT, FSCK, IMPORT
 from app.jobs.maintenance import request_purge
 from app.jobs.reembed import ReembedPayload, request_reembed
@@ -307,14 +303,16 @@ _MEDIA = {
 }
 
 
+class EvaluationList(Reply):
+    """Finished reports, newest first."""
+
+    evaluations: list[EvaluationSummary]
+
+
 @evaluations_router.get("")
 def list_evaluations(services: Composition) -> EvaluationList:
     """Finished reports, newest first; runs under way are jobs of kind `evaluation`."""
-    return EvaluationList(
-        evaluations=[
-            EvaluationSummary(**asdict(entry)) for entry in services.evaluations.reports.list()
-        ]
-    )
+    return EvaluationList(evaluations=services.evaluations.reports.list())
 
 
 @evaluations_router.post("", status_code=202, responses=declared("disk_full"))
@@ -322,14 +320,13 @@ def start_evaluation(services: Composition, edge: AtEdge, asked: EvaluationBody)
     """Compare settings on judged questions, as a job whose id is that of the report."""
     scope = asked.library or edge.asked(services, None)
     library = services.settings.library if scope == "all" else Library(scope)
-    job = services.evaluations.start(asked.request(library))
-    return JobReply.of(job)
+    return JobReply.of(services.evaluations.start(replace(asked, library=library.value)))
 
 
 @evaluations_router.get("/{report_id}", responses=declared("not_found"))
 def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationReport:
     """A finished report with every question's outcome."""
-    return EvaluationReport.model_validate(services.evaluations.reports.read(report_id))
+    return services.evaluations.reports.read(report_id)
 
 
 @evaluations_router.get(
@@ -343,9 +340,7 @@ def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationRepo
         **declared("not_found"),
     },
 )
-def download_evaluation(
-    services: Composition, report_id: ReportId, kind: Literal["json", "md", "csv", "html"]
-) -> Response:
+def download_evaluation(services: Composition, report_id: ReportId, kind: Format) -> Response:
     """Send a finished report as a file: JSON, Markdown, table or standalone page."""
     text = services.evaluations.reports.text(report_id, kind)
     return Response(

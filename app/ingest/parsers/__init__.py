@@ -29,16 +29,6 @@ class DirectParser:
     def parse(
         self, content: bytes | Path, filename: str, cancel: CancelToken | None = None
     ) -> ParsedDocument:
-        """Return the parsed document; the content decides what it is, the name is a hint.
-
-        Raises:
-            Cancelled: `cancel` was cancelled before the parse began.
-            UnsupportedType: No parser for this content.
-            Encrypted: It wants a password.
-            NoTextLayer: Pages without text.
-            TooLarge: It passes a limit of the options.
-            Unreadable: It is empty or damaged, or holds no text at all.
-        """
         if cancel is not None:
             cancel.raise_if_cancelled()
         data = _read(content, filename, self._options.max_file_bytes)
@@ -56,7 +46,6 @@ class DirectParser:
         return parsed
 
     def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
-        """Return the boxes of text spans on the pages of a PDF; see `PageLocator`."""
         from app.ingest.parsers.pdf_boxes import find_boxes  # noqa: PLC0415  # loads PDFium
 
         return find_boxes(_read(content, "the original", self._options.max_file_bytes), pages)

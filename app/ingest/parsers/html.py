@@ -28,12 +28,10 @@ class TextBuilder:
 
     @property
     def length(self) -> int:
-        """Characters so far."""
         return self._length
 
     @property
     def text(self) -> str:
-        """Everything added so far."""
         return "".join(self._parts)
 
     def add(self, text: str, *, gap: str = "\n\n", level: int | None = None) -> None:

@@ -223,10 +223,6 @@ def align(text: str, codes: Sequence[int]) -> list[int]:
     Both sequences hold the same visible characters in the same order, except where parsing joined a
     broken word, composed accents or stripped an invisible character; a short look-ahead bridges
     those.
-
-    Args:
-        text: Stored text of the page.
-        codes: PDFium's code points of the page, in its order.
     """
     ours = list(_visible(enumerate(text)))
     page = "".join(chr(code) if code <= 0x10FFFF else "\ufffd" for code in codes)

@@ -47,7 +47,6 @@ class XmlDump:
         self._bytes_read: Callable[[], int] = int
 
     def position(self) -> float:
-        """Return the share of the file's bytes that the current pass has read, [0, 1]."""
         return min(1.0, self._bytes_read() / max(1, self._path.stat().st_size))
 
     def name(self) -> str | None:
@@ -158,7 +157,6 @@ class _Counted(io.FileIO):
         self.bytes_read = 0
 
     def readinto(self, buffer: Buffer) -> int:
-        """Fill a buffer and count."""
         count = super().readinto(buffer) or 0
         self.bytes_read += count
         return count
@@ -180,11 +178,9 @@ class _ParallelStreams(io.RawIOBase):
         self._current = memoryview(b"")
 
     def readable(self) -> bool:
-        """Say that this can be read."""
         return True
 
     def readinto(self, buffer: Buffer) -> int:
-        """Fill a buffer from the current stream, decompressing a few streams ahead."""
         target = memoryview(buffer).cast("B")
         while not self._current:
             while len(self._ahead) < self._window and (span := next(self._spans, None)) is not None:
@@ -204,13 +200,11 @@ class _ParallelStreams(io.RawIOBase):
             return bz2.decompress(file.read(end - start))
 
     def close(self) -> None:
-        """Stop the threads."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         super().close()
 
 
 def _article_base(main_page: str | None) -> str:
-    """Return the address to append titles to, from the main page's address."""
     return (main_page or "https://en.wikipedia.org/wiki/Main_Page").rpartition("/")[0] + "/"
 
 
@@ -228,18 +222,11 @@ class JsonLines:
         self._raw: IO[bytes] | None = None
 
     def position(self) -> float:
-        """Return the share of the file's bytes that the current pass has read, [0, 1]."""
         if self._raw is None:
             return 0.0
         return 1.0 if self._raw.closed else self._raw.tell() / max(1, self._path.stat().st_size)
 
     def __iter__(self) -> Iterator[Article]:
-        """Yield articles in file order.
-
-        Raises:
-            Unreadable: A line is no JSON object with `title` and `text`; the message names the
-                line.
-        """
         with self._path.open("rb") as self._raw, self._open(self._raw) as file:
             for number, line in enumerate(file, 1):
                 if not line.strip():
@@ -264,16 +251,9 @@ class ParquetFiles:
         self._read = self._rows = 0
 
     def position(self) -> float:
-        """Return the share of all rows that the current pass has read, [0, 1]."""
         return self._read / max(1, self._rows)
 
     def __iter__(self) -> Iterator[Article]:
-        """Yield articles, files by name, rows in order.
-
-        Raises:
-            InvalidInput: pyarrow is not installed.
-            Unreadable: A file is damaged or lacks title or text.
-        """
         try:
             from pyarrow import ArrowException, parquet  # noqa: PLC0415  # an extra: 40 MB that only this source needs
         except ImportError as exc:
@@ -311,12 +291,6 @@ class HubDataset:
         self._split = split
 
     def __iter__(self) -> Iterator[Article]:
-        """Yield articles in the data set's order.
-
-        Raises:
-            InvalidInput: `datasets` is not installed.
-            Unreadable: The hub or the rows cannot be read.
-        """
         try:
             import datasets  # noqa: PLC0415  # an extra that brings pandas and pyarrow
         except ImportError as exc:
@@ -372,16 +346,9 @@ class ZimArchive:
         self._position = 0.0
 
     def position(self) -> float:
-        """Return the share of entries that the current pass has read, [0, 1]."""
         return self._position
 
     def __iter__(self) -> Iterator[Article]:
-        """Yield entries in the archive's order.
-
-        Raises:
-            InvalidInput: libzim is not installed.
-            Unreadable: The archive is damaged.
-        """
         try:
             from libzim.reader import Archive  # noqa: PLC0415  # an extra (GPL), never needed by the server itself
         except ImportError as exc:
@@ -447,12 +414,10 @@ class DumpParts:
         self._current = 0
 
     def position(self) -> float:
-        """Return the share of all files' bytes that the current pass has read, [0, 1]."""
         within = self._parts[self._current].position() * self._sizes[self._current]
         return min(1.0, (self._before + within) / max(1, sum(self._sizes)))
 
     def name(self) -> str | None:
-        """Return the database name of the first part."""
         return self._parts[0].name()
 
     def __iter__(self) -> Iterator[Article]:
@@ -474,7 +439,6 @@ class TextFolder:
         self._position = 0.0
 
     def position(self) -> float:
-        """Return the share of the files that the current pass has read, [0, 1]."""
         return self._position
 
     def __iter__(self) -> Iterator[Article]:
@@ -501,7 +465,6 @@ class FirstArticles:
         self._read = 0
 
     def position(self) -> float:
-        """Return the share of them that the current pass has read, [0, 1]."""
         return self._read / self._count
 
     def __iter__(self) -> Iterator[Article]:

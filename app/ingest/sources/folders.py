@@ -113,7 +113,6 @@ class FolderFile:
     entry: ManifestEntry
 
     def raw(self) -> RawDocument:
-        """Return the document to ingest or upload."""
         return RawDocument(self.source_key, display_name(self.path.name), self.path)
 
 
@@ -152,7 +151,6 @@ class Manifest:
 
     @property
     def entries(self) -> Mapping[str, ManifestEntry]:
-        """Entries of this library by source key."""
         return self._libraries.get(self._library.value, {})
 
     def record(self, indexed: Iterable[FolderFile], removed: Iterable[str]) -> None:

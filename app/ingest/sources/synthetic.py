@@ -32,8 +32,6 @@ HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class SyntheticOptions:
-    """The shape of the corpus."""
-
     articles: int = 1000
     seed: int = 7
     vocabulary: int = 50_000
@@ -160,7 +158,6 @@ def _vocabulary(rng: np.random.Generator, size: int) -> list[str]:
 
 
 def write_xml(encyclopedia: SyntheticEncyclopedia, file: IO[str]) -> int:
-    """Write a MediaWiki export and return the number of pages."""
     file.write(HEAD)
     pages = 0
     for pages, article in enumerate(encyclopedia, 1):  # noqa: B007  # the count is the result

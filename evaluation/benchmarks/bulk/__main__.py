@@ -9,7 +9,6 @@ the steps up to 100,000 chunks and held against the largest.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -20,19 +19,16 @@ from pathlib import Path
 
 from evaluation.benchmarks import scale_page
 from evaluation.benchmarks.bulk import growth, throughput, timed, wikitext
-from evaluation.benchmarks.bulk.fitting import FITTED_UP_TO, fit
-from evaluation.benchmarks.bulk.report import Limit, Report, markdown, read
-from evaluation.lib.paths import DATA, REPORTS
+from evaluation.benchmarks.bulk.report import FITTED_UP_TO, Limit, Report, fit, markdown, read
+from evaluation.lib.paths import DATA, REPORTS, parser_of
+from evaluation.lib.paths import publish as keep
 
 DUMP = Path("wikipedia") / "enwiki-shortened.xml.bz2"
 _MEMORY_MB = 2 * 1024**3 / 1e6
 
 
 def main() -> int:
-    """Measure and report."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the real dump")
     parser.add_argument(
         "--steps", default="10000,31623,100000,1000000", help="chunks of each library"
@@ -103,11 +99,8 @@ def main() -> int:
 def publish(report: Report) -> int:
     """Judge a report and write it; return 1 when a limit is not met."""
     report = report.judged(limits(report))
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "bulk.json").write_text(json.dumps(asdict(report), indent=1) + "\n", "utf-8")
-    (REPORTS / "bulk.md").write_text(markdown(report), "utf-8")
+    keep("bulk", asdict(report), markdown(report))
     scale_page.main()
-    print(markdown(report))
     return 0 if all(limit.met for limit in report.limits) else 1
 
 

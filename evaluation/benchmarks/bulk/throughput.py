@@ -40,7 +40,7 @@ from app.storage.words.query import (
     build_schema,
 )
 from app.storage.words.writer import GROUP_CHUNKS
-from evaluation.benchmarks.bulk.corpus import CHUNKS_PER_ARTICLE, TextPool
+from evaluation.benchmarks.bulk.growth import CHUNKS_PER_ARTICLE, TextPool
 
 DISTURBED = 0.1
 TASK = BulkTask(Library.PUBLIC, "bench", IngestOptions())

@@ -6,7 +6,6 @@ CMD` of the benchmark runs it behind a command that sees to that.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from evaluation.benchmarks.bulk import growth, throughput
 from evaluation.benchmarks.bulk.throughput import Cost, Throughput
+from evaluation.lib.paths import parser_of
 from evaluation.lib.served import Served
 
 OPENINGS = 3
@@ -80,10 +80,7 @@ def _best(turns: Sequence[growth.Figures]) -> growth.Figures:
 
 
 def main() -> None:
-    """Measure and print JSON."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("chunks", type=int)
     parser.add_argument("rounds", type=int)

@@ -51,7 +51,6 @@ class SteadyHost(OllamaDouble):
         self._current.times.append(time.monotonic_ns())
 
     def log(self) -> Sent:
-        """Return what was sent and when."""
         return {
             "".join(script.tokens): list(
                 zip(accumulate(map(len, script.tokens)), times, strict=False)
@@ -61,7 +60,6 @@ class SteadyHost(OllamaDouble):
 
 
 def main() -> None:
-    """Serve until standard input is closed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("log", type=Path)
     parser.add_argument("--tokens-per-s", type=float, default=20.0)

@@ -80,7 +80,6 @@ class Reply(asyncio.Protocol):
                 self.times.append((len(self.text), now))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
-        """The reply is over."""
         for future in (self.head, self.ended):
             if not future.done():
                 future.set_result(b"" if future is self.head else None)  # type: ignore[arg-type]  # each by its own type
@@ -94,7 +93,6 @@ class Events(Reply):
     """Of DocuMind: server-sent events."""
 
     def token(self, piece: bytes) -> str:
-        """Return the text of a token event."""
         _, found, event = piece.partition(b"event: ")
         name, _, data = event.partition(b"\ndata: ")
         if not found or name not in {b"token", b"final"}:
@@ -112,7 +110,6 @@ class Lines(Reply):
     separator = b"\n"
 
     def token(self, piece: bytes) -> str:
-        """Return the content of a line."""
         if not piece.startswith(b"{"):  # the frame of a chunk
             return ""
         body = json.loads(piece)
@@ -213,7 +210,7 @@ class Client:
         seen.waited_s.append(time.monotonic() - begun)
 
 
-async def run(client: Client, streams: int, seconds: float, extra: int) -> Seen:
+async def drive(client: Client, streams: int, seconds: float, extra: int) -> Seen:
     """Read with `streams` readers for `seconds`; `extra` more come in between.
 
     The first questions come at random times: at even ones their tokens would fall together, eight
@@ -234,7 +231,6 @@ async def run(client: Client, streams: int, seconds: float, extra: int) -> Seen:
 
 
 def main() -> None:
-    """Read, and print what was seen."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("url")
     parser.add_argument("--streams", type=int, default=64)
@@ -243,7 +239,7 @@ def main() -> None:
     parser.add_argument("--direct", action="store_true")
     asked = parser.parse_args()
     seen = asyncio.run(
-        run(Client(asked.url, direct=asked.direct), asked.streams, asked.seconds, asked.extra)
+        drive(Client(asked.url, direct=asked.direct), asked.streams, asked.seconds, asked.extra)
     )
     print(json.dumps(vars(seen)))
 

@@ -79,7 +79,6 @@ async def _alone(path: Path) -> None:
 
 
 def main() -> None:
-    """Serve, or only watch."""
     path = Path(sys.argv[-1])
     if "--alone" in sys.argv:
         asyncio.run(_alone(path))

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from app.models.minilm import MiniLmEmbedder
 from evaluation.benchmarks.bulk.growth import Figures
-from evaluation.benchmarks.vectors.inputs import make_inputs
+from evaluation.benchmarks.vectors.corpus import make_inputs
 from evaluation.benchmarks.vectors.kills import kills
 from evaluation.benchmarks.vectors.report import Ann, write
 from evaluation.lib.workbench import arguments, say
@@ -29,7 +29,6 @@ PARTS = ("index", "fill", "memory", "ask")
 
 
 def main() -> None:
-    """Measure and write."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--kills", type=int, default=20)

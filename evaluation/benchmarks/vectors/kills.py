@@ -36,7 +36,6 @@ _DIMENSION = 384
 
 
 def opened(path: Path) -> FaissStore:
-    """Open the store as the writer does."""
     return FaissStore(path, Steps(), learn_from=LEARN_FROM, least_kept=LEAST_KEPT)
 
 

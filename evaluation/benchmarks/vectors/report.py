@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from app.core.ids import checkout_sha
-from app.evaluation.report import Provenance
-from evaluation.benchmarks.bulk.fitting import WIKIPEDIA_CHUNKS
+from app.evaluation.report import ReportProvenance
 from evaluation.benchmarks.bulk.growth import Figures
-from evaluation.lib.paths import REPORTS
+from evaluation.benchmarks.bulk.report import WIKIPEDIA_CHUNKS
+from evaluation.lib.paths import publish
 from evaluation.lib.workbench import SEED, hash_of
 
 LIMITS = (
@@ -69,7 +68,7 @@ def at_wikipedia(name: str, steps: Sequence[Figures]) -> tuple[float, float]:
 
 def write(found: Ann) -> None:
     """Write evaluation/reports/ann.md and ann.json."""
-    made = Provenance(checkout_sha(), hash_of(LIMITS), "", {found.model: found.digest}, SEED)
+    made = ReportProvenance(checkout_sha(), hash_of(LIMITS), "", {found.model: found.digest}, SEED)
     fits = [
         {
             "name": name,
@@ -90,11 +89,7 @@ def write(found: Ann) -> None:
         "kills": found.kills,
         "made": made.in_words(),
     }
-    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-    (REPORTS / f"{NAME}.json").write_text(text, "utf-8")
-    page = markdown(found, fits, made.in_words())
-    (REPORTS / f"{NAME}.md").write_text(page, "utf-8")
-    print(page)
+    publish(NAME, content, markdown(found, fits, made.in_words()))
 
 
 def markdown(found: Ann, fits: Sequence[dict[str, object]], made: str) -> str:

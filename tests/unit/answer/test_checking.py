@@ -71,7 +71,9 @@ def test_a_text_is_checked_against_a_library_with_the_document_and_its_character
     best = first.citations[0]
     assert (best.quote, best.start, best.support) == ("Warsaw is the capital of Poland.", 100, 1.0)
     assert best.doc_id
-    assert second.citations[0].quote == "Their leader Rollo swore fealty to King Charles III in 911."
+    assert (
+        second.citations[0].quote == "Their leader Rollo swore fealty to King Charles III in 911."
+    )
     assert sorted(found.asked) == ["Rollo swore fealty in 912.", "Warsaw is the capital of Poland."]
 
 

@@ -12,7 +12,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, ProviderTimeout
 from app.core.trace import Trace
 from app.core.types import Message, Prompt, Token, Usage
-from tests.fakes.services import PROMPTS
+from app.generation.prompts import PromptLibrary
 
 
 class Counting:
@@ -30,7 +30,9 @@ class Counting:
 def learned(usage: Usage) -> tuple[Usage, Usage]:
     """Return what is learned of a call with a prompt of 400 characters, and what its question is told."""
     seen: list[Usage] = []
-    calls = ModelCalls(Trace(), CancelToken(), PROMPTS, None, lambda _, one: seen.append(one))
+    calls = ModelCalls(
+        Trace(), CancelToken(), PromptLibrary.load(), None, lambda _, one: seen.append(one)
+    )
     prompt = Prompt((Message("system", "a" * 100), Message("user", "b" * 300)))
     assert len(list(calls.stream(Counting(usage), prompt))) == 2
     return seen[0], calls.usage
@@ -67,7 +69,7 @@ class Late:
 
 
 def _calls(**options: float) -> ModelCalls:
-    return ModelCalls(Trace(), CancelToken(), PROMPTS, **options)  # type: ignore[arg-type]
+    return ModelCalls(Trace(), CancelToken(), PromptLibrary.load(), **options)  # type: ignore[arg-type]
 
 
 def test_a_call_without_a_first_word_says_so_and_goes_on() -> None:

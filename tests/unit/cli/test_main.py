@@ -17,8 +17,8 @@ from app.cli import evaluate
 from app.cli import main as entry
 from app.client import FileToSend, Json
 from app.core import errors
-from app.evaluation.arms import Axes
-from app.evaluation.cases import AnswerCase
+from app.evaluation.arms import AxesBody
+from app.evaluation.cases import CaseBody
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[3]
@@ -192,9 +192,9 @@ def test_every_evaluation_in_the_docs_parses_and_every_axis_has_a_row() -> None:
         context = commands[tuple(words[:2])].make_context("documind", words[2:])
         for axis in context.params.get("axis") or ():
             evaluate.read_axis(axis)
-    for field in fields(Axes):
+    for field in fields(AxesBody):
         assert f"`{field.name}`" in page
-    for field in fields(AnswerCase):
+    for field in fields(CaseBody):
         assert f"`{field.name}`" in page
 
 

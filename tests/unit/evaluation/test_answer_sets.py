@@ -21,8 +21,8 @@ from app.core.types import (
     Sentence,
     Token,
 )
-from app.evaluation.answers import Judge, evaluate, faithfulness
-from app.evaluation.cases import AnswerCase, load
+from app.evaluation.answers import Judge, ask_case, faithfulness
+from app.evaluation.cases import CaseBody, load
 from app.generation.prompts import PromptLibrary
 from tests.fakes.retrievers import passage
 
@@ -59,18 +59,18 @@ def test_a_set_is_read(tmp_path: Path) -> None:
         _line(expected_substrings=["Rollo"], oos=False) + "\n\n" + _line(intent="chitchat") + "\n"
     )
     one, two = load(path)
-    assert one == AnswerCase("Who?", "papers", "question", ("Rollo",))
+    assert one == CaseBody("Who?", "papers", "question", ("Rollo",))
     assert two.intent == "chitchat"
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "is not JSON"),
-        ("[]", "must be an object"),
-        (_line(answer="x"), "none but"),
-        (_line(library="other"), "names the library 'other'"),
-        (_line(keywords="x"), "must be a list of strings"),
+        ("{", "Invalid JSON"),
+        ("[]", "line 1 of 'set.jsonl': Input should be"),
+        (_line(answer="x"), "answer: Unexpected keyword argument"),
+        (_line(library="other"), "library: Input should be .* got 'other'"),
+        (_line(keywords="x"), "keywords: Input should be a valid array"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, line: str, message: str) -> None:
@@ -99,34 +99,25 @@ def test_each_measure_over_scripted_answers() -> None:
     names = ("right", "wrong", "shy")
     cases = [
         *(
-            AnswerCase(name, "papers", "question", ("Rollo",), ("leader", "Norse"), ("rollo.txt",))
+            CaseBody(name, "papers", "question", ("Rollo",), ("leader", "Norse"), ("rollo.txt",))
             for name in names
         ),
-        AnswerCase("oos", "papers", "question", oos=True),
-        AnswerCase("hello", "papers", "chitchat"),
+        CaseBody("oos", "papers", "question", oos=True),
+        CaseBody("hello", "papers", "chitchat"),
     ]
-    report = evaluate(cases, lambda question: answers[question.text])
-    right, wrong, shy, oos, hello = report.outcomes
-    assert (right.correct, right.recalled, right.citation_precision, right.keyword_coverage) == (
-        True,
-        True,
-        1.0,
-        0.5,
+    right, wrong, shy, oos, hello = (
+        ask_case(case, lambda question: answers[question.text]).values for case in cases
     )
-    assert (wrong.correct, wrong.recalled, wrong.citation_precision) == (False, False, 0.0)
-    assert right.faithfulness == 1.0
-    assert wrong.faithfulness == 0.0
-    assert (shy.refused, shy.correct, shy.faithfulness) == (True, False, None)
-    assert oos.refused
-    assert oos.correct is None
-    assert hello.intent_right
-    rates = report.rates()
-    assert rates["intent_accuracy"] == 1.0
-    assert rates["out_of_scope_refusal"] == 1.0
-    assert rates["wrong_refusal"] == pytest.approx(1 / 3)
-    assert rates["answer_accuracy"] == pytest.approx(1 / 3)
-    assert "judged_faithful" not in rates
-    assert rates["p95_ms"] >= rates["p50_ms"] >= 0
+    assert (right["answer accuracy"], right["recall"], right["citation precision"]) == (1, 1, 1)
+    assert (right["keyword coverage"], right["faithfulness"], right["right"]) == (0.5, 1, 1)
+    assert (wrong["answer accuracy"], wrong["recall"], wrong["citation precision"]) == (0, 0, 0)
+    assert (wrong["faithfulness"], wrong["right"]) == (0, 0)
+    assert (shy["wrong refusal"], shy["answer accuracy"], shy["faithfulness"]) == (1, 0, None)
+    assert (right["wrong refusal"], wrong["wrong refusal"]) == (0, 0)
+    assert (oos["out-of-scope refusal"], oos["answer accuracy"], oos["right"]) == (1, None, 1)
+    assert oos["wrong refusal"] is None
+    assert all(row["intent accuracy"] == 1 for row in (right, wrong, shy, oos, hello))
+    assert all(row["judged faithful"] is None for row in (right, wrong, shy, oos, hello))
 
 
 def test_questions_are_asked_as_told() -> None:
@@ -136,8 +127,8 @@ def test_questions_are_asked_as_told() -> None:
         asked.append(question)
         return _answer("Rollo.")
 
-    evaluate(
-        [AnswerCase("Who?", "public", "question")],
+    ask_case(
+        CaseBody("Who?", "public", "question"),
         ask,
         ask_as=Question("", "papers", mode="compare", strategy="hyde"),
     )
@@ -176,10 +167,10 @@ class _Scripted:
 def test_a_judge_counts_statements(reply: str, share: float | None) -> None:
     generator = _Scripted(reply)
     judge = Judge(generator, PromptLibrary.load())
-    report = evaluate(
-        [AnswerCase("Who?", "papers", "question")], lambda _: _answer("Rollo led."), judge=judge
+    outcome = ask_case(
+        CaseBody("Who?", "papers", "question"), lambda _: _answer("Rollo led."), judge=judge
     )
-    assert report.outcomes[0].judged == share
+    assert outcome.values["judged faithful"] == share
     sent = "\n".join(message.content for message in generator.prompts[0].messages)
     assert SOURCE in sent
     assert "Rollo led." in sent

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluation.benchmarks import capacity as capacity_figures
-from evaluation.benchmarks.capacity import Figure, plan, shown
+from evaluation.benchmarks import scale_page
+from evaluation.benchmarks.scale_page import Figure, plan, shown
 from evaluation.lib.paths import REPORTS
 
 
@@ -37,7 +37,7 @@ def test_measured_figures_are_those_of_the_reports() -> None:
     }
     measured = {
         name: figure.value
-        for name, figure in vars(capacity_figures).items()
+        for name, figure in vars(scale_page).items()
         if isinstance(figure, Figure) and figure.mark == "measured"
     }
     assert measured == expected

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from app.core.types import Hit, Library
-from app.evaluation.cases import AnswerCase
+from app.evaluation.cases import CaseBody
 from app.evaluation.comparison import (
     RankingCase,
     automatic_set,
@@ -80,12 +80,12 @@ def test_the_passage_a_question_was_taken_from_does_not_count(store: IndexStore)
 
 def test_an_answer_set_gives_the_questions_that_say_where_their_answer_is() -> None:
     cases = [
-        AnswerCase("a", "papers", "question", expected_docs=("x.pdf",)),
-        AnswerCase("b", "all", "question", expected_substrings=("42",)),
-        AnswerCase("c", "public", "question", expected_docs=("x.pdf",)),
-        AnswerCase("hello", "papers", "chitchat", expected_docs=("x.pdf",)),
-        AnswerCase("d", "papers", "question", expected_docs=("x.pdf",), oos=True),
-        AnswerCase("e", "papers", "question"),
+        CaseBody("a", "papers", "question", expected_docs=("x.pdf",)),
+        CaseBody("b", "all", "question", expected_substrings=("42",)),
+        CaseBody("c", "public", "question", expected_docs=("x.pdf",)),
+        CaseBody("hello", "papers", "chitchat", expected_docs=("x.pdf",)),
+        CaseBody("d", "papers", "question", expected_docs=("x.pdf",), oos=True),
+        CaseBody("e", "papers", "question"),
     ]
     assert [case.question for case in from_answer_set(cases, PAPERS)] == ["a", "b"]
 

@@ -7,20 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.search import LibrarySearcher
 from app.answer.writing import AnswerWriter
 from app.core.errors import ProviderError, ProviderUnreachable
-from app.evaluation.cases import AnswerCase
+from app.evaluation.cases import CaseBody
 from app.evaluation.collections import Collection, TestQuestion
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
+from app.generation.prompts import PromptLibrary
 from app.generation.quoting import ExtractiveGenerator
-from evaluation.lib.models.asking import Asker, Place, Row, Rows, Task
-from evaluation.lib.models.tables import modes, prompts, strategies
-from evaluation.studies.models import STRATEGIES, tasks_of
+from evaluation.studies.models import (
+    STRATEGIES,
+    Asker,
+    Place,
+    Row,
+    Rows,
+    Task,
+    modes,
+    prompts,
+    strategies,
+    tasks_of,
+)
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.generators import FixedModels, Reply, ScriptedGenerator
-from tests.fakes.services import PROMPTS
 
 COPPER = Task(
     "prompt",
@@ -40,19 +48,21 @@ def collection(name: str) -> Collection:
     return Collection(name, (), questions, {one.id: {"right": 1} for one in questions})
 
 
-CASES = [AnswerCase(f"sample {n}", "public", "question", ("x",)) for n in range(6)]
-CASES += [AnswerCase(f"absent {n}", "public", "question", oos=True) for n in range(2)]
+CASES = [CaseBody(f"sample {n}", "public", "question", ("x",)) for n in range(6)]
+CASES += [CaseBody(f"absent {n}", "public", "question", oos=True) for n in range(2)]
 
 
 def asker(opened: Site, *replies: Reply) -> Asker:
     local = opened.services
-    retriever = local._retriever()
     return Asker(
         opened.settings,
-        Place(local.store, lambda _: LibrarySearcher(retriever, local.embedder)),
+        Place(local.store, local.libraries.searcher),
         FixedModels(ScriptedGenerator(*replies)),
         AnswerWriter(
-            ExtractiveGenerator(), PROMPTS, TokenCalibrator(), opened.settings.generation()
+            ExtractiveGenerator(),
+            PromptLibrary.load(),
+            TokenCalibrator(),
+            opened.settings.generation(),
         ),
         Grounder(opened.settings.generation()),
     )
@@ -73,7 +83,7 @@ def test_a_small_run_is_the_beginning_of_a_large_one_and_arms_of_a_question_stay
 def test_a_row_says_what_the_reader_and_the_model_and_the_quotes_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluation.lib.models.asking._PAUSE_S", 0.0)
+    monkeypatch.setattr("evaluation.studies.models._PAUSE_S", 0.0)
     with site(tmp_path) as opened:
         opened.upload(*((name, text.encode()) for name, text in LIBRARY.items()))
         broken = ProviderUnreachable("the host broke the connection")

@@ -12,18 +12,21 @@ from app.core.errors import InvalidInput, NotFound
 from app.core.sentences import sentence_spans
 from app.core.types import Answer, AnswerStatus, Evidence, Hit, Library, Notice, Passage, Question
 from app.evaluation.arms import Arm
-from app.evaluation.cases import CaseReply, QueryCase, failures, load_cases
-from app.evaluation.probes import (
+from app.evaluation.report import ReportProvenance, report_of, to_json, to_markdown
+from app.evaluation.runner import DOCUMENTS, RankedPassages
+from scripts.probes import (
     GROUNDED,
+    CaseReply,
     Probe,
+    QueryCase,
     ServiceAsk,
+    failures,
+    load_cases,
     load_probes,
     run_probes,
     strategy_arms,
     with_articles,
 )
-from app.evaluation.report import Provenance, Report, to_json, to_markdown
-from app.evaluation.runner import DOCUMENTS, RankedPassages
 from tests.fakes.retrievers import passage
 from tests.unit.answer.bench import Bench
 
@@ -78,14 +81,14 @@ def test_probes_whose_article_is_not_indexed_are_named() -> None:
 def test_what_is_wrong_with_probes_is_named(tmp_path: Path) -> None:
     path = tmp_path / "probes.json"
     path.write_text('{"probes": [{"id": "a"}]}')
-    with pytest.raises(InvalidInput, match="not a file of probes"):
+    with pytest.raises(InvalidInput, match=r"not a file of probes: 0\.question: Field required"):
         load_probes(path)
     path.write_text(
         json.dumps(
             {"probes": [{"id": "a", "question": "?", "library": "x", "expected_substrings": ["y"]}]}
         )
     )
-    with pytest.raises(InvalidInput, match="probe 'a'"):
+    with pytest.raises(InvalidInput, match=r"0\.library: Input should be"):
         load_probes(path)
 
 
@@ -119,11 +122,11 @@ def test_probes_are_scored_by_the_strings_they_expect() -> None:
     assert baseline.intervals[DOCUMENTS].mean == 1.5
     assert hyde.overlap == pytest.approx((1 / 3 + 0) / 2)
     assert experiment.comparisons[0].verdict == "cannot tell it from baseline at n = 2"
-    report = Report("Toy", Provenance("s", "h", "f", {}, 1), (experiment,))
+    report = report_of("Toy", ReportProvenance("s", "h", "f", {}, 1), (experiment,))
     assert "| hyde | 1.0000 |" in to_markdown(report)
     assert "Made from git s, settings h, index f, seed 1." in to_markdown(report)
     assert "Made from settings h, models m 0123, seed 1." in to_markdown(
-        Report("Toy", Provenance("", "h", "", {"m": "0123"}, 1), (experiment,))
+        report_of("Toy", ReportProvenance("", "h", "", {"m": "0123"}, 1), (experiment,))
     )
     assert json.loads(to_json(report))["experiments"][0]["measure"] == GROUNDED
     with pytest.raises(InvalidInput, match="no probe"):
@@ -223,12 +226,12 @@ def test_failures_say_what_does_not_hold(tmp_path: Path) -> None:
     assert len(failures(case, CaseReply("abstained", "", frozenset()))) == 3
     path = tmp_path / "cases.json"
     path.write_text('{"cases": [{"id": "a"}]}')
-    with pytest.raises(InvalidInput, match="not a file of query cases"):
+    with pytest.raises(InvalidInput, match="not a file of cases"):
         load_cases(path)
     path.write_text(
         json.dumps(
             {"cases": [{"id": "a", "question": "?", "library": "x", "statuses": ["answered"]}]}
         )
     )
-    with pytest.raises(InvalidInput, match="case 'a'"):
+    with pytest.raises(InvalidInput, match=r"0\.library: Input should be"):
         load_cases(path)

@@ -11,11 +11,12 @@ from collections.abc import Callable
 import pytest
 
 from app.core.types import Library
-from app.evaluation.arms import Arm, grid, plain, standard_arms
+from app.evaluation.arms import Arm, plain, standard_arms
 from app.evaluation.collections import Collection, TestPassage, TestQuestion
 from app.evaluation.report import (
-    Provenance,
-    Report,
+    EvaluationReport,
+    ReportProvenance,
+    report_of,
     settings_hash,
     to_csv,
     to_html,
@@ -25,6 +26,7 @@ from app.evaluation.report import (
 from app.evaluation.runner import Experiment, RetrieverSearch, run
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
+from evaluation.studies.fusion import grid
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
 from tests.fakes.retrievers import passage
@@ -76,9 +78,11 @@ def an_experiment(seed: int = 1) -> Experiment:
     return run(_collection(), standard_arms(), search, baseline="rrf", seed=seed, resamples=200)
 
 
-def a_report(experiment: Experiment) -> Report:
-    made = Provenance("0123456789abcdef", settings_hash([experiment]), "f00d", {"hash": "d1"}, 1)
-    return Report("A toy report", made, (experiment,), ("Nothing was decided.",), {"auc": 0.5})
+def a_report(experiment: Experiment) -> EvaluationReport:
+    made = ReportProvenance(
+        "0123456789abcdef", settings_hash([experiment]), "f00d", {"hash": "d1"}, 1
+    )
+    return report_of("A toy report", made, (experiment,), ("Nothing was decided.",), {"auc": 0.5})
 
 
 def test_every_arm_answers_every_question() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.benchmarks import playbook, scale_page
+from evaluation.benchmarks import scale_page
 from evaluation.benchmarks.vectors.report import FITTED, at_wikipedia
 from evaluation.lib.paths import REPORTS
 
@@ -36,7 +36,7 @@ def test_the_page_holds_what_the_reports_hold() -> None:
 
 
 def test_each_figure_of_the_playbook_names_its_report_or_is_marked_as_arithmetic() -> None:
-    found = playbook.rows(REPORTS)
+    found = scale_page.rows(REPORTS)
     assert len(found) >= 15
     for what, _, source in found:
         names = re.findall(r"[a-z_]+\.md", source)
@@ -52,7 +52,7 @@ def test_the_error_budget_by_hand() -> None:
         "error budget at 99.5% of a month",
         "3.6 h",
         "arithmetic: 0.5% of 720 h",
-    ) in playbook.rows(REPORTS)
+    ) in scale_page.rows(REPORTS)
 
 
 def test_figures_come_from_the_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.evaluation.collections import Collection, TestPassage
-from app.evaluation.report import Provenance
+from app.evaluation.report import ReportProvenance
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib import windows, workbench
 from evaluation.studies import summary
@@ -47,7 +47,7 @@ def test_figures_are_written_with_their_origin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workbench, "REPORTS", tmp_path)
-    made = Provenance(
+    made = ReportProvenance(
         "0123456789abcdef", workbench.hash_of(RetrievalOptions()), "f00d", {"m": "d" * 20}, 7
     )
     workbench.write_figures(

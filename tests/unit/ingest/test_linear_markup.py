@@ -42,7 +42,7 @@ def test_nesting_costs_a_hundred_passes_at_most(
 
 @pytest.mark.parametrize("unit", WIKITEXT)
 def test_long_wikitext_is_read_to_its_end(unit: str) -> None:
-    """`evaluation/benchmarks/hostile.py` shows how the time grows; here it only has to end."""
+    """evaluation/reports/hostile.md shows how the time grows; here it only has to end."""
     parse_wikitext(WIKITEXT[unit](20_000), "T")
 
 

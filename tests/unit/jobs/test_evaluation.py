@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.core.errors import ProviderTimeout
-from app.evaluation.arms import EvaluationRequest
-from app.evaluation.report import Provenance, Report, ReportArchive
+from app.evaluation.arms import EvaluationBody
+from app.evaluation.report import EvaluationReport, ReportArchive, ReportProvenance, report_of
 from app.evaluation.runner import OutcomeLog, QuestionOutcome, RankedPassages
 from app.evaluation.session import Watch
 from app.jobs.maintenance import register_evaluation
@@ -21,7 +21,7 @@ class FlakySession:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def run(self, request: EvaluationRequest, log_path: Path, watch: Watch) -> Report:
+    def run(self, request: EvaluationBody, log_path: Path, watch: Watch) -> EvaluationReport:
         log = OutcomeLog(log_path)
         for number, question in enumerate(("one", "two"), start=1):
             if log.get("arm", question) is None:
@@ -30,7 +30,7 @@ class FlakySession:
                     raise ProviderTimeout("the host did not answer")
                 log.add("arm", question, QuestionOutcome(RankedPassages((), (), 1.0, {})))
             watch(number, 2, "questions")
-        return Report("Toy", Provenance("s", "h", "f", {}, request.seed), ())
+        return report_of("Toy", ReportProvenance("s", "h", "f", {}, request.seed), ())
 
 
 def test_a_host_that_is_away_for_a_while_costs_a_wait_not_the_run(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_host_that_is_away_for_a_while_costs_a_wait_not_the_run(tmp_path: Path
     service = register_evaluation(runner, lambda: session, ReportArchive(tmp_path))  # type: ignore[arg-type,return-value]  # a fake
     runner.start()
     try:
-        job = runner.wait(service.start(EvaluationRequest()).id, 20)
+        job = runner.wait(service.start(EvaluationBody()).id, 20)
     finally:
         runner.close()
     assert job.state == "done", job

@@ -17,6 +17,7 @@ from app.ingest.embedding import VectorBackfill
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
+from app.jobs.ingest import Collecting
 from app.jobs.kinds import register_ingest, resume_backfills
 from app.jobs.runner import IngestPayload, IngestReport, JobOptions, UploadedFile, has_text
 from app.jobs.worker import LocalRunner
@@ -69,16 +70,15 @@ class Shop:
         runner = LocalRunner(self.store.jobs, JobOptions(retry_s=0.01))
         ingest = IngestOptions(embed_batch=4)
         embedder: Embedder = self.embedder
-        register_ingest(
+        parts = Collecting(
             runner,
+            self.store.catalog,
             pipeline_of=lambda _: IngestPipeline(
                 DirectParser(ingest), self.store.writer, embedder, ingest
             ),
             backfill_of=lambda _: VectorBackfill(self.store.writer, embedder, ingest),
-            catalog=self.store.catalog,
-            originals=self.store.writer,
-            jobs=self.store.jobs,
         )
+        register_ingest(parts, self.store.writer, self.store.jobs)
         return runner
 
     def payload(self, retry: bool = False, **files: bytes) -> Mapping[str, object]:

@@ -15,9 +15,9 @@ from app.bootstrap.services import register_reembed
 from app.core.errors import DiskFull, ProviderUnreachable
 from app.core.ports import Embedder
 from app.core.types import FloatArray, Job, Library
-from app.evaluation.cases import AnswerCase
+from app.evaluation.cases import CaseBody
 from app.ingest.embedding import VectorBackfill
-from app.jobs.kinds import BACKFILL
+from app.jobs.ingest import BACKFILL
 from app.jobs.reembed import ReembedPayload, request_reembed
 from app.jobs.runner import JobOptions
 from app.jobs.worker import LocalRunner
@@ -168,7 +168,7 @@ def test_the_users_questions_decide(shop: Shop) -> None:
     shop.add(*NAMES)
     shop.embed(BlindEmbedder(64, model="old"))
     questions = tuple(
-        AnswerCase(
+        CaseBody(
             f"who {name}walks {name}along the {name}shore",
             "papers",
             "question",

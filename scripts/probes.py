@@ -1,6 +1,6 @@
-"""Define probes: questions whose passages must hold a given string.
+"""Define the questions of the scripts: probes of passages, and cases of replies.
 
-They ask a running server or a service in this process.
+Probes ask a running server or a service in this process.
 """
 
 from __future__ import annotations
@@ -10,30 +10,53 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-import numpy as np
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked
 
 from app.client import DocuMindClient
 from app.core.errors import InvalidInput, NotFound
 from app.core.ids import regular_file
-from app.core.types import Answer, Fusion, Mode, Question, Scope, Strategy
+from app.core.types import Answer, AnswerStatus, Fusion, Mode, Question, Scope, Strategy
 from app.evaluation.arms import Arm
-from app.evaluation.metrics import RESAMPLES, bootstrap_interval, compare, grounded, overlap_with
-from app.evaluation.runner import DOCUMENTS, ArmResult, Experiment, RankedPassages
+from app.evaluation.cases import in_words
+from app.evaluation.metrics import RESAMPLES, grounded
+from app.evaluation.runner import DOCUMENTS, Experiment, RankedPassages, experiment_of
 from app.retrieval.request import RetrievalOptions
+
+MOST_BYTES = 16 * 2**20
+"""Of a file of probes or cases."""
+
+T = TypeVar("T")
+
+
+def listed(path: Path, name: str, rows: TypeAdapter[T]) -> T:
+    """Return the rows that a JSON object in a file holds under a name.
+
+    Raises:
+        InvalidInput: The file is missing, or a row has an unknown field or value.
+    """
+    try:
+        content = json.loads(regular_file(path, MOST_BYTES).read_text(encoding="utf-8"))
+        return rows.validate_python(content[name])
+    except ValidationError as exc:
+        raise InvalidInput(f"{path.name!r} is not a file of {name}: {in_words(exc)}") from exc
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        raise InvalidInput(f"{path.name!r} is not a file of {name} ({exc!r})") from exc
+
 
 GROUNDED = "grounded"
 
 
-@dataclass(frozen=True, slots=True)
+@checked(frozen=True, slots=True)
 class Probe:
     """A question with the strings any of which its passages should hold."""
 
     id: str
     question: str
     library: Scope
-    expected_substrings: tuple[str, ...]
+    expected_substrings: Annotated[tuple[str, ...], Field(min_length=1)]
     mode: Mode = "general"
     article: str = ""
     """Title of the article that answers it; empty where any passage may."""
@@ -47,48 +70,16 @@ TitlesLike = Callable[[Probe], Iterable[str]]
 """Returns titles in a probe's library that contain the title of its article."""
 
 
-MOST_BYTES = 16 * 2**20
-"""Of a file of probes."""
+_PROBES = TypeAdapter(tuple[Probe, ...])
 
 
 def load_probes(path: Path) -> tuple[Probe, ...]:
-    """Read a file of probes: a JSON object with `probes`.
-
-    Each has id, question, library and expected_substrings, perhaps mode and the title of the
-    article that answers it.
+    """Read a file of probes: a JSON object with `probes`; see evaluation/retrieval_ablation.json.
 
     Raises:
-        InvalidInput: The file is missing or a probe is not of that form.
+        InvalidInput: The file is missing, or a probe has an unknown field or value.
     """
-    try:
-        rows = json.loads(regular_file(path, MOST_BYTES).read_text(encoding="utf-8"))["probes"]
-        probes = tuple(
-            Probe(
-                str(r["id"]),
-                str(r["question"]),
-                r["library"],
-                tuple(map(str, r["expected_substrings"])),
-                r.get("mode", "general"),
-                str(r.get("article", "")),
-            )
-            for r in rows
-        )
-    except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise InvalidInput(
-            f"{path.name!r} is not a file of probes ({exc!r}); see"
-            " evaluation/retrieval_ablation.json"
-        ) from exc
-    for probe in probes:
-        if (
-            probe.library not in get_args(Scope)
-            or probe.mode not in get_args(Mode)
-            or not probe.expected_substrings
-        ):
-            raise InvalidInput(
-                f"probe {probe.id!r} of {path.name!r} names an unknown library or mode, or expects"
-                " nothing"
-            )
-    return probes
+    return listed(path, "probes", _PROBES)
 
 
 def with_articles(
@@ -158,33 +149,28 @@ def run_probes(
     if not probes:
         raise InvalidInput("there is no probe to ask")
     found = {arm.name: {probe.id: ask(arm, probe, top_k) for probe in probes} for arm in arms}
-    baseline = arms[0].name
-    results = []
-    for arm in arms:
-        own = found[arm.name]
-        values = {
+    values = {
+        arm: {
             GROUNDED: {
                 probe.id: float(grounded(own[probe.id].texts, probe.expected_substrings))
                 for probe in probes
             },
             DOCUMENTS: {probe.id: float(len(set(own[probe.id].passages))) for probe in probes},
         }
-        intervals = {
-            measure: bootstrap_interval(
-                np.array(list(column.values())), seed=seed, resamples=resamples
-            )
-            for measure, column in values.items()
-        }
-        overlaps = [
-            overlap_with(own[probe.id].passages, found[baseline][probe.id].passages)
-            for probe in probes
-        ]
-        results.append(ArmResult(arm, own, values, intervals, None, sum(overlaps) / len(overlaps)))
-    comparisons = compare(
-        baseline, {r.arm.name: r.values[GROUNDED] for r in results}, seed=seed, resamples=resamples
+        for arm, own in found.items()
+    }
+    return experiment_of(
+        name,
+        {probe.id: probe.question for probe in probes},
+        arms,
+        found,
+        values,
+        measure=GROUNDED,
+        baseline=arms[0].name,
+        documents=documents,
+        seed=seed,
+        resamples=resamples,
     )
-    texts = {probe.id: probe.question for probe in probes}
-    return Experiment(name, texts, documents, baseline, GROUNDED, tuple(results), comparisons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,14 +211,11 @@ class ServerAsk:
 
 
 def _rows(value: object) -> list[dict[str, Any]]:
-    """A list of objects out of a JSON body."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceAsk:
-    """Asks a service in this process."""
-
     answer: Callable[[Question], Answer]
     degraded: set[str] = field(default_factory=set)
     """Names of arms whose strategy was degraded for want of a model."""
@@ -257,3 +240,61 @@ class ServiceAsk:
         return RankedPassages(
             tuple(p.document.doc_id for p in hits), tuple(p.chunk.text for p in hits), ms, stages
         )
+
+
+@checked(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+class QueryCase:
+    """One question and what its reply must be."""
+
+    id: str
+    question: str
+    library: Scope
+    statuses: Annotated[tuple[AnswerStatus, ...], Field(min_length=1)]
+    """The reply has one of them."""
+    mode: Mode = "general"
+    strategy: Strategy = "baseline"
+    retrieve_only: bool = False
+    expected_docs: tuple[str, ...] = ()
+    """One of these file names is among the sources' documents."""
+    expected_substrings: tuple[str, ...] = ()
+    """One of them stands in the answer."""
+    needs_corpus: bool = True
+    """False for cases that hold over an empty library too (greetings)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseReply:
+    status: str
+    answer: str
+    titles: frozenset[str]
+    """Of the sources, in lower case."""
+
+
+_CASES = TypeAdapter(tuple[QueryCase, ...])
+
+
+def load_cases(path: Path) -> tuple[QueryCase, ...]:
+    """Read a file of cases: a JSON object with `cases`.
+
+    Raises:
+        InvalidInput: The file is missing, or a case has an unknown field or value.
+    """
+    return listed(path, "cases", _CASES)
+
+
+def failures(case: QueryCase, reply: CaseReply) -> list[str]:
+    """Return what does not hold, in words; empty when the case passes."""
+    found = []
+    if reply.status not in case.statuses:
+        found.append(f"status {reply.status!r}, expected one of {', '.join(case.statuses)}")
+    if case.expected_docs and not any(name.lower() in reply.titles for name in case.expected_docs):
+        found.append(
+            f"none of {', '.join(case.expected_docs)} among the sources {sorted(reply.titles)}"
+        )
+    if case.expected_substrings and not any(
+        part.casefold() in reply.answer.casefold() for part in case.expected_substrings
+    ):
+        found.append(
+            f"none of {', '.join(case.expected_substrings)} in the answer {reply.answer[:120]!r}"
+        )
+    return found

@@ -1,22 +1,170 @@
-"""Clients in threads: uploaders, one that deletes and restores, searchers."""
+"""Run 4 uploaders, 8 searchers and 1 deleter for 3 minutes against a model.
+
+Into evaluation/reports/concurrency.{md,json}.
+
+make bench-concurrency
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import random
+import sys
+import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 import requests
 
+from app.client import Json
 from app.core.ids import document_id
-from evaluation.campaigns.concurrency.model import LIBRARY, Model, Shown, Version, make_text
-from evaluation.lib.paths import ROOT
+from app.core.types import Library
+from evaluation.lib.paths import ROOT, parser_of
+from evaluation.lib.served import Line, Served, quantile, write
 
-Json = dict[str, object]
+LIBRARY = Library.PAPERS
+
+
+@dataclass(slots=True)
+class Version:
+    """One text of a document and when it was live; None: not yet or unknown."""
+
+    key: str
+    text: str
+    marker: str
+    sent: float
+    acked: float | None = None
+    ending: float | None = None
+    ended: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A passage that the server returned."""
+
+    doc_id: str
+    start: int
+    end: int
+    text: str
+
+
+def make_text(key: str, marker: str, rng: random.Random) -> str:
+    """Return a document of a few passages, each of which holds the marker."""
+    lines = [f"Item {key}", ""]
+    for n in range(rng.randint(2, 5)):
+        # Words of its own: passages of the same few words would be collapsed as near-duplicates,
+        # and rightly.
+        words = " ".join(
+            "".join(rng.choices("aeioulmnrst", k=rng.randint(4, 9))) for _ in range(60)
+        )
+        lines += [
+            f"The {marker} of shelf {n} weighs {rng.randint(2, 900)} grams. It lies next to"
+            f" {words}.",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+class Model:
+    """All versions there ever were; thread-safe."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._lock = threading.Lock()
+        self._by_doc: dict[str, list[Version]] = {}
+        self._by_key: dict[str, Version] = {}
+
+    def begin(self, version: Version) -> None:
+        """A version is about to be sent; what it replaces is about to end."""
+        with self._lock:
+            before = self._by_key.get(version.key)
+            if before is not None and before.ending is None:
+                before.ending = version.sent
+            self._by_doc.setdefault(document_id(LIBRARY, f"{version.key}.txt"), []).append(version)
+
+    def acknowledge(self, version: Version, now: float) -> None:
+        """The server has it, and no longer what it replaced."""
+        with self._lock:
+            version.acked = now
+            before = self._by_key.get(version.key)
+            if before is not None and before is not version:
+                before.ended = now
+            self._by_key[version.key] = version
+
+    def ending(self, version: Version, now: float) -> None:
+        """A deletion is about to be sent."""
+        with self._lock:
+            version.ending = now
+
+    def ended(self, version: Version, now: float) -> None:
+        """The deletion was acknowledged."""
+        with self._lock:
+            version.ended = now
+            if self._by_key.get(version.key) is version:
+                del self._by_key[version.key]
+
+    def live(self) -> list[Version]:
+        """Return what is acknowledged and not about to end."""
+        with self._lock:
+            return [
+                version
+                for version in self._by_key.values()
+                if version.acked is not None and version.ending is None
+            ]
+
+    def ever(self) -> list[Version]:
+        with self._lock:
+            return [version for versions in self._by_doc.values() for version in versions]
+
+    def wrong(self, shown: Sequence[Shown], began: float, ended: float) -> list[str]:
+        """Return what a search between two times must not have returned."""
+        found = []
+        for hit in shown:
+            with self._lock:
+                versions = list(self._by_doc.get(hit.doc_id, ()))
+            same = [
+                version
+                for version in versions
+                if version.text[hit.start : hit.end] == hit.text and hit.text
+            ]
+            if not same:
+                found.append(
+                    f"wrong text: {hit.doc_id} {hit.start}..{hit.end} is of no revision:"
+                    f" {hit.text[:60]!r}"
+                )
+            elif not any(
+                version.sent <= ended and (version.ended is None or version.ended >= began)
+                for version in same
+            ):
+                late = began - max(version.ended or 0.0 for version in same)
+                found.append(
+                    f"phantom: {same[0].marker} was gone {late:.3f} s before the search began"
+                )
+        return found
+
+    def missing(
+        self, version: Version, shown: Sequence[Shown], began: float, ended: float
+    ) -> list[str]:
+        """Return a complaint if a search had to find a version's marker and did not."""
+        due = (
+            version.acked is not None
+            and version.acked < began
+            and (version.ending is None or version.ending > ended)
+        )
+        if not due or any(version.marker in hit.text for hit in shown):
+            return []
+        seen = ", ".join(hit.text[:30] for hit in shown) or "nothing"
+        return [
+            f"missing: {version.marker} was acknowledged {began - (version.acked or 0.0):.3f} s"
+            f" before the search; found {seen!r}"
+        ]
+
 
 KEPT = 4
 """Nothing is deleted while fewer documents are live."""
@@ -266,3 +414,75 @@ def final_check(clients: Clients) -> list[str]:
                 [f"the library counts {stats['documents']} documents, {live} were acknowledged"]
             )
     return clients.tally.wrong[before:]
+
+
+REMARKS = (
+    "Four uploaders (new documents, and replacements of their own), eight searchers (search by"
+    " every fusion, and answers), and one",
+    "that deletes, and undoes three of ten deletions, against the real server with the embedded"
+    " model. Each returned passage must",
+    "be exactly the characters of a version of its document that was live at some moment of the"
+    " search; a version acknowledged",
+    "before the search began and not ended by its end must be found by its marker; every status"
+    " must be one the OpenAPI document",
+    "declares. Afterwards every version is looked for once more, and `fsck` checks the store.",
+)
+
+
+def trial(directory: Path, seconds: float, at_least: int = 0) -> tuple[Clients, list[str], Json]:
+    """Run the clients against a new server until enough operations are done.
+
+    Returns:
+        The clients, what the last look found wrong, and the result of fsck.
+    """
+    with Served(directory / "data") as server:
+        clients = Clients(server.url, uploaders=4, searchers=8)
+        clients.run(seconds, at_least)
+        last = final_check(clients)
+        job = server.client.follow(str(server.client.post("/api/v1/fsck")["id"]))
+    return clients, last, cast("Json", job["result"])
+
+
+def main() -> int:
+    """Run, report, and exit 1 when a promise was broken."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--seconds", type=float, default=180.0)
+    args = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    with tempfile.TemporaryDirectory(prefix="documind-concurrency-") as temporary:
+        clients, _, fsck = trial(Path(temporary), args.seconds)
+    tally = clients.tally
+    kinds = {
+        kind: sum(line.startswith(kind) for line in tally.wrong)
+        for kind in ("wrong text", "phantom", "missing", "the library")
+    }
+    errors = sum(count for status, count in tally.statuses.items() if status.endswith(" 500"))
+    lines = [
+        Line("passages that are no text of their document", kinds["wrong text"], 0, ""),
+        Line("passages of what was gone before the search began", kinds["phantom"], 0, ""),
+        Line("acknowledged documents that were not found", kinds["missing"], 0, ""),
+        Line("wrong counts at the end", kinds["the library"], 0, ""),
+        Line("replies the contract does not declare", len(tally.undeclared), 0, ""),
+        Line("replies of 500", errors, 0, ""),
+        Line("faults that fsck finds afterwards", len(cast("list[object]", fsck["faults"])), 0, ""),
+    ]
+    figures: dict[str, float] = {
+        "seconds": args.seconds,
+        **{f"documents {what}": float(n) for what, n in tally.done.items()},
+    }
+    for what, times in sorted(tally.seconds.items()):
+        figures[f"{what}: requests"] = float(len(times))
+        for share, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
+            figures[f"{what}: {name} ms"] = quantile(times, share) * 1000
+    figures |= {
+        f"status {status}": float(count) for status, count in sorted(tally.statuses.items())
+    }
+    faults = [json.dumps(fault) for fault in cast("list[object]", fsck["faults"])]
+    for line in [*tally.wrong[:20], *tally.undeclared[:20], *faults[:20]]:
+        print(line)
+    command = f"python -m evaluation.campaigns.concurrency --seconds {args.seconds:g}"
+    return write("concurrency", "Concurrency", REMARKS, lines, figures, command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

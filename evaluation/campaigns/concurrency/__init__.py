@@ -1,4 +1,0 @@
-"""Check concurrent uploads, replacements, deletions and searches with a model.
-
-The model says what each search may and must return.
-"""

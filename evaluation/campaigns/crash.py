@@ -1,0 +1,809 @@
+"""Kill the server at random under load; write evaluation/reports/crash.{json,md}.
+
+make crash                                                    # 300 kills
+python -m evaluation.campaigns.crash --dir D --kills 300 --minutes 5    # a part of it; the same
+command goes on
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal, cast
+
+from app.client import DocuMindClient, FileToSend, Json, Wait
+from app.core.errors import Busy, DocuMindError, NotFound, ProviderUnreachable
+from app.core.types import Library
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from evaluation.lib.paths import parser_of, publish, resumable
+from evaluation.lib.served import Served, quantile
+from evaluation.lib.vector_checks import differences
+
+Level = Literal["accepted", "text", "vectors"]
+"""How far a write was acknowledged: 202 (its bytes are kept, the job will run), found by words,
+or found by vectors too."""
+
+ABSENT = 0
+"""The revision of a document that is not there."""
+
+_FILLER = (
+    "Glaciers carve valleys slowly while rivers carry gravel toward the warm delta.",
+    "Sailors mend torn canvas before the autumn gales reach the narrow harbour.",
+    "Beekeepers watch clover meadows because early nectar decides the honey harvest.",
+    "Printers once cast lead letters by hand and set each column in mirrored lines.",
+    "Astronomers compare faint spectra to learn how quickly distant clusters recede.",
+    "Bakers fold cold butter into dough so that thin layers rise apart in the oven.",
+)
+_LETTERS = "bcdfghjklmnpqrtvwz"
+"""No vowels and no s: the stemmer leaves such a word alone."""
+
+
+def marker(key: str, revision: int, part: int = 0) -> str:
+    """Return a word that only this part of this revision of this document holds."""
+    rng = random.Random(f"{key}/{revision}/{part}")
+    return "".join(rng.choices(_LETTERS, k=12))
+
+
+def text_of(key: str, revision: int) -> str:
+    """Return a revision's text; every fifth document has several chunks."""
+    rng = random.Random(f"{key}/{revision}")
+    parts = 6 if rng.random() < 0.2 else 1
+    paragraphs = [
+        f"{marker(key, revision, part)} stands first here. "
+        + " ".join(rng.sample(_FILLER, 6 if parts > 1 else 2))
+        for part in range(parts)
+    ]
+    return "\n\n".join(paragraphs)
+
+
+@dataclass
+class Promises:
+    """Revisions of documents that must be found, or may be; thread-safe.
+
+    One writer per key at a time.
+    """
+
+    settled: dict[str, int] = field(default_factory=dict)
+    """The revision that must be there; ABSENT when the document must be gone."""
+    with_vectors: set[str] = field(default_factory=set)
+    """Documents whose vectors were acknowledged too."""
+    possible: dict[str, list[int]] = field(default_factory=dict)
+    """Documents with an operation that was not acknowledged, or accepted and not done: the
+    revisions they may end up with."""
+    in_flight: set[str] = field(default_factory=set)
+    """Documents with a request that has no answer yet."""
+    last_revision: dict[str, int] = field(default_factory=dict)
+    acknowledged: dict[str, int] = field(
+        default_factory=lambda: {"accepted": 0, "text": 0, "vectors": 0, "deleted": 0}
+    )
+    """How many operations were acknowledged, by how far."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def next_revision(self, key: str) -> int:
+        """Return an unused revision number, and note that it may appear."""
+        with self._lock:
+            revision = self.last_revision.get(key, 0) + 1
+            self.last_revision[key] = revision
+            self._begin(key, revision)
+            return revision
+
+    def begin_delete(self, key: str) -> None:
+        """A deletion is about to be asked for."""
+        with self._lock:
+            self._begin(key, ABSENT)
+
+    def _begin(self, key: str, revision: int) -> None:
+        self.possible[key] = [self.settled.get(key, ABSENT), revision]
+        self.in_flight.add(key)
+
+    def acknowledge(self, key: str, revision: int, level: Level) -> None:
+        """The server has answered."""
+        with self._lock:
+            self.in_flight.discard(key)
+            self.acknowledged["deleted" if revision == ABSENT else level] += 1
+            if level == "accepted":
+                self.possible[key] = [revision]
+                return
+            self._settle(key, revision, vectors=level == "vectors")
+
+    def _settle(self, key: str, revision: int, *, vectors: bool) -> None:
+        self.possible.pop(key, None)
+        self.settled[key] = revision
+        self.with_vectors.discard(key)
+        if vectors:
+            self.with_vectors.add(key)
+
+    def observe(self, key: str, revision: int) -> None:
+        """Record the outcome of an unanswered operation; from now on it has to stay."""
+        with self._lock:
+            self.in_flight.discard(key)
+            self._settle(key, revision, vectors=False)
+
+    def quiet(self, prefix: str) -> list[str]:
+        """Return the documents of a client that are there and have nothing under way."""
+        with self._lock:
+            return [
+                key
+                for key, revision in self.settled.items()
+                if revision != ABSENT and key not in self.possible and key.startswith(prefix)
+            ]
+
+    def save(self, path: Path) -> None:
+        """Write everything down, so that a campaign can go on later."""
+        content = {
+            "settled": self.settled,
+            "with_vectors": sorted(self.with_vectors),
+            "possible": self.possible,
+            "last_revision": self.last_revision,
+            "acknowledged": self.acknowledged,
+        }
+        path.write_text(json.dumps(content), "utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Promises:
+        """Return what an earlier campaign wrote down."""
+        found = json.loads(path.read_text("utf-8"))
+        return cls(
+            settled=found["settled"],
+            with_vectors=set(found["with_vectors"]),
+            possible=found["possible"],
+            last_revision=found["last_revision"],
+            acknowledged=found["acknowledged"],
+        )
+
+
+LIBRARY = "papers"
+
+_WAITS: tuple[tuple[Wait, Level], ...] = (
+    ("text", "text"),
+    ("true", "vectors"),
+    ("false", "accepted"),
+)
+_WAIT_SHARES = (0.5, 0.3, 0.2)
+"""How uploaders wait, what they are promised then, and how often they do so."""
+
+_DELETE, _REPLACE = 0.1, 0.3
+"""Shares of deletions among requests, and of replacements among uploaded files."""
+
+_FILES = (1, 1, 1, 2, 3, 5)
+"""How many files an upload may hold."""
+
+Step = Callable[[DocuMindClient, str, random.Random], None]
+
+
+def filename(key: str) -> str:
+    """Return the file name, which is the source key, of a document."""
+    return f"{key}.txt"
+
+
+def hits_of(client: DocuMindClient, word: str) -> list[Json]:
+    return list(
+        cast("Sequence[Json]", client.search(word, LIBRARY, fusion="lexical", limit=10)["hits"])
+    )
+
+
+class Load:
+    """Uploaders and searchers against one run of the server."""
+
+    def __init__(
+        self,
+        url: str,
+        promises: Promises,
+        folder: Path,
+        *,
+        uploaders: int = 3,
+        searchers: int = 1,
+        seed: str = "",
+    ) -> None:
+        """Prepare; nothing is sent before `start`."""
+        self._url = url
+        self._promises = promises
+        self._folder = folder
+        self._stop = threading.Event()
+        self.begun = threading.Event()
+        """Set once the first upload is on its way."""
+        self.wrong: list[str] = []
+        """What clients saw that they should not have."""
+        self.touched: set[str] = set()
+        """Documents that were written or deleted, or may have been."""
+        self.searches = 0
+        work: list[tuple[Step, str]] = [(self._change, f"u{n}-") for n in range(uploaders)]
+        work += [(self._search, f"s{n}-") for n in range(searchers)]
+        self._threads = [
+            threading.Thread(
+                target=self._run,
+                args=(step, name, random.Random(f"{seed}/{name}")),
+                name=name,
+                daemon=True,
+            )
+            for step, name in work
+        ]
+
+    def start(self) -> None:
+        """Let them go."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for thread in self._threads:
+            thread.start()
+
+    def join(self) -> None:
+        """Stop, and wait until every client has its last answer or lost its server."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, step: Step, name: str, rng: random.Random) -> None:
+        with DocuMindClient(self._url, timeout_s=60) as client:
+            while not self._stop.is_set():
+                try:
+                    step(client, name, rng)
+                except ProviderUnreachable:
+                    return  # the server was killed
+                except Busy:
+                    time.sleep(0.05)
+                except DocuMindError as error:
+                    self.wrong.append(f"{name}: {error.code}: {error.message}")
+                    return
+
+    def _change(self, client: DocuMindClient, name: str, rng: random.Random) -> None:
+        quiet = self._promises.quiet(name)
+        if quiet and rng.random() < _DELETE:
+            self._delete(client, rng.choice(quiet))
+            return
+        files = rng.choice(_FILES)
+        replaced = rng.sample(
+            quiet, sum(rng.random() < _REPLACE for _ in range(min(files, len(quiet))))
+        )
+        new = [f"{name}{rng.randrange(1 << 48):012x}" for _ in range(files - len(replaced))]
+        self._upload(client, [*replaced, *new], rng)
+
+    def _upload(self, client: DocuMindClient, keys: list[str], rng: random.Random) -> None:
+        revisions = {key: self._promises.next_revision(key) for key in keys}
+        self.touched.update(keys)
+        paths = [self._folder / filename(key) for key in keys]
+        for key, path in zip(keys, paths, strict=True):
+            path.write_text(text_of(key, revisions[key]), "utf-8")
+        wait, level = rng.choices(_WAITS, _WAIT_SHARES)[0]
+        self.begun.set()
+        client.ingest([FileToSend(path) for path in paths], LIBRARY, wait=wait)
+        for key, path in zip(keys, paths, strict=True):
+            self._promises.acknowledge(key, revisions[key], level)
+            path.unlink()
+
+    def _delete(self, client: DocuMindClient, key: str) -> None:
+        self._promises.begin_delete(key)
+        self.touched.add(key)
+        self.begun.set()
+        client.delete(LIBRARY, filename(key))
+        self._promises.acknowledge(key, ABSENT, "text")
+
+    def _search(self, client: DocuMindClient, name: str, rng: random.Random) -> None:
+        """Look for a document that is there, by its own word, while others change theirs."""
+        del name
+        quiet = self._promises.quiet("u")
+        if not quiet:
+            time.sleep(0.01)
+            return
+        key = rng.choice(quiet)
+        revision = self._promises.settled[key]
+        found = [
+            hit
+            for hit in hits_of(client, marker(key, revision))
+            if marker(key, revision) in str(hit["text"])
+        ]
+        self.searches += 1
+        if (
+            len(found) != 1
+            and self._promises.settled[key] == revision
+            and key not in self._promises.possible
+        ):
+            self.wrong.append(
+                f"a search for the word of {key} revision {revision} found {len(found)} passages"
+                " while others wrote"
+            )
+
+
+SETTLE_S = 600.0
+"""Longest wait for accepted jobs after a restart: they are seconds of work, on a busy machine
+minutes."""
+
+
+def check_acknowledged(
+    client: DocuMindClient, promises: Promises, keys: Iterable[str]
+) -> list[str]:
+    """Return what is wrong with idle documents right after a restart.
+
+    Idle: no request was under way for them.
+    """
+    broken: list[str] = []
+    for key in keys:
+        revision = promises.settled.get(key, ABSENT)
+        if key in promises.possible:
+            continue
+        if revision == ABSENT:
+            broken += _check_absent(client, key, promises.last_revision[key])
+        else:
+            broken += check_present(client, key, revision, vectors=key in promises.with_vectors)
+    return broken
+
+
+def check_present(client: DocuMindClient, key: str, revision: int, *, vectors: bool) -> list[str]:
+    """Return what is wrong with a document that must be there in this revision."""
+    wanted, word = text_of(key, revision), marker(key, revision)
+    try:
+        document = client.document(LIBRARY, filename(key))
+        text = client.text(LIBRARY, str(document["doc_id"]))["text"]
+    except NotFound:
+        return [f"lost: {key} revision {revision} is not there"]
+    broken: list[str] = []
+    if text != wanted:
+        broken.append(f"lost: {key} revision {revision} has another text: {str(text)[:60]!r}")
+    found = [hit for hit in hits_of(client, word) if word in str(hit["text"])]
+    if len(found) != 1 or found[0]["doc_id"] != document["doc_id"]:
+        broken.append(f"lexical: {word!r} of {key} revision {revision} finds {len(found)} passages")
+    if vectors and document["embedded"] != document["chunks"]:
+        broken.append(f"vectors: {key} has {document['embedded']} of {document['chunks']}")
+    return broken
+
+
+def _check_absent(client: DocuMindClient, key: str, last_revision: int) -> list[str]:
+    broken: list[str] = []
+    try:
+        client.document(LIBRARY, filename(key))
+        broken.append(f"phantom: {key} was deleted and is there")
+    except NotFound:
+        pass
+    for revision in range(max(1, last_revision - 1), last_revision + 1):
+        if any(
+            marker(key, revision) in str(hit["text"])
+            for hit in hits_of(client, marker(key, revision))
+        ):
+            broken.append(
+                f"phantom: {key} was deleted and revision {revision} is found by its word"
+            )
+    return broken
+
+
+def settle(client: DocuMindClient) -> float:
+    """Wait until no job is queued or running; return the seconds it took.
+
+    Raises:
+        TimeoutError: They do not end.
+    """
+    begun = time.perf_counter()
+    while any(
+        job["state"] in ("queued", "running")
+        for job in cast("Sequence[Json]", client.jobs(50)["jobs"])
+    ):
+        if time.perf_counter() - begun > SETTLE_S:
+            raise TimeoutError(f"jobs do not end: {client.jobs(50)}")
+        time.sleep(0.02)
+    return time.perf_counter() - begun
+
+
+def observe(client: DocuMindClient, promises: Promises) -> tuple[list[str], Counter[str]]:
+    """Compare the documents with the promises; resolve unanswered requests.
+
+    Returns:
+        What is wrong, and how many unanswered requests came to `done` or `nothing`.
+    """
+    listed = list(client.documents(LIBRARY))
+    held = Counter(str(document["source_key"]) for document in listed)
+    broken = [
+        f"duplicate: {name} is listed {count} times" for name, count in held.items() if count > 1
+    ]
+    became: Counter[str] = Counter()
+    for key, revisions in list(promises.possible.items()):
+        wanted = [revision for revision in revisions if revision != ABSENT]
+        there = filename(key) in held
+        text = (
+            client.text(LIBRARY, str(client.document(LIBRARY, filename(key))["doc_id"]))["text"]
+            if there
+            else None
+        )
+        now = (
+            next((revision for revision in wanted if text == text_of(key, revision)), None)
+            if there
+            else ABSENT
+        )
+        if now is None or now not in revisions:
+            kind = "accepted" if len(revisions) == 1 else "lost"
+            broken.append(f"{kind}: {key} may be at {revisions}, and is {str(text)[:60]!r}")
+            now = now if now is not None else ABSENT
+        if len(revisions) > 1:
+            became["done" if now == revisions[-1] else "nothing"] += 1
+        promises.observe(key, now)
+        if now != ABSENT:
+            broken += check_present(client, key, now, vectors=False)
+    wanted_names = {
+        filename(key) for key, revision in promises.settled.items() if revision != ABSENT
+    }
+    broken += [f"phantom: {name} is listed" for name in held.keys() - wanted_names]
+    broken += [f"lost: {name} is not listed" for name in wanted_names - held.keys()]
+    return broken, became
+
+
+def check_everything(client: DocuMindClient, promises: Promises) -> tuple[list[str], int]:
+    """Check every document, and search every chunk by its text; return both.
+
+    What is wrong, and how many chunks were searched.
+    """
+    broken = check_acknowledged(client, promises, list(promises.settled))
+    asked = 0
+    for document in client.documents(LIBRARY):
+        doc_id = str(document["doc_id"])
+        if document["embedded"] != document["chunks"]:
+            broken.append(
+                f"vectors: {document['filename']} has {document['embedded']} of"
+                f" {document['chunks']}"
+            )
+        for chunk in cast(
+            "Sequence[Json]",
+            client.get(f"/api/v1/documents/{doc_id}/chunks", {"library": LIBRARY})["chunks"],
+        ):
+            text = str(chunk["text"])
+            hits = cast(
+                "Sequence[Json]", client.search(text, LIBRARY, fusion="dense", limit=3)["hits"]
+            )
+            asked += 1
+            first = hits[0] if hits else None
+            if first is None or (first["doc_id"] != doc_id and first["text"] != text):
+                broken.append(
+                    f"vectors: chunk {chunk['chunk_index']} of {document['filename']} is not the"
+                    " nearest to its own text"
+                )
+    return broken, asked
+
+
+def check_files(data_dir: Path) -> tuple[list[str], int]:
+    """Check a stopped server's data directory: `fsck`, then every vector in Chroma.
+
+    Returns:
+        What is wrong, and how many vectors were asked for.
+    """
+    options = IndexOptions(data_dir, data_dir / "chroma")
+    with IndexStore(options, vector_store="off", heal=False) as store:
+        broken = [
+            f"fsck: {fault.code}: {fault.detail}"
+            for fault in store.fsck.run().faults
+            if fault.code != "leftovers"
+        ]
+    library = Library(LIBRARY)
+    with IndexStore(options, vector_store="foreground") as store:
+        broken += [f"vectors: {line}" for line in differences(store, library)]
+        return broken, store.catalog.counts(library).embedded
+
+
+WHILE_STARTING = 0.1
+"""Share of kills that hit a server before it is ready."""
+
+EARLIER = 10
+"""Documents of earlier runs looked at after every restart; all of them are at the end."""
+
+START_ATTEMPTS = 3
+"""Another process may take a free port before the server binds it."""
+
+
+@dataclass
+class Tally:
+    """Counts of a campaign so far; seconds."""
+
+    kills: int = 0
+    kills_in_open_writes: int = 0
+    """Kills with at least one upload, replacement or deletion sent and not answered."""
+    kills_while_starting: int = 0
+    open_requests: int = 0
+    """Changes that had no answer when the server was killed."""
+    became: dict[str, int] = field(default_factory=dict)
+    """What became of those: `done` or `nothing`."""
+    searches: int = 0
+    ready_s: list[float] = field(default_factory=list)
+    """From the start of a process after a kill until it was ready."""
+    settled_s: list[float] = field(default_factory=list)
+    """From ready until every accepted job was done."""
+    stores_remade: int = 0
+    """Vector stores that were found damaged at a start, moved aside and rebuilt."""
+    broken: list[str] = field(default_factory=list)
+
+
+class Campaign:
+    """One data directory that is killed repeatedly; resumable in another process."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        seed: int,
+        longest_load_s: float,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Work in `directory`: a campaign that was begun there goes on.
+
+        Args:
+            directory: Holds `data`, the server's log and what was promised.
+            seed: Of all choices.
+            longest_load_s: A server is killed at a random moment up to so many seconds after the
+                first upload was sent.
+            settings: Of the server, by their names in the environment.
+        """
+        directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self.data_dir = directory / "data"
+        self._seed = seed
+        self._settings = dict(settings or {})
+        self._longest_load_s = longest_load_s
+        self._state = directory / "promises.json"
+        self._tally_path = directory / "tally.json"
+        resumed = self._state.exists()
+        self._fresh: set[str] = set()
+        """Documents that were touched before the last kill."""
+        self.promises = Promises.load(self._state) if resumed else Promises()
+        self.tally = (
+            Tally(**json.loads(self._tally_path.read_text("utf-8"))) if resumed else Tally()
+        )
+
+    def run(self, kills: int, *, until: float | None = None) -> None:
+        """Continue until `kills` in total, or until a moment of `time.monotonic`."""
+        while self.tally.kills < kills and (until is None or time.monotonic() < until):
+            self._round()
+            self._save()
+            if self.tally.kills % 10 == 0:
+                acknowledged = sum(self.promises.acknowledged.values())
+                sys.stderr.write(
+                    f"{self.tally.kills} kills, {self.tally.kills_in_open_writes} in open writes,"
+                    f" {acknowledged} acknowledged,"
+                    f" {len(self.tally.broken)} broken\n"
+                )
+                sys.stderr.flush()
+
+    def finish(self) -> tuple[int, int]:
+        """Start once more and check everything; return counts of checked chunks.
+
+        Over HTTP, and in Chroma's files.
+        """
+        with closing(self._started(ready=True)) as server:
+            self._check_restart(server, list(self.promises.settled))
+            broken, asked = check_everything(server.client, self.promises)
+            self.tally.broken += broken
+        broken, vectors = check_files(self.data_dir)
+        self.tally.broken += broken
+        self.tally.stores_remade = self._remade()
+        self._save()
+        return asked, vectors
+
+    def _round(self) -> None:
+        """Start the server, check it, let clients use it, kill it."""
+        rng = random.Random(f"{self._seed}/{self.tally.kills}")
+        if rng.random() < WHILE_STARTING and self.tally.ready_s:
+            server = self._started(ready=False)
+            time.sleep(rng.uniform(0, self.tally.ready_s[-1]))
+            self._kill(server)
+            self.tally.kills_while_starting += 1
+            return
+        server = self._started(ready=True)
+        try:
+            self._check_restart(server, self._worth_a_look(rng))
+            load = Load(
+                server.url,
+                self.promises,
+                self._directory / "files",
+                seed=f"{self._seed}/{self.tally.kills}",
+            )
+            load.start()
+            load.begun.wait()
+            time.sleep(rng.uniform(0, self._longest_load_s))
+        finally:
+            self._kill(server)
+        load.join()
+        self._fresh = load.touched
+        self.tally.searches += load.searches
+        self.tally.broken += load.wrong
+        self.tally.open_requests += len(self.promises.in_flight)
+        self.tally.kills_in_open_writes += bool(self.promises.in_flight)
+
+    def _worth_a_look(self, rng: random.Random) -> list[str]:
+        earlier = sorted(self.promises.settled)
+        return [*self._fresh, *rng.sample(earlier, min(EARLIER, len(earlier)))]
+
+    def _started(self, *, ready: bool) -> Served:
+        """Start a server on the data; with `ready` wait until it is ready."""
+        for attempt in range(START_ATTEMPTS):
+            server = Served(self.data_dir, **self._settings)
+            server.start()
+            if not ready:
+                return server
+            try:
+                server.wait_ready()
+            except SystemExit as error:
+                if attempt + 1 < START_ATTEMPTS and "address already in use" in str(error):
+                    continue
+                self.tally.broken.append(f"the server did not start: {str(error)[-300:]}")
+                self._save()
+                raise
+            if self.tally.kills:
+                self.tally.ready_s.append(round(server.start_s, 3))
+            return server
+        raise SystemExit("no free port")
+
+    def _kill(self, server: Served) -> None:
+        """Kill the server; one that ended before by itself broke a promise."""
+        if (status := server.process.poll()) is not None:
+            self.tally.broken.append(
+                f"the server ended by itself with {status}: {self._last_words()}"
+            )
+        server.kill()
+        self.tally.kills += 1
+
+    def _last_words(self) -> str:
+        log = Served.log_of(self.data_dir)
+        return log.read_text(errors="replace")[-2000:] if log.exists() else ""
+
+    def _check_restart(self, server: Served, keys: list[str]) -> None:
+        """Check a server that was started again.
+
+        Raises:
+            SystemExit: It does not answer any more.
+        """
+        try:
+            self._hold_to_promises(server.client, keys)
+        except ProviderUnreachable as error:
+            with suppress(subprocess.TimeoutExpired):
+                server.process.wait(10)
+            status = server.process.poll()
+            ended = "it lives" if status is None else f"it ended with {status}"
+            self.tally.broken.append(
+                f"the server stopped answering while it was checked, and {ended}:"
+                f" {self._last_words()}"
+            )
+            self._save()
+            raise SystemExit(self.tally.broken[-1]) from error
+
+    def _hold_to_promises(self, client: DocuMindClient, keys: list[str]) -> None:
+        """Check what must exist now, await accepted jobs, compare the list, learn more.
+
+        It learns what became of the rest.
+        """
+        self.tally.broken += check_acknowledged(client, self.promises, keys)
+        self.tally.settled_s.append(round(settle(client), 3))
+        broken, became = observe(client, self.promises)
+        self.tally.broken += broken
+        self.tally.became = dict(Counter(self.tally.became) + became)
+
+    def _remade(self) -> int:
+        """Count stores moved aside for a fault, not those that a purge rebuilt."""
+        log = Served.log_of(self.data_dir)
+        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+        return sum(
+            "made again from the catalog" in line and "a purge" not in line for line in lines
+        )
+
+    def _save(self) -> None:
+        self.promises.save(self._state)
+        self._tally_path.write_text(json.dumps(asdict(self.tally)), "utf-8")
+
+
+KILLS = 300
+OPEN_SHARE = 0.7
+ACKNOWLEDGED = 1_000
+LONGEST_LOAD_S = 2.0
+
+
+def main() -> int:
+    """Run the campaign or a part; exit 1 if a promise broke or it was too small."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--seed", type=int, default=11)
+    args = resumable(parser)
+    with tempfile.TemporaryDirectory(prefix="documind-crash-") as temporary:
+        campaign = Campaign(
+            args.dir or Path(temporary), seed=args.seed, longest_load_s=LONGEST_LOAD_S
+        )
+        until = time.monotonic() + 60 * args.minutes if args.minutes else None
+        campaign.run(args.kills, until=until)
+        if campaign.tally.kills < args.kills:
+            print(
+                f"{campaign.tally.kills} of {args.kills} kills so far,"
+                f" {len(campaign.tally.broken)} promises broken"
+            )
+            return 0
+        asked, vectors = campaign.finish()
+        return report(campaign.tally, campaign.promises, asked, vectors)
+
+
+def report(tally: Tally, promises: Promises, asked: int, vectors: int) -> int:
+    """Write the report; return 0 if promises held and the campaign was large enough."""
+    acknowledged = promises.acknowledged["text"] + promises.acknowledged["vectors"]
+    live = sum(revision != ABSENT for revision in promises.settled.values())
+    share = tally.kills_in_open_writes / tally.kills
+    whole = tally.kills >= KILLS and acknowledged >= ACKNOWLEDGED
+    holds = not tally.broken and share >= OPEN_SHARE and whole
+    machine = {"python": platform.python_version(), "cores": os.cpu_count() or 0}
+    figures = {
+        "kills": tally.kills,
+        "kills_in_open_writes": tally.kills_in_open_writes,
+        "share_in_open_writes": round(share, 3),
+        "kills_while_starting": tally.kills_while_starting,
+        "documents_acknowledged": acknowledged,
+        "documents_acknowledged_with_vectors": promises.acknowledged["vectors"],
+        "documents_accepted": promises.acknowledged["accepted"],
+        "deletions_acknowledged": promises.acknowledged["deleted"],
+        "broken_promises": len(tally.broken),
+        "upper_95_bound_per_kill": round(3 / tally.kills, 4),
+        "unanswered_changes": tally.open_requests,
+        "unanswered_done_after_all": tally.became.get("done", 0),
+        "unanswered_without_trace": tally.became.get("nothing", 0),
+        "searches_under_load": tally.searches,
+        "documents_at_the_end": live,
+        "chunks_asked_over_http": asked,
+        "vectors_asked_of_chroma": vectors,
+        "vector_stores_remade": tally.stores_remade,
+        "ready_s_p50": round(quantile(tally.ready_s, 0.5), 2),
+        "ready_s_max": round(max(tally.ready_s), 2),
+        "jobs_done_s_p50": round(quantile(tally.settled_s, 0.5), 2),
+        "jobs_done_s_max": round(max(tally.settled_s), 2),
+    }
+    record = {"holds": holds, "figures": figures, "broken": tally.broken[:100], "machine": machine}
+    page = [
+        "# Random kills under load",
+        "",
+        "A real server, three clients that upload, replace and delete, one that searches. SIGKILL"
+        " at a random moment, restart,",
+        "check: every acknowledged document has its text and is found by its own word at once;"
+        " accepted ones follow; nothing",
+        "deleted is back, nothing is there twice. At the end every chunk is asked for by its own"
+        " text over HTTP, `fsck` runs, and",
+        "Chroma is asked for every vector.",
+        "",
+        f"- lost: **{len(tally.broken)}** of {acknowledged:,} acknowledged documents"
+        f" ({promises.acknowledged['vectors']:,} of them"
+        f" with vectors), {promises.acknowledged['accepted']:,} accepted ones and"
+        f" {promises.acknowledged['deleted']:,} deletions",
+        f"- kills: {tally.kills}, of which {tally.kills_in_open_writes} ({share:.0%}) met a change"
+        " that was sent and not answered,"
+        f" and {tally.kills_while_starting} a server that was not ready yet",
+        f"- no broken promise in {tally.kills} kills means at most {3 / tally.kills:.1%} per kill"
+        " (95 %)"
+        if not tally.broken
+        else f"- broken: {tally.broken[:5]}",
+        f"- changes without an answer: {tally.open_requests:,}; {tally.became.get('done', 0):,}"
+        " were done after all,"
+        f" {tally.became.get('nothing', 0):,} left no trace",
+        f"- searches while others wrote: {tally.searches:,}, every one found its document",
+        f"- at the end {live:,} documents, {asked:,} chunks asked for over HTTP, {vectors:,}"
+        " vectors asked of Chroma",
+        f"- vector stores found damaged at a start and rebuilt: {tally.stores_remade}",
+        f"- ready again: p50 {figures['ready_s_p50']} s, at most {figures['ready_s_max']} s; every"
+        " accepted job done after another"
+        f" {figures['jobs_done_s_p50']} s (p50), at most {figures['jobs_done_s_max']} s",
+        *(
+            []
+            if whole
+            else [
+                f"- **a part of the campaign**: {KILLS} kills and {ACKNOWLEDGED:,} acknowledged"
+                " documents are asked for; the same"
+                " command with a larger `--kills` goes on"
+            ]
+        ),
+        "",
+        f"Made by `make crash` on {machine['cores']} cores; the times include any other load of"
+        " the machine.",
+        "",
+    ]
+    publish("crash", record, "\n".join(page))
+    return 0 if holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

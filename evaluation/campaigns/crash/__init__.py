@@ -1,1 +1,0 @@
-"""Kill the server at random under load; check acknowledged data."""

@@ -1,0 +1,525 @@
+"""Plant, delete and purge a document, and search every file for it.
+
+Into evaluation/reports/gone.{md,json}.
+
+make bench-gone
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import random
+import re
+import shutil
+import sqlite3
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import tantivy
+import zstandard
+from scipy.signal import oaconvolve
+
+from app.client import DocuMindClient, FileToSend, Json
+from app.core.text import tokenise
+from app.core.types import FloatArray
+from app.storage.catalog.schema import BUILD_SHIFT
+from evaluation.lib.paths import parser_of, publish
+from evaluation.lib.served import Served
+from tests.fakes.ollama_double import DoubleModel, OllamaDouble
+
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
+ALIKE = 0.999
+"""Cosine from which a run of numbers is taken for the vector: float16 keeps three digits,
+another chunk's vector is far below."""
+LARGEST_FRAME = 1 << 26
+MODEL_FOLDER = "models"
+"""Folder of the embedded model's weights, made from a package: a hundred megabytes of numbers,
+in which no vector is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Words and vectors that must not be found."""
+
+    words: tuple[str, ...]
+    """Words and phrases, in any script; written as in the text."""
+    terms: tuple[str, ...]
+    """The same as the term dictionary has them."""
+    vectors: tuple[FloatArray, ...]
+    """float32 `[dim]`, norm 1."""
+
+
+def look(data: Path, secret: Secret) -> dict[str, set[str]]:
+    """Return where the secret is: ways by place (first parts of the path).
+
+    Ways are `text` (the bytes, in three encodings), `json` (escaped as JSON does), `zstd` (inside a
+    frame carved from any offset, along SQLite's overflow pages too), `term`, `segment` (a lexical
+    segment no index refers to), `float32` and `float16`.
+    """
+    needles = [word.encode(encoding) for word in secret.words for encoding in ENCODINGS]
+    escaped = [
+        word.encode("ascii", "backslashreplace") for word in secret.words if not word.isascii()
+    ]
+    found: dict[str, set[str]] = {}
+    for path in sorted(data.rglob("*")):
+        if not path.is_file():
+            continue
+        content = path.read_bytes()
+        ways = {"text"} if any(needle in content for needle in needles) else set()
+        if any(needle in content for needle in escaped):
+            ways.add("json")
+        main = path.with_name(path.name.removesuffix("-wal"))
+        database = main.read_bytes() if main != path and main.exists() else b""
+        if any(needle in frame for frame in frames_in(content, database) for needle in needles):
+            ways.add("zstd")
+        if MODEL_FOLDER not in path.parts:
+            ways |= vectors_in(content, secret.vectors)
+        if ways:
+            found.setdefault(place_of(data, path), set()).update(ways)
+    for index in sorted(data.glob("tantivy/*")):
+        if ways := terms_in(index, secret.terms):
+            found.setdefault(place_of(data, index), set()).update(ways)
+    return found
+
+
+def place_of(data: Path, path: Path) -> str:
+    """Return the part of a path that says which store it is of."""
+    parts = tuple(part.removesuffix("-wal") for part in path.relative_to(data).parts)
+    return "/".join(parts[:2]) if parts[0] in {"tantivy", "exact"} else parts[0]
+
+
+def frames_in(content: bytes, database: bytes = b"") -> Iterator[bytes]:
+    """Yield the content of every zstd frame at any offset, as far as readable.
+
+    In an SQLite file, along its overflow pages too.
+    """
+    images = list(pages_of(content))
+    pages = dict(enumerate((page for _, page in pages_of(database)), start=1)) | dict(images)
+    for piece in [page for _, page in images] or [content]:
+        at = piece.find(ZSTD_MAGIC)
+        while at >= 0:
+            yield _decompressed(piece[at:])
+            if images:
+                yield from _along_pages(pages, piece, at)
+            at = piece.find(ZSTD_MAGIC, at + 1)
+
+
+def _along_pages(pages: Mapping[int, bytes], piece: bytes, at: int) -> Iterator[bytes]:
+    """Yield frames continued in overflow pages, for every place of the pointer.
+
+    The pointer's place in the page is not known.
+    """
+    for end in range(at + len(ZSTD_MAGIC), len(piece) - 3):
+        follow = struct.unpack_from(">I", piece, end)[0]
+        if follow < 2 or follow not in pages:
+            continue
+        chain = [piece[at:end]]
+        seen: set[int] = set()
+        while follow in pages and follow not in seen:
+            seen.add(follow)
+            chain.append(pages[follow][4:])
+            follow = struct.unpack_from(">I", pages[follow])[0]
+        yield _decompressed(b"".join(chain))
+
+
+def _decompressed(data: bytes) -> bytes:
+    out = b""
+    with suppress(zstandard.ZstdError):
+        reader = zstandard.ZstdDecompressor(max_window_size=LARGEST_FRAME).stream_reader(data)
+        while piece := reader.read(1 << 16):
+            out += piece
+    return out
+
+
+def pages_of(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield number and bytes of each page of an SQLite file or log; else nothing.
+
+    References:
+        https://sqlite.org/fileformat.html, sections 1.3 and 4.1.
+    """
+    if content[:16] == b"SQLite format 3\0":
+        size = struct.unpack_from(">H", content, 16)[0]
+        size = 65536 if size == 1 else size
+        yield from (
+            (at // size + 1, content[at : at + size]) for at in range(0, len(content), size)
+        )
+    elif len(content) > 32 and struct.unpack_from(">I", content)[0] & ~1 == 0x377F0682:
+        size = struct.unpack_from(">I", content, 8)[0]
+        for at in range(32, len(content) - size - 23, size + 24):
+            yield struct.unpack_from(">I", content, at)[0], content[at + 24 : at + 24 + size]
+
+
+def vectors_in(content: bytes, vectors: Sequence[FloatArray]) -> set[str]:
+    """Return the precisions in which a vector occurs at any offset.
+
+    Exactly, rounded, or scaled to norm 1 again.
+    """
+    found: set[str] = set()
+    for name, dtype, width in (("float32", "<f4", 4), ("float16", "<f2", 2)):
+        for offset in range(width):
+            n = (len(content) - offset) // width
+            if any(n >= len(vector) for vector in vectors):
+                with np.errstate(all="ignore"):  # most bytes are no numbers
+                    numbers = np.frombuffer(content, dtype=dtype, offset=offset, count=n).astype(
+                        np.float64
+                    )
+                if any(_holds(numbers, vector) for vector in vectors if n >= len(vector)):
+                    found.add(name)
+    return found
+
+
+def _holds(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], vector: FloatArray) -> bool:
+    with np.errstate(all="ignore"):
+        clean = np.where(
+            np.abs(numbers) <= 1.5, numbers, 0.0
+        )  # NaN fails too: a value outside a unit vector counts as 0
+    dots = oaconvolve(clean, vector[::-1].astype(np.float64), mode="valid")
+    squares = np.concatenate([[0.0], np.cumsum(clean * clean)])
+    norms = np.sqrt(np.maximum(squares[len(vector) :] - squares[: -len(vector)], 1e-12))
+    return bool(np.any((dots / norms > ALIKE) & (norms > 0.5)))
+
+
+def terms_in(index: Path, terms: Sequence[str]) -> set[str]:
+    """Return `term` if the dictionary lists one, `segment` for files of no segment.
+
+    Terms of deleted documents count.
+    """
+    if not (index / "meta.json").exists():
+        return set()
+    meta = (index / "meta.json").read_text("utf-8")
+    known = {name.replace("-", "") for name in re.findall(r'"segment_id":\s*"([0-9a-f-]+)"', meta)}
+    held = {
+        path.name.split(".")[0]
+        for path in index.iterdir()
+        if re.fullmatch(r"[0-9a-f]{32}\..*", path.name)
+    }
+    ways = {"segment"} if held - known else set()
+    searcher = tantivy.Index.open(str(index)).searcher()
+    for field in ("body", "title", "section"):
+        with suppress(ValueError):  # not a field of this index
+            if any(searcher.terms_with_prefix(field, term) for term in terms):
+                ways.add("term")
+    return ways
+
+
+MODELS = (DoubleModel("small:latest", dimension=256), DoubleModel("large:latest", dimension=320))
+CANARY = ("zyxquill", "vormblatt", "quorndaxian", "鳳凰梧桐七弦琴", "잿빛두루미", "ьжфщёвка")
+PHRASE = "The zyxquill vormblatt opens at the third bell of quorndaxian."
+OLD_CANARY = "trebuxolite"
+QUESTIONS = ("When does it open at the third bell?", "What opens at the third bell?")
+FILE = "memo.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Places where the planted document was found."""
+
+    when: str
+    places: dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    sights: tuple[Sight, ...]
+    quoted: int
+    """Stored answers that quoted the document before it was deleted."""
+    deleted: Json
+    """What the server said of the deletion."""
+    purged: Json
+    """What it said of the purge."""
+    seconds: float
+
+
+def text_of(seed: int, extra: str) -> str:
+    """Return a memo in several scripts whose zstd text exceeds a catalog page."""
+    rng = random.Random(seed)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    lines = [
+        "# Zyxquill memo",
+        "",
+        PHRASE,
+        extra,
+        "",
+        f"合言葉は{CANARY[3]}である。",
+        f"{CANARY[4]} 그리고 {CANARY[5]}.",
+        "",
+    ]
+    for _ in range(60):
+        words = ("".join(rng.choices(letters, k=rng.randint(4, 11))) for _ in range(18))
+        lines += [f"The vormblatt of {' '.join(words)}.", ""]
+    return "\n".join(lines)
+
+
+def run(directory: Path, filler: int, say: Callable[[str], None]) -> TrialResult:
+    """Do one trial.
+
+    Args:
+        directory: Empty; the data directory is made in it.
+        filler: Other documents of the library; above 1,000 chunks Chroma writes its graph files.
+        say: Told what happens.
+    """
+    started = time.monotonic()
+    data, files = directory / "data", directory / "files"
+    files.mkdir(parents=True)
+    with OllamaDouble(MODELS) as double:
+        settings = {
+            "OLLAMA_BASE_URL": double.url,
+            "EMBEDDING_PROVIDER": "ollama",
+            "EMBEDDING_MODEL": "small",
+        }
+        with Served(data, **settings) as server:
+            client = server.client
+            _fill(client, files, filler)
+            # With another document, so that its segment of the lexical index outlives it.
+            _send(client, files / FILE, text_of(1, f"The {OLD_CANARY} is of the first draft."))
+            _send(client, files / FILE, text_of(2, "This is the second draft."))
+            _finish(
+                client,
+                client.post(
+                    "/api/v1/reembed",
+                    {"library": "papers", "provider": "ollama", "model": "large", "force": True},
+                ),
+            )
+            quoted = _ask(client)
+            _settled(client)
+            secret = _secret(data, client)
+            _break_copies(data)
+            say("planted")
+            sights = [_sight("planted", data, secret)]
+            deleted = client.delete("papers", FILE)
+            say("deleted")
+            sights.append(_sight("deleted", data, secret))
+            purged = _finish(client, client.post("/api/v1/purge"))
+            say("purged")
+            sights.append(_sight("purged", data, secret))
+            assert not _mentions(client), "a search finds what was purged"
+        sights.append(_sight("stopped", data, secret))
+    result = cast("Json", purged["result"])
+    return TrialResult(tuple(sights), quoted, deleted, result, round(time.monotonic() - started, 1))
+
+
+def _fill(client: DocuMindClient, files: Path, filler: int) -> None:
+    sent = []
+    for n in range(filler):
+        path = files / f"other{n}.txt"
+        path.write_text(
+            "\n\n".join(
+                f"Ledger {n} page {k} lists grain, rope and tallow of the harbour house." * 12
+                for k in range(10)
+            )
+        )
+        sent.append(FileToSend(path))
+    for at in range(0, len(sent), 16):
+        client.ingest(sent[at : at + 16], "papers")
+
+
+def _send(client: DocuMindClient, path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    companion = path.with_name(f"companion{len(list(path.parent.iterdir()))}.txt")
+    companion.write_text(f"{companion.name} keeps the segment of its neighbour alive.")
+    client.ingest([FileToSend(path), FileToSend(companion)], "papers")
+
+
+def _finish(client: DocuMindClient, job: Json) -> Json:
+    done = client.follow(str(job["id"]))
+    assert done["state"] == "done", done
+    return done
+
+
+def _ask(client: DocuMindClient) -> int:
+    """Ask, alone and in a conversation; return how many answers quote the document."""
+    quoted = 0
+    for question in QUESTIONS:
+        for path, field in (("/api/v1/query", "question"), ("/api/v1/chat", "message")):
+            answer = client.post(path, {field: question, "library": "papers"})
+            quoted += CANARY[0] in str(answer["answer"])
+    return quoted
+
+
+def _settled(client: DocuMindClient) -> None:
+    """Wait until Chroma has what the catalog has."""
+    for _ in range(600):
+        marks = cast("dict[str, int]", client.get("/api/v1/diagnostics")["watermarks"])
+        if marks["papers/chroma"] > 0:
+            return
+        time.sleep(0.1)
+    raise AssertionError("the vector store did not come up")
+
+
+def _secret(data: Path, client: DocuMindClient) -> Secret:
+    """Return what to search for; vectors are read from the catalog, of every build."""
+    document = next(row for row in client.documents("papers") if row["source_key"] == FILE)
+    with sqlite3.connect(f"file:{data / 'catalog.sqlite3'}?mode=ro", uri=True) as connection:
+        rows = connection.execute(
+            "SELECT v.vector FROM vectors v JOIN chunks c ON c.chunk_id = v.key &"
+            f" {(1 << BUILD_SHIFT) - 1}"
+            " JOIN documents d ON d.doc = c.doc AND d.revision = c.revision WHERE d.doc_id = ? AND"
+            " c.ordinal < 2",
+            (document["doc_id"],),
+        ).fetchall()
+    connection.close()
+    vectors: list[FloatArray] = [np.frombuffer(row[0], "<f2").astype(np.float32) for row in rows]
+    assert {len(vector) for vector in vectors} == {model.dimension for model in MODELS}
+    words = (*CANARY, CANARY[0].capitalize(), OLD_CANARY)
+    terms = tuple(term for word in words for term in tokenise(word))
+    return Secret(words, terms, tuple(vectors))
+
+
+def _break_copies(data: Path) -> None:
+    """Leave copies as the keeper leaves them when it found damage."""
+    shutil.copytree(data / "chroma", data / "chroma.broken.20260101T000000Z")
+    shutil.copytree(
+        data / "tantivy" / "papers", data / "tantivy" / "papers.broken.20260101T000001Z"
+    )
+
+
+def _sight(when: str, data: Path, secret: Secret) -> Sight:
+    return Sight(when, {place: sorted(ways) for place, ways in sorted(look(data, secret).items())})
+
+
+def _mentions(client: DocuMindClient) -> bool:
+    hits = cast(
+        "list[Json]", client.get("/api/v1/search", {"q": PHRASE, "library": "papers"})["hits"]
+    )
+    return any(CANARY[0] in str(hit["text"]) for hit in hits)
+
+
+MUST_FIND = {
+    "catalog.sqlite3": {"zstd", "text", "float16"},
+    "tantivy/papers": {"term"},
+    "chroma": {"float32"},
+    "originals": {"text"},
+    "chroma.broken.20260101T000000Z": {"float32"},
+    "tantivy/papers.broken.20260101T000001Z": {"term"},
+}
+"""Where the control must find the document before it is deleted, or the search looks in the
+wrong way."""
+
+AFTER_DELETION = {
+    "tantivy/papers",
+    "chroma",
+    "chroma.broken.20260101T000000Z",
+    "tantivy/papers.broken.20260101T000001Z",
+}
+"""Where a deletion alone leaves it, which is what a purge is for."""
+
+
+def missed(sight: Sight) -> list[str]:
+    """Return what the control ought to have found and did not."""
+    return [
+        f"{way} in {place}"
+        for place, ways in MUST_FIND.items()
+        for way in sorted(ways - set(sight.places.get(place, [])))
+    ]
+
+
+def faults(result: TrialResult) -> list[str]:
+    """Return what speaks against the promise or against the trial."""
+    by_name = {sight.when: sight for sight in result.sights}
+    found = [f"the control did not find {what}" for what in missed(by_name["planted"])]
+    found += [
+        f"the control without a purge did not find it in {place}"
+        for place in AFTER_DELETION - set(by_name["deleted"].places)
+    ]
+    found += [
+        f"{', '.join(ways)} in {place} after the purge ({when})"
+        for when in ("purged", "stopped")
+        for place, ways in by_name[when].places.items()
+    ]
+    if not result.quoted:
+        found.append("no stored answer quoted the document: the trial proves nothing about answers")
+    for name, reply in (("deletion", result.deleted), ("purge", result.purged)):
+        if not any(
+            "backup" in str(line) for line in cast("list[str]", reply.get("out_of_reach", []))
+        ):
+            found.append(f"the reply to the {name} does not list what is out of reach")
+    return found
+
+
+def main() -> int:
+    """Run one trial; exit 1 when a byte is left or the control is blind."""
+    parser = parser_of(__doc__)
+    parser.add_argument(
+        "--filler", type=int, default=120, help="other documents, about ten chunks each"
+    )
+    args = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    with tempfile.TemporaryDirectory(prefix="documind-gone-") as temporary:
+        result = run(Path(temporary), args.filler, lambda line: print(line, flush=True))
+    wrong = faults(result)
+    machine = {"python": platform.python_version(), "cores": os.cpu_count() or 0}
+    record = {
+        "title": "Deleted means gone",
+        **asdict(result),
+        "faults": wrong,
+        "filler": args.filler,
+        "machine": machine,
+    }
+    publish("gone", record, page(result, wrong, args.filler))
+    return 1 if wrong else 0
+
+
+def page(result: TrialResult, wrong: list[str], filler: int) -> str:
+    """Return the report as Markdown."""
+    places = sorted({place for sight in result.sights for place in sight.places})
+    names = [sight.when for sight in result.sights]
+    lines = [
+        "# Deleted means gone",
+        "",
+        "A document with words in several scripts was uploaded twice, embedded by two models,"
+        " asked about, deleted and purged",
+        f"over HTTP, with {filler} others. Every file of the data directory was then searched for"
+        " its words (UTF-8, UTF-16, JSON",
+        "escapes), inside every zstd frame that can be carved from any offset (along the overflow"
+        " pages of SQLite too, free pages",
+        "and write-ahead log included), for its terms in the lexical dictionaries, and for its"
+        " vectors as float32 or float16,",
+        "by cosine, at any offset.",
+        "",
+        f"| file | {' | '.join(names)} |",
+        f"|---|{'---|' * len(names)}",
+    ]
+    lines += [
+        f"| {place} |"
+        f" {' | '.join(', '.join(sight.places.get(place, [])) or '-' for sight in result.sights)}"
+        " |"
+        for place in places
+    ]
+    out_of_reach = cast("list[str]", result.purged.get("out_of_reach", []))
+    lines += [
+        "",
+        f"Stored answers that quoted it before: {result.quoted}; quotes blanked:"
+        f" {result.deleted.get('quotes_blanked')}.",
+    ]
+    lines += [
+        "",
+        "Out of reach, and listed in both replies:",
+        "",
+        *(f"- {line}" for line in out_of_reach),
+        "",
+    ]
+    lines += [f"**{line}**" for line in wrong] or ["After the purge nothing was found."]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Made by `python -m evaluation.campaigns.gone --filler {filler}` in {result.seconds}"
+            " s; `make bench-gone` takes 120.",
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

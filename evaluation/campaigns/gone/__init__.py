@@ -1,1 +1,0 @@
-"""Check that purged documents are gone: search every file for a planted one."""

@@ -1,1 +1,0 @@
-"""Parts of the study of quoted answers."""

@@ -1,1 +1,0 @@
-"""The study of real models: strategies, modes and prompts, as the product asks."""
