@@ -79,19 +79,15 @@ def renumbered(sent: Sequence[Evidence], hits: Sequence[Hit]) -> tuple[Evidence,
 
     Others get the next ones.
     """
-    known = {_key(item.hit): item.n for item in sent}
+    known = {item.hit.passage.chunk.key: item.n for item in sent}
     free = max(known.values(), default=0)
     numbered_hits: list[Evidence] = []
     for hit in hits:
-        if _key(hit) not in known:
+        if hit.passage.chunk.key not in known:
             free += 1
-            known[_key(hit)] = free
-        numbered_hits.append(Evidence(known[_key(hit)], hit))
+            known[hit.passage.chunk.key] = free
+        numbered_hits.append(Evidence(known[hit.passage.chunk.key], hit))
     return tuple(numbered_hits)
-
-
-def _key(hit: Hit) -> tuple[str, int]:
-    return hit.passage.chunk.library.value, hit.passage.chunk.chunk_id
 
 
 # One pass: the question as it stands is the search.

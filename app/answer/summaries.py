@@ -229,13 +229,11 @@ def _numbered_reading(
 
 def _with_numbers(whole: Sequence[Evidence], sent: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """Return all passages in reading order; those that were sent keep their numbers."""
-    known = {_chunk(item): item.n for item in sent}
+    known = {item.hit.passage.chunk.key: item.n for item in sent}
     free = itertools.count(len(sent) + 1)
-    return tuple(replace(item, n=known.get(_chunk(item)) or next(free)) for item in whole)
-
-
-def _chunk(item: Evidence) -> tuple[str, int]:
-    return item.hit.passage.chunk.library.value, item.hit.passage.chunk.chunk_id
+    return tuple(
+        replace(item, n=known.get(item.hit.passage.chunk.key) or next(free)) for item in whole
+    )
 
 
 def _joined(evidence: Sequence[Evidence], more: Sequence[Evidence]) -> tuple[Evidence, ...]:

@@ -38,7 +38,6 @@ from app.evaluation.comparison import DEPTH, Search
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
-from app.generation.support import SupportJudge
 from app.ingest.bulk import BulkIndexer
 from app.ingest.parsers import DirectParser
 from app.ingest.sandbox import SandboxedParser
@@ -156,7 +155,6 @@ class Services:
         self.completions = Completions(models, self.prompts)
         self.checker = CheckService(
             searcher_for=self.libraries.searcher,
-            judge=SupportJudge(),
             options=generation,
             prompts=self.prompts.instructions(),
         )

@@ -246,6 +246,11 @@ class Chunk:
     page: int | None
     text: str
 
+    @property
+    def key(self) -> tuple[Library, int]:
+        """What tells it from the chunks of all libraries."""
+        return self.library, self.chunk_id
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:

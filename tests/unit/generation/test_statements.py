@@ -4,7 +4,7 @@ import pytest
 
 from app.core.types import Verdict
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import SupportJudge, verdict_of
+from app.generation.support import SupportModel, verdict_of
 
 MEADOW = """The north gate closes at six, the south gate at nine. The oldest tree is an oak of 410 \
 years; the tallest is a spruce of 38 metres. Lena Hauge hired Per Moe as keeper in 2016, two years \
@@ -20,7 +20,7 @@ off the pump. The mill is old. It grinds rye and stands by the brook. Its wheel 
 
 def verdict(claim: str, text: str = MEADOW) -> Verdict:
     passage = ReadPassage.of_text(text)
-    found = SupportJudge().examine([passage], source_given=True).compare(Claim(claim), passage)
+    found = SupportModel.load().examine([passage], source_given=True).compare(Claim(claim), passage)
     return verdict_of([found] if found else [], 0.45)[0]
 
 
@@ -178,7 +178,7 @@ def test_an_opposite_somewhere_else_contradicts_only_what_was_written_from_the_t
     claim = Claim("The new inn was painted and has the name of the mill at the first bridge.")
     passage = ReadPassage.of_text(text)
     found = [
-        SupportJudge().examine([passage], source_given=given).compare(claim, passage)
+        SupportModel.load().examine([passage], source_given=given).compare(claim, passage)
         for given in (True, False)
     ]
     assert [one and one.contradicted for one in found] == [True, False]
