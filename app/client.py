@@ -23,8 +23,6 @@ import requests
 from app.core import errors
 from app.core.ids import is_loopback
 
-# Send requests to one server; raise errors as classes of `app.core.errors`.
-
 Json = Mapping[str, Any]
 """A JSON object as it came."""
 
@@ -225,8 +223,6 @@ def _lines(reply: requests.Response) -> Iterator[str]:
         ) from exc
 
 
-# Files as a form, read piece by piece.
-
 _PIECE_BYTES = 256 * 1024
 
 
@@ -260,8 +256,6 @@ def multipart(
         yield b"\r\n"
     yield f"--{boundary}--\r\n".encode()
 
-
-# Call the HTTP API, one method an operation.
 
 Wait = Literal["true", "text", "false"]
 FINISHED = frozenset({"done", "failed", "cancelled"})
@@ -474,8 +468,6 @@ class DocuMindClient(Connection):
 def _part(value: str) -> str:
     return quote(value, safe="")
 
-
-# Write a checked text as a report: Markdown or HTML, from a CheckResponse.
 
 ReportForm = Literal["markdown", "html"]
 SAID = {

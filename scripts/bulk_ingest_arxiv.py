@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 from app.cli.main import run_at_edge
 from app.client import DocuMindClient, Json
@@ -141,7 +140,7 @@ def fetch(client: DocuMindClient, arxiv_id: str, sleep: Callable[[float], object
     """
     for attempt in range(1, TRIES + 1):
         try:
-            return cast("list[Json]", client.fetch_arxiv(arxiv_id)["documents"])[0]
+            return dict(client.fetch_arxiv(arxiv_id)["documents"][0])
         except Busy as error:
             if attempt == TRIES:
                 raise

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, TypeVar, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked
 
-from app.client import DocuMindClient
+from app.client import DocuMindClient, Json
 from app.core.errors import InvalidInput, NotFound
 from app.core.ids import regular_file
 from app.core.types import Answer, AnswerStatus, Fusion, Mode, Question, Scope, Strategy
@@ -194,24 +194,19 @@ class ServerAsk:
             trace="summary",
         )
         ms = (time.perf_counter() - start) * 1000
-        notices = {str(notice["code"]) for notice in _rows(reply.get("notices"))}
+        notices = {str(notice["code"]) for notice in reply["notices"]}
         if "strategy_degraded" in notices:
             self.degraded.add(arm.name)
-        sources = _rows(reply.get("sources"))
+        sources = reply["sources"]
         texts = tuple(self._text(source) for source in sources)
-        trace: Any = reply.get("trace") or {}
-        stages = {str(stage["name"]): float(stage["ms"]) for stage in _rows(trace.get("stages"))}
+        stages = {str(stage["name"]): float(stage["ms"]) for stage in reply["trace"]["stages"]}
         return RankedPassages(tuple(str(source["doc_id"]) for source in sources), texts, ms, stages)
 
-    def _text(self, source: dict[str, Any]) -> str:
+    def _text(self, source: Json) -> str:
         span = self.client.text(
             source["library"], source["doc_id"], source["start"], source["end"], source["revision"]
         )
         return str(span["text"])
-
-
-def _rows(value: object) -> list[dict[str, Any]]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 @dataclass(frozen=True, slots=True)

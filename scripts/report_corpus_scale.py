@@ -11,7 +11,6 @@ import argparse
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
 
 from app.cli.main import run_at_edge
 from app.client import DocuMindClient
@@ -34,7 +33,7 @@ def main() -> None:
     probes = load_probes(PROBES / "retrieval_ablation.json")
     with DocuMindClient(given.base_url, given.api_key) as client:
         lines = ["# Corpus scale", "", *libraries(client, probes, given.rounds), ""]
-        lines += disk(cast("Mapping[str, int]", client.diagnostics()["disk"]))
+        lines += disk(client.diagnostics()["disk"])
     lines += [
         "",
         f"Times are of retrieve_only over HTTP, {len(probes)} probes asked {given.rounds} times,"

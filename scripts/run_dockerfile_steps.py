@@ -255,10 +255,7 @@ def _get(port: str, path: str) -> bytes:
 
 
 def interpreter() -> str:
-    """Return a Python that the plain user can run: this one, or the system's.
-
-    Root's home is closed to the plain user.
-    """
+    """Return a Python that the plain user, who cannot read root's home, can run."""
     if os.geteuid() != 0:
         return sys.executable
     return (

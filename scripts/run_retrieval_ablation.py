@@ -71,10 +71,7 @@ def main(given: argparse.Namespace | None = None) -> None:
 
 
 def arguments(description: str, name: str = "retrieval_ablation") -> argparse.ArgumentParser:
-    """Return a parser with the options of ablation scripts.
-
-    For a bench and reports of this name.
-    """
+    """Return a parser with the options of ablation scripts, for a bench and its reports."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -43,8 +43,6 @@ from app.settings import Settings, check_start
 if TYPE_CHECKING:
     from app.bootstrap.services import Services
 
-# Turn exceptions of the framework and the use cases into problem replies.
-
 _BY_HTTP_STATUS = {
     401: "unauthorized",
     403: "host_refused",
@@ -85,11 +83,7 @@ def install(app: FastAPI) -> None:
         )
         detail = f"{request.method} {request.scope['path']!r}: {error.detail}"
         body = problem(
-            status=error.status_code,
-            code=code,
-            detail=detail,
-            retryable=False,
-            request_id=request_id_of(request),
+            status=error.status_code, code=code, detail=detail, request_id=request_id_of(request)
         )
         response = problem_response(body)
         response.headers.update(error.headers or {})

@@ -138,8 +138,6 @@ OneLibrary = Annotated[Library, Depends(_one_library)]
 AnyLibrary = Annotated[Scope, Depends(_scope)]
 
 
-# The OpenAPI document, as the contract says it: errors are problem+json.
-
 _PROBLEM = "#/components/schemas/Problem"
 
 Node = dict[str, Any]
@@ -196,9 +194,6 @@ def allowed_methods(app: FastAPI, path: str) -> list[str]:
         if compile_path(template)[0].match(path):
             found.update(method.upper() for method in operations)
     return sorted(found)
-
-
-# Paths on the server's own machine, as a request names them.
 
 
 def server_path(value: str) -> Path:

@@ -254,8 +254,6 @@ TOOLS: Mapping[str, _Tool[Any]] = {
 }
 
 
-# The MCP server: its tools, listed and called, for any transport.
-
 _INSTRUCTIONS = (
     "Two libraries: `public` (encyclopedia articles) and `papers` (the user's own documents). Use"
     " `ask` for a question that wants"

@@ -54,8 +54,6 @@ from app.core.types import (
 )
 from app.generation.citations import MARK
 
-# Recognise chat programs' own requests: titles, tags, follow-ups, queries.
-
 ChatTask = Literal["title", "tags", "follow_ups", "queries"]
 TITLE_CHARACTERS = 60
 _OPENS = re.compile(r"\s*#{2,3}\s*Task\s*:", re.IGNORECASE)
@@ -93,9 +91,6 @@ def _title(message: str) -> str:
     asked = _ASKED.search(history[1]) if history else None
     words = " ".join(asked[1].split()) if asked else "Chat"
     return words if len(words) <= TITLE_CHARACTERS else f"{words[: TITLE_CHARACTERS - 1].rstrip()}…"
-
-
-# OpenAI's shapes of an answer: a whole reply, or the chunks of a stream.
 
 
 class Completion:

@@ -1,4 +1,4 @@
-"""Put an application behind a socket, for `documind serve` and for tests."""
+"""Put an application behind a socket, and write the log of its process."""
 
 from __future__ import annotations
 
@@ -109,8 +109,6 @@ def bound_arenas() -> None:
         with suppress(OSError, AttributeError):  # musl has no mallopt
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
-
-# Log a server process: lines for people, or one JSON object a line.
 
 _STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {
     "message",

@@ -1,4 +1,4 @@
-"""Read blocking iterators on the event loop.
+"""Answers and events from blocking iterators, and waits that hold no thread.
 
 A thread runs the iterator and fills a bounded queue; the event loop takes all queued items at once.
 """
@@ -173,10 +173,7 @@ class Pump(Generic[T]):
             self._wake_reader()
 
     def _drain(self, items: Iterator[T]) -> None:
-        """Queue every item; close a generator that is left early.
-
-        Closing it shuts its socket.
-        """
+        """Queue every item; close a generator that is left early. Closing it shuts its socket."""
         try:
             for item in items:
                 if not self._put(item):
@@ -223,8 +220,6 @@ def close_early(items: Iterator[T]) -> None:
     if isinstance(items, Generator):
         items.close()
 
-
-# Send server-sent events from a pump.
 
 logger = logging.getLogger(__name__)
 
@@ -321,9 +316,6 @@ def stream_problem(error: BaseException, request_id: str) -> ProblemDict:
         return problem_of(error, request_id)
     logger.error("a stream failed unexpectedly", exc_info=error, extra={"request_id": request_id})
     return internal_problem(request_id)
-
-
-# Send answers as one JSON body or server-sent events; both fold one stream.
 
 
 async def reply(
@@ -433,9 +425,6 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
             return event(
                 "final", QueryResponse.of(item.answer, request_id=request_id).json_values()
             )
-
-
-# Waiting for a job, or for a place to work, without holding a thread.
 
 
 class Places:

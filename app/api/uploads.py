@@ -241,8 +241,6 @@ def _text(raw: bytes) -> str:
         return raw.decode("latin-1")
 
 
-# Receive a form with files: the body goes to disk as it arrives, without holding a thread.
-
 FEED_BYTES = 1024 * 1024
 
 

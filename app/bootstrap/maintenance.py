@@ -1,4 +1,4 @@
-"""The store, open or at rest, as maintenance sees it."""
+"""The store of a stopped server: opened, restored, recovered."""
 
 from __future__ import annotations
 
@@ -62,8 +62,6 @@ def restore_backup(source: Path, settings: Settings) -> None:
         )
     restore(source, settings.data_dir, Steps(settings.documind_crash_at or None))
 
-
-# Restore catalog entries of orphan uploads by the normal upload path.
 
 RECOVERED = "recovered"
 """Flag of a document whose entry was made from its kept bytes: its name and source are not known

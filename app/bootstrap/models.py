@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import TracebackType
-from typing import Literal, Self, cast
+from typing import Literal, Self, TypeVar, cast
 
 from app.answer.model_test import right_share
 from app.answer.models import ModelChoice
@@ -70,7 +70,7 @@ from app.models.selection import (
 )
 from app.settings import Settings
 
-# The models that come with the program or lie in a folder: they need no host.
+T = TypeVar("T")
 
 
 class EmbeddedModels:
@@ -79,51 +79,41 @@ class EmbeddedModels:
     def __init__(self, options: ProviderOptions) -> None:
         self._options = options
         self._lock = threading.RLock()
-        self._extractive: ExtractiveGenerator | None = None
-        self._minilm: MiniLmEmbedder | None = None
-        self._multilingual: MultilingualEmbedder | None = None
-        self._late: LateEncoder | None = None
+        self._made: dict[type, object] = {}
+
+    def _once(self, kind: type[T], make: Callable[[], T]) -> T:
+        with self._lock:
+            made = self._made.get(kind)
+            if not isinstance(made, kind):
+                made = self._made[kind] = make()
+            return made
 
     @property
     def extractive(self) -> ExtractiveGenerator:
         """Quotes the best supporting sentences; always there."""
-        with self._lock:
-            if self._extractive is None:
-                self._extractive = ExtractiveGenerator(RememberedEmbedder(self.sentence_embedder))
-            return self._extractive
+        return self._once(
+            ExtractiveGenerator,
+            lambda: ExtractiveGenerator(RememberedEmbedder(self.sentence_embedder)),
+        )
 
     @property
     def sentence_embedder(self) -> MiniLmEmbedder:
-        """Return the embedded model, which always serves quoting and grounding.
-
-        Their thresholds were measured with it.
-        """
-        with self._lock:
-            if self._minilm is None:
-                self._minilm = MiniLmEmbedder(
-                    self._options.model_cache_dir, threads=self._options.model_threads
-                )
-            return self._minilm
+        """The embedded model, which always serves quoting and grounding: measured with it."""
+        folder, threads = self._options.model_cache_dir, self._options.model_threads
+        return self._once(MiniLmEmbedder, lambda: MiniLmEmbedder(folder, threads=threads))
 
     @property
     def multilingual(self) -> MultilingualEmbedder:
-        """Return the embedded model of fifteen languages.
+        """The embedded model of fifteen languages.
 
         Raises:
             ModelNotInstalled: The extra `multilingual` is not installed.
         """
-        with self._lock:
-            if self._multilingual is None:
-                self._multilingual = MultilingualEmbedder()
-            return self._multilingual
+        return self._once(MultilingualEmbedder, MultilingualEmbedder)
 
     @property
     def late_encoder(self) -> LateEncoder:
-        """Return the encoder of late-interaction codes, which uses the embedded model."""
-        with self._lock:
-            if self._late is None:
-                self._late = self.sentence_embedder.late_encoder()
-            return self._late
+        return self._once(LateEncoder, self.sentence_embedder.late_encoder)
 
     def reranker(self) -> Reranker | None:
         """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one.
@@ -154,10 +144,7 @@ BUSY_AFTER_S = 30.0
 
 
 class Models:
-    """Makes each adapter that `app.models.selection` chooses once; thread-safe.
-
-    A ModelSelector.
-    """
+    """Makes each adapter that `app.models.selection` chooses once; thread-safe. A ModelSelector."""
 
     def __init__(
         self,
@@ -517,9 +504,6 @@ class Models:
         """
         yield from self.ollama.pull(model, cancel)
         self.watch.forget()
-
-
-# Check the model host for commands that run before a server.
 
 
 def ollama_host(settings: Settings) -> OllamaHost:

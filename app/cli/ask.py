@@ -1,4 +1,4 @@
-"""`documind ask` and `documind search`."""
+"""Questions in the terminal: `ask`, `search`, `chat`, `check`, and stored answers."""
 
 from __future__ import annotations
 
@@ -193,8 +193,6 @@ def search(
     )
 
 
-# `documind chat`: a conversation in the terminal, remembered by the server.
-
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "library": get_args(Scope),
     "mode": get_args(Mode),
@@ -375,8 +373,6 @@ def _keep(shown: Provisional) -> None:
         say(shown.text)
 
 
-# `documind check`: hold every sentence of a file against the libraries.
-
 Format = Literal["markdown", "html", "json"]
 
 
@@ -422,9 +418,6 @@ def check(
         emit(report)
     else:
         sys.stdout.write(written(report, form))
-
-
-# Commands for stored answers: export ratings, delete them.
 
 
 def feedback() -> None:

@@ -118,8 +118,6 @@ def base_url(settings: Settings) -> str:
     return urlsplit(url).geturl() + settings.root_path.rstrip("/")
 
 
-# Follow a job of the server to its end, in a terminal or for a program.
-
 INTERRUPTED = 130
 PAUSE_TIMEOUT_S = 120.0
 """A batch that is being written ends before a run pauses, seconds."""
@@ -209,8 +207,6 @@ def _print_line(job: Json) -> None:
     sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
-
-# Show an answer in progress: quote, time to read, then the model's words.
 
 REFRESH_PER_S = 12
 _BAR_COLUMNS = 24

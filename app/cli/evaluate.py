@@ -69,6 +69,7 @@ OutOption = Annotated[
 ]
 
 app = typer.Typer(
+    name="evaluate",
     help="Compare searches and answers on judged questions.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -32,7 +32,8 @@ from app.core.errors import DocuMindError, Locked, ProviderError, ProviderUnreac
 from app.settings import Settings, check_start
 from app.storage.files.lock import DirectoryLock, owner
 
-# Start, recognise and end processes that outlive their command.
+if TYPE_CHECKING:
+    from app.models.ollama import OllamaHost
 
 _PROC = Path("/proc")
 _TAIL_BYTES = 8192
@@ -155,9 +156,6 @@ def last_lines(log: Path, count: int = 12) -> str:
     return "\n".join(text.splitlines()[-count:])
 
 
-# Store what `documind up` started, so that `documind down` ends only that.
-
-
 @dataclass(slots=True)
 class Started:
     """Processes that `up` started and that may still run; None for each other."""
@@ -224,11 +222,6 @@ def _process(record: object) -> Background | None:
         Background(int(record["pid"]), str(record["started"])) if isinstance(record, dict) else None
     )
 
-
-# Finding or starting Ollama, and fetching its models, before a server is there.
-
-if TYPE_CHECKING:
-    from app.models.ollama import OllamaHost
 
 OLLAMA_START_TIMEOUT_S = 60.0
 """Ollama's port answers only after it has looked for graphics cards, which may take half a

@@ -66,10 +66,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """Plain text and its structure.
-
-    NFC, lines end with newline, no NUL, no lone surrogates.
-    """
+    """Plain text and its structure. NFC, lines end with newline, no NUL, no lone surrogates."""
 
     text: str
     media_type: str
@@ -194,9 +191,6 @@ class DeleteResult:
     originals: int
     quotes_blanked: int
     purged: bool
-
-
-# Documents as they are kept, and what made their vectors.
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,9 +327,6 @@ class EmbedderIdentity:
         return not self.languages or not language or language in self.languages
 
 
-# Articles of bulk sources, and the account of them.
-
-
 @dataclass(frozen=True, slots=True)
 class Article:
     """One page of an encyclopedia dump, before its markup is parsed."""
@@ -392,8 +383,6 @@ class LedgerSummary:
         """Pages of the source that were seen."""
         return self.indexed + self.redirects + sum(self.skipped.values())
 
-
-# Define the codes of passages and questions for late interaction.
 
 STATE_DIMENSION = 384
 """Of a token state of the embedded model."""

@@ -43,8 +43,6 @@ from app.core.types import (
     WriteResult,
 )
 
-# Define the ports that read: catalog, vectors, words, the bulk ledger.
-
 
 class Catalog(Protocol):
     """The truth, read. Live documents only, unless a revision is named."""
@@ -208,9 +206,6 @@ class BulkLedger(Protocol):
         ...
 
 
-# Models: embedding, writing, reranking.
-
-
 class Embedder(Protocol):
     """Texts to unit vectors. Texts over `identity.max_tokens` are refused, never cut."""
 
@@ -302,9 +297,6 @@ class Reranker(Protocol):
         ...
 
 
-# Files and dumps to text.
-
-
 @runtime_checkable
 class DocumentSource(Protocol):
     """A stream of documents in constant memory."""
@@ -349,9 +341,6 @@ class PageLocator(Protocol):
             Unreadable: The original cannot be opened any more.
         """
         ...
-
-
-# Define the ports of stores other than the index.
 
 
 class AnswerStore(Protocol):
@@ -463,9 +452,6 @@ class ModelStore(Protocol):
     def choose(self, model: str) -> None:
         """Keep which model answers from now on; empty: none is chosen."""
         ...
-
-
-# The write side of the index: documents, words and vectors.
 
 
 class VectorSink(Protocol):

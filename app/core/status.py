@@ -1,4 +1,4 @@
-"""Define the states of hosts and services."""
+"""States of hosts and services, facts about models, jobs."""
 
 from __future__ import annotations
 
@@ -71,9 +71,6 @@ class ModelReport:
     cannot be told."""
 
 
-# Define facts about models: size, speed on this host, test findings.
-
-
 def bare_name(name: str) -> str:
     """Return a model's own name of `provider:model`, for sentences."""
     return name.partition(":")[2] or name
@@ -120,8 +117,6 @@ class ModelProfile:
     findings: ModelFindings | None = None
 
 
-# Long work.
-
 JobState = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
 
 
@@ -155,8 +150,6 @@ class Job:
     created_at: str
     updated_at: str
 
-
-# What several processes that run the same jobs tell each other.
 
 StopRequest = Literal["pause", "cancel"]
 

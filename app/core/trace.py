@@ -15,8 +15,6 @@ from typing import Protocol, TypeVar
 from app.core.errors import Cancelled
 from app.core.types import ContextTrace, Disagreement, StageTrace, TraceItem, TraceReport
 
-# Define spans: named durations with attributes, for external tracing.
-
 Attribute = str | int | float | bool
 Attributes = Mapping[str, Attribute]
 
@@ -161,8 +159,6 @@ class Trace:
         """Return what was recorded so far."""
         return TraceReport(tuple(self._stages), self.llm_calls, self.context, self.disagreements)
 
-
-# Count calls to an engine of the shared mode, their time and failures.
 
 Failure = TypeVar("Failure", bound=Exception)
 

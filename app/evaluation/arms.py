@@ -258,9 +258,6 @@ class EvaluationBody:
         return standard_arms(base)
 
     def baseline(self, arms: Sequence[Arm]) -> str:
-        """Return the baseline's name.
-
-        The settings in use for a grid, else RRF, else the first strategy.
-        """
+        """Return the name of RRF, else of the first arm: the settings in use."""
         names = [arm.name for arm in arms]
         return "rrf" if "rrf" in names else names[0]

@@ -124,10 +124,7 @@ def automatic_set(
 
 
 def listed_documents(catalog: Catalog, library: Library) -> Iterator[Document]:
-    """Yield documents of a library that are no copies, up to a bound.
-
-    The bound keeps a large library quick.
-    """
+    """Yield documents of a library that are no copies, up to a bound that keeps it quick."""
     cursor: str | None = None
     for _ in range(_PAGES):
         page, cursor = catalog.documents(library, "", cursor, _PAGE)

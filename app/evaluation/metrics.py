@@ -72,10 +72,7 @@ def _value(measure: str, ranking: Ranking, grades: Mapping[str, int]) -> float:
 
 
 def _discounted(gains: Sequence[int]) -> float:
-    """Return the discounted cumulative gain (Jarvelin, Kekalainen, TOIS 2002).
-
-    Cumulated gain-based evaluation of IR techniques.
-    """
+    """Return the discounted cumulative gain (Jarvelin, Kekalainen, TOIS 2002)."""
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
@@ -92,10 +89,7 @@ def overlap_with(ranking: Ranking, other: Ranking) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value below which `share` (0..1) of the values lie, interpolated.
-
-    0 without values.
-    """
+    """Return the interpolated value below which `share` (0..1) of the values lie; 0 without any."""
     return float(np.quantile(np.asarray(values, dtype=np.float64), share)) if values else 0.0
 
 

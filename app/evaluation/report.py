@@ -36,10 +36,7 @@ class ReportProvenance:
     seed: int
 
     def in_words(self) -> str:
-        """Return the known inputs in one line, without unknown ones.
-
-        Commit, index or model may be unknown.
-        """
+        """Return the known inputs in one line; commit, index or model may be unknown."""
         models = ", ".join(f"{name} {digest[:12]}".strip() for name, digest in self.models.items())
         known = (
             ("git", self.git_sha[:12]),

@@ -301,10 +301,7 @@ Values = dict[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class QuestionOutcome:
-    """One arm's result for one question.
-
-    `values` are measures known only when asking (answers).
-    """
+    """One arm's result for one question. `values` are measures known only when asking (answers)."""
 
     found: RankedPassages
     values: Values = field(default_factory=dict)
@@ -314,10 +311,7 @@ _OUTCOME = TypeAdapter(QuestionOutcome)
 
 
 class OutcomeLog:
-    """An append-only file of outcomes, one JSON object a line.
-
-    A line cut short by a crash is asked again.
-    """
+    """An append-only file of outcomes, one JSON object a line; a torn line is asked again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -86,10 +86,7 @@ class Workshop(Protocol):
     def indexed(
         self, collection: Collection, chunking: Chunking, watch: Watch, *, keep_vectors: bool
     ) -> AbstractContextManager[SearchableIndex]:
-        """Index a collection apart from the libraries; remove the index afterwards.
-
-        Its vectors may be kept for the next run.
-        """
+        """Index a collection for the time of the block; its vectors may be kept."""
         ...
 
 

@@ -477,10 +477,7 @@ class BulkIndexer:
         links: LinkCounts,
         passed: Callable[[], None],
     ) -> Iterator[Article]:
-        """Yield articles whose revision is not in the ledger.
-
-        `passed` is called for each group of known ones.
-        """
+        """Yield articles of no known revision; `passed` is called for groups of known ones."""
         stream = iter(articles)
         while group := list(islice(stream, _LOOKUP_ARTICLES)):
             known = self.ledger.entries(
@@ -571,10 +568,7 @@ class BulkIndexer:
             after = self.writer.write_links(task.library, key_prefix(task.source), links.of, after)
 
     def _gone(self, task: BulkTask, seen: SeenKeys) -> Iterator[list[LedgerEntry]]:
-        """Yield pages of entries whose article was not seen.
-
-        A page may be deleted before the next is requested.
-        """
+        """Yield pages of entries whose article was not seen; each may be deleted at once."""
         after = ""
         while page := self.ledger.page(task.library, task.source, after, _GONE_PAGE):
             after = page[-1].article

@@ -339,10 +339,7 @@ def _reach_back(text: str, before: int, at: int, overlap: int) -> int:
 
 
 def _fit(text: str, spans: list[_Span], count_tokens: CountTokens, max_tokens: int) -> list[_Span]:
-    """Split spans over the limit near their middle until all fit.
-
-    At a sentence, word or character.
-    """
+    """Split spans over the limit near their middle, at a sentence, word or character."""
     done: list[_Span] = []
     todo = spans
     while todo:

@@ -44,10 +44,7 @@ class CodeBackfill:
         return 0 < self.catalog.counts(library).chunks <= self.most_chunks
 
     def shared_encoder(self, library: Library, embedder: Embedder) -> PassageEncoder | None:
-        """Return the encoder that makes vectors and codes in one run, or None.
-
-        None if another model embeds or no codes are wanted.
-        """
+        """Return what makes vectors and codes in one run, None where one run cannot."""
         return (
             self.encoder
             if self.wanted(library) and self.encoder.identity == embedder.identity
@@ -336,10 +333,7 @@ class VectorBackfill:
         doc_ids: Sequence[str] | None,
         batches: int,
     ) -> Iterator[list[Chunk]]:
-        """Yield pending chunks this run has not tried.
-
-        Each page is stored before the next is read.
-        """
+        """Yield pending chunks this run has not tried, each page after the last is stored."""
         size = self.options.embed_batch * batches
         before: set[int] = set()
         while True:

@@ -110,10 +110,7 @@ def _is_paged(parsed: ParsedDocument) -> bool:
 
 
 def _front_lines(parsed: ParsedDocument, leading: str) -> list[str]:
-    """Return the non-blank lines before the first heading after the title.
-
-    A title given as a heading is one of them.
-    """
+    """Return the non-blank lines before the first heading after the title, which may be one."""
     stops = [
         h.start
         for h in parsed.headings
@@ -130,10 +127,7 @@ def _declared_title(title: str | None) -> str | None:
 
 
 def _declared_authors(authors: tuple[str, ...]) -> tuple[str, ...]:
-    """Split joined names; drop user names of an operating system.
-
-    Those are one lower-case word, such as "python-docx".
-    """
+    """Split joined names; drop user names of an operating system, such as "python-docx"."""
     names: list[str] = []
     for entry in authors:
         for part in re.split(r"\s*;\s*|,?\s+and\s+", _clean(entry)):
@@ -215,10 +209,7 @@ def _authors(front: list[str], title_lines: list[str]) -> tuple[str, ...]:
 
 
 def _names_of(line: str) -> list[str]:
-    """Return a line's names if it holds nothing else.
-
-    A number or mark behind a name ends it.
-    """
+    """Return a line's names if it holds nothing else; a number or mark ends a name."""
     if _AFFILIATION.search(line) or len(line) > 600:
         return []
     parts = [part.strip(" .,-") for part in _SEPARATORS.split(_MARKS.sub(" , ", line))]

@@ -307,10 +307,7 @@ class SandboxedParser:
         self.close()
 
     def warm(self) -> None:
-        """Start the children of free slots without waiting for them.
-
-        The next parses find them ready.
-        """
+        """Start the children of free slots without waiting, for the next parses."""
         free = []
         while True:
             try:

@@ -88,10 +88,7 @@ def account(summary: LedgerSummary) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkIndexJob:
-    """Handler of `bulk`; resumes by reading its source again.
-
-    It skips what the ledger holds in the same revision.
-    """
+    """Handler of `bulk`; it reads the source again and skips what the ledger holds."""
 
     indexer: BulkIndexer
     catalog: Catalog
@@ -137,10 +134,7 @@ class BulkIndexJob:
 
 
 class BulkService:
-    """Accepts requests for bulk runs; thread-safe.
-
-    An equal request joins the run under way; a different one is refused.
-    """
+    """Accepts requests for bulk runs, joins an equal one, refuses a different one; thread-safe."""
 
     def __init__(self, runner: JobRunner) -> None:
         self._runner = runner
@@ -334,10 +328,7 @@ class BulkPlanJob:
             return None
 
     def _write(self, library: Library, drafts: list[DocumentDraft]) -> tuple[float, int]:
-        """Write the sample to a temporary index; return seconds and bytes on disk.
-
-        Without the bytes of an empty index.
-        """
+        """Write the sample to an empty index; return seconds and the bytes that it added."""
         with self._scratch() as scratch:
             before = _disk_bytes(scratch)
             started = time.perf_counter()

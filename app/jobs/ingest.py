@@ -46,10 +46,7 @@ MOST_LOGGED = 100
 
 
 def request_backfill(runner: JobRunner, library: Library, order: str = "id") -> Job:
-    """Request a library's missing vectors; retried until the embedder answers.
-
-    At most one request waits.
-    """
+    """Request a library's missing vectors; at most one waits, and it is retried."""
     return runner.submit(
         BACKFILL,
         {"library": library.value, "order": order, "retry": True},
@@ -213,10 +210,7 @@ class OriginalFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IngestJob:
-    """Handler of `ingest`; safe to repeat.
-
-    Live documents are unchanged, embedded chunks are not pending.
-    """
+    """Handler of `ingest`; safe to repeat, since what is done is found unchanged."""
 
     parts: Collecting
     originals: OriginalFiles
@@ -299,10 +293,7 @@ class IngestJob:
     def _merge(
         self, context: JobContext, outcomes: Sequence[IngestOutcome]
     ) -> tuple[IngestOutcome, ...]:
-        """Return outcomes as the first run saw them.
-
-        Documents an interrupted run indexed are not `unchanged` to the sender.
-        """
+        """Return outcomes as the first run saw them: its documents are not `unchanged`."""
         before = IngestReport.from_json(context.previous)
         if before is None or len(before.outcomes) != len(outcomes):
             return tuple(outcomes)
@@ -431,10 +422,7 @@ class ArxivJob:
 
 @dataclass(frozen=True, slots=True)
 class SamplesJob:
-    """Handler of `samples`. Running it again changes nothing.
-
-    `purge: true` removes old samples first.
-    """
+    """Handler of `samples`, safe to repeat; `purge: true` removes old samples first."""
 
     parts: Collecting
     root: Path

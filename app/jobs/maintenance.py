@@ -170,10 +170,7 @@ class Housekeeper:
         return PURGE_APART_S if self.look() else self._look_every_s
 
     def look(self) -> bool:
-        """End what is due; return whether a purge was asked for.
-
-        Of several processes one looks in each period.
-        """
+        """End what is due, in one process a period; return whether a purge was asked for."""
         try:
             if not self._runner.turn("housekeeping", self._look_every_s):
                 return False
@@ -215,39 +212,9 @@ class PullJob:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelTestJob:
-    """Handler of `model_test`; one that was cut short asks only what it had not asked."""
-
-    tester: ModelTester
-
-    def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Test the model of the payload and return its name and what was found.
-
-        Raises:
-            ModelNotInstalled: The host does not have the model.
-            InvalidInput: No model answers here.
-            ProviderError: The host failed.
-            Cancelled: Paused, cancelled or shut down; replies so far are kept.
-        """
-        wanted = cast("str | None", context.payload["model"])
-        digest = self.tester.choice(wanted)[0].profile.digest
-        before = context.previous or {}
-        rows = cast(
-            "Sequence[Mapping[str, object]]",
-            before.get("replies", ()) if before.get("digest") == digest else (),
-        )
-
-        def watch(replies: Sequence[ModelReply], total: int) -> None:
-            context.progress(len(replies), total, "questions")
-            context.publish({"digest": digest, "replies": [asdict(one) for one in replies]})
-            context.checkpoint()
-
-        done = [ModelReply(**row) for row in rows]  # type: ignore[arg-type]  # as `watch` wrote them
-        return {"digest": digest, **asdict(self.tester.run(wanted, context.cancel, done, watch))}
-
-
-@dataclass(frozen=True, slots=True)
 class ModelTestService:
+    """Starts tests of models, runs them as jobs, and returns their findings."""
+
     runner: JobRunner
     tester: ModelTester
     store: ModelStore
@@ -267,59 +234,41 @@ class ModelTestService:
         """Return names and findings of all tested models, newest first."""
         return self.store.tested()
 
+    def run(self, context: JobContext) -> Record:
+        """Test the model of the payload; ask only what a run that was cut short had not asked."""
+        wanted = cast("str | None", context.payload["model"])
+        digest = self.tester.choice(wanted)[0].profile.digest
+        before = context.previous or {}
+        rows = cast(
+            "Sequence[Mapping[str, object]]",
+            before.get("replies", ()) if before.get("digest") == digest else (),
+        )
+
+        def watch(replies: Sequence[ModelReply], total: int) -> None:
+            context.progress(len(replies), total, "questions")
+            context.publish({"digest": digest, "replies": [asdict(one) for one in replies]})
+            context.checkpoint()
+
+        done = [ModelReply(**row) for row in rows]  # type: ignore[arg-type]  # as `watch` wrote them
+        return {"digest": digest, **asdict(self.tester.run(wanted, context.cancel, done, watch))}
+
 
 def register_model_tests(
     runner: JobRunner, tester: ModelTester, store: ModelStore
 ) -> ModelTestService:
     """Register `model_test`, one at a time, and return where tests are asked for."""
-    runner.register(
-        MODEL_TEST, ModelTestJob(tester), lane="network", exclusive=lambda _: MODEL_TEST
-    )
-    return ModelTestService(runner, tester, store)
-
-
-# Run evaluations: ask every question under every arm, and store the report.
+    service = ModelTestService(runner, tester, store)
+    runner.register(MODEL_TEST, service.run, lane="network", exclusive=lambda _: MODEL_TEST)
+    return service
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationJob:
-    """Handler of `evaluation`; a run that was stopped asks only what it had not asked."""
-
-    session_of: Callable[[], Session]
-    archive: ReportArchive
-
-    def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Run the request of the payload and return the entry of its report.
-
-        Raises:
-            InvalidInput: The request cannot be met.
-            Cancelled: Paused, cancelled or shut down; outcomes so far are kept.
-        """
-        asked: dict[str, Any] = {**context.payload}
-        del asked["retry"]
-        request = EvaluationBody(**asked)
-
-        def watch(done: int, total: int, unit: str) -> None:
-            context.progress(done, total, unit)
-            context.checkpoint()
-
-        context.checkpoint()
-        report = self.session_of().run(request, self.archive.outcomes(context.job_id), watch)
-        entry = self.archive.save(
-            context.job_id,
-            report,
-            datetime.now(UTC).isoformat(timespec="milliseconds"),
-            own_documents=not request.indexed_apart,
-        )
-        return asdict(entry)
-
-
 class EvaluationService:
-    """Starts evaluations and finds their reports."""
+    """Starts evaluations, runs them as jobs, and finds their reports."""
 
-    def __init__(self, runner: JobRunner, archive: ReportArchive) -> None:
-        self._runner = runner
-        self.reports = archive
+    runner: JobRunner
+    session_of: Callable[[], Session]
+    reports: ReportArchive
 
     def start(self, request: EvaluationBody) -> Job:
         """Accept a run.
@@ -330,17 +279,30 @@ class EvaluationService:
         """
         request.check()
         # a model host that goes away for a while costs a wait, not the run: what was asked is kept
-        return self._runner.submit(EVALUATION, {**asdict(request), "retry": True}, unit="questions")
+        return self.runner.submit(EVALUATION, {**asdict(request), "retry": True}, unit="questions")
+
+    def run(self, context: JobContext) -> Record:
+        """Run the request of the payload; ask only what a run that was stopped had not asked."""
+        asked: dict[str, Any] = {**context.payload}
+        del asked["retry"]
+        request = EvaluationBody(**asked)
+
+        def watch(done: int, total: int, unit: str) -> None:
+            context.progress(done, total, unit)
+            context.checkpoint()
+
+        context.checkpoint()
+        report = self.session_of().run(request, self.reports.outcomes(context.job_id), watch)
+        made = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return asdict(
+            self.reports.save(context.job_id, report, made, own_documents=not request.indexed_apart)
+        )
 
 
 def register_evaluation(
     runner: JobRunner, session_of: Callable[[], Session], archive: ReportArchive
 ) -> EvaluationService:
     """Register `evaluation`, one at a time, in the background; return its service."""
-    runner.register(
-        EVALUATION,
-        EvaluationJob(session_of, archive),
-        lane="background",
-        exclusive=lambda _: "evaluation",
-    )
-    return EvaluationService(runner, archive)
+    service = EvaluationService(runner, session_of, archive)
+    runner.register(EVALUATION, service.run, lane="background", exclusive=lambda _: "evaluation")
+    return service

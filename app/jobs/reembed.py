@@ -152,10 +152,7 @@ class ReembedJob:
         return asdict(actions[payload.action](context, payload, stop))
 
     def _announce(self, context: JobContext, report: ReembedReport, number: int) -> None:
-        """Store that build `number` is about to serve.
-
-        An interrupted run must not swap again.
-        """
+        """Store that build `number` is about to serve, so that no later run swaps again."""
         context.publish({**asdict(report), _SWAPPING: number})
 
     def _swapped_before(self, context: JobContext, library: Library) -> dict[str, object] | None:

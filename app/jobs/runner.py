@@ -256,10 +256,7 @@ def per_library(payload: Mapping[str, object]) -> str:
 
 
 class JobRunner(JobBoard):
-    """Accepts jobs and runs them; thread-safe.
-
-    Register kinds, then `start`; `close` at the end.
-    """
+    """Accepts jobs and runs them; thread-safe. Register kinds, then `start`; `close` at the end."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, Kind] = {}
@@ -503,10 +500,7 @@ def has_text(job: Job) -> bool:
 
 
 def pending_originals(jobs: Sequence[Job]) -> frozenset[str]:
-    """Return hashes of originals that unfinished jobs need.
-
-    A clean-up at start keeps them.
-    """
+    """Return hashes of originals that unfinished jobs need; a start keeps them."""
     hashes: set[str] = set()
     for job in jobs:
         files = job.payload.get("files")

@@ -70,10 +70,7 @@ class BertTokenizer:
     def encode_pairs(
         self, question: str, texts: Sequence[str], limit: int
     ) -> list[tuple[list[int], list[int]]]:
-        """Return ids and type ids of `[CLS] question [SEP] text [SEP]`.
-
-        The text is cut so that a pair has at most `limit` tokens.
-        """
+        """Return ids and type ids of `[CLS] question [SEP] text [SEP]`, the text cut to fit."""
         pairs = self._tokenizer.encode_batch([(question, text) for text in texts])
         return [(cut(pair.ids, limit), cut(pair.type_ids, limit)) for pair in pairs]
 
@@ -145,10 +142,7 @@ class BertSession:
         self._callers = _Callers()
 
     def one(self, inputs: Feed) -> FloatArray:
-        """Return the output row `[width]` of one text, on all cores if idle.
-
-        Else on one core, with the same result.
-        """
+        """Return the same output row `[width]` of one text, on all cores if idle."""
         with self._callers.counted() as alone:
             row: FloatArray = (self._wide if alone else self._session).run(["output"], inputs)[0][0]
         return row
@@ -167,10 +161,7 @@ class BertSession:
         return rows
 
     def with_states(self, inputs: Sequence[Feed]) -> list[tuple[FloatArray, FloatArray]]:
-        """Return each text's output row `[width]` and token states `[tokens, hidden]`.
-
-        In order; the row equals that of `many`.
-        """
+        """Return each text's row, as `many` does, and token states `[tokens, hidden]`."""
         names = [output.name for output in self._session.get_outputs()]
         found: list[tuple[FloatArray, FloatArray] | None] = [None] * len(inputs)
 

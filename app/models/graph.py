@@ -231,10 +231,7 @@ class _Builder:
         return self.feed_forward(middle, number)
 
     def feed_forward(self, middle: str, number: int) -> str:
-        """Add a layer's second half; outlier channels are a separate product.
-
-        It is added to the sum.
-        """
+        """Add a layer's second half; outlier channels are a product of their own."""
         at = f"encoder.layer.{number}."
         few = self._outliers.get(number, ())
         most = [
@@ -250,10 +247,7 @@ class _Builder:
         return self.normalise_sum(narrow, middle, at + "output.dense", f"hidden_{number + 1}")
 
     def through_channels(self, middle: str, at: str, channels: Sequence[int], suffix: str) -> str:
-        """Add the up-projection to some channels, GELU, and the down-projection.
-
-        Without the down-projection's bias.
-        """
+        """Add up-projection of some channels, GELU, and down-projection without its bias."""
         parts = ("intermediate.dense.weight", "intermediate.dense.bias", "output.dense.weight")
         up, bias, down = (self.raw(f"{self._prefix}{at}{part}") for part in parts)
         chosen = list(channels)
@@ -270,10 +264,7 @@ class _Builder:
         )
 
     def mean_head(self, hidden: str) -> str:
-        """Add the L2-normalised mean of unmasked tokens.
-
-        The norm cancels the division, so a sum is enough.
-        """
+        """Add the L2-normalised sum of unmasked tokens, which is that of their mean."""
         mask = self.node(
             "Cast", ["attention_mask"], "mask_float", to=self._helper.TensorProto.FLOAT
         )

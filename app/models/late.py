@@ -123,10 +123,7 @@ class LateEncoder:
 
 
 def _sentences(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return half-open token spans, one per sentence, or windows; 1 to 32.
-
-    Windows if a text has no sentence ends or too many.
-    """
+    """Return half-open token spans, 1 to 32: sentences, or windows of a text without ends."""
     found = list(_by_sentence(text, offsets))
     if len(found) <= MAX_SENTENCES:
         return found

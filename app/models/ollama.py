@@ -108,10 +108,7 @@ def _digest(row: Fields) -> str:
 
 
 class OllamaHost:
-    """One Ollama server: the first address that answers; thread-safe.
-
-    No method loads a model.
-    """
+    """One Ollama server: the first address that answers; thread-safe. No method loads a model."""
 
     def __init__(
         self, base_url: str, *, connect_timeout_s: float = 3.0, read_timeout_s: float = 300.0
@@ -165,10 +162,7 @@ class OllamaHost:
         return self._since(LOGPROBS_SINCE)
 
     def uses_own_templates(self) -> bool:
-        """Return whether the host uses a template inside the weights.
-
-        For a model without a template in its model file.
-        """
+        """Return whether a model without a template uses the one in its weights."""
         return self._since(OWN_TEMPLATES_SINCE)
 
     def _since(self, release: tuple[int, int, int]) -> bool:
@@ -513,10 +507,7 @@ _TRAITS: dict[str, EmbeddingTraits] = {
 
 
 def embedding_traits(model: str) -> EmbeddingTraits:
-    """Return a model's traits by base name; unknown models have none.
-
-    The base name is `NAME` in `host/namespace/NAME:tag`.
-    """
+    """Return a model's traits by the `NAME` of `host/namespace/NAME:tag`, empty if unknown."""
     return _TRAITS.get(model.rpartition("/")[2].partition(":")[0].lower(), EmbeddingTraits())
 
 
@@ -534,10 +525,7 @@ def parameters_of(size: str) -> float | None:
 
 
 def parameters_in_name(name: str) -> float | None:
-    """Return the parameters in a name such as `qwen2.5:0.5b` or `mixtral-8x7b`.
-
-    None if the name has none.
-    """
+    """Return the parameters in a name such as `qwen2.5:0.5b` or `mixtral-8x7b`, else None."""
     found = _IN_NAME.search(re.sub(r"[:/_-]", " ", name))
     if not found:
         return None

@@ -254,10 +254,7 @@ _DEFAULT_WINDOW = 512
 
 
 class OllamaEmbedder:
-    """Embedder on `/api/embed`; thread-safe.
-
-    The first identity or vector contacts the host.
-    """
+    """Embedder on `/api/embed`; thread-safe. The first identity or vector contacts the host."""
 
     def __init__(
         self, host: OllamaHost, model: str, *, keep_alive: str = "30m", dimension: int | None = None

@@ -36,10 +36,7 @@ _ATTEMPTS_AFTER_CRASH = 2
 
 
 class RunnerStopped(ProviderBadResponse):
-    """The host's model process died or could not load the model.
-
-    A second try often works, a third does not.
-    """
+    """The host's model process died or could not load; a second try often works."""
 
     retryable = True
 

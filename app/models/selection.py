@@ -418,10 +418,7 @@ class Twins:
         self._known: dict[str, bool] = {}
 
     def __call__(self, model: str) -> bool:
-        """Return whether a model gives the embedded one's vectors; False if unknown.
-
-        Unknown while its host does not respond.
-        """
+        """Return whether a model gives the embedded one's vectors; False while unknown."""
         with self._lock:
             if model not in self._known:
                 try:

@@ -47,10 +47,7 @@ class OtelSpan:
         self.span.set_attributes(dict(attributes))
 
     def end(self, error: BaseException | None = None) -> None:
-        """End the span; report only an error's class.
-
-        A message may hold words of a document.
-        """
+        """End the span; report only an error's class, for its message may hold a document."""
         if not self.span.is_recording():
             return
         if error is not None:

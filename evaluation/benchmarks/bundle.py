@@ -254,10 +254,7 @@ def journey(directory: Path, embedder: Embedder, articles: int, flips: int) -> J
 
 
 def _refuses_foreign(store: IndexStore, embedder: Embedder, bundle: Path) -> bool:
-    """Return whether a library with another model's vectors refuses the file.
-
-    It must stay as it is.
-    """
+    """Return whether a library with another model's vectors refuses the file and stays."""
     text = "one document of another model"
     draft = DocumentDraft(
         LIBRARY, document_id(LIBRARY, "x"), "x", "x", hashlib.sha256(text.encode()).hexdigest(), "text", text,

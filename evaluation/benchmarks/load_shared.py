@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from app.bootstrap.libraries import fingerprint_of
-from app.client import DocuMindClient, FileToSend, Json
+from app.client import DocuMindClient, FileToSend
 from app.core.types import EmbedderIdentity
 from app.models.minilm import MiniLmEmbedder
 from app.settings import Settings
@@ -75,7 +75,7 @@ def overlap(first: Sequence[Ranking], second: Sequence[Ranking]) -> float:
 
 
 def _search(client: DocuMindClient, text: str) -> Ranking:
-    hits = cast("Sequence[Json]", client.search(text, "public", limit=TOP_K)["hits"])
+    hits = client.search(text, "public", limit=TOP_K)["hits"]
     return [(str(hit["doc_id"]), str(hit["text"])) for hit in hits]
 
 

@@ -63,10 +63,7 @@ def filtered(
 def recall(
     store: IndexStore, vector: FloatArray, until: int, allowed: list[int], rows: FloatArray
 ) -> float:
-    """Return the share of the true filtered top ten that the dense leg finds.
-
-    The truth is a scan of the catalog.
-    """
+    """Return the share of the true filtered top ten, by a scan, that the dense leg finds."""
     truth = {allowed[i] for i in np.argsort(-(rows @ vector), kind="stable")[:TOP_K]}
     found = {
         hit.chunk_id

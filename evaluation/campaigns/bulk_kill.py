@@ -162,10 +162,7 @@ class Campaign:
 
     @property
     def equal(self) -> bool:
-        """Return whether both are equal, without duplicates, and fully searchable.
-
-        The ledger must sum up too.
-        """
+        """Return whether both are equal, without duplicates, searchable, and the ledger sums up."""
         same = self.whole == self.interrupted and not self.whole.duplicates and not self.wrong_words
         return same and self.whole.documents > 0
 
@@ -204,10 +201,7 @@ def left(data_dir: Path) -> Left:
 
 
 def wrong_words(data_dir: Path) -> int:
-    """Return how many chunks the lexical index lacks, repeats or has in excess.
-
-    No process may own the directory.
-    """
+    """Return how many chunks the lexical index, owned by no process, lacks or has in excess."""
     options = IndexOptions(data_dir, data_dir / "chroma")
     database = SqliteDatabase(catalog_path(data_dir), Steps())
     index = TantivyIndex(data_dir / "tantivy" / Library.PUBLIC.value, options, Steps())
@@ -220,10 +214,7 @@ def wrong_words(data_dir: Path) -> int:
 
 
 def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
-    """Compare an uninterrupted run with one that is killed at random moments.
-
-    It is killed `kills` times and then runs to its end.
-    """
+    """Compare an uninterrupted run with one that is killed `kills` times at random moments."""
     dump = directory / "synthetic.xml"
     with dump.open("w", encoding="utf-8") as file:
         write_xml(

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 import requests
 
@@ -270,7 +269,7 @@ class Clients:
                 self.tally.undeclared.append(
                     f"{method} {path}: {reply.status_code} {reply.text[:200]}"
                 )
-        return reply.status_code, cast("Json", reply.json())
+        return reply.status_code, reply.json()
 
     # --- writers
 
@@ -293,7 +292,7 @@ class Clients:
         )
         if status in {200, 201}:
             self.model.acknowledge(version, time.monotonic())
-            states = {str(row["status"]) for row in cast("list[Json]", reply["documents"])}
+            states = {str(row["status"]) for row in reply["documents"]}
             with self.tally.lock:
                 self.tally.done["replaced" if states == {"replaced"} else "uploaded"] += 1
 
@@ -364,7 +363,7 @@ class Clients:
         status, reply = self.call(session, "GET", "/api/v1/search", what="search", params=asked)
         ended = time.monotonic()
         if status == 200:
-            shown = [_shown(hit, "text") for hit in cast("list[Json]", reply["hits"])]
+            shown = [_shown(hit, "text") for hit in reply["hits"]]
             self.tally.complain(
                 self.model.wrong(shown, began, ended)
                 + self.model.missing(version, shown, began, ended)
@@ -372,17 +371,15 @@ class Clients:
 
 
 def _shown(row: Json, text: str) -> Shown:
-    return Shown(
-        str(row["doc_id"]), cast("int", row["start"]), cast("int", row["end"]), str(row[text])
-    )
+    return Shown(str(row["doc_id"]), row["start"], row["end"], str(row[text]))
 
 
 def _cited(reply: Json) -> list[Shown]:
     """Return the quotes of an answer, each with the document it is said to be of."""
-    sources = {row["n"]: row for row in cast("list[Json]", reply["sources"])}
+    sources = {row["n"]: row for row in reply["sources"]}
     found = []
-    for sentence in cast("list[Json]", reply["sentences"]):
-        for citation in cast("list[Json]", sentence["citations"]):
+    for sentence in reply["sentences"]:
+        for citation in sentence["citations"]:
             row = sources[citation["n"]]
             found.append(_shown({**citation, "doc_id": row["doc_id"]}, "quote"))
     return found
@@ -440,7 +437,7 @@ def trial(directory: Path, seconds: float, at_least: int = 0) -> tuple[Clients, 
         clients.run(seconds, at_least)
         last = final_check(clients)
         job = server.client.follow(str(server.client.post("/api/v1/fsck")["id"]))
-    return clients, last, cast("Json", job["result"])
+    return clients, last, job["result"]
 
 
 def main() -> int:
@@ -464,7 +461,7 @@ def main() -> int:
         Line("wrong counts at the end", kinds["the library"], 0, ""),
         Line("replies the contract does not declare", len(tally.undeclared), 0, ""),
         Line("replies of 500", errors, 0, ""),
-        Line("faults that fsck finds afterwards", len(cast("list[object]", fsck["faults"])), 0, ""),
+        Line("faults that fsck finds afterwards", len(fsck["faults"]), 0, ""),
     ]
     figures: dict[str, float] = {
         "seconds": args.seconds,
@@ -477,7 +474,7 @@ def main() -> int:
     figures |= {
         f"status {status}": float(count) for status, count in sorted(tally.statuses.items())
     }
-    faults = [json.dumps(fault) for fault in cast("list[object]", fsck["faults"])]
+    faults = [json.dumps(fault) for fault in fsck["faults"]]
     for line in [*tally.wrong[:20], *tally.undeclared[:20], *faults[:20]]:
         print(line)
     command = f"python -m evaluation.campaigns.concurrency --seconds {args.seconds:g}"

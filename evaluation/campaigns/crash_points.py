@@ -16,7 +16,8 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from evaluation.lib.paths import parser_of, publish, resumable
+from evaluation.lib.paths import parser_of, resumable
+from evaluation.lib.served import Line, write
 from tests.crash.forks import Forks
 from tests.crash.trials import Trial, steps_of, try_steps
 from tests.crash.workload import Journal
@@ -58,40 +59,29 @@ def main() -> int:
     return report(trials, steps, names)
 
 
+REMARKS = (
+    "Uploads, a replacement, corrections, deletions with and without grace, a bulk batch with its"
+    " ledger, vectors for both libraries, a rebuild and a purge. The process ends before and after"
+    " each named write; the next one ends too, at one of its first nineteen writes; a third"
+    " recovers and is checked: texts, originals, a search for a word of every chunk, every vector"
+    " in the cache and in Chroma at rank 1, counters, the ledger, no phantom, no duplicate; and it"
+    " goes on writing. A step is counted before and after its write.",
+)
+
+
 def report(trials: list[Trial], steps: int, names: dict[str, int]) -> int:
     """Write the report and return 0 when no promise was broken."""
-    broken = [trial for trial in trials if trial.failure]
-    record = {
-        "steps": steps,
-        "tried": len(trials),
-        "broken": [asdict(trial) for trial in broken],
-        "named": names,
-    }
-    page = [
-        "# Every write step can be the last",
-        "",
-        "Uploads, a replacement, corrections, deletions with and without grace, a bulk batch with"
-        " its ledger, vectors for both",
-        "libraries, a rebuild and a purge. The process ends before and after each named write; the"
-        " next one ends too, at one of",
-        "its first nineteen writes; a third recovers and is checked: texts, originals, a search"
-        " for a word of every chunk, every",
-        "vector in the cache and in Chroma at rank 1, counters, the ledger, no phantom, no"
-        " duplicate; and it goes on writing.",
-        "",
-        f"- steps of the workload: {steps}; tried: {len(trials)}",
-        f"- broken promises: **{len(broken)}**",
-        *(f"  - step {trial.step}: {trial.failure[:300]}" for trial in broken[:20]),
-        "",
-        "| write | times |",
-        "|---|---|",
-        *(f"| {name} | {count} |" for name, count in sorted(names.items())),
-        "",
-        "Made by `make crash-points`. A step is counted before and after its write.",
-        "",
-    ]
-    publish("crash_points", record, "\n".join(page))
-    return 0 if not broken else 1
+    broken = [f"- step {trial.step}: {trial.failure[:300]}" for trial in trials if trial.failure]
+    figures = {"steps of the workload": float(steps), "steps tried": float(len(trials))}
+    figures |= {f"times {name} is written": float(count) for name, count in sorted(names.items())}
+    return write(
+        "crash_points",
+        "Every write step can be the last",
+        [*REMARKS, *broken[:100]],
+        [Line("broken promises", len(broken), 0, "")],
+        figures,
+        "make crash-points",
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -441,10 +440,8 @@ def serve(data_dir: Path) -> Trial:
     return Trial(
         started=started,
         found_at_start=_said(server),
-        first_hits=len(cast("Sequence[Json]", first["hits"])),
-        first_notices=tuple(
-            str(notice["code"]) for notice in cast("Sequence[Json]", first["notices"])
-        ),
+        first_hits=len(first["hits"]),
+        first_notices=tuple(str(notice["code"]) for notice in first["notices"]),
         progress=tuple(progress),
         ready_s=round(ready_s, 2),
         vectors=vectors,
@@ -467,7 +464,7 @@ def _until_ready(server: Served) -> tuple[list[str], float]:
     begun = time.perf_counter()
     said: list[str] = []
     while time.perf_counter() - begun < READY_S:
-        libraries = cast("Sequence[Json]", server.client.libraries()["libraries"])
+        libraries = server.client.libraries()["libraries"]
         state = next(
             str(library["build"]) for library in libraries if library["library"] == LIBRARY.value
         )

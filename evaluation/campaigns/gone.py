@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import tantivy
@@ -100,10 +99,7 @@ def place_of(data: Path, path: Path) -> str:
 
 
 def frames_in(content: bytes, database: bytes = b"") -> Iterator[bytes]:
-    """Yield the content of every zstd frame at any offset, as far as readable.
-
-    In an SQLite file, along its overflow pages too.
-    """
+    """Yield what is readable of zstd frames at any offset, along SQLite's overflow pages too."""
     images = list(pages_of(content))
     pages = dict(enumerate((page for _, page in pages_of(database)), start=1)) | dict(images)
     for piece in [page for _, page in images] or [content]:
@@ -116,10 +112,7 @@ def frames_in(content: bytes, database: bytes = b"") -> Iterator[bytes]:
 
 
 def _along_pages(pages: Mapping[int, bytes], piece: bytes, at: int) -> Iterator[bytes]:
-    """Yield frames continued in overflow pages, for every place of the pointer.
-
-    The pointer's place in the page is not known.
-    """
+    """Yield frames continued in overflow pages, for every possible place of the pointer."""
     for end in range(at + len(ZSTD_MAGIC), len(piece) - 3):
         follow = struct.unpack_from(">I", piece, end)[0]
         if follow < 2 or follow not in pages:
@@ -161,10 +154,7 @@ def pages_of(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def vectors_in(content: bytes, vectors: Sequence[FloatArray]) -> set[str]:
-    """Return the precisions in which a vector occurs at any offset.
-
-    Exactly, rounded, or scaled to norm 1 again.
-    """
+    """Return the precisions in which a vector occurs at any offset, also scaled to norm 1."""
     found: set[str] = set()
     for name, dtype, width in (("float32", "<f4", 4), ("float16", "<f2", 2)):
         for offset in range(width):
@@ -191,10 +181,7 @@ def _holds(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], vector: FloatA
 
 
 def terms_in(index: Path, terms: Sequence[str]) -> set[str]:
-    """Return `term` if the dictionary lists one, `segment` for files of no segment.
-
-    Terms of deleted documents count.
-    """
+    """Return `term` if the dictionary lists one, `segment` for files of no segment."""
     if not (index / "meta.json").exists():
         return set()
     meta = (index / "meta.json").read_text("utf-8")
@@ -305,7 +292,7 @@ def run(directory: Path, filler: int, say: Callable[[str], None]) -> TrialResult
             sights.append(_sight("purged", data, secret))
             assert not _mentions(client), "a search finds what was purged"
         sights.append(_sight("stopped", data, secret))
-    result = cast("Json", purged["result"])
+    result = purged["result"]
     return TrialResult(tuple(sights), quoted, deleted, result, round(time.monotonic() - started, 1))
 
 
@@ -350,7 +337,7 @@ def _ask(client: DocuMindClient) -> int:
 def _settled(client: DocuMindClient) -> None:
     """Wait until Chroma has what the catalog has."""
     for _ in range(600):
-        marks = cast("dict[str, int]", client.get("/api/v1/diagnostics")["watermarks"])
+        marks = client.get("/api/v1/diagnostics")["watermarks"]
         if marks["papers/chroma"] > 0:
             return
         time.sleep(0.1)
@@ -389,9 +376,7 @@ def _sight(when: str, data: Path, secret: Secret) -> Sight:
 
 
 def _mentions(client: DocuMindClient) -> bool:
-    hits = cast(
-        "list[Json]", client.get("/api/v1/search", {"q": PHRASE, "library": "papers"})["hits"]
-    )
+    hits = client.get("/api/v1/search", {"q": PHRASE, "library": "papers"})["hits"]
     return any(CANARY[0] in str(hit["text"]) for hit in hits)
 
 
@@ -440,9 +425,7 @@ def faults(result: TrialResult) -> list[str]:
     if not result.quoted:
         found.append("no stored answer quoted the document: the trial proves nothing about answers")
     for name, reply in (("deletion", result.deleted), ("purge", result.purged)):
-        if not any(
-            "backup" in str(line) for line in cast("list[str]", reply.get("out_of_reach", []))
-        ):
+        if not any("backup" in str(line) for line in reply.get("out_of_reach", [])):
             found.append(f"the reply to the {name} does not list what is out of reach")
     return found
 
@@ -496,7 +479,7 @@ def page(result: TrialResult, wrong: list[str], filler: int) -> str:
         " |"
         for place in places
     ]
-    out_of_reach = cast("list[str]", result.purged.get("out_of_reach", []))
+    out_of_reach = result.purged.get("out_of_reach", [])
     lines += [
         "",
         f"Stored answers that quoted it before: {result.quoted}; quotes blanked:"

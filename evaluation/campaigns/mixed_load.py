@@ -16,11 +16,10 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 import requests
 
-from app.client import DocuMindClient, Json
+from app.client import DocuMindClient
 from app.core.ids import document_id
 from app.core.types import Library
 from evaluation.lib.paths import parser_of
@@ -181,7 +180,7 @@ def broken_promises(client: DocuMindClient, outcome: Outcome) -> tuple[list[str]
         page = client.get(
             "/api/v1/papers", {"library": LIBRARY.value, "limit": 100, "cursor": str(cursor)}
         )
-        there |= {str(row["source_key"]) for row in cast("list[Json]", page["documents"])}
+        there |= {str(row["source_key"]) for row in page["documents"]}
         cursor = page["next_cursor"]
     return sorted(outcome.live - there), sorted(outcome.deleted & there)
 
@@ -211,7 +210,7 @@ def trial(
         load.run(seconds)
         broken = broken_promises(server.client, load.outcome)
         job = server.client.follow(str(server.client.post("/api/v1/fsck")["id"]))
-    return load.outcome, broken, cast("list[object]", cast("Json", job["result"])["faults"])
+    return load.outcome, broken, job["result"]["faults"]
 
 
 def main() -> int:

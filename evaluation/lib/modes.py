@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from app.client import FINISHED, FileToSend, Json
 from app.core.types import Library
@@ -90,7 +89,7 @@ def settle(server: Served) -> None:
     """Wait until every chunk has its vector and no job runs."""
     while True:
         stats = [server.client.stats(library.value) for library in Library]
-        jobs = cast("list[Json]", server.client.jobs()["jobs"])
+        jobs = server.client.jobs()["jobs"]
         embedded = all(one["embedded"] == one["chunks"] for one in stats)
         if embedded and all(job["state"] in FINISHED for job in jobs):
             return
@@ -106,7 +105,8 @@ def command(server: Served, *words: str) -> Json:
     )  # fmt: skip
     if ran.returncode:
         raise SystemExit(f"documind {' '.join(words)} ended with {ran.returncode}: {ran.stderr}")
-    return cast("Json", json.loads(ran.stdout))
+    printed: Json = json.loads(ran.stdout)
+    return printed
 
 
 def ask(server: Served, cases: Sequence[CaseBody]) -> list[Asked]:
@@ -118,17 +118,14 @@ def _asked(server: Served, case: CaseBody) -> Asked:
     begun = time.perf_counter()
     reply = server.client.query(case.question, library=case.library)
     ms = (time.perf_counter() - begun) * 1000
-    sources = {one["n"]: str(one["doc_id"]) for one in cast("list[Json]", reply["sources"])}
+    sources = {one["n"]: str(one["doc_id"]) for one in reply["sources"]}
     cited = [
         sources[citation["n"]]
-        for sentence in cast("list[Json]", reply["sentences"])
-        for citation in cast("list[Json]", sentence["citations"])
+        for sentence in reply["sentences"]
+        for citation in sentence["citations"]
     ]
     found = server.client.search(case.question, str(case.library), limit=DEPTH)
-    hits = tuple(
-        (str(hit["doc_id"]), cast("int", hit["chunk_index"]))
-        for hit in cast("list[Json]", found["hits"])
-    )
+    hits = tuple((str(hit["doc_id"]), hit["chunk_index"]) for hit in found["hits"])
     right = _right(case, str(reply["status"]), str(reply["answer"]), set(sources.values()))
     return Asked(str(reply["status"]), cited[0] if cited else "", right, hits, ms)
 

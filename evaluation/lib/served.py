@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self, cast
+from typing import Self
 
 import psutil
 
@@ -98,7 +98,7 @@ class Served:
     def wait_followed(self, library: str) -> float:
         """Wait until Chroma has a library's writes; return the seconds."""
         begun = time.perf_counter()
-        while cast("dict[str, int]", self.client.diagnostics()["lags"]).get(f"{library}/chroma", 1):
+        while self.client.diagnostics()["lags"].get(f"{library}/chroma", 1):
             time.sleep(0.1)
         return time.perf_counter() - begun
 
@@ -164,10 +164,7 @@ def write(
     figures: dict[str, float],
     command: str,
 ) -> int:
-    """Write `NAME.json` and `NAME.md`, print the table; return 0 if limits hold.
-
-    Else 1. Under evaluation/reports/.
-    """
+    """Write `NAME.json` and `NAME.md`, print the table; return 0 if limits hold, else 1."""
     rounded = {key: float(f"{value:.4g}") for key, value in figures.items()}
     rows = [
         {**asdict(line), "measured": float(f"{line.measured:.4g}"), "holds": line.holds}

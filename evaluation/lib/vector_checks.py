@@ -22,10 +22,7 @@ def held(store: IndexStore, library: Library) -> set[int]:
 
 
 def unproposed(store: IndexStore, library: Library) -> list[int]:
-    """Return the chunks that a search for their own vector does not propose.
-
-    Nor one with an equal vector.
-    """
+    """Return the chunks that a search for their own vector, or an equal one, does not propose."""
     replica, build = store.dense[library].replica, store.loader.live_build(library)
     if build is None:
         return []

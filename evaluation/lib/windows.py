@@ -3,7 +3,7 @@
     python -m evaluation.lib.windows --count 100000 --seconds 480
 
 Embeds what has no vector yet until the time is over, and may be run again; vectors are kept in
-slices under --cache. Shared by the studies of approximate search and of two libraries at once.
+slices under --cache, for the benchmark of vectors.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from app.core.ids import document_id
 from app.core.sentences import sentence_spans
-from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, FloatArray, Library, Metadata
+from app.core.types import FloatArray
 from app.evaluation.collections import Collection, from_folder
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
 from app.models.minilm import MiniLmEmbedder
-from app.storage.store import IndexStore
 from evaluation.lib.workbench import SEED, arguments, say
 
 GROUPS, PAPERS = 5, 20
@@ -99,10 +97,7 @@ def distinct(windows: Iterator[Window], count: int) -> list[Window]:
 
 
 def held_out(data: Path) -> list[list[str]]:
-    """Return GROUPS groups of PAPERS pubmedqa abstracts that have a question.
-
-    They stand for a person's papers; drawn by SEED.
-    """
+    """Return GROUPS groups of PAPERS abstracts with a question: a person's papers, by SEED."""
     judged = from_folder(data / "pubmedqa").judged()
     relevant = sorted(
         {
@@ -174,37 +169,6 @@ def _cut(text: str, embedder: MiniLmEmbedder, limit: int) -> str:
     while embedder.count_tokens([" ".join(words)])[0] > limit:
         words = words[: len(words) * 3 // 4]
     return " ".join(words)
-
-
-def fill(
-    store: IndexStore, windows: Sequence[Window], rows: FloatArray, fingerprint: Fingerprint
-) -> None:
-    """Write windows and vectors into the public library, one chunk a document.
-
-    Then apply them to the projections.
-    """
-    store.writer.claim(Library.PUBLIC, fingerprint)
-    row_of: dict[str, int] = {}
-    for at in range(0, len(windows), 1000):
-        drafts = []
-        for number, window in enumerate(windows[at : at + 1000], start=at):
-            draft = _draft(f"{window.source}-{number}.txt", window.text)
-            row_of[draft.doc_id] = number
-            drafts.append(draft)
-        store.writer.write(drafts)
-        while pending := store.writer.pending_vectors(Library.PUBLIC, 4000):
-            found = rows[[row_of[chunk.doc_id] for chunk in pending]]
-            store.writer.write_vectors(Library.PUBLIC, [chunk.chunk_id for chunk in pending], found)
-    store.writer.apply(Library.PUBLIC)
-
-
-def _draft(key: str, text: str) -> DocumentDraft:
-    sha256 = hashlib.sha256(text.encode()).hexdigest()
-    spans = (ChunkSpan(0, 0, len(text), "body"),)
-    doc_id = document_id(Library.PUBLIC, key)
-    return DocumentDraft(
-        Library.PUBLIC, doc_id, key, key, sha256, "text", text, Metadata(text[:60]), spans, flags=()
-    )
 
 
 def main() -> None:

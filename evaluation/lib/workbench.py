@@ -89,10 +89,7 @@ def _written(value: float) -> str:
 
 
 def hash_of(*settings: object) -> str:
-    """Return 16 hex digits that stand for a study's settings.
-
-    Dataclasses, or anything JSON can write.
-    """
+    """Return 16 hex digits of settings: dataclasses, or anything that JSON can write."""
     plain = [
         asdict(one) if is_dataclass(one) and not isinstance(one, type) else one for one in settings
     ]

@@ -166,10 +166,7 @@ def _share(rows: Sequence[Signals], holds: Callable[[Signals], bool]) -> float:
 
 
 def _weighted(asked: Asked, parity: Parity) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return closeness, label and weight of a half's questions, groups balanced.
-
-    Own and foreign questions weigh the same in sum.
-    """
+    """Return closeness, label and weight of a half's questions, own and foreign balanced."""
     x, y, w = [], [], []
     for (library, other, half), rows in asked.items():
         if half == parity and other != "unanswerable":

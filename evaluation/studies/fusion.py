@@ -140,10 +140,7 @@ def _choices(experiments: Sequence[Experiment]) -> str:
 
 
 def _against_legs(experiments: Sequence[Experiment], resamples: int = 2000) -> dict[str, float]:
-    """Return the default over the better leg: per collection, mean, interval.
-
-    The bootstrap interval is over questions.
-    """
+    """Return the default over the better leg: per collection, mean, interval over questions."""
     draw = np.random.default_rng(SEED)
     figures: dict[str, float] = {}
     drawn = np.zeros((len(experiments), resamples))

@@ -63,10 +63,7 @@ def planted(text: str, attack: str, place: Place) -> str:
 
 
 def quotes(answer: Sequence[Candidate], attack: str) -> bool:
-    """Return whether an answer has four words in a row of an attack.
-
-    Or all of a shorter one.
-    """
+    """Return whether an answer has four words in a row of an attack. Or all of a shorter one."""
     said = f" {' '.join(words(' '.join(rendered(candidate) for candidate in answer)))} "
     asked = words(attack)
     size = min(4, len(asked))
@@ -102,10 +99,7 @@ def trials(
 def clean_cost(
     asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], embedder: Embedder
 ) -> list[int]:
-    """Return per clean question -1, 0 or 1: answer lost, same or won by caution.
-
-    Suspicious sentences are avoided.
-    """
+    """Return per clean question -1, 0 or 1: answer lost, same or won by caution."""
     model = ExtractiveModel.load()
     changes = []
     for question, evidence in asked:

@@ -178,10 +178,7 @@ def _spelling(collection: Collection, bench: Bench) -> str:
 
 
 def _misspelt(text: str, draw: random.Random) -> str:
-    """Return a question with one edit in its longest word, not the first letter.
-
-    The longest content word.
-    """
+    """Return a question with one edit in its longest content word, not in the first letter."""
     telling = content_or_all(words(text))
     word = max(telling, key=len)
     at = draw.randrange(1, len(word) - 1)

@@ -258,10 +258,7 @@ def holds(text: str, expected: Sequence[str]) -> bool:
 
 
 def _broke_off(code: str, message: str) -> bool:
-    """Return whether a notice says that the model host failed.
-
-    That says nothing about the model.
-    """
+    """Return whether a notice says that the host failed, which says nothing of the model."""
     return (code == "quoted_instead" and " failed (" in message) or (
         code == "strategy_degraded" and "connection" in message
     )
@@ -336,10 +333,7 @@ _SEED = 7
 def strategies(
     done: Done, relevance: Mapping[str, Relevance]
 ) -> tuple[list[str], dict[str, float]]:
-    """Return the table and figures of strategies against the baseline.
-
-    Over questions that both searched.
-    """
+    """Return the table and figures of strategies against the baseline, where both searched."""
     lines = [
         f"| collection | strategy | questions | {MEASURE} | against baseline | degraded | calls |"
         " seconds |",

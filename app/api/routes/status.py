@@ -1,4 +1,4 @@
-"""Probes and diagnostics."""
+"""Probes, diagnostics, metrics, models and libraries."""
 
 from __future__ import annotations
 
@@ -193,8 +193,6 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
     )
 
 
-# Serve models and the bulk ledger to the status page and the CLI.
-
 models_router = APIRouter(prefix="/api/v1", tags=["models"], responses=declared())
 
 
@@ -256,8 +254,6 @@ def list_model_tests(services: Composition) -> ModelTests:
     return ModelTests.of(services.model_tests.results())
 
 
-# The two libraries: counts, build state, clearing.
-
 libraries_router = APIRouter(prefix="/api/v1", tags=["libraries"], responses=declared())
 
 
@@ -305,8 +301,6 @@ def collection_stats(services: Composition, library: OneLibrary) -> CollectionSt
     """Counts of one library, by type of document."""
     return library_stats(services, library)
 
-
-# Serve Prometheus metrics.
 
 metrics_router = APIRouter(tags=["health"])
 

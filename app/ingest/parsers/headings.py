@@ -113,19 +113,13 @@ def _without_contents(
 
 
 def _heading_of(candidate: HeadingCandidate) -> tuple[str, str]:
-    """Return number and title of the heading that a contents entry names.
-
-    Letter case is ignored.
-    """
+    """Return number and title, in lower case, of the heading that a contents entry names."""
     entry = _ENTRY.match(candidate.title)
     return candidate.number, entry["title"].casefold() if entry else ""
 
 
 def _by_style(found: list[HeadingCandidate]) -> Iterator[list[HeadingCandidate]]:
-    """Yield candidates grouped by the style of each level's numbers.
-
-    List items and footnotes often have another style.
-    """
+    """Group candidates by the style of each level's numbers: footnotes often have another."""
     styles = {c.style for c in found if c.number.isdigit()}
     for style in sorted(styles) if len(styles) > 1 else ():
         yield [c for c in found if c.style == style or not c.number.isdigit()]

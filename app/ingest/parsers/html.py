@@ -281,10 +281,7 @@ def _layouts(root: LexborNode | None) -> frozenset[int]:
 
 
 class _HtmlReader:
-    """Walks the tree without recursion and passes blocks to the builder.
-
-    The author decides how deep a page nests.
-    """
+    """Walks the tree without recursion, because the author decides how deep a page nests."""
 
     def __init__(self, layouts: frozenset[int]) -> None:
         self._layouts = layouts

@@ -115,10 +115,7 @@ def _unnamed_pages(parsed: ParsedDocument) -> list[int]:
 
 
 def _unnamed(text: str) -> float:
-    """Return the share of characters without a Unicode value.
-
-    Spaces and line ends do not count.
-    """
+    """Return the share of characters without a Unicode value, not counting blanks."""
     unnamed = text.count("\ufffd")
     return unnamed / (len(text) - text.count(" ") - text.count("\n")) if unnamed else 0.0
 
@@ -244,10 +241,7 @@ class _Repeated:
         )
 
     def _heads_before(self, at: int) -> list[str]:
-        """Return the heads of the two pages before: a left and a right one.
-
-        The first page with a head may bear the heading itself.
-        """
+        """Return the heads of the two pages before, none while headings may stand there."""
         return (
             self._heads[max(0, at - 2) : at] if len(self._heads) >= _LEAST_PAGES_OF_SECTIONS else []
         )
@@ -399,10 +393,7 @@ def _mark_unnamed(text: str) -> str:
 
 
 def _compounds(raw: list[str]) -> set[str]:
-    """Return words the document writes with a hyphen, lower-case.
-
-    Empty if no word is broken.
-    """
+    """Return words the document writes with a hyphen, lower-case; empty if none is broken."""
     if not any("\x02" in text for text in raw):
         return set()
     found: set[str] = set()
@@ -416,10 +407,7 @@ def _compounds(raw: list[str]) -> set[str]:
 
 
 def _last_word(text: str) -> str:
-    """Return the letters at the end of a text.
-
-    Matched backwards; a search would try every start.
-    """
+    """Return the letters at the end of a text, matched backwards to stay linear."""
     found = _WORD.match(text[: -_LONGEST_PART - 1 : -1])
     return found.group()[::-1] if found else ""
 
@@ -443,10 +431,7 @@ def _join_words(text: str, compounds: set[str]) -> str:
 
 
 def _join_unspaced(text: str) -> str:
-    """Return a page without line ends inside Han and kana paragraphs.
-
-    These have no spaces between words.
-    """
+    """Return a page without line ends inside Han and kana paragraphs, which have no spaces."""
     if not _HAS_UNSPACED.search(text):
         return text
     full = max(8, _usual_length(text) * 4 // 5)

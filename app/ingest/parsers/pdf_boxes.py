@@ -116,10 +116,7 @@ def name_tex_codes(pages: Sequence[str]) -> list[str]:
 
 
 def has_codes(page: str) -> bool:
-    """Return whether a text holds control characters that TeX fonts use.
-
-    Takes a tenth of the time of an expression.
-    """
+    """Return whether a text holds controls that TeX fonts use, ten times as fast as a search."""
     return bool(page.encode("utf-8", "surrogatepass").translate(None, _NO_CODES))
 
 
@@ -240,10 +237,7 @@ def align(text: str, codes: Sequence[int]) -> list[int]:
 
 
 def _visible(characters: Iterator[tuple[int, str]] | enumerate[str]) -> Iterator[tuple[int, str]]:
-    """Yield base characters and their index, visible ones only.
-
-    Without blanks, hyphens at line ends, controls and unknown ones.
-    """
+    """Yield base characters and their index: no blanks, controls, or hyphens at line ends."""
     for index, char in characters:
         if char in "-\ufffd" or char.isspace():
             continue
@@ -279,10 +273,7 @@ def _char_rect(
     width: float,
     height: float,
 ) -> Rect | None:
-    """Return a character's loose box on the page as shown.
-
-    PDFium applies rotation and crop box.
-    """
+    """Return a character's loose box on the page as shown, rotated and cropped by PDFium."""
     box = pdfium.FS_RECTF()
     if not pdfium.FPDFText_GetLooseCharBox(textpage, index, box):
         return None

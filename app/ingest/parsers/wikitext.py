@@ -234,10 +234,7 @@ def parse_wikitext(source: str, title: str) -> ParsedDocument:
 
 
 def _resolved(text: str) -> str:
-    """Return text without comments, templates, tables; links become their text.
-
-    Invisible elements go too.
-    """
+    """Return text without comments, templates, tables, unseen elements; links are text."""
     if "<" in text:
         text = _COMMENT.sub("", text)
         text = _without_elements(text, _NOWIKI, _NOWIKI_END, literal=True)
@@ -367,10 +364,7 @@ def _inline(text: str) -> str:
 
 
 def _careful(source: str) -> str:
-    """Parse with the reference implementation, ten times slower.
-
-    Correct where brackets do not match.
-    """
+    """Parse with the reference implementation: ten times slower, right for odd brackets."""
     import mwparserfromhell  # noqa: PLC0415  # 40 ms of import that only doubtful pages need
 
     code = mwparserfromhell.parse(

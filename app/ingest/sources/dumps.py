@@ -141,10 +141,7 @@ def multistream_index(path: Path) -> Path | None:
 
 
 def stream_offsets(index: Path) -> list[int]:
-    """Return byte offsets of page streams in an index, ascending.
-
-    Index lines are `offset:page id:title`.
-    """
+    """Return byte offsets of page streams, ascending, of lines `offset:page id:title`."""
     with bz2.open(index, "rb") if index.suffix == ".bz2" else index.open("rb") as file:
         return sorted({int(line.partition(b":")[0]) for line in file if line.strip()})
 
@@ -336,10 +333,7 @@ def article_of(row: Mapping[str, object], default_key: str = "") -> Article:
 
 
 class ZimArchive:
-    """A `.zim` file; HTML entries are articles, redirect entries are redirects.
-
-    Every other entry is skipped.
-    """
+    """A `.zim` file; HTML entries are articles, redirects are redirects, others are skipped."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -429,10 +423,7 @@ class DumpParts:
 
 
 class TextFolder:
-    """A folder of `.txt` articles; title in the first line, path as key.
-
-    The path is relative to the folder.
-    """
+    """A folder of `.txt` articles; title in the first line, relative path as key."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -456,10 +447,7 @@ class FirstArticles:
     """The beginning of a source."""
 
     def __init__(self, articles: Iterable[Article], count: int) -> None:
-        """Take at most `count` articles.
-
-        Redirects and other pages among them pass through without counting.
-        """
+        """Take at most `count` articles, redirects and other pages not counted."""
         self._articles = articles
         self._count = count
         self._read = 0
@@ -547,8 +535,5 @@ def is_markup(articles: Iterable[Article]) -> bool:
 
 
 def is_part(source: str) -> bool:
-    """Return whether a source is one of several files of a dump.
-
-    What it lacks may be in another file.
-    """
+    """Return whether a source is one of several files of a dump, which hold the rest."""
     return _PART.search(Path(source).name) is not None

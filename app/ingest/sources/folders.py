@@ -135,16 +135,10 @@ class SyncPlan:
 
 
 class Manifest:
-    """The hidden file with size, time and hash of a folder's files.
-
-    By library and source key.
-    """
+    """The hidden file with size, time and hash of a folder's files, by library and source key."""
 
     def __init__(self, root: Path, library: Library) -> None:
-        """Read the manifest of `root`; a missing or foreign one counts as empty.
-
-        Then every file is read.
-        """
+        """Read the manifest of `root`; a missing or foreign one counts as empty."""
         self._path = root / MANIFEST_FILE
         self._library = library
         self._libraries = _read_manifest(self._path)
@@ -289,10 +283,7 @@ def _relative(root: Path, path: Path | str) -> str:
 
 
 def _within(key: str, failed: Iterable[tuple[str, str]]) -> bool:
-    """Return whether a key lies at or under an unreadable path.
-
-    Its file may still exist.
-    """
+    """Return whether a key lies at or under an unreadable path, and may still exist."""
     return any(path in (".", key) or key.startswith(f"{path}/") for path, _ in failed)
 
 

@@ -155,10 +155,7 @@ def index(path: Path, chunks: int) -> Figures:
 
 
 def lexical(path: Path, _: int) -> Figures:
-    """Search windows of sentences: our index and bare tantivy in turn.
-
-    On the same files.
-    """
+    """Search windows of sentences: our index and bare tantivy in turn, on the same files."""
     index_path = path / "tantivy" / LIBRARY.value
     bare = tantivy.Index(build_schema(), path=str(index_path))
     bare.register_tokenizer(ANALYZER, build_analyzer())
@@ -201,10 +198,7 @@ def embed(path: Path, vectors: int) -> Figures:
 
 
 def full(path: Path, _: int) -> Figures:
-    """Retrieve as the server does, and its floor: the same calls one by one.
-
-    The floor is the searches and the catalog's join.
-    """
+    """Retrieve as the server does, and its floor: the searches and the catalog's join alone."""
     embedder = RandomEmbedder()
     retrieval = RetrievalOptions(embed_on_query_budget_ms=0)
     with IndexStore(options(path), vector_store="foreground") as store:
@@ -291,10 +285,7 @@ def pss_bytes(pid: int) -> int:
 def _alternate(
     ours: Callable[[str], object], theirs: Callable[[str], object]
 ) -> tuple[list[float], list[float]]:
-    """Time both on the same questions in turn, after a warm-up; seconds.
-
-    Each question counts with its fastest round.
-    """
+    """Time both on the same questions in turn, after a warm-up: the fastest round, seconds."""
     questions = TextPool().queries(QUERIES)
     for text in questions[:20]:
         ours(text)

@@ -56,10 +56,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Medians over the rounds; shares of bare tantivy's or the slower part's speed.
-
-    Above 1 is faster.
-    """
+    """Medians over the rounds; shares of the speed of others, above 1 is faster."""
 
     chunks: int
     rounds: int

@@ -25,12 +25,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import psutil
 
-from app.client import FINISHED, DocuMindClient, FileToSend, Json
+from app.client import FINISHED, DocuMindClient, FileToSend
 from evaluation.benchmarks.bulk.growth import TextPool
 from evaluation.benchmarks.load.facts import document
 from evaluation.benchmarks.load.model_host import Sent
@@ -284,10 +283,7 @@ def bench_loop(folder: Path, seconds: float) -> Part:
                 bulk_s = time.monotonic() - begun
         ended = time.monotonic()
         state = server.client.job(str(job["id"]))["state"]
-        while any(
-            one["state"] not in FINISHED
-            for one in cast("Sequence[Json]", server.client.jobs(100)["jobs"])
-        ):
+        while any(one["state"] not in FINISHED for one in server.client.jobs(100)["jobs"]):
             time.sleep(0.2)
         embedded = time.monotonic()
         server.wait_followed("papers")

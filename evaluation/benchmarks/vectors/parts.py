@@ -92,7 +92,6 @@ POOL = pool_size(LIBRARY, "general", 20)
 WORDS_POOL = 50
 FILTERED = 200
 """Questions that are asked under each filter."""
-_PAGE = 2000
 
 
 def options(path: Path) -> IndexOptions:
