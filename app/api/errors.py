@@ -29,6 +29,13 @@ class Problem(BaseModel):
 
 
 PROBLEM_TYPE = "application/problem+json"
+PROVIDER = (
+    "model_not_installed",
+    "provider_unreachable",
+    "provider_timeout",
+    "provider_bad_response",
+)
+"""Codes of a model host that fails."""
 
 STATUS: Mapping[type[errors.DocuMindError], int] = {
     errors.DocuMindError: 500,

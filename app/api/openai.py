@@ -19,7 +19,7 @@ from fastapi import APIRouter, Request, Response
 from app.answer.completion import Completions, needs_model
 from app.answer.records import view_url
 from app.api.deps import AtDoor, AtEdge, Door, events
-from app.api.errors import status_of_code
+from app.api.errors import PROVIDER, status_of_code
 from app.api.middleware.limits import openai_error
 from app.api.schemas.openai import (
     Annotation,
@@ -186,15 +186,10 @@ class Chunks:
         """Return all chunks of a reply in one piece; `answer` None: no document answer."""
         self._id = completion_id(answer.answer_id if answer else self._completion.request_id)
         ours = {"documind": self._completion.record(answer)} if answer else {}
-        counts = (
-            _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()})
-            if self._usage
-            else b""
-        )
         return (
             self._chunk({"role": "assistant", "content": content})
             + self._chunk({}, finish="stop", **ours)
-            + counts
+            + self._counts(answer)
         )
 
     def end(self, error: BaseException | None) -> bytes:
@@ -226,12 +221,13 @@ class Chunks:
             finish="stop",
             documind=self._completion.record(answer),
         )
-        counts = (
-            _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()})
-            if self._usage
-            else b""
-        )
-        return rest + closing + counts
+        return rest + closing + self._counts(answer)
+
+    def _counts(self, answer: Answer | None) -> bytes:
+        """Return a chunk with token counts where the client wants it."""
+        if not self._usage:
+            return b""
+        return _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()})
 
     def _chunk(
         self, delta: Mapping[str, object], finish: str | None = None, **ours: object
@@ -308,26 +304,13 @@ def _errors(*codes: str) -> dict[int | str, dict[str, object]]:
     }
 
 
-_PROVIDER = (
-    "model_not_installed",
-    "provider_unreachable",
-    "provider_timeout",
-    "provider_bad_response",
-)
-
-
-@router.get("/models", operation_id="openai_models", response_model=ModelPage, responses=_errors())
+@router.get("/models", operation_id="openai_models", responses=_errors())
 def models(edge: AtEdge) -> ModelPage:
     """The libraries, as models."""
     return ModelPage(data=[_model(name, edge.uptime_s()) for name in MODELS])
 
 
-@router.get(
-    "/models/{model}",
-    operation_id="openai_model",
-    response_model=Model,
-    responses=_errors("not_found"),
-)
+@router.get("/models/{model}", operation_id="openai_model", responses=_errors("not_found"))
 def model(edge: AtEdge, model: str) -> Model:
     """One library, as a model."""
     _scope_of(model)
@@ -343,7 +326,7 @@ def model(edge: AtEdge, model: str) -> Model:
             "The answer; with `stream: true` server-sent events of chat.completion.chunk, then"
             " [DONE]"
         ),
-        **_errors(*_PROVIDER, "not_found", "index_damaged", "disk_full"),
+        **_errors(*PROVIDER, "not_found", "index_damaged", "disk_full"),
     },
 )
 async def chat_completion(asked: ChatCompletionRequest, request: Request, door: AtDoor) -> Response:

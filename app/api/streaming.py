@@ -267,22 +267,14 @@ class EventStream(Response):
         watcher = asyncio.create_task(cancel_on_disconnect(receive, pump.cancel))
         try:
             await pump.start()
-            await send(
-                {
-                    "type": "http.response.start",
-                    "status": self.status_code,
-                    "headers": self.raw_headers,
-                }
-            )
-            await send(
-                {"type": "http.response.body", "body": b": connected\n\n", "more_body": True}
-            )
+            head = {"status": self.status_code, "headers": self.raw_headers}
+            await send({"type": "http.response.start", **head})
+            part = {"type": "http.response.body", "more_body": True}
+            await send({**part, "body": b": connected\n\n"})
             while (batch := await pump.next_batch(self._heartbeat_s)) is not None:
                 if body := b"".join(batch) if batch else b": heartbeat\n\n":
-                    await send({"type": "http.response.body", "body": body, "more_body": True})
-            await send(
-                {"type": "http.response.body", "body": self._end(pump.error), "more_body": False}
-            )
+                    await send({**part, "body": body})
+            await send({**part, "body": self._end(pump.error), "more_body": False})
         finally:
             pump.cancel.cancel()
             watcher.cancel()
@@ -390,16 +382,9 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
     """Return the server-sent event of one step of an answer."""
     match item:
         case MetaEvent():
-            return event(
-                "meta",
-                {
-                    "answer_id": item.answer_id,
-                    "conversation_id": item.conversation_id,
-                    "generator": item.generator,
-                    "embedder": item.embedder,
-                    "request_id": request_id,
-                },
-            )
+            names = ("answer_id", "conversation_id", "generator", "embedder")
+            said = {name: getattr(item, name) for name in names}
+            return event("meta", {**said, "request_id": request_id})
         case SourcesEvent():
             return event(
                 "sources",
@@ -408,17 +393,7 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
         case QuoteEvent():
             return event("quote", asdict(item.quote))
         case ReadingEvent():
-            return event(
-                "reading",
-                {
-                    "model": item.model,
-                    "tokens": item.tokens,
-                    "seconds": item.seconds,
-                    "part": item.part,
-                    "parts": item.parts,
-                    "waits_for": item.waits_for,
-                },
-            )
+            return event("reading", asdict(item))
         case TokenEvent():
             return event("token", {"text": item.text})
         case FinalEvent():

@@ -152,9 +152,6 @@ class UploadReceiver:
         with suppress(OSError):
             shutil.rmtree(self._directory)
 
-    # --- the parser's events
-    # ----------------------------------------------------------------------
-
     def _on_part_begin(self) -> None:
         self._part = _Part()
 

@@ -123,13 +123,10 @@ class Libraries:
         embedder = self._embedder_for(library, self._store.made_with(library))
         build = live.number if live else None
         row = self._calibrations.of(live.fingerprint) if live else None
+        now = (embedder, build, row)
         with self._lock:
             wired = self._wired.get(library)
-            if wired is None or (wired.embedder, wired.build, wired.calibration) != (
-                embedder,
-                build,
-                row,
-            ):
+            if wired is None or (wired.embedder, wired.build, wired.calibration) != now:
                 wired = self._wired[library] = self._wire(library, embedder, live, row)
         return wired
 

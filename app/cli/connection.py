@@ -249,18 +249,13 @@ class Provisional:
             yield event
 
     def _reads(self, data: Json) -> None:
-        seconds = data["seconds"]
-        known = float(seconds) if isinstance(seconds, int | float) else None
-        part, parts = (int(str(data[name])) for name in ("part", "parts"))
         reading = ReadingEvent(
-            str(data["model"]), int(str(data["tokens"])), known, part, parts, data.get("waits_for")
+            **{name: data[name] for name in ReadingEvent.__slots__ if name in data}
         )
-        if reading.waits_for is not None:  # the bar goes on
-            self._spinner.update(text=reading_line(reading))
-            return
-        self._since = time.monotonic()
         self._spinner.update(text=reading_line(reading))
-        self._bar = ProgressBar(total=known or None, width=_BAR_COLUMNS, pulse=not known)
+        if reading.waits_for is None:  # else the bar goes on
+            self._since, total = time.monotonic(), reading.seconds or None
+            self._bar = ProgressBar(total=total, width=_BAR_COLUMNS, pulse=total is None)
 
     def __rich__(self) -> RenderableType:
         lines = Text(self.text).wrap(self._console, self._console.width)[

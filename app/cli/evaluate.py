@@ -76,11 +76,6 @@ app = typer.Typer(
 )
 
 
-def register(parent: typer.Typer) -> None:
-    """Add the commands."""
-    parent.add_typer(app, name="evaluate")
-
-
 @app.command()
 def retrieval(
     source: SourceArgument = None,

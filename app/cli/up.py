@@ -446,9 +446,6 @@ def ended_on_failure(started: Started, state: UpState) -> Iterator[None]:
         raise
 
 
-# --- Ollama
-
-
 def prepare_ollama(
     settings: Settings,
     started: Started,
@@ -479,9 +476,6 @@ def prepare_ollama(
                 report.failed_models.append(model)
     finally:
         host.http.close()
-
-
-# --- the server
 
 
 def serve_in_background(
@@ -554,9 +548,6 @@ def _ready(client: DocuMindClient) -> bool:
         return client.ready().get("status") == "ready"
     except DocuMindError:
         return False  # not listening yet
-
-
-# --- what a person sees
 
 
 def tell(report: UpReport) -> None:

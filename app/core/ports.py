@@ -49,7 +49,6 @@ class Catalog(Protocol):
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         """Return live passages by chunk id; ids that are gone or superseded are absent."""
-        ...
 
     def document(self, library: Library, doc_id: str) -> Document:
         """Return a live document.
@@ -57,7 +56,6 @@ class Catalog(Protocol):
         Raises:
             NotFound: Unknown here; the message says when the other library has it.
         """
-        ...
 
     def documents(
         self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
@@ -66,11 +64,9 @@ class Catalog(Protocol):
 
         Title or file name contains `query`.
         """
-        ...
 
     def chunks(self, library: Library, doc_id: str, revision: int | None = None) -> list[Chunk]:
         """Return a revision's chunks in order."""
-        ...
 
     def text(
         self,
@@ -81,11 +77,9 @@ class Catalog(Protocol):
         revision: int | None = None,
     ) -> TextSpan:
         """Return exactly those characters; superseded revisions answer too."""
-        ...
 
     def counts(self, library: Library) -> LibraryCounts:
         """Return counts of live documents and chunks."""
-        ...
 
 
 class VectorIndex(Protocol):
@@ -102,15 +96,12 @@ class VectorIndex(Protocol):
             IndexDamaged: The library has vectors, but they cannot be searched now: the index is
                 being checked or rebuilt.
         """
-        ...
 
     def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
         """Return stored rows `[dim]`; ids without a vector are absent."""
-        ...
 
     def count(self, library: Library) -> int:
         """Return how many vectors can be searched."""
-        ...
 
 
 class PassageCodes(Protocol):
@@ -118,7 +109,6 @@ class PassageCodes(Protocol):
 
     def codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
         """Return the codes of chunks; those without one are absent."""
-        ...
 
     def write_codes(self, codes: Mapping[int, PassageCode]) -> None:
         """Keep codes of live chunks, durably.
@@ -126,7 +116,6 @@ class PassageCodes(Protocol):
         Raises:
             InvalidInput: A code has not whole rows.
         """
-        ...
 
     def pending_codes(
         self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None
@@ -135,7 +124,6 @@ class PassageCodes(Protocol):
 
         `doc_ids` limits the search to some documents.
         """
-        ...
 
 
 class LexicalIndex(Protocol):
@@ -145,18 +133,15 @@ class LexicalIndex(Protocol):
         self, library: Library, text: str, k: int, filters: Filters | None = None
     ) -> list[Scored]:
         """Return up to k chunks by BM25, descending; any text is a valid query."""
-        ...
 
     def score(self, library: Library, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
         """Return the BM25 of given chunks for a query; chunks sharing no term are 0.0."""
-        ...
 
     def languages(self, library: Library) -> tuple[str, ...]:
         """Return the languages by whose rules words are stemmed, that of most chunks first.
 
         Never empty.
         """
-        ...
 
     def document_frequencies(
         self, library: Library, tokens: Sequence[str]
@@ -165,14 +150,12 @@ class LexicalIndex(Protocol):
 
         Tokens are stemmed; only bodies count.
         """
-        ...
 
     def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
         """Return up to k chunks with a token within `edits` of a stemmed one.
 
         0 to 2 edits, in body or title; swapping two neighbouring letters is one edit.
         """
-        ...
 
 
 class BulkLedger(Protocol):
@@ -185,25 +168,20 @@ class BulkLedger(Protocol):
         self, library: Library, source: str, articles: Sequence[str]
     ) -> dict[str, LedgerEntry]:
         """Return what is known of these articles."""
-        ...
 
     def record(self, library: Library, source: str, entries: Sequence[LedgerEntry]) -> None:
         """Write entries durably, replacing what was known of the same articles."""
-        ...
 
     def page(
         self, library: Library, source: str, after: str = "", limit: int = 10_000
     ) -> list[LedgerEntry]:
         """Return entries with an article key above `after`, ascending by key."""
-        ...
 
     def delete(self, library: Library, source: str, articles: Sequence[str]) -> None:
         """Drop entries of articles that the source no longer has."""
-        ...
 
     def summary(self, library: Library | None = None, source: str | None = None) -> LedgerSummary:
         """Return the account of one source, one library or everything."""
-        ...
 
 
 class Embedder(Protocol):
@@ -212,22 +190,18 @@ class Embedder(Protocol):
     @property
     def identity(self) -> EmbedderIdentity:
         """Return the identity of the embedder; constant for the life of the object."""
-        ...
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
         """Return float32 `[n, dim]`, rows of L2 norm 1, in order."""
-        ...
 
     def embed_query(self, text: str) -> FloatArray:
         """Return float32 `[dim]` of L2 norm 1; long questions are cut to the window."""
-        ...
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return token counts by the model's tokenizer, special tokens included.
 
         A safe over-estimate if the tokenizer is remote.
         """
-        ...
 
 
 class PassageEncoder(Protocol):
@@ -239,7 +213,6 @@ class PassageEncoder(Protocol):
     @property
     def identity(self) -> EmbedderIdentity:
         """Whose vectors `embed_and_encode` returns."""
-        ...
 
     def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:
         """Return vectors and codes from one run of the model.
@@ -249,15 +222,12 @@ class PassageEncoder(Protocol):
         Raises:
             PassageTooLong: A text is over `identity.max_tokens`.
         """
-        ...
 
     def encode(self, texts: Sequence[str]) -> list[PassageCode]:
         """Return codes of texts of any length."""
-        ...
 
     def encode_question(self, text: str) -> QuestionCode:
         """Return a question's code and vector; a long question is cut to the window."""
-        ...
 
 
 class Generator(Protocol):
@@ -266,12 +236,10 @@ class Generator(Protocol):
     @property
     def name(self) -> str:
         """`provider:model` as answers report it."""
-        ...
 
     @property
     def context_tokens(self) -> int | None:
         """Window in tokens; None where there is none (extractive)."""
-        ...
 
     def stream(self, prompt: Prompt, cancel: CancelToken) -> Iterator[Token]:
         """Yield tokens; the last has `finish` set.
@@ -281,7 +249,6 @@ class Generator(Protocol):
                 ProviderBadResponse.
             Cancelled: The token was cancelled; the socket is shut at once.
         """
-        ...
 
 
 class Reranker(Protocol):
@@ -290,11 +257,9 @@ class Reranker(Protocol):
     @property
     def name(self) -> str:
         """Model name for reports."""
-        ...
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return one raw logit per text, higher is better."""
-        ...
 
 
 @runtime_checkable
@@ -303,7 +268,6 @@ class DocumentSource(Protocol):
 
     def __iter__(self) -> Iterator[RawDocument]:
         """Yield documents in a stable order."""
-        ...
 
 
 @runtime_checkable
@@ -326,7 +290,6 @@ class Parser(Protocol):
             UnsupportedType: No parser for this content.
             Encrypted, NoTextLayer, Unreadable, TooLarge: What is wrong with the file.
         """
-        ...
 
 
 @runtime_checkable
@@ -340,7 +303,6 @@ class PageLocator(Protocol):
             UnsupportedType: The original has no pages (only PDFs have).
             Unreadable: The original cannot be opened any more.
         """
-        ...
 
 
 class AnswerStore(Protocol):
@@ -348,23 +310,18 @@ class AnswerStore(Protocol):
 
     def save(self, answer: Answer, record: Mapping[str, object]) -> None:
         """Keep an answer; `record` is its full JSON form."""
-        ...
 
     def get(self, answer_id: str) -> Mapping[str, object]:
         """Return the record, or raise NotFound."""
-        ...
 
     def add_feedback(self, answer_id: str, feedback: Mapping[str, object]) -> None:
         """Attach thumbs and the right passage, or raise NotFound."""
-        ...
 
     def list(self, limit: int = 100, with_feedback: bool = False) -> Sequence[Mapping[str, object]]:
         """Return records, newest first."""
-        ...
 
     def delete(self, older_than: str | None = None) -> int:
         """Forget all answers, or those before a UTC time; return how many."""
-        ...
 
 
 class ConversationStore(Protocol):
@@ -372,7 +329,6 @@ class ConversationStore(Protocol):
 
     def create(self, title: str = "", library: str | None = None) -> str:
         """Return the id of a new conversation."""
-        ...
 
     def get(self, conversation_id: str) -> Mapping[str, object]:
         """Return one with its turns, or raise NotFound.
@@ -380,46 +336,36 @@ class ConversationStore(Protocol):
         Keys: id, title, library, summary, folded, created_at, updated_at, turns [{role, content,
         answer_id, at}].
         """
-        ...
 
     def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
         """Return conversations without turns, newest first."""
-        ...
 
     def begin(self, conversation_id: str, question: str, answer_id: str) -> None:
         """Keep a question that is being answered, as a turn of the user.
 
         It takes the place of the same question where that got no answer. Raise NotFound.
         """
-        ...
 
     def append(self, conversation_id: str, said: Sequence[Message], answer_id: str) -> None:
         """Add a finished exchange atomically, in the place of the question that was begun."""
-        ...
 
     def set_summary(self, conversation_id: str, summary: str, folded: int) -> None:
         """Keep the summary of the first `folded` messages."""
-        ...
 
     def rename(self, conversation_id: str, title: str) -> None:
         """Change the title, or raise NotFound."""
-        ...
 
     def delete(self, conversation_id: str, grace_s: float = 0) -> int:
         """Hide one, and forget it when its grace (seconds) is over; return how many."""
-        ...
 
     def restore(self, conversation_id: str) -> None:
         """Undo a deletion within its grace, or raise NotFound."""
-        ...
 
     def delete_due(self) -> int:
         """Forget the deleted ones whose grace is over; return how many."""
-        ...
 
     def delete_all(self) -> int:
         """Forget all; return how many."""
-        ...
 
 
 class ModelStore(Protocol):
@@ -427,31 +373,24 @@ class ModelStore(Protocol):
 
     def speed(self, host: str, model: str) -> ModelSpeed | None:
         """Return how fast a model works on a host, None before it was measured."""
-        ...
 
     def keep_speed(self, host: str, model: str, speed: ModelSpeed) -> None:
         """Replace the speed of a model on a host."""
-        ...
 
     def findings(self, digest: str) -> ModelFindings | None:
         """Return what the test of a model found, None before it was tested."""
-        ...
 
     def keep_findings(self, digest: str, model: str, findings: ModelFindings) -> None:
         """Replace what the test of a model found."""
-        ...
 
     def tested(self) -> Sequence[tuple[str, ModelFindings]]:
         """Return names and findings of all tested models, newest first."""
-        ...
 
     def chosen(self) -> str:
         """Return the model that was chosen to answer; empty for none."""
-        ...
 
     def choose(self, model: str) -> None:
         """Keep which model answers from now on; empty: none is chosen."""
-        ...
 
 
 class VectorSink(Protocol):
@@ -464,7 +403,6 @@ class VectorSink(Protocol):
 
         `order` is `id`, `longest` or `linked`; `doc_ids` limits the search to some documents.
         """
-        ...
 
     def write_vectors(
         self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
@@ -477,11 +415,9 @@ class VectorSink(Protocol):
             FingerprintMismatch: The rows do not fit the build, or the library was re-embedded in
                 between.
         """
-        ...
 
     def apply(self, library: Library) -> None:
         """Bring every projection of the library up to the last change."""
-        ...
 
 
 class IndexWriter(VectorSink, Protocol):
@@ -492,14 +428,12 @@ class IndexWriter(VectorSink, Protocol):
 
     def current(self, library: Library, source_key: str) -> Document | None:
         """Return the live document under a source key."""
-        ...
 
     def source_revision(self, document: Document) -> str | None:
         """Return the source's edition that a live document holds.
 
         None if the document states none or is no longer live.
         """
-        ...
 
     def store_original(self, content: bytes | Path) -> str:
         """Store the bytes as `<sha256>.bin`, fsynced; return the SHA-256 in hex.
@@ -509,7 +443,6 @@ class IndexWriter(VectorSink, Protocol):
         Raises:
             DiskFull: No space; nothing half-written stays.
         """
-        ...
 
     def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
         """Make drafts live in one atomic batch, in order.
@@ -520,7 +453,6 @@ class IndexWriter(VectorSink, Protocol):
         Raises:
             DiskFull: No space; the batch is not acknowledged.
         """
-        ...
 
     def write_links(
         self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = ""
@@ -539,7 +471,6 @@ class IndexWriter(VectorSink, Protocol):
         Returns:
             The source key to go on after, None at the end.
         """
-        ...
 
     def store(
         self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None
@@ -558,7 +489,6 @@ class IndexWriter(VectorSink, Protocol):
             DiskFull: No space; the batch is not stored, or words of batches before it cannot be
                 committed.
         """
-        ...
 
     def settle(self, library: Library) -> None:
         """Wait until everything stored is durable in the lexical index and found.
@@ -566,7 +496,6 @@ class IndexWriter(VectorSink, Protocol):
         Raises:
             DiskFull: No space; rows are safe, and their words follow with the next write.
         """
-        ...
 
     def delete(self, library: Library, doc_id: str, grace_s: float = 0) -> DeleteResult:
         """Hide at once; purge when the grace (seconds) is over.
@@ -574,8 +503,6 @@ class IndexWriter(VectorSink, Protocol):
         Raises:
             NotFound: No such document in this library.
         """
-        ...
 
     def correct(self, library: Library, doc_id: str, metadata: Metadata) -> Document:
         """Replace title, authors and year of a live document."""
-        ...

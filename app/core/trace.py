@@ -24,15 +24,12 @@ class Span(Protocol):
 
     def child(self, name: str, attributes: Attributes) -> Span:
         """Begin a span inside this one."""
-        ...
 
     def put(self, attributes: Attributes) -> None:
         """Add attributes; a later value replaces an earlier one."""
-        ...
 
     def end(self, error: BaseException | None = None) -> None:
         """End the span; an error marks it failed with its class name. Idempotent."""
-        ...
 
 
 class Spans(Protocol):
@@ -47,11 +44,9 @@ class Spans(Protocol):
             traceparent: A caller's W3C Trace Context header; the span continues the caller's trace.
                 Anything else is ignored.
         """
-        ...
 
     def around(self, span: Span) -> AbstractContextManager[None]:
         """Make a span current for a block: spans started inside are its children."""
-        ...
 
 
 @contextmanager

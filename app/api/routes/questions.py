@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.answer.records import answer_set, with_verdicts_of_today
 from app.api.deps import AnyLibrary, AtDoor, AtEdge, Composition, Edge, RequestIdentity, events
-from app.api.errors import declared
+from app.api.errors import PROVIDER, declared
 from app.api.schemas.base import DocId
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.questions import (
@@ -52,12 +52,6 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/api/v1", tags=["questions"], responses=declared())
 
-_PROVIDER = (
-    "model_not_installed",
-    "provider_unreachable",
-    "provider_timeout",
-    "provider_bad_response",
-)
 _EVENT_STREAM = events(
     "The answer; with `stream: true` server-sent events: meta, sources, token (any number), then"
     " final or error"
@@ -68,7 +62,7 @@ _WORD = re.compile(r"[^\W_]+")
 @router.post(
     "/query",
     response_model=QueryResponse,
-    responses={**_EVENT_STREAM, **declared(*_PROVIDER, "not_found", "index_damaged", "disk_full")},
+    responses={**_EVENT_STREAM, **declared(*PROVIDER, "not_found", "index_damaged", "disk_full")},
 )
 async def query(asked: QueryRequest, door: AtDoor) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
@@ -82,7 +76,7 @@ async def query(asked: QueryRequest, door: AtDoor) -> Response:
 @router.post(
     "/chat",
     response_model=QueryResponse,
-    responses={**_EVENT_STREAM, **declared(*_PROVIDER, "not_found", "index_damaged", "disk_full")},
+    responses={**_EVENT_STREAM, **declared(*PROVIDER, "not_found", "index_damaged", "disk_full")},
 )
 async def chat(asked: ChatRequest, door: AtDoor) -> Response:
     """Answer a turn of a conversation that the server remembers."""
@@ -346,15 +340,7 @@ _MEDIA: dict[ReportForm, tuple[str, str]] = {
 
 
 @checks_router.post(
-    "/check",
-    response_model=CheckResponse,
-    responses=declared(
-        "index_damaged",
-        "model_not_installed",
-        "provider_unreachable",
-        "provider_timeout",
-        "provider_bad_response",
-    ),
+    "/check", response_model=CheckResponse, responses=declared("index_damaged", *PROVIDER)
 )
 async def check(
     request: Request, asked: CheckRequest, services: Composition, edge: AtEdge
