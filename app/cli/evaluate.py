@@ -69,15 +69,11 @@ OutOption = Annotated[
 ]
 
 app = typer.Typer(
+    name="evaluate",
     help="Compare searches and answers on judged questions.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-def register(parent: typer.Typer) -> None:
-    """Add the commands."""
-    parent.add_typer(app, name="evaluate")
 
 
 @app.command()
