@@ -23,8 +23,6 @@ import requests
 from app.core import errors
 from app.core.ids import is_loopback
 
-# Send requests to one server; raise errors as classes of `app.core.errors`.
-
 Json = Mapping[str, Any]
 """A JSON object as it came."""
 
@@ -225,8 +223,6 @@ def _lines(reply: requests.Response) -> Iterator[str]:
         ) from exc
 
 
-# Files as a form, read piece by piece.
-
 _PIECE_BYTES = 256 * 1024
 
 
@@ -261,8 +257,6 @@ def multipart(
     yield f"--{boundary}--\r\n".encode()
 
 
-# Call the HTTP API, one method an operation.
-
 Wait = Literal["true", "text", "false"]
 FINISHED = frozenset({"done", "failed", "cancelled"})
 
@@ -271,7 +265,6 @@ class DocuMindClient(Connection):
     """Our own HTTP API, typed; replies are JSON objects (docs/http.md)."""
 
     def health(self) -> Json:
-        """Return who answers and embeds, and whether their hosts can be reached."""
         return self.get("/health")
 
     def ready(self) -> Json:
@@ -279,15 +272,12 @@ class DocuMindClient(Connection):
         return self._read(self._send("GET", "/health/ready"), accept=(200, 503))
 
     def libraries(self) -> Json:
-        """Return both libraries with their counts."""
         return self.get("/api/v1/libraries")
 
     def stats(self, library: str) -> Json:
-        """Return the counts of one library."""
         return self.get("/api/v1/collection/stats", {"library": library})
 
     def diagnostics(self) -> Json:
-        """Return everything that support needs."""
         return self.get("/api/v1/diagnostics")
 
     def ingest(
@@ -332,7 +322,6 @@ class DocuMindClient(Connection):
                 return
 
     def document(self, library: str, name: str) -> Json:
-        """Return one document by doc_id, source key or file name."""
         return self.get(f"/api/v1/papers/{_part(name)}", {"library": library})
 
     def text(
@@ -343,7 +332,6 @@ class DocuMindClient(Connection):
         end: int | None = None,
         revision: int | None = None,
     ) -> Json:
-        """Return exactly those characters of a revision."""
         span = {"library": library, "start": start, "end": end, "revision": revision}
         return self.get(f"/api/v1/documents/{_part(doc_id)}/text", span)
 
@@ -354,11 +342,9 @@ class DocuMindClient(Connection):
         )
 
     def restore(self, library: str, doc_id: str) -> Json:
-        """Undo a removal within its grace."""
         return self.post(f"/api/v1/papers/{_part(doc_id)}/restore", params={"library": library})
 
     def clear(self, library: str) -> Json:
-        """Remove every document of a library, and return what went."""
         return self.remove(f"/api/v1/libraries/{_part(library)}/documents", {"confirm": library})
 
     def synced(self, library: str, folder: str) -> set[str]:
@@ -381,11 +367,9 @@ class DocuMindClient(Connection):
         return self.post("/api/v1/fetch-arxiv", {"arxiv_id": arxiv_id}, {"wait": wait})
 
     def samples(self, wait: Wait = "true") -> Json:
-        """Index the bundled documents into both libraries."""
         return self.post("/api/v1/samples", params={"wait": wait})
 
     def remove_samples(self) -> Json:
-        """Remove the bundled documents only; return the number removed by library."""
         return self.remove("/api/v1/samples")
 
     def bulk(self, action: str, library: str, **options: object) -> Json:
@@ -396,7 +380,6 @@ class DocuMindClient(Connection):
         return self.post("/api/v1/bulk", {"action": action, "library": library, **options})
 
     def bulk_ledger(self, library: str | None = None, source: str | None = None) -> Json:
-        """Return what became of every article of the bulk sources."""
         return self.get("/api/v1/bulk/ledger", {"library": library, "source": source})
 
     def check(
@@ -443,11 +426,9 @@ class DocuMindClient(Connection):
         return self.get("/api/v1/search", {"q": query, "library": library, **options})
 
     def feedback(self) -> str:
-        """Return what was said of stored answers as an answer set, JSON lines."""
         return self._text("/api/v1/feedback")
 
     def evaluation(self, report_id: str) -> Json:
-        """Return a finished report of an evaluation."""
         return self.get(f"/api/v1/evaluations/{_part(report_id)}")
 
     def evaluation_file(self, report_id: str, kind: str) -> str:
@@ -459,11 +440,9 @@ class DocuMindClient(Connection):
         return self.remove(f"/api/v1/{what}")
 
     def jobs(self, limit: int = 100) -> Json:
-        """Return jobs, newest first."""
         return self.get("/api/v1/jobs", {"limit": limit})
 
     def job(self, job_id: str) -> Json:
-        """Return one job as it is now."""
         return self.get(f"/api/v1/jobs/{_part(job_id)}")
 
     def follow(self, job_id: str, changed: Callable[[Json], None] | None = None) -> Json:
@@ -477,23 +456,18 @@ class DocuMindClient(Connection):
         return last if last is not None and last["state"] in FINISHED else self.job(job_id)
 
     def pause(self, job_id: str) -> Json:
-        """Stop a job at its next step."""
         return self.post(f"/api/v1/jobs/{_part(job_id)}/pause")
 
     def resume(self, job_id: str) -> Json:
-        """Go on with a paused job."""
         return self.post(f"/api/v1/jobs/{_part(job_id)}/resume")
 
     def cancel(self, job_id: str) -> Json:
-        """End a job for good."""
         return self.remove(f"/api/v1/jobs/{_part(job_id)}")
 
 
 def _part(value: str) -> str:
     return quote(value, safe="")
 
-
-# Write a checked text as a report: Markdown or HTML, from a CheckResponse.
 
 ReportForm = Literal["markdown", "html"]
 SAID = {

@@ -1,8 +1,4 @@
-"""The configuration, and the options that each part takes of it.
-
-`variables` reads the environment, here its values become the frozen options of the layers below,
-and `checks` looks at the whole at start.
-"""
+"""The configuration, the options that each room takes of it, and what a start checks of it."""
 
 from __future__ import annotations
 
@@ -517,8 +513,6 @@ def _memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-# Check the configuration at start: where the server listens, and misspelt names.
-
 _PREFIXES = tuple(
     "API_ CHROMA_ DATABASE_ OLLAMA_ LLM_ EMBEDDING_ EMBED_ CHUNK_ RELEVANCE_ PUBLIC_ KEYWORD_"
     " FALLBACK_ FLARE_ MEMORY_ PROMPTS_ STORE_"
@@ -596,10 +590,7 @@ def check_work(settings: Settings) -> None:
 
 
 def unknown_names(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Return environment names that look like ours but are no setting.
-
-    For a warning at start.
-    """
+    """Return environment names that look like ours but are no setting. For a warning at start."""
     known = (
         {name.upper() for name in Settings.model_fields}
         | _FOREIGN

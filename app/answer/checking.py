@@ -30,7 +30,7 @@ from app.generation.citations import claim_spans, plain_claim
 from app.generation.grounding import PromptEcho
 from app.generation.prompts import GenerationOptions, PromptLibrary
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import Comparison, SupportJudge, verdict_of
+from app.generation.support import Comparison, SupportModel, verdict_of
 from app.retrieval.legs import merge
 from app.retrieval.request import SearchRequest
 
@@ -65,7 +65,6 @@ class CheckService:
         self,
         *,
         searcher_for: SearcherFor,
-        judge: SupportJudge,
         options: GenerationOptions,
         prompts: Iterable[str] = (),
     ) -> None:
@@ -73,12 +72,11 @@ class CheckService:
 
         Args:
             searcher_for: Returns how a library is searched now.
-            judge: Says how well a passage holds a claim.
             options: The probability from which a passage is about a sentence.
             prompts: What models are told; a sentence that repeats it is never supported.
         """
         self._searcher_for = searcher_for
-        self._judge = judge
+        self._model = SupportModel.load()
         self._echo = PromptEcho(prompts)
         self._least = options.grounding_min_similarity
 
@@ -186,7 +184,7 @@ class CheckService:
         source_given: bool,
     ) -> Iterator[tuple[Verdict, list[Finding]]]:
         distinct = {id(place.passage): place.passage for found in places for place in found}
-        examination = self._judge.examine(distinct.values(), source_given=source_given)
+        examination = self._model.examine(distinct.values(), source_given=source_given)
         for (_, _, claim), passages in zip(batch, places, strict=True):
             if self._echo.repeats(claim):
                 yield "not_found", []
@@ -211,8 +209,7 @@ def _batches(
 def _place_of(hit: Hit, known: dict[tuple[Library, int], SourcePassage]) -> SourcePassage:
     """Return the place of a hit; a passage that several sentences find is read once."""
     chunk, document = hit.passage.chunk, hit.passage.document
-    key = (chunk.library, chunk.chunk_id)
-    if key not in known:
+    if chunk.key not in known:
 
         def told(one: Comparison) -> Finding:
             return _finding(
@@ -225,8 +222,8 @@ def _place_of(hit: Hit, known: dict[tuple[Library, int], SourcePassage]) -> Sour
                 chunk.revision,
             )
 
-        known[key] = SourcePassage(ReadPassage(hit.passage), told)
-    return known[key]
+        known[chunk.key] = SourcePassage(ReadPassage(hit.passage), told)
+    return known[chunk.key]
 
 
 def _finding(

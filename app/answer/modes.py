@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast, get_args
 
 from app.answer.search import MOST_DOCUMENTS, Search, Targets
+from app.answer.steps import CERTAIN, Found, Quoted
 from app.answer.strategies import numbered
-from app.answer.turn import CERTAIN, Turn
 from app.core.sentences import sentence_spans
-from app.core.types import Document, Evidence, Mode, Notice
+from app.core.types import Document, Evidence, Mode, Notice, Quote
 from app.generation.candidates import Candidate
 from app.generation.comparisons import (
     ListedMode,
@@ -49,42 +49,44 @@ class EngineModes:
     targets: Targets
     extractive: ExtractiveGenerator
 
-    def quoted(
-        self, turn: Turn, query: str, search: Search, selection: Selection
-    ) -> QuotedText | None:
-        """Return the table or list that the question's mode asks for; None if there is none.
+    def shaped(self, quoted: Quoted, *, leads: bool) -> Quoted | None:
+        """Return the quote as the table or list that the question's mode asks for; else None.
 
         A comparison is also made in the mode `general`, where each thing has its sentence.
-
-        Args:
-            turn: Its evidence was found; numbers are kept.
-            query: The question as it was searched.
-            search: Searches for single things.
-            selection: What the quoting answerer chose.
         """
-        mode = turn.question.mode
+        mode = quoted.found.asked.question.mode
         if mode in get_args(ListedMode):
-            return self._list(turn, query, selection)
-        if mode in {"compare", "general"}:
-            return self._table(turn, query, search, selection)
-        return None
+            text = self._list(quoted.found, quoted.selection)
+        elif mode in {"compare", "general"}:
+            text = self._table(quoted.found, quoted.selection)
+        else:
+            text = None
+        if text is None:
+            return None
+        named = mode in get_args(ListedMode) and not _unlisted(quoted.selection)
+        return replace(
+            quoted,
+            found=quoted.found.using(text.evidence),
+            quote=Quote(text.text, text.sentences, leads),
+            confidence=CERTAIN if named else quoted.confidence,
+            shaped=True,
+        )
 
-    def _table(
-        self, turn: Turn, query: str, search: Search, selection: Selection
-    ) -> QuotedText | None:
-        named, compares = comparison_in(query), turn.question.mode == "compare"
+    def _table(self, found: Found, selection: Selection) -> QuotedText | None:
+        named = comparison_in(found.query)
+        compares = found.asked.question.mode == "compare"
         both = None
         if named is not None:
-            rows, both = self._by_thing(named, search, selection)
+            rows, both = self._by_thing(named, found.search, selection)
         elif compares:
             rows = _by_document(selection.ranked)
         else:
             return None
-        found = sum(row is not None for row in rows.values())
+        filled = sum(row is not None for row in rows.values())
         needed = len(rows) if not compares else _ROWS_NEEDED if named is None else 1
-        if found < needed:
+        if filled < needed:
             return None
-        quoting = Quoting(turn.evidence)
+        quoting = Quoting(found.evidence)
         write_comparison(quoting, rows, both)
         return quoting.done()
 
@@ -106,10 +108,10 @@ class EngineModes:
             used += [best.text] if best else []
         return rows, both
 
-    def _list(self, turn: Turn, query: str, selection: Selection) -> QuotedText | None:
-        documents = self._documents(turn, query, selection)
-        quoting = Quoting(turn.evidence)
-        chosen = [one for one in selection.chosen if not one.listed]
+    def _list(self, found: Found, selection: Selection) -> QuotedText | None:
+        documents = self._documents(found, selection)
+        quoting = Quoting(found.evidence)
+        chosen = _unlisted(selection)
         for at, one in enumerate(chosen):
             quoting.say(" " if at else "")
             quoting.quote(one)
@@ -117,29 +119,31 @@ class EngineModes:
         for document in documents:
             quoting.start_block(f"### {document.title}\n")
             whole = self.targets.evidence([document])
-            mode = cast("ListedMode", turn.question.mode)
-            filled += write_checklist(quoting, mode, query, whole)
-        if not chosen:
-            turn.confidence = CERTAIN
+            mode = cast("ListedMode", found.asked.question.mode)
+            filled += write_checklist(quoting, mode, found.query, whole)
         return quoting.done() if filled or chosen else None
 
-    def _documents(self, turn: Turn, query: str, selection: Selection) -> tuple[Document, ...]:
+    def _documents(self, found: Found, selection: Selection) -> tuple[Document, ...]:
         """Return the documents to go through.
 
         Those given; else the one whose title the question names; else the one that answers best;
         else the only one there is.
         """
-        question = turn.question
+        question, query = found.asked.question, found.query
         if question.filters.doc_ids:
             return self.targets.given(question)[:_MOST_LISTS]
         for name in named_things(query):
             if titled := self.targets.titled(question, name):
                 return titled
-        found = [one.item for one in selection.chosen]
-        found += [item for item in turn.evidence if not item.hit.fallback]
-        if found:
-            return (found[0].hit.passage.document,)
+        best = [one.item for one in selection.chosen]
+        best += [item for item in found.evidence if not item.hit.fallback]
+        if best:
+            return (best[0].hit.passage.document,)
         return self.targets.only_one(question) if _POINTS_AT.search(query) else ()
+
+
+def _unlisted(selection: Selection) -> list[Candidate]:
+    return [one for one in selection.chosen if not one.listed]
 
 
 def _by_document(ranked: Sequence[Candidate]) -> dict[str, Candidate | None]:

@@ -1,7 +1,9 @@
-"""Answer from evidence: search, quote, then let a model phrase the findings.
+"""Answer a question: a list of answerers is asked in order, and the first that can answers.
 
-The quote comes from the question's own search, before any model is called. A rewrite or a strategy
-may find other passages afterwards; numbers that were sent keep their meaning.
+Pleasantries and questions about the conversation come first, then summaries, searches without an
+answer, inventories of data sets, a model, and quotes, among them tables and checklists. The quote
+comes from the question's own search, before any model is called. A rewrite or a strategy may find
+other passages afterwards; numbers that were sent keep their meaning.
 """
 
 from __future__ import annotations
@@ -10,14 +12,24 @@ import logging
 from collections.abc import Generator as Steps
 from dataclasses import dataclass, replace
 
-from app.answer.conversation import ConversationMemory, carried, rewrite
+from app.answer.conversation import ConversationMemory, carried, recollection, rewrite
 from app.answer.disagreement import disagreement_notice, disagreements
 from app.answer.models import AnswerOptions, Manner, ModelSpeeds, manner, worth_asking
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
-from app.answer.search import Search, SearcherFor, Targets
+from app.answer.search import Search, SearcherFor, Targets, libraries
+from app.answer.steps import (
+    NO_WRITER,
+    AnswerSteps,
+    Asked,
+    Found,
+    Quoted,
+    Written,
+    answer_of,
+    closed,
+    hosted_notice,
+)
 from app.answer.strategies import StrategyContext, degraded_notice, find, renumbered, strategy_of
-from app.answer.summaries import Summaries, unclear, wish_of
-from app.answer.turn import NO_WRITER, Turn, closed, hosted_notice
+from app.answer.summaries import WHICH_DOCUMENT, Summaries, wish_of
 from app.answer.writing import (
     CONFIDENT,
     AnswerWriter,
@@ -31,12 +43,12 @@ from app.answer.writing import (
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Catalog, Generator
 from app.core.types import (
-    Answer,
     AnswerEvent,
+    AnswerStatus,
     Fusion,
     Notice,
-    Quote,
     QuoteEvent,
+    Scope,
     SourcesEvent,
     TokenEvent,
     bare_name,
@@ -44,7 +56,7 @@ from app.core.types import (
 from app.generation.grounding import Grounder
 from app.generation.prompts import REFUSAL
 from app.generation.quote_features import missing_things
-from app.generation.quoting import SUMMARY, Selection
+from app.generation.quoting import SUMMARY
 
 _LOG = logging.getLogger(__name__)
 SCANNER = "scanner"
@@ -61,12 +73,24 @@ _CUTOFF_OVERRULED = Notice(
 )
 
 
-_Steps = Steps[AnswerEvent, None, Answer]
+def is_empty(catalog: Catalog, scope: Scope) -> bool:
+    """Return True when no library of the scope has a chunk."""
+    return not any(catalog.counts(library).chunks for library in libraries(scope))
+
+
+def empty_notice(scope: Scope) -> Notice:
+    """Return the notice `library_empty` with the cure."""
+    names = " and ".join(repr(library.value) for library in libraries(scope))
+    what = f"the libraries {names} are empty" if scope == "all" else f"the library {names} is empty"
+    return Notice("library_empty", f"{what}; add a document, or load the samples: documind samples")
 
 
 @dataclass(frozen=True, slots=True)
 class Research:
-    """Answers from evidence; stateless between questions."""
+    """Answers questions; stateless between them.
+
+    An answerer takes a question and returns the steps of its answer, or the question for the next.
+    """
 
     catalog: Catalog
     searcher_for: SearcherFor
@@ -79,187 +103,237 @@ class Research:
     fusion: Fusion = "relative_score"
     """Where the question names none; under `dense` the user's own cutoff decides."""
 
-    def writer(self, turn: Turn) -> str:
+    def writer(self, asked: Asked) -> str:
         """Return who is going to write, as the first event says it."""
-        if turn.question.retrieve_only:
+        question = asked.question
+        if asked.intent.kind != "question" or question.retrieve_only or asked.empty:
             return NO_WRITER
-        if turn.question.mode == "datasets":
+        if question.mode == "datasets":
             return SCANNER
-        return turn.choice.model.name if turn.choice.model else self.answer_writer.extractive.name
+        return asked.choice.model.name if asked.choice.model else self.answer_writer.extractive.name
 
-    def events(self, turn: Turn, asked: str) -> _Steps:
-        """Yield sources, quote and tokens, and return the answer."""
-        if turn.choice.reason:
-            turn.note(Notice("generator_unavailable", turn.choice.reason))
-        if (wish := wish_of(turn.question)) is not None:
-            documents = Targets(self.catalog).of(turn.question, wish.about, self._search(turn))
-            if documents or wish.explicit:
-                turn.question = replace(turn.question, mode="summary")
-            if documents:
-                return (yield from self._summaries.events(turn, documents))
-            if not wish.names_something:
-                return (yield from unclear(turn))
-            asked = wish.about if wish.explicit else asked
-        model, question = turn.choice.model, turn.question
-        if model is not None and not question.retrieve_only and question.mode != "datasets":
-            return (yield from self._with_model(turn, asked, model))
-        if question.wishes:
-            turn.note(_WISHES_UNUSED)
-        search = self._search(turn)
-        query = self._remember_and_rewrite(turn, asked, search)
-        self._find(turn, query, search)
-        yield SourcesEvent(turn.evidence)
-        turn.note(*hosted_notice(turn))
-        if question.retrieve_only:
-            return turn.answer("", "retrieved", NO_WRITER)
-        sent = turn.evidence
-        with turn.trace.stage("generate", len(turn.evidence)) as stage:
-            outcome, generator = self._without_model(turn, query)
+    def events(self, asked: Asked) -> AnswerSteps:
+        """Yield sources, quote and tokens, and return the answer of the first that answers."""
+        for answerer in (
+            self._pleasantry,
+            self._recollection,
+            self._nothing_to_ask,
+            self._summary,
+            self._search_alone,
+            self._inventory,
+            self._with_model,
+        ):
+            answered = answerer(asked)
+            if not isinstance(answered, Asked):
+                return (yield from answered)
+            asked = answered
+        return (yield from self._quotes(asked))
+
+    # Answerers that need no evidence.
+
+    def _pleasantry(self, asked: Asked) -> Asked | AnswerSteps:
+        return _said(asked, asked.intent.reply, "chitchat") if asked.intent.reply else asked
+
+    def _recollection(self, asked: Asked) -> Asked | AnswerSteps:
+        if asked.intent.kind != "recall":
+            return asked
+        with asked.trace.stage("memory"):
+            memory = self.memory.recall(asked.question, lambda *_: "")
+        return _said(asked, recollection(memory), "conversation")
+
+    def _nothing_to_ask(self, asked: Asked) -> Asked | AnswerSteps:
+        if not asked.empty:
+            return asked
+        asked = asked.noted(empty_notice(asked.question.library))
+        if asked.question.retrieve_only:
+            return _said(asked, "", "retrieved")
+        return _said(asked, REFUSAL, "abstained")
+
+    # Answerers from evidence.
+
+    def _summary(self, asked: Asked) -> Asked | AnswerSteps:
+        if asked.choice.reason:
+            asked = asked.noted(Notice("generator_unavailable", asked.choice.reason))
+        wish = wish_of(asked.question)
+        if wish is None:
+            return asked
+        targets = Targets(self.catalog)
+        documents = targets.of(asked.question, wish.about, self._search(asked))
+        if documents or wish.explicit:
+            asked = replace(asked, question=replace(asked.question, mode="summary"))
+        if documents:
+            summaries = Summaries(targets, self.answer_writer, self.grounder, self._manner)
+            return summaries.events(Found(asked, self._search(asked)), documents)
+        if not wish.names_something:
+            return _said(asked.noted(WHICH_DOCUMENT), REFUSAL, "abstained")
+        return replace(asked, text=wish.about) if wish.explicit else asked
+
+    def _search_alone(self, asked: Asked) -> Asked | AnswerSteps:
+        return self._found_alone(asked) if asked.question.retrieve_only else asked
+
+    def _found_alone(self, asked: Asked) -> AnswerSteps:
+        found = yield from self._sources(asked)
+        return answer_of(found.asked, "", "retrieved", NO_WRITER, found)
+
+    def _inventory(self, asked: Asked) -> Asked | AnswerSteps:
+        return self._data_sets(asked) if asked.question.mode == "datasets" else asked
+
+    def _data_sets(self, asked: Asked) -> AnswerSteps:
+        found = yield from self._sources(asked)
+        with asked.trace.stage("generate", len(found.evidence)) as stage:
+            outcome, writer = Outcome(REFUSAL, ()), NO_WRITER
+            if found.evidence:
+                grounded = self.grounder.ground(
+                    inventory(found.evidence) or REFUSAL, found.evidence, by="engine"
+                )
+                outcome, writer = Outcome(grounded.text, grounded.sentences), SCANNER
             stage.n_out = len(outcome.sentences)
-        if turn.evidence != sent:
-            yield SourcesEvent(turn.evidence)
         yield TokenEvent(outcome.text)
-        turn.cancel.raise_if_cancelled()
-        return closed(turn, outcome, generator)
+        asked.cancel.raise_if_cancelled()
+        return closed(Written(found, outcome, writer))
 
-    @property
-    def _summaries(self) -> Summaries:
-        return Summaries(Targets(self.catalog), self.answer_writer, self.grounder, self._manner)
+    def _quotes(self, asked: Asked) -> AnswerSteps:
+        found = yield from self._sources(asked)
+        with asked.trace.stage("generate", len(found.evidence)) as stage:
+            written = self._quoted_alone(found)
+            stage.n_out = len(written.outcome.sentences)
+        if written.found.evidence != found.evidence:
+            yield SourcesEvent(written.found.evidence)
+        yield TokenEvent(written.outcome.text)
+        asked.cancel.raise_if_cancelled()
+        return closed(written)
 
-    def _without_model(self, turn: Turn, query: str) -> tuple[Outcome, str]:
-        """Return what is said and who wrote it: an inventory, quotes, or the refusal."""
-        shapes = turn.question.mode in SHAPED_MODES
-        if not turn.evidence and not shapes:
-            return Outcome(REFUSAL, ()), NO_WRITER
-        if turn.question.mode == "datasets":
-            grounded = self.grounder.ground(
-                inventory(turn.evidence) or REFUSAL, turn.evidence, by="engine"
-            )
-            return Outcome(grounded.text, grounded.sentences), SCANNER
-        _, quoted = self._selected(turn, query, leads=True)
-        if quoted is None and self._cutoff_decides(turn):
-            turn.note(_CUTOFF_OVERRULED)
-        if shapes and not turn.shaped:
-            turn.note(NEEDS_MODEL)
+    def _sources(self, asked: Asked) -> Steps[AnswerEvent, None, Found]:
+        """Yield what is found where no model writes."""
+        if asked.question.wishes:
+            asked = asked.noted(_WISHES_UNUSED)
+        found = self._find(self._remembered(Found(asked, self._search(asked))))
+        yield SourcesEvent(found.evidence)
+        return found.noted(*hosted_notice(found.asked))
+
+    def _quoted_alone(self, found: Found) -> Written:
+        """Return the quote as the answer, or the refusal."""
+        shapes = found.asked.question.mode in SHAPED_MODES
+        if not found.evidence and not shapes:
+            return Written(found, Outcome(REFUSAL, ()), NO_WRITER)
+        quoted = self._selected(found, leads=True)
+        found, quote = quoted.found, quoted.quote
+        if quote is None and self._cutoff_decides(found.asked):
+            found = found.noted(_CUTOFF_OVERRULED)
+        if shapes and not quoted.shaped:
+            found = found.noted(NEEDS_MODEL)
+        outcome = Outcome(quote.text, quote.sentences) if quote else Outcome(REFUSAL, ())
         name = self.answer_writer.extractive.name
-        return (Outcome(quoted.text, quoted.sentences) if quoted else Outcome(REFUSAL, ())), name
+        return Written(found, outcome, name, quoted.confidence, quoted.missing)
 
-    def _selected(self, turn: Turn, query: str, *, leads: bool) -> tuple[Selection, Quote | None]:
-        """Return the best answer; note its certainty and subjects without a passage."""
-        usable = [item for item in turn.evidence if not item.hit.fallback]
-        room = SUMMARY if turn.question.mode == "summary" else None
-        selection, quoted = quote_of(
-            self.answer_writer, self.grounder, query, usable, leads=leads, room=room
+    def _selected(self, found: Found, *, leads: bool) -> Quoted:
+        """Return the best sentences, as a table or a list where the mode asks for one."""
+        usable = [item for item in found.evidence if not item.hit.fallback]
+        room = SUMMARY if found.asked.question.mode == "summary" else None
+        selection, quote = quote_of(
+            self.answer_writer, self.grounder, found.query, usable, leads=leads, room=room
         )
-        turn.confidence, turn.missing = selection.sufficiency, missing_things(query, usable)
+        quoted = Quoted(
+            found, selection, quote, selection.sufficiency, missing_things(found.query, usable)
+        )
         modes = EngineModes(Targets(self.catalog), self.answer_writer.extractive)
-        shaped = modes.quoted(turn, query, self._search(turn), selection)
-        turn.shaped = shaped is not None
-        if shaped is None:
-            return selection, quoted
-        turn.use(shaped.evidence)
-        return selection, Quote(shaped.text, shaped.sentences, leads)
+        return modes.shaped(quoted, leads=leads) or quoted
 
-    def _with_model(self, turn: Turn, asked: str, model: Generator) -> _Steps:
+    def _with_model(self, asked: Asked) -> Asked | AnswerSteps:
+        model = asked.choice.model
+        return asked if model is None else self._phrased_quote(asked, model)
+
+    def _phrased_quote(self, asked: Asked, model: Generator) -> AnswerSteps:
         """Yield the quote before any model call, then the model's words.
 
         The words are over the final evidence.
         """
-        search, how = self._search(turn), self._manner(turn, model)
-        own = search(asked)
-        turn.evidence = renumbered((), own.hits)
-        yield SourcesEvent(turn.evidence)
-        selection, quoted = yield from self._quote(turn, asked, how)
-        query = self._remember_and_rewrite(turn, asked, search)
-        sent = turn.evidence
-        self._find(turn, query, search)
-        if turn.evidence != sent:
-            yield SourcesEvent(turn.evidence)
-            selection, quoted = yield from self._quote(turn, query, how)
-        guesses = how.leads and quoted is None and turn.question.mode in SHAPED_MODES
-        if guesses:  # without a quote to lead, a small model fills a table with what it makes up
-            turn.note(NEEDS_MODEL)
-        asks = worth_asking(turn.evidence, quoted, how, cutoff_decides=self._cutoff_decides(turn))
-        if guesses or not asks:
-            name = self.answer_writer.extractive.name if turn.evidence else NO_WRITER
-            return closed(turn, Outcome(REFUSAL, ()), name)
-        if quoted is not None and quoted.leads:
-            yield TokenEvent(f"{quoted.text}\n\n")
-        if quoted is not None and quoted.leads and turn.shaped:
-            # A table or a checklist is complete; below it a small model adds only what it misread.
-            outcome = Outcome(quoted.text, quoted.sentences, quoted=True)
+        search, how = self._search(asked), self._manner(asked, model)
+        found = Found(asked, search, asked.text, renumbered((), search(asked.text).hits))
+        yield SourcesEvent(found.evidence)
+        quoted = yield from self._quote(found, how)
+        found = self._find(self._remembered(quoted.found))
+        if found.evidence == quoted.found.evidence:
+            quoted = replace(quoted, found=found)
         else:
-            outcome = yield from self._phrased(turn, query, model, how, selection, quoted)
+            yield SourcesEvent(found.evidence)
+            quoted = yield from self._quote(found, how)
+        found, quote = quoted.found, quoted.quote
+        guesses = how.leads and quote is None and asked.question.mode in SHAPED_MODES
+        if guesses:  # without a quote to lead, a small model fills a table with what it makes up
+            found = found.noted(NEEDS_MODEL)
+        asks = worth_asking(found.evidence, quote, how, cutoff_decides=self._cutoff_decides(asked))
+        extractive = self.answer_writer.extractive.name
+        if guesses or not asks:
+            name = extractive if found.evidence else NO_WRITER
+            outcome = Outcome(REFUSAL, ())
+            return closed(Written(found, outcome, name, quoted.confidence, quoted.missing))
+        if quote is not None and quote.leads:
+            yield TokenEvent(f"{quote.text}\n\n")
+        if quote is not None and quote.leads and quoted.shaped:
+            # A table or a checklist is complete; below it a small model adds only what it misread.
+            outcome = Outcome(quote.text, quote.sentences, quoted=True)
+        else:
+            outcome, notices = yield from self._phrased(quoted, model, how)
+            found = found.noted(*notices)
         if outcome.notice:
-            turn.note(outcome.notice)
-        turn.note(*hosted_notice(turn))
-        turn.cancel.raise_if_cancelled()
-        turn.quote = quoted
-        return closed(
-            turn, outcome, self.answer_writer.extractive.name if outcome.quoted else model.name
-        )
+            found = found.noted(outcome.notice)
+        found = found.noted(*hosted_notice(asked))
+        asked.cancel.raise_if_cancelled()
+        name = extractive if outcome.quoted else model.name
+        return closed(Written(found, outcome, name, quoted.confidence, quoted.missing, quote))
 
-    def _quote(
-        self, turn: Turn, query: str, how: Manner
-    ) -> Steps[AnswerEvent, None, tuple[Selection, Quote | None]]:
-        sent = turn.evidence
-        with turn.trace.stage("quote", len(turn.evidence)) as stage:
-            selection, quoted = self._selected(turn, query, leads=how.leads)
-            stage.n_out = len(selection.chosen)
-        if turn.evidence != sent:
-            yield SourcesEvent(turn.evidence)
-        if quoted is not None:
-            yield QuoteEvent(quoted)
-        return selection, quoted
+    def _quote(self, found: Found, how: Manner) -> Steps[AnswerEvent, None, Quoted]:
+        with found.asked.trace.stage("quote", len(found.evidence)) as stage:
+            quoted = self._selected(found, leads=how.leads)
+            stage.n_out = len(quoted.selection.chosen)
+        if quoted.found.evidence != found.evidence:
+            yield SourcesEvent(quoted.found.evidence)
+        if quoted.quote is not None:
+            yield QuoteEvent(quoted.quote)
+        return quoted
 
     def _phrased(
-        self,
-        turn: Turn,
-        query: str,
-        model: Generator,
-        how: Manner,
-        selection: Selection,
-        quoted: Quote | None,
-    ) -> Steps[AnswerEvent, None, Outcome]:
-        """Yield what the model writes and return what becomes of it."""
+        self, quoted: Quoted, model: Generator, how: Manner
+    ) -> Steps[AnswerEvent, None, tuple[Outcome, tuple[Notice, ...]]]:
+        """Yield what the model writes and return what becomes of it, with notices."""
+        found, asked = quoted.found, quoted.found.asked
         compact = how.prompts == "compact"
-        parameters = turn.choice.profile.parameters
+        parameters = asked.choice.profile.parameters
         task = Assignment(
-            turn.question,
-            query if compact else turn.question.text,
-            turn.evidence,
-            selection,
-            turn.memory.messages(),
+            asked.question,
+            found.query if compact else asked.question.text,
+            found.evidence,
+            quoted.selection,
+            found.memory.messages(),
             how,
             few=compact and (parameters is None or parameters < self.answer_writer.few_below),
-            reasoning=self.answer_writer.reasoning(turn.question),
-            missing=turn.missing,
+            reasoning=self.answer_writer.reasoning(asked.question),
+            missing=quoted.missing,
         )
         try:
-            with turn.trace.stage("generate", len(turn.evidence)) as stage:
-                written = yield from write(self.answer_writer, task, model, turn.calls)
+            with asked.trace.stage("generate", len(found.evidence)) as stage:
+                written = yield from write(self.answer_writer, task, model, asked.calls)
                 stage.n_out = 1
         except (ProviderError, InvalidInput) as error:
-            if quoted is None:
+            if quoted.quote is None:
                 raise
-            return quoted_instead(
-                quoted, f"the model {bare_name(model.name)} failed ({error.message})", None
-            )
-        turn.note(*written.notices)
-        with turn.trace.stage("ground") as stage:
+            reason = f"the model {bare_name(model.name)} failed ({error.message})"
+            return quoted_instead(quoted.quote, reason, None), ()
+        with asked.trace.stage("ground") as stage:
             grounded = self.grounder.ground(
-                written.text, turn.evidence, question=turn.question.text
+                written.text, found.evidence, question=asked.question.text
             )
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
-        return settle(
-            quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT
-        )
+        confident = quoted.selection.sufficiency >= CONFIDENT
+        outcome = settle(quoted.quote, grounded, written.stopped, confident=confident)
+        return outcome, written.notices
 
-    def _cutoff_decides(self, turn: Turn) -> bool:
-        return (turn.question.fusion or self.fusion) == "dense"
+    def _cutoff_decides(self, asked: Asked) -> bool:
+        return (asked.question.fusion or self.fusion) == "dense"
 
-    def _manner(self, turn: Turn, model: Generator) -> Manner:
-        profile, question = turn.choice.profile, turn.question
+    def _manner(self, asked: Asked, model: Generator) -> Manner:
+        profile, question = asked.choice.profile, asked.question
         speed = self.speeds.of(profile.host, model.name)
         return manner(
             profile,
@@ -270,50 +344,73 @@ class Research:
             own_prompt=self.answer_writer.has_own_prompt(question.mode),
         )
 
-    def _search(self, turn: Turn) -> Search:
-        return Search(turn.question, self.top_k, self.searcher_for, turn.trace)
+    # Search, and what the conversation adds to it.
 
-    def _remember_and_rewrite(self, turn: Turn, asked: str, search: Search) -> str:
-        """Return the search query; the datasets mode uses no model and no rewrite."""
-        with turn.trace.stage("memory"):
-            turn.memory = self.memory.recall(
-                turn.question, lambda old, new: self._summary(turn, old, new)
+    def _search(self, asked: Asked) -> Search:
+        return Search(asked.question, self.top_k, self.searcher_for, asked.trace)
+
+    def _remembered(self, found: Found) -> Found:
+        """Return the query that the conversation makes of the question.
+
+        The datasets mode uses no model and no rewrite.
+        """
+        asked = found.asked
+        found = replace(found, query=asked.text)
+        with asked.trace.stage("memory"):
+            memory = self.memory.recall(
+                asked.question, lambda old, new: _summarised(asked, old, new)
             )
-        if not turn.memory or turn.question.mode == "datasets":
-            return asked
-        with turn.trace.stage("rewrite"):
-            turn.rewritten = rewrite(asked, turn.memory, turn.calls)
-            if turn.rewritten is None and (
+        found = replace(found, memory=memory)
+        if not memory or asked.question.mode == "datasets":
+            return found
+        with asked.trace.stage("rewrite"):
+            rewritten = rewrite(asked.text, memory, asked.calls)
+            if rewritten is None and (
                 carries := carried(
-                    asked, turn.memory.questions, turn.question.library, self.searcher_for
+                    asked.text, memory.questions, asked.question.library, self.searcher_for
                 )
             ):
-                turn.rewritten, search.together[carries] = carries, asked
-        return turn.rewritten or asked
+                rewritten, found.search.together[carries] = carries, asked.text
+        return replace(found, rewritten=rewritten, query=rewritten or asked.text)
 
-    @staticmethod
-    def _summary(turn: Turn, old: str, new: str) -> str:
-        """Return the summary with new turns; empty if no model is available.
-
-        The turns then wait for the next question.
-        """
-        try:
-            return turn.calls.ask("conversation", summary=old, history=new)
-        except (ProviderError, InvalidInput) as error:
-            _LOG.warning("a conversation could not be summarised: %s", error)
-            return ""
-
-    def _find(self, turn: Turn, query: str, search: Search) -> None:
+    def _find(self, found: Found) -> Found:
         """Search, number the evidence, and note what must be said about it."""
-        question = turn.question
-        context = StrategyContext(search, turn.calls, self.options, turn.choice.model)
-        found = find(query, context)
-        turn.cancel.raise_if_cancelled()
-        turn.found, turn.evidence = found, renumbered(turn.evidence, found.retrieval.hits)
-        turn.note(*found.retrieval.notices, *degraded_notice(found, strategy_of(context)))
-        if question.library == "all":
-            with turn.trace.stage("disagreement", len(turn.evidence)) as stage:
-                turn.trace.disagreements = disagreements(turn.evidence)
-                stage.n_out = len(turn.trace.disagreements)
-            turn.drop_notice("libraries_disagree")  # of an earlier search of this question
-            turn.note(*disagreement_notice(turn.trace.disagreements))
+        asked = found.asked
+        context = StrategyContext(found.search, asked.calls, self.options, asked.choice.model)
+        result = find(found.query, context)
+        asked.cancel.raise_if_cancelled()
+        retrieval = result.retrieval
+        evidence = renumbered(found.evidence, retrieval.hits)
+        asked = asked.noted(*retrieval.notices, *degraded_notice(result, strategy_of(context)))
+        if asked.question.library == "all":
+            with asked.trace.stage("disagreement", len(evidence)) as stage:
+                asked.trace.disagreements = disagreements(evidence)
+                stage.n_out = len(asked.trace.disagreements)
+            asked = asked.noted(*disagreement_notice(asked.trace.disagreements))
+        return replace(
+            found,
+            asked=asked,
+            evidence=evidence,
+            strategy=result.strategy,
+            confidence=retrieval.confidence,
+        )
+
+
+def _said(asked: Asked, text: str, status: AnswerStatus) -> AnswerSteps:
+    """Yield an answer that needs no evidence."""
+    yield SourcesEvent(())
+    if text:
+        yield TokenEvent(text)
+    return answer_of(asked, text, status, NO_WRITER)
+
+
+def _summarised(asked: Asked, old: str, new: str) -> str:
+    """Return the summary with new turns; empty if no model is available.
+
+    The turns then wait for the next question.
+    """
+    try:
+        return asked.calls.ask("conversation", summary=old, history=new)
+    except (ProviderError, InvalidInput) as error:
+        _LOG.warning("a conversation could not be summarised: %s", error)
+        return ""

@@ -177,8 +177,8 @@ def joined(own: Retrieval, further: Sequence[Retrieval], places: int) -> Retriev
     found = fused([own, *further], places, [max(1, len(further)), *[1] * len(further)])
     if own.fallback:
         return found
-    kept = {_key(hit): hit for hit in own.hits[: (places + 1) // 2]}
-    order = [*kept.values(), *(hit for hit in found.hits if _key(hit) not in kept)]
+    kept = {hit.passage.chunk.key: hit for hit in own.hits[: (places + 1) // 2]}
+    order = [*kept.values(), *(hit for hit in found.hits if hit.passage.chunk.key not in kept)]
     scores = sorted((hit.score for hit in found.hits), reverse=True)
     hits = tuple(replace(hit, score=score) for hit, score in zip(order, scores, strict=False))
     return replace(found, hits=hits)
@@ -211,7 +211,7 @@ def fused(
     best: dict[tuple[Library, int], tuple[int, Hit]] = {}
     for found, weight in used:
         for rank, hit in enumerate(found.hits, start=1):
-            key = _key(hit)
+            key = hit.passage.chunk.key
             scores[key] = scores.get(key, 0.0) + weight / (rrf_k + rank)
             if key not in best or rank < best[key][0]:
                 best[key] = (rank, hit)
@@ -222,10 +222,6 @@ def fused(
         max((found.confidence for found, _ in used), default=0.0),
         bool(used) and not real,
     )
-
-
-def _key(hit: Hit) -> tuple[Library, int]:
-    return hit.passage.chunk.library, hit.passage.chunk.chunk_id
 
 
 def _notices(retrievals: Sequence[Retrieval], *, fallback: bool) -> tuple[Notice, ...]:

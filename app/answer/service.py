@@ -11,13 +11,12 @@ from collections.abc import Generator as Steps
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from app.answer.conversation import recollection
 from app.answer.intent import Intent, detect, without_politeness
 from app.answer.models import ModelCalls, ModelChoice, ModelSelector
 from app.answer.records import AnswerJournal
-from app.answer.research import Research
-from app.answer.search import embedder_names, libraries
-from app.answer.turn import NO_WRITER, Turn
+from app.answer.research import Research, is_empty
+from app.answer.search import embedder_names
+from app.answer.steps import Asked
 from app.core.cancel import CancelToken
 from app.core.errors import NotFound, StorageError
 from app.core.ids import new_id
@@ -27,15 +26,12 @@ from app.core.trace import SILENT, Spans, Trace, ended_with_block
 from app.core.types import (
     Answer,
     AnswerEvent,
-    AnswerStatus,
     DefaultLibrary,
     FinalEvent,
     Library,
     MetaEvent,
-    Notice,
     Question,
     Scope,
-    SourcesEvent,
     TokenEvent,
     Usage,
 )
@@ -76,18 +72,6 @@ def asked_by_default(
     if counts[Library.PAPERS].samples:
         return AskedByDefault("papers", "only sample documents are there")
     return AskedByDefault("public", "papers has no documents")
-
-
-def is_empty(catalog: Catalog, scope: Scope) -> bool:
-    """Return True when no library of the scope has a chunk."""
-    return not any(catalog.counts(library).chunks for library in libraries(scope))
-
-
-def empty_notice(scope: Scope) -> Notice:
-    """Return the notice `library_empty` with the cure."""
-    names = " and ".join(repr(library.value) for library in libraries(scope))
-    what = f"the libraries {names} are empty" if scope == "all" else f"the library {names} is empty"
-    return Notice("library_empty", f"{what}; add a document, or load the samples: documind samples")
 
 
 def _scope(chosen: Sequence[Library]) -> Scope:
@@ -224,22 +208,14 @@ class RAGService:
                 if question.retrieve_only
                 else detect(question.text)
             )
-        answer_id = new_id()
-        self._begin(question, answer_id)
-        turn = self._turn(question, answer_id, intent, cancel, trace)
-        if intent.reply:
-            yield from self._say(turn, intent.reply, "chitchat")
-        elif intent.kind == "recall":
-            with trace.stage("memory"):
-                memory = self._memory.recall(question, lambda *_: "")
-            yield from self._say(turn, recollection(memory), "conversation")
-        elif is_empty(self._catalog, question.library):
-            turn.note(empty_notice(question.library))
-            yield from self._say(
-                turn, *(("", "retrieved") if question.retrieve_only else (REFUSAL, "abstained"))
-            )
-        else:
-            yield from self._researched(turn, intent.text)
+        asked = self._asked(question, intent, cancel, trace)
+        self._begin(question, asked.answer_id)
+        generator = self._research.writer(asked)
+        yield MetaEvent(asked.answer_id, generator, asked.embedder, question.conversation_id)
+        answer = yield from self._research.events(asked)
+        cancel.raise_if_cancelled()
+        self._keep(answer)
+        yield FinalEvent(answer)
 
     def _begin(self, question: Question, answer_id: str) -> None:
         """Keep a conversation's question while it is answered; failing to is no error."""
@@ -250,15 +226,10 @@ class RAGService:
         except StorageError as error:
             _LOG.error("question %s could not be stored: %s", answer_id, error)
 
-    def _turn(
-        self,
-        question: Question,
-        answer_id: str,
-        intent: Intent,
-        cancel: CancelToken,
-        trace: Trace,
-    ) -> Turn:
-        """Return a turn with only the models that it needs."""
+    def _asked(
+        self, question: Question, intent: Intent, cancel: CancelToken, trace: Trace
+    ) -> Asked:
+        """Return the question with only the models that it needs."""
         remembers = question.history or question.conversation_id is not None
         searches_only = question.retrieve_only and question.strategy == "baseline" and not remembers
         needs_none = intent.kind != "question" or question.mode == "datasets" or searches_only
@@ -272,8 +243,18 @@ class RAGService:
             choice.watch,
             self._research.options.manner.first_token_target_s,
         )
-        embedder = embedder_names(self._research.searcher_for, question.library)
-        return Turn(answer_id, question, embedder, cancel, trace, calls, choice)
+        return Asked(
+            new_id(),
+            question,
+            intent,
+            intent.text,
+            embedder_names(self._research.searcher_for, question.library),
+            cancel,
+            trace,
+            calls,
+            choice,
+            intent.kind == "question" and is_empty(self._catalog, question.library),
+        )
 
     def _chosen(self, model: str | None) -> ModelChoice:
         """Return who writes; a reason that stays until the user acts is said once."""
@@ -297,25 +278,8 @@ class RAGService:
 
         return observe
 
-    def _say(self, turn: Turn, text: str, status: AnswerStatus) -> Steps[AnswerEvent, None, None]:
-        """Yield an answer that needs no evidence."""
-        yield self._meta(turn, NO_WRITER)
-        yield SourcesEvent(())
-        if text:
-            yield TokenEvent(text)
-        yield self._final(turn, turn.answer(text, status, NO_WRITER))
-
-    def _researched(self, turn: Turn, asked: str) -> Steps[AnswerEvent, None, None]:
-        yield self._meta(turn, self._research.writer(turn))
-        answer = yield from self._research.events(turn, asked)
-        yield self._final(turn, answer)
-
-    def _meta(self, turn: Turn, generator: str) -> MetaEvent:
-        return MetaEvent(turn.answer_id, generator, turn.embedder, turn.question.conversation_id)
-
-    def _final(self, turn: Turn, answer: Answer) -> FinalEvent:
-        """Remember and store a finished turn; failing to store does not lose the answer."""
-        turn.cancel.raise_if_cancelled()
+    def _keep(self, answer: Answer) -> None:
+        """Remember and store a finished answer; failing to store does not lose it."""
         try:
             if answer.conversation_id is not None and answer.status != "retrieved":
                 self._memory.record(
@@ -324,4 +288,3 @@ class RAGService:
             self._journal.keep(answer)
         except StorageError as error:
             _LOG.error("answer %s could not be stored: %s", answer.answer_id, error)
-        return FinalEvent(answer)

@@ -5,9 +5,8 @@ Model calls of one question, besides the answer itself:
     baseline      0
     hyde          1: the hypothetical passage
     multi_query   1: the sub-queries
-    flare         1 draft; with log-probabilities 1 more for each sentence that is generated again
-    (at most `flare_max_rounds`),
-                  and 1 more for each question where the query is asked rather than masked
+    flare         1 draft; with log-probabilities 1 more for each sentence that is generated again,
+                  3 at most
 
 With a small model (0.5 billion parameters) none finds more than the baseline, and each costs
 seconds: evaluation/reports/models.md. They are for larger models.
@@ -80,19 +79,15 @@ def renumbered(sent: Sequence[Evidence], hits: Sequence[Hit]) -> tuple[Evidence,
 
     Others get the next ones.
     """
-    known = {_key(item.hit): item.n for item in sent}
+    known = {item.hit.passage.chunk.key: item.n for item in sent}
     free = max(known.values(), default=0)
     numbered_hits: list[Evidence] = []
     for hit in hits:
-        if _key(hit) not in known:
+        if hit.passage.chunk.key not in known:
             free += 1
-            known[_key(hit)] = free
-        numbered_hits.append(Evidence(known[_key(hit)], hit))
+            known[hit.passage.chunk.key] = free
+        numbered_hits.append(Evidence(known[hit.passage.chunk.key], hit))
     return tuple(numbered_hits)
-
-
-def _key(hit: Hit) -> tuple[str, int]:
-    return hit.passage.chunk.library.value, hit.passage.chunk.chunk_id
 
 
 # One pass: the question as it stands is the search.
@@ -207,17 +202,6 @@ class UnsureSentence:
         """Return the sentence without improbable words: Jiang 2023's implicit query."""
         return " ".join(word.text for word in self.words if word.probability >= probability)
 
-    def least_sure_words(self) -> str:
-        """Return the improbable words around the least probable: an explicit query."""
-        lowest = min(range(len(self.words)), key=lambda i: self.words[i].probability)
-        bound = max(2 * self.words[lowest].probability, 0.5)
-        first = last = lowest
-        while first > 0 and self.words[first - 1].probability < bound:
-            first -= 1
-        while last + 1 < len(self.words) and self.words[last + 1].probability < bound:
-            last += 1
-        return " ".join(word.text for word in self.words[first : last + 1])
-
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -301,15 +285,16 @@ _HEDGES = re.compile(
     r"|it is likely)\b",
     re.IGNORECASE,
 )
+_UNSURE = 0.4
+"""Probability of a word under which its sentence is searched for and generated again."""
+_ROUNDS = 3
+"""Sentences generated again at most, so that a small unsure model cannot search for ever."""
 _GAPS = re.compile(r"\?{2,}")
 _MAX_QUERY_CHARS = 400
 
 
 def flare(query: str, context: StrategyContext) -> Found:
-    """Search, draft, and search again for unsure sentences.
-
-    At most `flare_max_rounds` times.
-    """
+    """Search, draft, and search again for unsure sentences, at most `_ROUNDS` times."""
     found = context.search(query)
     if context.model is None:
         return Found(found, "baseline", "there is no model to write a draft")
@@ -329,33 +314,25 @@ def _regenerate(
     """Return the first result and one for each sentence that was generated again."""
     retrievals = [found]
     accepted = ""
-    options = context.options
     trusted = (
         0  # sentences at the start of the draft that count as accepted; probabilities are ignored
     )
-    while len(retrievals) <= options.flare_max_rounds:
-        unsure = draft.first_unsure(options.flare_threshold, skip=trusted)
+    while len(retrievals) <= _ROUNDS:
+        unsure = draft.first_unsure(_UNSURE, skip=trusted)
         if unsure is None:
             break
         accepted = f"{accepted} {draft.text[: unsure.start]}".strip()
-        latest = context.search(_query(context, query, unsure))
+        latest = context.search(_query(query, unsure))
         retrievals.append(latest)
         draft = _draft(context, model, query, latest if latest.hits else found, accepted)
         trusted = 1  # Jiang 2023: the regenerated sentence is taken as it is
     return retrievals
 
 
-def _query(context: StrategyContext, query: str, unsure: UnsureSentence) -> str:
-    """Return the query: the sentence without unsure words, or a helper's question."""
-    options = context.options
-    masked = _GAPS.sub(" ", unsure.without_words_under(options.flare_mask_threshold))
+def _query(query: str, unsure: UnsureSentence) -> str:
+    """Return the sentence without its unsure words; behind the question if little is left."""
+    masked = _GAPS.sub(" ", unsure.without_words_under(_UNSURE))
     masked = " ".join(masked.split())[:_MAX_QUERY_CHARS]
-    if options.flare_query == "question":
-        asked = context.calls.ask(
-            "flare_question", question=query, sentence=unsure.text, span=unsure.least_sure_words()
-        )
-        if any(char.isalnum() for char in asked):
-            return asked.splitlines()[0].strip()[:_MAX_QUERY_CHARS]
     return masked if len(masked.split()) >= 3 else f"{query} {masked}".strip()
 
 

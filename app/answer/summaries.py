@@ -17,7 +17,15 @@ from app.answer import intent
 from app.answer.intent import any_of, folded, without_politeness
 from app.answer.models import Manner
 from app.answer.search import MOST_DOCUMENTS, Targets
-from app.answer.turn import CERTAIN, NO_WRITER, Turn, closed, hosted_notice
+from app.answer.steps import (
+    CERTAIN,
+    AnswerSteps,
+    Asked,
+    Found,
+    Written,
+    closed,
+    hosted_notice,
+)
 from app.answer.writing import (
     DEFAULT_WINDOW_TOKENS,
     AnswerWriter,
@@ -33,7 +41,6 @@ from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator
 from app.core.sentences import sentence_spans
 from app.core.types import (
-    Answer,
     AnswerEvent,
     Document,
     Evidence,
@@ -54,7 +61,7 @@ from app.generation.summaries import SummaryPart, key_texts, quoted_summary, sum
 
 _WINDOW_SHARE = 0.5
 """Of a model's window that the text of one part may take."""
-_WHICH_DOCUMENT = Notice(
+WHICH_DOCUMENT = Notice(
     "document_unclear",
     "It is not clear which document to summarise: select it, or name its title.",
 )
@@ -65,7 +72,7 @@ _WHOLE = "Summarise {title} in about five sentences."
 
 _STOPS = (".", "!", "?", "\u3002", ")", '"', "\u201d", "|")
 
-ManneredBy = Callable[[Turn, Generator], Manner]
+ManneredBy = Callable[[Asked, Generator], Manner]
 """Returns how a model is asked."""
 
 
@@ -78,78 +85,80 @@ class Summaries:
     grounder: Grounder
     manner_of: ManneredBy
 
-    def events(self, turn: Turn, documents: Sequence[Document]) -> Steps[AnswerEvent, None, Answer]:
+    def events(self, found: Found, documents: Sequence[Document]) -> AnswerSteps:
         """Yield sources, the quoted summary and a model's words; return the answer."""
-        whole, quoted = self._quoted(turn, documents)
-        yield SourcesEvent(turn.evidence)
+        found, whole, quoted = self._quoted(found, documents)
+        asked, model, quote = found.asked, found.asked.choice.model, None
+        yield SourcesEvent(found.evidence)
         outcome, writer = Outcome(quoted.text, quoted.sentences), self.answer_writer.extractive.name
-        model = turn.choice.model
         if not quoted.text:
             outcome = Outcome(REFUSAL, ())
             yield TokenEvent(REFUSAL)
         elif model is None:
             yield TokenEvent(quoted.text)
         else:
-            how = self.manner_of(turn, model)
-            turn.quote = Quote(quoted.text, quoted.sentences, how.leads)
-            yield QuoteEvent(turn.quote)
+            how = self.manner_of(asked, model)
+            quote = Quote(quoted.text, quoted.sentences, how.leads)
+            yield QuoteEvent(quote)
             if how.leads:
                 yield TokenEvent(f"{quoted.text}\n\n")
-            outcome = yield from self._phrased(turn, whole, model, how, turn.quote)
+            found, outcome = yield from self._phrased(found, whole, model, how, quote)
             writer = writer if outcome.quoted else model.name
-        turn.cancel.raise_if_cancelled()
+        asked.cancel.raise_if_cancelled()
         if outcome.notice:
-            turn.note(outcome.notice)
-        turn.note(*hosted_notice(turn))
-        return closed(turn, outcome, writer)
+            found = found.noted(outcome.notice)
+        found = found.noted(*hosted_notice(asked))
+        return closed(Written(found, outcome, writer, CERTAIN, quote=quote))
 
     def _quoted(
-        self, turn: Turn, documents: Sequence[Document]
-    ) -> tuple[tuple[Evidence, ...], QuotedText]:
+        self, found: Found, documents: Sequence[Document]
+    ) -> tuple[Found, tuple[Evidence, ...], QuotedText]:
         """Return all passages and the key sentences; the evidence is what those stand in."""
         if len(documents) > MOST_DOCUMENTS:
             said = f"the first {MOST_DOCUMENTS} of {len(documents)} documents are summarised"
-            turn.note(Notice("context_cut", said))
-        with turn.trace.stage("summarise", len(documents)) as stage:
+            found = found.noted(Notice("context_cut", said))
+        with found.asked.trace.stage("summarise", len(documents)) as stage:
             whole = self.targets.evidence(documents[:MOST_DOCUMENTS])
             quoted = quoted_summary(whole)
             stage.n_out = len(quoted.sentences)
-        turn.evidence, turn.confidence = quoted.evidence, CERTAIN
-        return _with_numbers(whole, quoted.evidence), quoted
+        found = replace(found, evidence=quoted.evidence)
+        return found, _with_numbers(whole, quoted.evidence), quoted
 
     def _phrased(
         self,
-        turn: Turn,
+        found: Found,
         whole: Sequence[Evidence],
         model: Generator,
         how: Manner,
         quote: Quote,
-    ) -> Steps[AnswerEvent, None, Outcome]:
+    ) -> Steps[AnswerEvent, None, tuple[Found, Outcome]]:
         """Yield progress and the model's summary; return what becomes of it."""
+        asked = found.asked
         window = model.context_tokens or DEFAULT_WINDOW_TOKENS
         budget = min(how.budget_tokens, int(window * _WINDOW_SHARE))
         parts = summary_parts(whole, budget, self.answer_writer.tokens.estimate(model.name))
         calls = 1 if len(parts) == 1 else len(parts) + 1
         try:
-            told = parts[0] if len(parts) == 1 else (yield from self._map(turn, parts, model, how))
-            turn.evidence = _joined(turn.evidence, told.evidence)
-            yield SourcesEvent(turn.evidence)
-            with turn.trace.stage("generate", len(told.evidence)) as stage:
-                task = self._assignment(turn, told, how, _WHOLE)
+            told = parts[0] if len(parts) == 1 else (yield from self._map(asked, parts, model, how))
+            found = replace(found, evidence=_joined(found.evidence, told.evidence))
+            yield SourcesEvent(found.evidence)
+            with asked.trace.stage("generate", len(told.evidence)) as stage:
+                task = self._assignment(asked, told, how, _WHOLE)
                 written = yield from _numbered_reading(
-                    write(self.answer_writer, task, model, turn.calls), calls, calls
+                    write(self.answer_writer, task, model, asked.calls), calls, calls
                 )
                 stage.n_out = 1
         except (ProviderError, InvalidInput) as error:
-            return quoted_instead(quote, f"{model.name} failed ({error.message})", None)
-        turn.note(*written.notices)
-        with turn.trace.stage("ground") as stage:
-            grounded = self.grounder.ground(finished(written.text), turn.evidence)
+            reason = f"{model.name} failed ({error.message})"
+            return found, quoted_instead(quote, reason, None)
+        with asked.trace.stage("ground") as stage:
+            grounded = self.grounder.ground(finished(written.text), found.evidence)
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
-        return settle(quote, grounded, written.stopped, confident=True)
+        outcome = settle(quote, grounded, written.stopped, confident=True)
+        return found.noted(*written.notices), outcome
 
     def _map(
-        self, turn: Turn, parts: Sequence[SummaryPart], model: Generator, how: Manner
+        self, asked: Asked, parts: Sequence[SummaryPart], model: Generator, how: Manner
     ) -> Steps[AnswerEvent, None, SummaryPart]:
         """Yield progress; return the sentences that hold, each with its passage.
 
@@ -157,10 +166,10 @@ class Summaries:
         """
         held: dict[int, str] = {}
         for at, part in enumerate(parts, 1):
-            task = self._assignment(turn, part, how, _PART)
-            with turn.trace.stage("map", len(part.evidence)) as stage:
+            task = self._assignment(asked, part, how, _PART)
+            with asked.trace.stage("map", len(part.evidence)) as stage:
                 written = yield from _numbered_reading(
-                    write(self.answer_writer, task, model, turn.calls), at, len(parts) + 1
+                    write(self.answer_writer, task, model, asked.calls), at, len(parts) + 1
                 )
                 found = self._holding(written, part) or key_texts(part.evidence)
                 stage.n_out = len(found)
@@ -179,26 +188,18 @@ class Summaries:
                 found[n] = f"{found[n]} {said}" if n in found else said
         return found
 
-    def _assignment(self, turn: Turn, part: SummaryPart, how: Manner, asked: str) -> Assignment:
+    def _assignment(self, asked: Asked, part: SummaryPart, how: Manner, text: str) -> Assignment:
         titles = dict.fromkeys(item.hit.passage.document.title for item in part.evidence)
         return Assignment(
-            turn.question,
-            asked.format(title=" and ".join(repr(title) for title in titles)),
+            asked.question,
+            text.format(title=" and ".join(repr(title) for title in titles)),
             part.evidence,
             Selection((), CERTAIN),
             (),
             how,
-            reasoning=self.answer_writer.reasoning(turn.question),
+            reasoning=self.answer_writer.reasoning(asked.question),
             texts=part.texts,
         )
-
-
-def unclear(turn: Turn) -> Steps[AnswerEvent, None, Answer]:
-    """Yield the refusal: nothing says which document is meant."""
-    turn.note(_WHICH_DOCUMENT)
-    yield SourcesEvent(())
-    yield TokenEvent(REFUSAL)
-    return closed(turn, Outcome(REFUSAL, ()), NO_WRITER)
 
 
 def finished(text: str) -> str:
@@ -228,13 +229,11 @@ def _numbered_reading(
 
 def _with_numbers(whole: Sequence[Evidence], sent: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """Return all passages in reading order; those that were sent keep their numbers."""
-    known = {_chunk(item): item.n for item in sent}
+    known = {item.hit.passage.chunk.key: item.n for item in sent}
     free = itertools.count(len(sent) + 1)
-    return tuple(replace(item, n=known.get(_chunk(item)) or next(free)) for item in whole)
-
-
-def _chunk(item: Evidence) -> tuple[str, int]:
-    return item.hit.passage.chunk.library.value, item.hit.passage.chunk.chunk_id
+    return tuple(
+        replace(item, n=known.get(item.hit.passage.chunk.key) or next(free)) for item in whole
+    )
 
 
 def _joined(evidence: Sequence[Evidence], more: Sequence[Evidence]) -> tuple[Evidence, ...]:

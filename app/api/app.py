@@ -43,8 +43,6 @@ from app.settings import Settings, check_start
 if TYPE_CHECKING:
     from app.bootstrap.services import Services
 
-# Turn exceptions of the framework and the use cases into problem replies.
-
 _BY_HTTP_STATUS = {
     401: "unauthorized",
     403: "host_refused",
@@ -85,11 +83,7 @@ def install(app: FastAPI) -> None:
         )
         detail = f"{request.method} {request.scope['path']!r}: {error.detail}"
         body = problem(
-            status=error.status_code,
-            code=code,
-            detail=detail,
-            retryable=False,
-            request_id=request_id_of(request),
+            status=error.status_code, code=code, detail=detail, request_id=request_id_of(request)
         )
         response = problem_response(body)
         response.headers.update(error.headers or {})
@@ -181,7 +175,9 @@ def create_app(
         asyncio.get_running_loop().set_default_executor(
             ThreadPoolExecutor(settings.thread_pool_size, "search")
         )
-        await to_thread.run_sync(_remove_orphans, settings)
+        # uploads that an earlier process had not taken over when it ended
+        orphans = settings.data_dir / "uploads"
+        await to_thread.run_sync(partial(shutil.rmtree, orphans, ignore_errors=True))
         startup.begin()
         try:
             async with tools.open():
@@ -281,8 +277,3 @@ def _served_names(settings: Settings) -> tuple[str, ...]:
     """
     wildcard = settings.api_host in {"0.0.0.0", "::", ""}  # noqa: S104  # compared, not bound
     return settings.trusted_hosts if wildcard else (*settings.trusted_hosts, settings.api_host)
-
-
-def _remove_orphans(settings: Settings) -> None:
-    """Remove uploads that an earlier process had not taken over when it ended."""
-    shutil.rmtree(settings.data_dir / "uploads", ignore_errors=True)

@@ -30,10 +30,6 @@ else:  # most of a second to import, so a thread does it (`app.open_services`)
     Services = Any
 
 
-def _check_places() -> Places:
-    return Places(4, most_waiting=16, wait_s=10.0)
-
-
 @dataclass(frozen=True, slots=True)
 class Edge:
     """State of the app before its services exist; in `app.state.edge`."""
@@ -43,7 +39,7 @@ class Edge:
     streams: StreamSlots
     key: KeyCheck
     metrics: Metrics = field(default_factory=Metrics)
-    checks: Places = field(default_factory=_check_places)
+    checks: Places = field(default_factory=lambda: Places(4, most_waiting=16, wait_s=10.0))
     """Of what checks a text or reads a file to check, through any door."""
     stopping: CancelToken = field(default_factory=CancelToken)
     """Cancelled when the server was told to stop: what waits for a job says then that it was
@@ -142,8 +138,6 @@ OneLibrary = Annotated[Library, Depends(_one_library)]
 AnyLibrary = Annotated[Scope, Depends(_scope)]
 
 
-# The OpenAPI document, as the contract says it: errors are problem+json.
-
 _PROBLEM = "#/components/schemas/Problem"
 
 Node = dict[str, Any]
@@ -200,9 +194,6 @@ def allowed_methods(app: FastAPI, path: str) -> list[str]:
         if compile_path(template)[0].match(path):
             found.update(method.upper() for method in operations)
     return sorted(found)
-
-
-# Paths on the server's own machine, as a request names them.
 
 
 def server_path(value: str) -> Path:

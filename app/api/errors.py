@@ -13,8 +13,6 @@ from pydantic import BaseModel, Field
 
 from app.core import errors
 
-# The one shape of errors.
-
 
 class Problem(BaseModel):
     """RFC 9457 problem details, with a stable code."""
@@ -90,9 +88,10 @@ def status_of_code(code: str) -> int:
 
 
 def problem(
-    *, status: int, code: str, detail: str, retryable: bool, request_id: str
+    *, code: str, detail: str, request_id: str, status: int | None = None, retryable: bool = False
 ) -> ProblemDict:
-    """Return a problem body; the title is the status's own phrase."""
+    """Return a problem body; without a status, that of the code."""
+    status = status_of_code(code) if status is None else status
     return ProblemDict(
         type=f"urn:documind:{code}",
         title=HTTPStatus(status).phrase,
@@ -121,9 +120,7 @@ def internal_problem(request_id: str) -> ProblemDict:
         "something failed that should not have; the server's log has the details under"
         f" request id {request_id}"
     )
-    return problem(
-        status=500, code="internal", detail=detail, retryable=False, request_id=request_id
-    )
+    return problem(status=500, code="internal", detail=detail, request_id=request_id)
 
 
 def problem_response(body: ProblemDict, retry_after_s: float | None = None) -> Response:

@@ -254,8 +254,6 @@ TOOLS: Mapping[str, _Tool[Any]] = {
 }
 
 
-# The MCP server: its tools, listed and called, for any transport.
-
 _INSTRUCTIONS = (
     "Two libraries: `public` (encyclopedia articles) and `papers` (the user's own documents). Use"
     " `ask` for a question that wants"
@@ -266,12 +264,7 @@ _INSTRUCTIONS = (
 
 
 def make_server(edge: Edge, version: str) -> Server[Any]:
-    """Return an MCP server with the tools, for any transport.
-
-    Args:
-        edge: What the tools work on.
-        version: To report.
-    """
+    """Return an MCP server with the tools, for any transport."""
 
     async def list_tools(
         _: ServerRequestContext[Any], page: PaginatedRequestParams | None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter as Tally
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 from prometheus_client import (
@@ -48,49 +49,34 @@ class Metrics:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
-        self._requests = Counter(
-            "documind_requests",
-            "Requests by route and status",
-            ("method", "route", "status"),
-            registry=self.registry,
+        counter = partial(Counter, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
+        self._requests = counter(
+            "documind_requests", "Requests by route and status", ("method", "route", "status")
         )
-        self._durations = Histogram(
+        self._durations = histogram(
             "documind_request_duration_seconds",
             "Time from the first byte of a request to the last of its reply",
             ("method", "route"),
             buckets=_REQUEST_S,
-            registry=self.registry,
         )
-        self._answers = Counter(
-            "documind_answers",
-            "Finished answers by status and strategy",
-            ("status", "strategy"),
-            registry=self.registry,
+        self._answers = counter(
+            "documind_answers", "Finished answers by status and strategy", ("status", "strategy")
         )
-        self._first_tokens = Histogram(
+        self._first_tokens = histogram(
             "documind_first_token_seconds",
             "Time from a question to the first words of its answer",
             buckets=_REQUEST_S,
-            registry=self.registry,
         )
-        self._stages = Histogram(
+        self._stages = histogram(
             "documind_stage_duration_seconds",
             "Time of each step of a question",
             ("stage",),
             buckets=_STAGE_S,
-            registry=self.registry,
         )
-        self._calls = Counter(
-            "documind_model_calls",
-            "Calls of a language model",
-            ("generator",),
-            registry=self.registry,
-        )
-        self._tokens = Counter(
-            "documind_tokens",
-            "Tokens as the provider reports them",
-            ("generator", "kind"),
-            registry=self.registry,
+        self._calls = counter("documind_model_calls", "Calls of a language model", ("generator",))
+        self._tokens = counter(
+            "documind_tokens", "Tokens as the provider reports them", ("generator", "kind")
         )
         self._streams = Gauge(
             "documind_active_answers", "Answers and event streams under way", registry=self.registry
@@ -120,12 +106,7 @@ class Metrics:
         self._first_tokens.observe(seconds)
 
     def exposition(self, services: Services | None, active_answers: int) -> bytes:
-        """Return everything in Prometheus's text format.
-
-        Args:
-            services: Where counts, jobs and watermarks are read; None leaves them out.
-            active_answers: Answers and event streams under way.
-        """
+        """Return everything in Prometheus's text format; without services, what needs none."""
         self._streams.set(active_answers)
         shown: bytes = generate_latest(self.registry)
         if services is not None:
@@ -133,6 +114,17 @@ class Metrics:
             state.register(_State(services))
             shown += generate_latest(state)
         return shown
+
+
+Rows = Iterable[tuple[tuple[str, ...], float]]
+"""Values of labels, and the figure."""
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...], rows: Rows) -> Metric:
+    family = GaugeMetricFamily(f"documind_{name}", text, labels=labels)
+    for values, figure in rows:
+        family.add_metric(values, figure)
+    return family
 
 
 class _State:
@@ -149,82 +141,57 @@ class _State:
         yield from self._engines()
 
     def _libraries(self) -> Iterator[Metric]:
-        documents = GaugeMetricFamily("documind_documents", "Live documents", labels=("library",))
-        chunks = GaugeMetricFamily("documind_chunks", "Live chunks", labels=("library",))
-        embedded = GaugeMetricFamily(
-            "documind_embedded_chunks", "Live chunks with a vector", labels=("library",)
-        )
-        size = GaugeMetricFamily(
-            "documind_text_bytes", "Bytes of the live documents", labels=("library",)
-        )
-        for library in Library:
-            counts = self._services.catalog.counts(library)
-            values = (counts.documents, counts.chunks, counts.embedded, counts.bytes)
-            for family, value in zip((documents, chunks, embedded, size), values, strict=True):
-                family.add_metric((library.value,), value)
-        yield from (documents, chunks, embedded, size)
+        counts = {library.value: self._services.catalog.counts(library) for library in Library}
+        for name, field, text in (
+            ("documents", "documents", "Live documents"),
+            ("chunks", "chunks", "Live chunks"),
+            ("embedded_chunks", "embedded", "Live chunks with a vector"),
+            ("text_bytes", "bytes", "Bytes of the live documents"),
+        ):
+            rows = [((library,), getattr(found, field)) for library, found in counts.items()]
+            yield _gauge(name, text, ("library",), rows)
 
     def _jobs(self) -> Iterator[Metric]:
         jobs = self._services.jobs
-        family = GaugeMetricFamily(
-            "documind_jobs", f"Jobs by state, of the newest {_JOBS_SEEN}", labels=("kind", "state")
-        )
-        lanes = GaugeMetricFamily(
-            "documind_lane_jobs",
-            f"Jobs that wait or run, by lane, of the newest {_JOBS_SEEN}",
-            labels=("lane", "state"),
-        )
         seen = Tally((job.kind, job.state) for job in jobs.list(_JOBS_SEEN))
         of_lane: Tally[tuple[str, str]] = Tally(
             {(lane, state): 0 for lane in LANES for state in _UNDER_WAY}
         )
-        for (kind, state), count in sorted(seen.items()):
-            family.add_metric((kind, state), count)
+        for (kind, state), count in seen.items():
             if state in _UNDER_WAY and (lane := jobs.lane_of(kind)) is not None:
                 of_lane[lane, state] += count
-        for labels, count in of_lane.items():
-            lanes.add_metric(labels, count)
-        yield from (family, lanes)
+        newest = f"of the newest {_JOBS_SEEN}"
+        yield _gauge("jobs", f"Jobs by state, {newest}", ("kind", "state"), sorted(seen.items()))
+        yield _gauge(
+            "lane_jobs",
+            f"Jobs that wait or run, by lane, {newest}",
+            ("lane", "state"),
+            of_lane.items(),
+        )
 
     def _projections(self) -> Iterator[Metric]:
-        marks, lags = (
-            dict(self._services.store.status.watermarks()),
-            self._services.store.status.lags(),
-        )
+        marks = dict(self._services.store.status.watermarks())
+        lags = self._services.store.status.lags()
         newest = marks.pop("changes", 0)
-        yield GaugeMetricFamily(
-            "documind_changes", "Number of the newest change of the catalog", value=newest
-        )
-        applied = GaugeMetricFamily(
-            "documind_projection_watermark",
-            "Last change that a projection has applied",
-            labels=("library", "projection"),
-        )
-        lag = GaugeMetricFamily(
-            "documind_projection_lag",
-            "Changes a projection has yet to apply, at most 10,000",
-            labels=("library", "projection"),
-        )
-        for name, mark in sorted(marks.items()):
-            library, _, projection = name.partition("/")
-            applied.add_metric((library, projection), mark)
-            lag.add_metric((library, projection), lags.get(name, 0))
-        yield from (applied, lag)
+        yield _gauge("changes", "Number of the newest change of the catalog", (), [((), newest)])
+        labels = {name: tuple(name.split("/", 1)) for name in sorted(marks)}
+        for metric, text, figures in (
+            ("projection_watermark", "Last change that a projection has applied", marks),
+            ("projection_lag", "Changes a projection has yet to apply, at most 10,000", lags),
+        ):
+            rows = [(label, figures.get(name, 0)) for name, label in labels.items()]
+            yield _gauge(metric, text, ("library", "projection"), rows)
 
     def _engines(self) -> Iterator[Metric]:
-        count, seconds, failures = (
-            CounterMetricFamily(f"documind_engine_{name}", text, labels=("engine",))
-            for name, text in (
-                ("calls", "Calls of a database, search engine or object store"),
-                ("seconds", "Seconds that these calls took, transactions included"),
-                ("failures", "Calls, or tries of a node, that the engine failed"),
-            )
-        )
-        for calls in self._services.store.calls:
-            count.add_metric((calls.engine,), calls.count)
-            seconds.add_metric((calls.engine,), calls.seconds)
-            failures.add_metric((calls.engine,), calls.failures)
-        yield from (count, seconds, failures)
+        for name, field, text in (
+            ("calls", "count", "Calls of a database, search engine or object store"),
+            ("seconds", "seconds", "Seconds that these calls took, transactions included"),
+            ("failures", "failures", "Calls, or tries of a node, that the engine failed"),
+        ):
+            family = CounterMetricFamily(f"documind_engine_{name}", text, labels=("engine",))
+            for calls in self._services.store.calls:
+                family.add_metric((calls.engine,), getattr(calls, field))
+            yield family
 
 
 class Measured:

@@ -54,8 +54,6 @@ from app.core.types import (
 )
 from app.generation.citations import MARK
 
-# Recognise chat programs' own requests: titles, tags, follow-ups, queries.
-
 ChatTask = Literal["title", "tags", "follow_ups", "queries"]
 TITLE_CHARACTERS = 60
 _OPENS = re.compile(r"\s*#{2,3}\s*Task\s*:", re.IGNORECASE)
@@ -95,9 +93,6 @@ def _title(message: str) -> str:
     return words if len(words) <= TITLE_CHARACTERS else f"{words[: TITLE_CHARACTERS - 1].rstrip()}…"
 
 
-# OpenAI's shapes of an answer: a whole reply, or the chunks of a stream.
-
-
 class Completion:
     """The parts that whole answers and streams share."""
 
@@ -108,12 +103,7 @@ class Completion:
         self._base_url = base_url
 
     def whole(self, answer: Answer | None, content: str | None = None) -> bytes:
-        """Return a whole reply.
-
-        Args:
-            answer: The answer; None for what is no answer from documents.
-            content: The text of the reply; None: the answer's own, with its citations.
-        """
+        """Return a whole reply; without content, the answer's own text with its citations."""
         annotations = self.annotations(answer, answer.text) if answer and content is None else []
         text = content if content is not None else answer.text if answer else ""
         reply = ChatCompletion(
@@ -131,12 +121,9 @@ class Completion:
         return QueryResponse.of(answer, request_id=self.request_id).json_values()
 
     def annotations(self, answer: Answer, shown: str, before: int = 0) -> list[Annotation]:
-        """Return the verified citations of an answer, placed on the marks of shown text.
+        """Return an answer's verified citations, placed on the marks of the text that was shown.
 
-        Args:
-            answer: The final answer.
-            shown: The text that holds its marks, as it was shown.
-            before: Characters that were shown before that text.
+        `before` characters were shown before that text.
         """
         places = marks_of(shown)
         evidence = {item.n: item for item in answer.evidence}
@@ -175,12 +162,7 @@ class Chunks:
     """The chunks of one stream; knows what has been shown."""
 
     def __init__(self, completion: Completion, *, usage: bool) -> None:
-        """Keep what all chunks share.
-
-        Args:
-            completion: The request.
-            usage: Whether the client wants a chunk with token counts before the end.
-        """
+        """Begin; with `usage`, a chunk with token counts comes before the end."""
         self._completion = completion
         self._usage = usage
         self._id = ""

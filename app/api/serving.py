@@ -1,4 +1,4 @@
-"""Put an application behind a socket, for `documind serve` and for tests."""
+"""Put an application behind a socket, and write the log of its process."""
 
 from __future__ import annotations
 
@@ -78,13 +78,7 @@ def make_server(app: FastAPI, settings: Settings) -> uvicorn.Server:
 
 
 def server_config(app: FastAPI, settings: Settings, *, port: int | None = None) -> uvicorn.Config:
-    """Return how to serve an app.
-
-    Args:
-        app: The application.
-        settings: Address, proxies that are believed, and the sizes that bound connections.
-        port: Instead of API_PORT; 0 chooses a free one.
-    """
+    """Return how to serve an app; port 0 chooses a free one, None is API_PORT."""
     return uvicorn.Config(
         app,
         host=settings.api_host,
@@ -115,8 +109,6 @@ def bound_arenas() -> None:
         with suppress(OSError, AttributeError):  # musl has no mallopt
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
-
-# Log a server process: lines for people, or one JSON object a line.
 
 _STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {
     "message",
@@ -167,13 +159,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(level: str, *, as_json: bool, stream: TextIO | None = None) -> None:
-    """Send every log line of the process to one place.
-
-    Args:
-        level: Least severe line shown, like INFO.
-        as_json: One JSON object per line.
-        stream: Where; None is standard error.
-    """
+    """Send every log line of the process to one place, standard error by default."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else PlainFormatter())
     root = logging.getLogger()

@@ -1,4 +1,4 @@
-"""Read blocking iterators on the event loop.
+"""Answers and events from blocking iterators, and waits that hold no thread.
 
 A thread runs the iterator and fills a bounded queue; the event loop takes all queued items at once.
 """
@@ -173,10 +173,7 @@ class Pump(Generic[T]):
             self._wake_reader()
 
     def _drain(self, items: Iterator[T]) -> None:
-        """Queue every item; close a generator that is left early.
-
-        Closing it shuts its socket.
-        """
+        """Queue every item; close a generator that is left early. Closing it shuts its socket."""
         try:
             for item in items:
                 if not self._put(item):
@@ -224,8 +221,6 @@ def close_early(items: Iterator[T]) -> None:
         items.close()
 
 
-# Send server-sent events from a pump.
-
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_S = 10.0
@@ -251,15 +246,11 @@ class EventStream(Response):
         heartbeat_s: float = HEARTBEAT_S,
         end: Callable[[BaseException | None], bytes] | None = None,
     ) -> None:
-        """Bind a pump.
+        """Bind a pump that is not yet started.
 
-        Args:
-            pump: Yields the bytes of events, made in its thread (see `each`): the event loop only
-                passes them on. Not yet started.
-            request_id: For the `error` event.
-            heartbeat_s: Seconds of silence after which a comment is sent.
-            end: Returns the last bytes, given what ended the iterator; None sends an `error` event,
-                or nothing.
+        It yields the bytes of events, made in its thread (see `each`): the event loop only passes
+        them on. A comment is sent after `heartbeat_s` of silence. `end` returns the last bytes,
+        given what ended the iterator; None sends an `error` event, or nothing.
         """
         super().__init__(
             media_type="text/event-stream",
@@ -325,9 +316,6 @@ def stream_problem(error: BaseException, request_id: str) -> ProblemDict:
         return problem_of(error, request_id)
     logger.error("a stream failed unexpectedly", exc_info=error, extra={"request_id": request_id})
     return internal_problem(request_id)
-
-
-# Send answers as one JSON body or server-sent events; both fold one stream.
 
 
 async def reply(
@@ -437,9 +425,6 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
             return event(
                 "final", QueryResponse.of(item.answer, request_id=request_id).json_values()
             )
-
-
-# Waiting for a job, or for a place to work, without holding a thread.
 
 
 class Places:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,11 @@ MAX_FIELDS = 1100
 MAX_FIELD_BYTES = 4096
 _FILE_FIELDS = ("file", "files")
 _HEADER_BYTES = 8192
+_TOLD = (
+    "on_part_begin on_part_data on_part_end on_header_field on_header_value on_header_end"
+    " on_headers_finished on_end"
+).split()
+"""What the parser tells; each is a method here."""
 _FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
 
 
@@ -92,7 +97,8 @@ class UploadReceiver:
         if not boundary:
             raise InvalidInput("the multipart body has no boundary in its content type")
         with _translated():
-            self._parser = MultipartParser(boundary, self._callbacks())  # type: ignore[arg-type]  # its TypedDict wants exact signatures
+            told = {name: getattr(self, f"_{name}") for name in _TOLD}
+            self._parser = MultipartParser(boundary, told)  # type: ignore[arg-type]  # a TypedDict
         self._max_file_bytes = max_file_bytes
         self._allowed_fields = allowed_fields
         self._directory = Path(tempfile.mkdtemp(dir=made_in_data(staging)))
@@ -102,18 +108,6 @@ class UploadReceiver:
         self._files: list[StagedFile] = []
         self._fields: dict[str, list[str]] = {}
         self._ended = False
-
-    def _callbacks(self) -> dict[str, Callable[..., None]]:
-        return {
-            "on_part_begin": self._on_part_begin,
-            "on_part_data": self._on_part_data,
-            "on_part_end": self._on_part_end,
-            "on_header_field": self._on_header_field,
-            "on_header_value": self._on_header_value,
-            "on_header_end": self._on_header_end,
-            "on_headers_finished": self._on_headers_finished,
-            "on_end": self._on_end,
-        }
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the body.
@@ -246,8 +240,6 @@ def _text(raw: bytes) -> str:
     except UnicodeDecodeError:
         return raw.decode("latin-1")
 
-
-# Receive a form with files: the body goes to disk as it arrives, without holding a thread.
 
 FEED_BYTES = 1024 * 1024
 

@@ -43,8 +43,6 @@ from app.retrieval.request import RetrievalOptions
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 
-# Index collections as the server does, in a temporary directory.
-
 PREFIX = "documind-bench-"
 """Of temporary directories."""
 

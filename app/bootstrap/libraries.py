@@ -1,6 +1,6 @@
-"""Build each library's embedder, retriever, pipeline and backfill.
+"""Each library's embedder, retriever, pipeline and backfill, as its fingerprint decides.
 
-Its fingerprint decides which.
+Also which constants act in it, and how it is offered or given a model that has come.
 """
 
 from __future__ import annotations
@@ -226,8 +226,6 @@ class Libraries:
         )
 
 
-# Tell which thresholds act under a fusion and an embedder's calibration.
-
 _OF_MODELS = (
     "llm_model",
     "helper_model",
@@ -305,15 +303,7 @@ def _unused_prompts(settings: Settings) -> list[str]:
 def acting_constants(
     options: RetrievalOptions, library: Library, row: Calibration | None
 ) -> dict[str, float]:
-    """Return the constants that decide in a library, by fusion and calibration.
-
-    `row` None: MiniLM's.
-
-    Args:
-        options: Of the server.
-        library: Whose thresholds.
-        row: Of the library's embedder.
-    """
+    """Return the constants that decide in a library, by fusion and calibration (None: MiniLM's)."""
     acting = row.applied(options) if row else options
     constants = {name: float(getattr(acting, name)) for name in ("band_strong", "band_partial")}
     constants |= {
@@ -342,8 +332,6 @@ def acting_constants(
         "phrase_weight": options.phrase_fusion_weight if weighs else 0.0,
     }
 
-
-# Offer each library the configured model when it becomes available later.
 
 logger = logging.getLogger(__name__)
 

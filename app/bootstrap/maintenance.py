@@ -1,4 +1,4 @@
-"""The store, open or at rest, as maintenance sees it."""
+"""The store of a stopped server: opened, restored, recovered."""
 
 from __future__ import annotations
 
@@ -40,13 +40,9 @@ def remake_codes(settings: Settings, store: IndexStore, progress: CodeProgress) 
 
 
 def open_stopped(settings: Settings, *, heal: bool) -> IndexStore:
-    """Open the store of a data directory that no server uses.
+    """Open the store of a data directory that no server uses; the caller holds its lock.
 
-    The caller holds its lock and closes the store.
-
-    Args:
-        settings: The configuration.
-        heal: Finish first what the last process left undone.
+    With `heal`, what the last process left undone is finished first.
     """
     return IndexStore(settings.index(), vector_store="off", heal=heal)
 
@@ -67,8 +63,6 @@ def restore_backup(source: Path, settings: Settings) -> None:
     restore(source, settings.data_dir, Steps(settings.documind_crash_at or None))
 
 
-# Restore catalog entries of orphan uploads by the normal upload path.
-
 RECOVERED = "recovered"
 """Flag of a document whose entry was made from its kept bytes: its name and source are not known
 any more."""
@@ -77,19 +71,10 @@ any more."""
 def recover_originals(
     store: IndexStore, settings: Settings, library: Library, names: Sequence[str]
 ) -> Mapping[str, str]:
-    """Parse originals again and add an entry for each, flagged `recovered`.
+    """Parse originals again by their SHA-256 and add an entry for each, flagged `recovered`.
 
     Its title comes from the first page. Words are found at once; vectors follow when a server next
-    runs.
-
-    Args:
-        store: Open, and used by no one else.
-        settings: Limits of reading.
-        library: Where the entries go.
-        names: SHA-256 of the originals.
-
-    Returns:
-        Why an original got no entry, by SHA-256. Its bytes stay.
+    runs. Returns why an original got no entry; its bytes stay.
     """
     refused: dict[str, str] = {}
     with SandboxedParser(settings.ingest()) as parser:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import TracebackType
-from typing import Literal, Self, cast
+from typing import Literal, Self, TypeVar, cast
 
 from app.answer.model_test import right_share
 from app.answer.models import ModelChoice
@@ -70,65 +70,50 @@ from app.models.selection import (
 )
 from app.settings import Settings
 
-# The models that come with the program or lie in a folder: they need no host.
+T = TypeVar("T")
 
 
 class EmbeddedModels:
     """Loads each model once, at its first use; thread-safe."""
 
     def __init__(self, options: ProviderOptions) -> None:
-        """Prepare; nothing is loaded yet.
-
-        Args:
-            options: Threads, and where graphs and a cross-encoder lie.
-        """
         self._options = options
         self._lock = threading.RLock()
-        self._extractive: ExtractiveGenerator | None = None
-        self._minilm: MiniLmEmbedder | None = None
-        self._multilingual: MultilingualEmbedder | None = None
-        self._late: LateEncoder | None = None
+        self._made: dict[type, object] = {}
+
+    def _once(self, kind: type[T], make: Callable[[], T]) -> T:
+        with self._lock:
+            made = self._made.get(kind)
+            if not isinstance(made, kind):
+                made = self._made[kind] = make()
+            return made
 
     @property
     def extractive(self) -> ExtractiveGenerator:
         """Quotes the best supporting sentences; always there."""
-        with self._lock:
-            if self._extractive is None:
-                self._extractive = ExtractiveGenerator(RememberedEmbedder(self.sentence_embedder))
-            return self._extractive
+        return self._once(
+            ExtractiveGenerator,
+            lambda: ExtractiveGenerator(RememberedEmbedder(self.sentence_embedder)),
+        )
 
     @property
     def sentence_embedder(self) -> MiniLmEmbedder:
-        """Return the embedded model, which always serves quoting and grounding.
-
-        Their thresholds were measured with it.
-        """
-        with self._lock:
-            if self._minilm is None:
-                self._minilm = MiniLmEmbedder(
-                    self._options.model_cache_dir, threads=self._options.model_threads
-                )
-            return self._minilm
+        """The embedded model, which always serves quoting and grounding: measured with it."""
+        folder, threads = self._options.model_cache_dir, self._options.model_threads
+        return self._once(MiniLmEmbedder, lambda: MiniLmEmbedder(folder, threads=threads))
 
     @property
     def multilingual(self) -> MultilingualEmbedder:
-        """Return the embedded model of fifteen languages.
+        """The embedded model of fifteen languages.
 
         Raises:
             ModelNotInstalled: The extra `multilingual` is not installed.
         """
-        with self._lock:
-            if self._multilingual is None:
-                self._multilingual = MultilingualEmbedder()
-            return self._multilingual
+        return self._once(MultilingualEmbedder, MultilingualEmbedder)
 
     @property
     def late_encoder(self) -> LateEncoder:
-        """Return the encoder of late-interaction codes, which uses the embedded model."""
-        with self._lock:
-            if self._late is None:
-                self._late = self.sentence_embedder.late_encoder()
-            return self._late
+        return self._once(LateEncoder, self.sentence_embedder.late_encoder)
 
     def reranker(self) -> Reranker | None:
         """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one.
@@ -159,10 +144,7 @@ BUSY_AFTER_S = 30.0
 
 
 class Models:
-    """Makes each adapter that `app.models.selection` chooses once; thread-safe.
-
-    A ModelSelector.
-    """
+    """Makes each adapter that `app.models.selection` chooses once; thread-safe. A ModelSelector."""
 
     def __init__(
         self,
@@ -172,10 +154,7 @@ class Models:
     ) -> None:
         """Prepare; no model is loaded and no host asked before it is needed.
 
-        Args:
-            options: Hosts and names.
-            generation: Defaults of writing.
-            store: Keeps what tests found and which model was chosen; None: nothing is known.
+        Without a store nothing is known of tests and of which model was chosen.
         """
         self.embedded = EmbeddedModels(options)
         self._store = store
@@ -308,11 +287,12 @@ class Models:
     def _preferences(self) -> Preferences:
         if self._store is None or self._decided_by_environment:
             return NO_PREFERENCES
-        return Preferences(self._store.chosen(), self._right)
 
-    def _right(self, digest: str) -> float | None:
-        found = self._findings(digest)
-        return None if found is None else right_share(found)
+        def right(digest: str) -> float | None:
+            found = self._findings(digest)
+            return None if found is None else right_share(found)
+
+        return Preferences(self._store.chosen(), right)
 
     def _findings(self, digest: str) -> ModelFindings | None:
         return None if self._store is None else self._store.findings(digest)
@@ -481,11 +461,7 @@ class Models:
         return (HostStatus("ollama", self.ollama.shown_url, status.reachable, status.trouble),)
 
     def report(self, embeds: str) -> ModelReport:
-        """Return the models of Ollama and what is in use; asks the host, runs nothing.
-
-        Args:
-            embeds: Name of the embedder in use, `provider:model`.
-        """
+        """Return the models of Ollama and what is in use; asks the host, runs nothing."""
         choice = self.select()
         answers = choice.model or self.embedded.extractive
         in_use = {"answers": answers.name, "embeds": embeds}
@@ -528,9 +504,6 @@ class Models:
         """
         yield from self.ollama.pull(model, cancel)
         self.watch.forget()
-
-
-# Check the model host for commands that run before a server.
 
 
 def ollama_host(settings: Settings) -> OllamaHost:

@@ -38,7 +38,6 @@ from app.evaluation.comparison import DEPTH, Search
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
-from app.generation.support import SupportJudge
 from app.ingest.bulk import BulkIndexer
 from app.ingest.parsers import DirectParser
 from app.ingest.sandbox import SandboxedParser
@@ -156,7 +155,6 @@ class Services:
         self.completions = Completions(models, self.prompts)
         self.checker = CheckService(
             searcher_for=self.libraries.searcher,
-            judge=SupportJudge(),
             options=generation,
             prompts=self.prompts.instructions(),
         )
@@ -332,9 +330,7 @@ class Services:
 def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Iterator[Services]:
     """Open the data directory and start everything; on leaving, everything is closed.
 
-    Args:
-        settings: The configuration.
-        lock: Held by the caller already; None takes it here.
+    `lock` is held by the caller already; None takes it here.
 
     Raises:
         Locked: Another process owns the data directory.
@@ -449,13 +445,8 @@ def build_search(
 ) -> Search:
     """Return a search over one build that keeps nothing.
 
-    Args:
-        store: Open.
-        options: Of the server's own searches.
-        library: What is searched.
-        build: Whose vectors.
-        embedder: That made them.
-        plain: The nearest neighbours alone, so that words do not hide what the vectors are worth.
+    `plain` takes the nearest neighbours alone, so that words do not hide what the vectors are
+    worth.
     """
     view = store.reembedding.view(build)
     retriever = Retriever(store.catalog, view, store.lexical, embedder, options)

@@ -1,4 +1,4 @@
-"""`documind ask` and `documind search`."""
+"""Questions in the terminal: `ask`, `search`, `chat`, `check`, and stored answers."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def ask(
     question = question or _SUMMARISE
     with connect(Settings()) as client:
         if documents:
-            options["doc_ids"] = _doc_ids(client, library or "all", documents)
+            libraries = get_args(LibraryName) if library in {None, "all"} else (library,)
+            options["doc_ids"] = [_doc_id(client, libraries, name) for name in documents]
         if as_json:
             emit(client.query(question, **options))
             return
@@ -109,13 +110,8 @@ def ask(
         err.print(f"Only the library {answer['library']} was asked; --library all asks both.")
 
 
-def _doc_ids(client: DocuMindClient, library: str, names: Sequence[str]) -> list[str]:
-    """Return the ids of documents named by id, source key, file name or title."""
-    libraries = get_args(LibraryName) if library == "all" else (library,)
-    return [_doc_id(client, libraries, name) for name in names]
-
-
 def _doc_id(client: DocuMindClient, libraries: Sequence[str], name: str) -> str:
+    """Return the id of a document named by id, source key, file name or title."""
     for library in libraries:
         try:
             return str(client.document(library, name)["doc_id"])
@@ -197,8 +193,6 @@ def search(
     )
 
 
-# `documind chat`: a conversation in the terminal, remembered by the server.
-
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "library": get_args(Scope),
     "mode": get_args(Mode),
@@ -253,13 +247,7 @@ class Chat:
     def __init__(
         self, client: DocuMindClient, options: Mapping[str, str], conversation_id: str | None
     ) -> None:
-        """Start a chat.
-
-        Args:
-            client: The server.
-            options: Fields of QueryRequest to start with.
-            conversation_id: The conversation to continue; None starts one.
-        """
+        """Begin with some fields of QueryRequest; no conversation id starts a new one."""
         self._client = client
         self._options = dict(options)
         self._conversation_id = conversation_id
@@ -385,8 +373,6 @@ def _keep(shown: Provisional) -> None:
         say(shown.text)
 
 
-# `documind check`: hold every sentence of a file against the libraries.
-
 Format = Literal["markdown", "html", "json"]
 
 
@@ -432,9 +418,6 @@ def check(
         emit(report)
     else:
         sys.stdout.write(written(report, form))
-
-
-# Commands for stored answers: export ratings, delete them.
 
 
 def feedback() -> None:

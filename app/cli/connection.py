@@ -118,8 +118,6 @@ def base_url(settings: Settings) -> str:
     return urlsplit(url).geturl() + settings.root_path.rstrip("/")
 
 
-# Follow a job of the server to its end, in a terminal or for a program.
-
 INTERRUPTED = 130
 PAUSE_TIMEOUT_S = 120.0
 """A batch that is being written ends before a run pauses, seconds."""
@@ -210,8 +208,6 @@ def _print_line(job: Json) -> None:
     sys.stdout.flush()
 
 
-# Show an answer in progress: quote, time to read, then the model's words.
-
 REFRESH_PER_S = 12
 _BAR_COLUMNS = 24
 
@@ -220,11 +216,6 @@ class Provisional:
     """The state of an answer so far; the newest lines that fit on the screen."""
 
     def __init__(self, console: Console) -> None:
-        """Begin with nothing but a spinner.
-
-        Args:
-            console: Where it is shown.
-        """
         self._console = console
         self._spinner = Spinner("dots", "reading")
         self._quote = ""

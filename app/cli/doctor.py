@@ -31,17 +31,15 @@ from app.core.errors import DocuMindError, Locked, ProviderError, Unauthorized
 from app.settings import HOSTED, Settings, check_start, unknown_names
 from app.storage.files.lock import owner
 
-# Define what `documind doctor` reports: a line for each check, with its fix.
+if TYPE_CHECKING:
+    from app.models.ollama import InstalledModel, OllamaHost
 
 State = Literal["ok", "note", "problem"]
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The result of one check.
-
-    A note is worth knowing; a problem keeps something from working.
-    """
+    """The result of one check. A note is worth knowing; a problem keeps something from working."""
 
     what: str
     state: State
@@ -50,21 +48,16 @@ class Diagnosis:
 
 
 def ok(what: str, detail: str) -> Diagnosis:
-    """Return a finding that needs nothing."""
     return Diagnosis(what, "ok", detail)
 
 
 def note(what: str, detail: str, cure: str) -> Diagnosis:
-    """Return a finding that is worth knowing."""
     return Diagnosis(what, "note", detail, cure)
 
 
 def problem(what: str, detail: str, cure: str) -> Diagnosis:
-    """Return a finding that keeps something from working."""
     return Diagnosis(what, "problem", detail, cure)
 
-
-# Check, for `documind doctor`, what needs no server: machine, settings, data.
 
 MIN_PYTHON = (3, 11)
 MIN_FREE_BYTES = 2 * 1024**3
@@ -102,15 +95,8 @@ def machine() -> Iterator[Diagnosis]:
         yield ok("Python", f"{platform.python_version()} on {platform.platform(terse=True)}")
     else:
         yield problem("Python", platform.python_version(), "use Python 3.11 or newer")
-    now = time.time()
-    if now < EARLIEST:
-        yield problem(
-            "clock",
-            time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now)),
-            "set this machine's date",
-        )
-    else:
-        yield ok("clock", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now)))
+    now, shown = time.time(), _minute(time.time())
+    yield problem("clock", shown, _SET_DATE) if now < EARLIEST else ok("clock", shown)
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY and files < MIN_OPEN_FILES:
         yield note(
@@ -120,6 +106,13 @@ def machine() -> Iterator[Diagnosis]:
         )
     else:
         yield ok("open files", "no limit" if files == resource.RLIM_INFINITY else f"up to {files}")
+
+
+def _minute(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+
+
+_SET_DATE = "set this machine's date"
 
 
 def packages() -> Iterator[Diagnosis]:
@@ -175,16 +168,10 @@ def configuration(settings: Settings) -> Iterator[Diagnosis]:
         )
     if settings.llm_provider in HOSTED:
         prefix = settings.llm_provider.upper()
-        unset = [
-            f"{prefix}_{part}"
-            for part in ("API_KEY", "MODEL")
-            if not getattr(settings, f"{settings.llm_provider}_{part.lower()}")
-        ]
-        if unset:
+        names = (f"{prefix}_API_KEY", f"{prefix}_MODEL")
+        if unset := " and ".join(name for name in names if not getattr(settings, name.lower())):
             yield problem(
-                "LLM_PROVIDER",
-                f"{settings.llm_provider} without {' and '.join(unset)}",
-                f"set {' and '.join(unset)}",
+                "LLM_PROVIDER", f"{settings.llm_provider} without {unset}", f"set {unset}"
             )
     if settings.otel_exporter_otlp_endpoint and not _installed(TRACES):
         yield note(
@@ -255,25 +242,17 @@ def directory(settings: Settings) -> Iterator[Diagnosis]:
     )
     newest = max((file.stat().st_mtime for file in path.glob("catalog*")), default=0.0)
     if newest > time.time() + CLOCK_SLACK_S:
-        ahead = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(newest))
-        yield note(
-            "clock",
-            f"the catalog was written at {ahead}, which is yet to come",
-            "set this machine's date",
-        )
+        ahead = f"the catalog was written at {_minute(newest)}, which is yet to come"
+        yield note("clock", ahead, _SET_DATE)
     if held_by is None:
-        yield from _port(settings)
+        try:
+            check_port(settings)
+            yield ok("port", f"{settings.api_port} is free")
+        except DocuMindError as error:
+            yield problem("port", error.message, "choose another one: API_PORT")
     log = UpState(settings.data_dir).log("server")
     if log.exists():
         yield ok("log", f"of `documind up`: {log}")
-
-
-def _port(settings: Settings) -> Iterator[Diagnosis]:
-    try:
-        check_port(settings)
-        yield ok("port", f"{settings.api_port} is free")
-    except DocuMindError as error:
-        yield problem("port", error.message, "choose another one: API_PORT")
 
 
 def _write_trouble(folder: Path) -> str:
@@ -316,11 +295,6 @@ def broken_copies(settings: Settings) -> Iterator[Diagnosis]:
             "it was rebuilt from the catalog; delete the copy when you like",
         )
 
-
-# Check, for `documind doctor`, the model host and the server.
-
-if TYPE_CHECKING:
-    from app.models.ollama import InstalledModel, OllamaHost
 
 _MISMATCH = "fingerprint_mismatch"
 _JOBS = 100
@@ -416,10 +390,7 @@ def _vectors(
 
 
 def server(settings: Settings) -> Iterator[Diagnosis]:
-    """Check the running server, or one opened for this command.
-
-    Opening it probes every store.
-    """
+    """Check the running server, or one opened for this command. Opening it probes every store."""
     try:
         with connect(settings) as client:
             yield from _ask(client)
@@ -477,10 +448,7 @@ def _ask(client: DocuMindClient) -> Iterator[Diagnosis]:
 
 
 def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
-    """Check a library, a row of `/api/v1/libraries`.
-
-    `jobs` are its own, the latest first.
-    """
+    """Check a library, a row of `/api/v1/libraries`. `jobs` are its own, the latest first."""
     name, behind = str(row["library"]), row["chunks"] - row["embedded"]
     detail = f"{row['documents']} documents, {row['chunks']} chunks"
     embedding = row["embedding"]
@@ -509,11 +477,7 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
 
 
 def projections(lags: Mapping[str, int]) -> Iterator[Diagnosis]:
-    """Look for indexes that are behind the catalog.
-
-    Args:
-        lags: Changes that each has yet to apply, by `library/projection`.
-    """
+    """Look for indexes that have changes of the catalog yet to apply, by `library/projection`."""
     behind = {name: count for name, count in sorted(lags.items()) if count}
     for name, count in behind.items():
         cure = "it does so by itself, ten seconds after the last upload; if not: documind rebuild"

@@ -1,4 +1,4 @@
-"""Commands that fill and empty the libraries."""
+"""Commands that fill and empty the libraries: files, samples, folders, bundles."""
 
 from __future__ import annotations
 
@@ -246,8 +246,6 @@ def _say_out_of_reach(reply: Json) -> None:
     say("out of reach: " + "; ".join(reply["out_of_reach"]))
 
 
-# `documind sync`: make a library follow a folder, once or continuously.
-
 REMOVED_AT_ONCE = 500
 """Documents per request that removes some."""
 DEBOUNCE_MS = 2000
@@ -432,10 +430,7 @@ def follow(
 
 
 def changes(folder: Path, stop: threading.Event) -> Iterator[set[tuple[Change, str]]]:
-    """Yield changes below a folder in groups, without hidden files.
-
-    Our own manifest is hidden.
-    """
+    """Yield changes below a folder in groups, without hidden files. Our own manifest is hidden."""
     root = folder.resolve()
 
     def visible(_: Change, path: str) -> bool:
@@ -444,9 +439,6 @@ def changes(folder: Path, stop: threading.Event) -> Iterator[set[tuple[Change, s
     yield from watch(
         root, watch_filter=visible, debounce=DEBOUNCE_MS, stop_event=stop, raise_interrupt=True
     )
-
-
-# Commands for a library in one file: export, import.
 
 
 def export_library(

@@ -117,10 +117,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run_at_edge(work: Callable[[], object]) -> None:
-    """Run a command or a script; our errors become one line and an exit code.
-
-    An edge.
-    """
+    """Run a command or a script; our errors become one line and an exit code. An edge."""
     try:
         work()
     except errors.DocuMindError as error:

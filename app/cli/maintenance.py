@@ -180,9 +180,6 @@ def restore(
     say("restored; the next start rebuilds the indexes")
 
 
-# `documind status`: how things are.
-
-
 def status(as_json: JsonOption = False) -> None:
     """Show the libraries, the models in use and running jobs.
 
@@ -221,8 +218,6 @@ def status(as_json: JsonOption = False) -> None:
             [tuple(r[k] for k in ("id", "kind", "state", "done", "total", "unit")) for r in jobs],
         )
 
-
-# `documind config`: which settings hold, and where each comes from.
 
 HIDDEN = "(hidden)"
 _LISTS = {"search_url", "ollama_embed_urls"}

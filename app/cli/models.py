@@ -1,4 +1,4 @@
-"""`documind models`: list, choose, fetch and test models."""
+"""Commands about models, their prompts, and the vectors of a library."""
 
 from __future__ import annotations
 
@@ -235,8 +235,6 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.4g}"
 
 
-# `documind prompt`: what models are told, and whether an overlay of it holds.
-
 prompt_app = typer.Typer(
     name="prompt",
     help="Prompts: show them, check an overlay.",
@@ -276,8 +274,6 @@ def check(
     if findings:
         sys.exit(1)
 
-
-# Commands for the vectors of a library: re-embed, calibrate.
 
 NEW_VECTORS_FIND_LESS = 9
 """Exit code of a re-embedding that left the old vectors in service."""

@@ -1,4 +1,4 @@
-"""Print tables and progress for people, JSON for programs, errors with a fix."""
+"""What commands share: output, options, the browser, modules that are imported late."""
 
 from __future__ import annotations
 
@@ -131,9 +131,6 @@ def size(count: float) -> str:
     return f"{count:.1f} TB"
 
 
-# `documind open`, and the browser that other commands open.
-
-
 def open_running() -> None:
     """Open the page of the server that runs on this data.
 
@@ -155,8 +152,6 @@ def open_page(url: str) -> bool:
     return webbrowser.open(url)
 
 
-# Options that several commands share, and the check of a library's name.
-
 LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or papers")]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON")]
 
@@ -171,9 +166,6 @@ def check_library(name: str) -> Library:
         return Library(name)
     except ValueError as exc:
         raise InvalidInput(f"library {name!r} is none of {', '.join(Library)}") from exc
-
-
-# Import the edge and the composition by name, as late as possible.
 
 
 def make_app(settings: Settings, lock: DirectoryLock, **told: Callable[..., None]) -> Any:  # noqa: ANN401  # an ASGI app

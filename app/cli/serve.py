@@ -1,4 +1,4 @@
-"""`documind serve`: the server in the foreground."""
+"""Commands that run in the foreground: `serve`, `work`, `mcp`; and `migrate`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ from app.client import DocuMindClient
 from app.core.errors import Conflict, DocuMindError, InvalidInput
 from app.settings import Settings, check_start, check_work, lanes_of, unknown_names
 from app.storage.files.lock import DirectoryLock
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.server import Server
 
 
 def serve(
@@ -148,9 +152,6 @@ def run(settings: Settings, lock: DirectoryLock, *, open_when_ready: bool = Fals
         raise error
 
 
-# `documind work`: jobs of a shared catalog, without a server.
-
-
 def work(
     lanes: Annotated[
         str | None,
@@ -192,12 +193,6 @@ def _run(settings: Settings, lock: DirectoryLock) -> None:
         stopping.wait()
         say("DocuMind stops: jobs that run are queued again")
 
-
-# `documind mcp`: the server's MCP tools over stdio, for clients that need it.
-
-if TYPE_CHECKING:
-    from mcp import Client
-    from mcp.server import Server
 
 _CONNECT_TIMEOUT_S = 30.0
 _SILENCE_S = 600.0
@@ -264,9 +259,6 @@ def _mirror(remote: Client) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-# `documind migrate`: the catalog's schema, without a server.
 
 
 def migrate() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
 import typer
@@ -32,7 +32,8 @@ from app.core.errors import DocuMindError, Locked, ProviderError, ProviderUnreac
 from app.settings import Settings, check_start
 from app.storage.files.lock import DirectoryLock, owner
 
-# Start, recognise and end processes that outlive their command.
+if TYPE_CHECKING:
+    from app.models.ollama import OllamaHost
 
 _PROC = Path("/proc")
 _TAIL_BYTES = 8192
@@ -125,37 +126,23 @@ def _start_time_by_ps(pid: int) -> str:
 def start(
     command: Sequence[str], log: Path, environment: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], Background | None]:
-    """Start a program in its own session that outlives this one.
+    """Start a program in its own session that outlives this one; no Ctrl-C here reaches it.
 
-    No Ctrl-C here reaches it.
-
-    Args:
-        command: Program and arguments.
-        log: Where both its outputs go; an earlier run's log is kept as `.1`.
-        environment: Added to this process's.
-
-    Returns:
-        The handle for this process, and how later ones recognise it; None when it has ended
-        already.
+    Both its outputs go to `log`; an earlier run's is kept as `.1`. Returns the handle for this
+    process, and how later ones recognise it: None when it has ended already.
     """
     if log.exists():
         log.replace(log.with_name(f"{log.name}.1"))
     with log.open("wb") as sink:
-        process = _spawn(command, sink, environment)
+        process = subprocess.Popen(  # noqa: S603  # the command is ours
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
     return process, Background.of(process.pid)
-
-
-def _spawn(
-    command: Sequence[str], sink: IO[bytes], environment: Mapping[str, str]
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603  # the command is ours
-        list(command),
-        stdin=subprocess.DEVNULL,
-        stdout=sink,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, **environment},
-        start_new_session=True,
-    )
 
 
 def last_lines(log: Path, count: int = 12) -> str:
@@ -167,9 +154,6 @@ def last_lines(log: Path, count: int = 12) -> str:
     except OSError:
         return ""
     return "\n".join(text.splitlines()[-count:])
-
-
-# Store what `documind up` started, so that `documind down` ends only that.
 
 
 @dataclass(slots=True)
@@ -238,11 +222,6 @@ def _process(record: object) -> Background | None:
         Background(int(record["pid"]), str(record["started"])) if isinstance(record, dict) else None
     )
 
-
-# Finding or starting Ollama, and fetching its models, before a server is there.
-
-if TYPE_CHECKING:
-    from app.models.ollama import OllamaHost
 
 OLLAMA_START_TIMEOUT_S = 60.0
 """Ollama's port answers only after it has looked for graphics cards, which may take half a

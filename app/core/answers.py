@@ -27,8 +27,6 @@ from app.core.vocabulary import (
     WaitsFor,
 )
 
-# From a search to numbered evidence.
-
 
 @dataclass(frozen=True, slots=True)
 class Filters:
@@ -111,9 +109,6 @@ class Notice:
     message: str
 
 
-# Define prompts, and what models return.
-
-
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation or prompt."""
@@ -170,9 +165,6 @@ class Token:
     logprob: float | None = None
     finish: Literal["stop", "length"] | None = None
     usage: Usage | None = None
-
-
-# Define the trace of an answer.
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,9 +398,6 @@ class FinalEvent:
 
 
 AnswerEvent = MetaEvent | SourcesEvent | QuoteEvent | ReadingEvent | TokenEvent | FinalEvent
-
-
-# Define the verdict of a citation check on each sentence of a text.
 
 
 @dataclass(frozen=True, slots=True)

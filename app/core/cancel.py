@@ -1,4 +1,4 @@
-"""A cancel token: one side asks for a stop, the other notices or is woken."""
+"""Cancel tokens, periodic threads, work in spare threads, properties computed once."""
 
 from __future__ import annotations
 
@@ -98,8 +98,6 @@ class Periodic:
         self._thread.join()
 
 
-# Run a function in a spare thread; if none is free, run it inline.
-
 T = TypeVar("T")
 
 THREADS = max(1, (os.cpu_count() or 1) - 1)
@@ -130,9 +128,6 @@ def run_concurrently(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
         yield future.result
     finally:
         wait([future])
-
-
-# Properties that are computed once per object.
 
 
 class lazy(Generic[T]):  # noqa: N801  # used like `property`

@@ -66,10 +66,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """Plain text and its structure.
-
-    NFC, lines end with newline, no NUL, no lone surrogates.
-    """
+    """Plain text and its structure. NFC, lines end with newline, no NUL, no lone surrogates."""
 
     text: str
     media_type: str
@@ -196,9 +193,6 @@ class DeleteResult:
     purged: bool
 
 
-# Documents as they are kept, and what made their vectors.
-
-
 @dataclass(frozen=True, slots=True)
 class Document:
     """A live document as lists and sources show it."""
@@ -251,6 +245,11 @@ class Chunk:
     section: str
     page: int | None
     text: str
+
+    @property
+    def key(self) -> tuple[Library, int]:
+        """What tells it from the chunks of all libraries."""
+        return self.library, self.chunk_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,9 +327,6 @@ class EmbedderIdentity:
         return not self.languages or not language or language in self.languages
 
 
-# Articles of bulk sources, and the account of them.
-
-
 @dataclass(frozen=True, slots=True)
 class Article:
     """One page of an encyclopedia dump, before its markup is parsed."""
@@ -387,8 +383,6 @@ class LedgerSummary:
         """Pages of the source that were seen."""
         return self.indexed + self.redirects + sum(self.skipped.values())
 
-
-# Define the codes of passages and questions for late interaction.
 
 STATE_DIMENSION = 384
 """Of a token state of the embedded model."""

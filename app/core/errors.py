@@ -270,8 +270,6 @@ def error_classes() -> dict[str, type[DocuMindError]]:
     return found
 
 
-# Translate errors of the operating system: too many files, files not writable.
-
 _NO_FILES = frozenset({errno.EMFILE, errno.ENFILE})
 _NOT_PERMITTED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
 

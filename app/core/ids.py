@@ -1,4 +1,4 @@
-"""Identities: documents, content, fingerprints."""
+"""Identities, the release, the data directory, and addresses that may be shown."""
 
 from __future__ import annotations
 
@@ -29,10 +29,7 @@ def document_id(library: Library, source_key: str) -> str:
 
 
 def content_sha256(content: bytes | Path) -> str:
-    """Return the SHA-256 of bytes or a file as 64 hex digits.
-
-    Files are read in blocks of 1 MiB.
-    """
+    """Return the SHA-256 of bytes or a file as 64 hex digits. Files are read in blocks of 1 MiB."""
     if isinstance(content, bytes):
         return hashlib.sha256(content).hexdigest()
     with content.open("rb") as file:
@@ -59,8 +56,6 @@ def embedder_key(fingerprint: Fingerprint) -> str:
     prefixes = (fingerprint.query_prefix, fingerprint.passage_prefix)
     return hashlib.sha256("\0".join((*made, *prefixes)).encode()).hexdigest()[:16]
 
-
-# Which release this is, and which commit.
 
 CHECKOUT = "0.1.0"
 """The version in pyproject.toml, for a checkout that was not installed; a test compares the two."""
@@ -94,8 +89,6 @@ def checkout_sha() -> str:
     )
     return found.stdout.strip()
 
-
-# Choose the data directory when DATA_DIR is not set, and look at files that a person names.
 
 CATALOG = "catalog.sqlite3"
 DISTRIBUTION = "documind-server"
@@ -142,8 +135,6 @@ def regular_file(path: Path, most_bytes: int) -> Path:
     return path
 
 
-# Names and addresses of hosts.
-
 _SCHEME_END = "(?:://|%3A%2F%2F)"
 _CREDENTIALS = re.compile(
     rf"(\A|{_SCHEME_END})(?:(?!{_SCHEME_END}).)*(?:@|%40)", re.IGNORECASE | re.DOTALL
@@ -172,8 +163,6 @@ def is_loopback(name: str) -> bool:
         return False
 
 
-# Decide which address of a document may leave as a link.
-
 _WEB = re.compile(r"https?://[^\s\x00-\x20\x7f<>\"\\^`{|}]+", re.IGNORECASE)
 """No white space, and none of the characters that a URL carries only in percent-encoding (RFC
 3986, section 2)."""
@@ -195,8 +184,6 @@ def web_link(url: str | None) -> str | None:
         return None
     return url if valid else None
 
-
-# Describe what a deletion removes and what it cannot remove.
 
 OUT_OF_REACH = (
     "exports and backups made before",

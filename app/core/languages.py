@@ -77,8 +77,6 @@ def language_name(code: str) -> str:
     return LANGUAGES[code].name if code in LANGUAGES else code
 
 
-# Tell the language of a text by its script and its function words.
-
 _SAMPLE = 4_000
 """Characters looked at: the beginning of a document and its middle, half each."""
 _FEWEST = 0.05

@@ -1,4 +1,4 @@
-"""Define the states of hosts and services."""
+"""States of hosts and services, facts about models, jobs."""
 
 from __future__ import annotations
 
@@ -71,9 +71,6 @@ class ModelReport:
     cannot be told."""
 
 
-# Define facts about models: size, speed on this host, test findings.
-
-
 def bare_name(name: str) -> str:
     """Return a model's own name of `provider:model`, for sentences."""
     return name.partition(":")[2] or name
@@ -120,8 +117,6 @@ class ModelProfile:
     findings: ModelFindings | None = None
 
 
-# Long work.
-
 JobState = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
 
 
@@ -154,3 +149,35 @@ class Job:
     result: Mapping[str, object] | None
     created_at: str
     updated_at: str
+
+
+StopRequest = Literal["pause", "cancel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A job's lane, and what it must not run together with."""
+
+    lane: str
+    mark: str
+    """Jobs with an equal mark never overlap; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobClaim:
+    """A job that a worker took; lost once another worker takes it over."""
+
+    job: Job
+    ticket: int
+    attempts: int
+    """How often it was queued again."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A change of a job in any process, or that none came for a while."""
+
+    kind: Literal["state", "progress", "quiet", "lost"]
+    """`state`: something may run or should stop; `quiet`: nothing came; `lost`: the connection is
+    gone, and changes go by unseen."""
+    job_id: str = ""

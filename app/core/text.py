@@ -278,9 +278,6 @@ def either(names: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-# Measure how far words are apart by edits, and list those one edit away.
-
-
 def edit_distance(left: str, right: str) -> int:
     """Return the fewest inserts, deletes, changes and swaps between two words.
 
@@ -312,9 +309,6 @@ def one_edit_away(token: str) -> set[str]:
     changes = {left + letter + right[1:] for left, right in cuts if right for letter in letters}
     inserts = {left + letter + right for left, right in cuts for letter in letters}
     return (deletes | swaps | changes | inserts) - {""}
-
-
-# Leave function words out: words that shape a question, not its topic.
 
 
 @cache

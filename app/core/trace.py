@@ -15,8 +15,6 @@ from typing import Protocol, TypeVar
 from app.core.errors import Cancelled
 from app.core.types import ContextTrace, Disagreement, StageTrace, TraceItem, TraceReport
 
-# Define spans: named durations with attributes, for external tracing.
-
 Attribute = str | int | float | bool
 Attributes = Mapping[str, Attribute]
 
@@ -75,32 +73,28 @@ def ended_with_block(span: Span) -> Iterator[Span]:
         span.end(error)
 
 
-class _SilentSpan:
-    """Records nothing."""
+class _Silent:
+    """A span, and a source of spans, that records nothing."""
+
+    def begin(self, name: str, attributes: Attributes, traceparent: str = "") -> Span:  # noqa: ARG002
+        return self
 
     def child(self, name: str, attributes: Attributes) -> Span:  # noqa: ARG002
         return self
 
-    def put(self, attributes: Attributes) -> None:
-        """Forget them."""
-
-    def end(self, error: BaseException | None = None) -> None:
-        """Do nothing."""
-
-
-class _SilentSpans:
-    """Begins spans that record nothing."""
-
-    def begin(self, name: str, attributes: Attributes, traceparent: str = "") -> Span:  # noqa: ARG002
-        return SILENT_SPAN
-
     def around(self, span: Span) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Surround with nothing."""
         return nullcontext()
 
+    def put(self, attributes: Attributes) -> None:
+        pass
 
-SILENT_SPAN: Span = _SilentSpan()
-SILENT: Spans = _SilentSpans()
+    def end(self, error: BaseException | None = None) -> None:
+        pass
+
+
+_SILENT = _Silent()
+SILENT_SPAN: Span = _SILENT
+SILENT: Spans = _SILENT
 
 
 @dataclass(slots=True)
@@ -166,8 +160,6 @@ class Trace:
         return TraceReport(tuple(self._stages), self.llm_calls, self.context, self.disagreements)
 
 
-# Count calls to an engine of the shared mode, their time and failures.
-
 Failure = TypeVar("Failure", bound=Exception)
 
 
@@ -175,11 +167,6 @@ class Calls:
     """Counts of one engine since the start of this process; thread-safe."""
 
     def __init__(self, engine: str) -> None:
-        """Start at zero.
-
-        Args:
-            engine: Its name in metrics.
-        """
         self.engine = engine
         self.count = 0
         self.seconds = 0.0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from app.core.text import tokenise
 
@@ -265,8 +266,8 @@ _MOST_LEFT_OUT = 4
 """Words with content that may be left out within a claim."""
 _SUBJECT = 5
 """Most words of a thing that a pronoun stands for."""
-_BACK = 4
-"""Sentences that a pronoun's thing is looked for in."""
+_BACK = 12
+"""Sentences that a pronoun's thing is looked for in; each must speak of it."""
 _LONGEST = 150
 """Tokens of a sentence; what is longer is a table or a list that lost its lines."""
 _ORDERED = {"before": "after", "after": "before"}
@@ -286,6 +287,7 @@ _STOP = Token(";", ".")
 _BOUND = frozenset(("if", "unless", "except", "without", "until", "only", "than", "not"))
 """Operators behind a claim that bound what it says."""
 _CONDITIONS = frozenset(("if", "unless", "except", "perhaps"))
+_CONTRASTS = frozenset(("but", "while", "whereas", "yet", "although", "though"))
 _PARTICLES = frozenset(("out", "up", "off", "down"))
 _MODAL = frozenset(
     ("must", "may", "can", "should", "not", "forbidden", "impossible", "unwise", "needless", "no")
@@ -354,7 +356,8 @@ def states(tokens: Sequence[Token], sentence: Sequence[Token], before: Sequence[
     """
     earlier = said_in(before)
     pronoun = any(token.kind == "i" or token.key in _OWNERS for token in sentence)
-    sources = [turned for one in (sentence, *_unfolded(sentence)) for turned in (one, *active(one))]
+    plain = [_with_nouns(sentence), *_unfolded(sentence), *_relative(sentence)]
+    sources = [turned for one in plain for turned in (one, *active(one), *_joined_verb(one))]
     here = frozenset().union(*map(said_in, sources))
     for claim in _wordings(tokens):
         missing = said_in(claim) - here
@@ -436,8 +439,8 @@ def _opposed(one: str, other: str) -> bool:
 
 
 def _wordings(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """Yield a claim in other voices, and `B after A` for `A before B`."""
-    for one in (tokens, *_unfolded(tokens)):
+    """Yield a claim in other voices and orders, and `B after A` for `A before B`."""
+    for one in (tokens, *_unfolded(tokens), *_reordered(tokens)):
         at = next((n for n, token in enumerate(one) if token.key in _ORDERED), None)
         if at is None:
             yield from _voices(one)
@@ -449,6 +452,26 @@ def _wordings(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
             for tail in _voices(end):
                 yield [*head, *measure, operator, *tail]
                 yield [*tail, *measure, Token("o", _ORDERED[operator.key]), *head]
+
+
+def _reordered(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield a claim with one part in its other place.
+
+    `In the war X did Y` is `X did Y in the war`, `N, a chemist, did` is `the chemist N did`, and
+    `the 1951 flood` is `the flood of 1951`.
+    """
+    for at, token in enumerate(tokens):
+        front, behind = tokens[:at], tokens[at + 1 :]
+        if at and tokens[0].kind == "p" and token.kind in "a," and behind:
+            core = [one for one in tokens[at:] if one.kind not in ",;"]
+            yield [*core, *front]
+        if token.kind == "," and at and front[-1].name and behind and behind[0].kind == "a":
+            end = next((n for n, one in enumerate(behind) if one.kind in ",;"), len(behind))
+            name = list(takewhile(lambda one: one.name, reversed(front)))[::-1]
+            if all(one.kind in "aw" for one in behind[:end]):
+                yield [*front[: -len(name)], *behind[:end], *name, *behind[end + 1 :]]
+        if token.kind == "n" and len(token.key) == 4 and behind and behind[0].kind == "w":
+            yield [*front, behind[0], Token("p", "of"), token, *behind[1:]]
 
 
 def _voices(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
@@ -467,8 +490,7 @@ def _measure_start(tokens: Sequence[Token], at: int) -> int:
 def _unfolded(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """Yield a sentence in plain order.
 
-    `Before A, B` is `B before A`; `first A, then B` is `A before B`; of `..., X, who does` the part
-    `X does`.
+    `Before A, B` is `B before A`; `first A, then B` is `A before B`.
     """
     opened = tokens[:1] and tokens[0].kind == "o" and tokens[0].key in (*_ORDERED, *_FRONTED)
     comma = next((n for n, token in enumerate(tokens) if token.kind == ","), None)
@@ -479,6 +501,10 @@ def _unfolded(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     if then:
         head = [token for token in tokens[:then] if token.key != "1." and token.kind not in ",c"]
         yield [*head, Token("o", "before"), *tokens[then + 1 :]]
+
+
+def _relative(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield of `..., X, who does` the part `X does`; a claim may be no more than it."""
     for at, token in enumerate(tokens):
         if token.key not in ("who", "which"):
             continue
@@ -527,6 +553,32 @@ def active(tokens: Sequence[Token]) -> Iterator[list[Token]]:
             *tokens[verb:by],
             *tokens[end:],
         ]
+
+
+def _with_nouns(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Return a sentence with the noun before the last division in place of `ones`."""
+    found = list(tokens)
+    for at, token in enumerate(tokens):
+        if token.key == "one" and at and tokens[at - 1].kind == "w":
+            ends = [
+                n for n in range(1, at) if tokens[n].kind in ",;c" and tokens[n - 1].kind == "w"
+            ]
+            if ends:
+                found[at] = replace(tokens[ends[-1] - 1], name=False)
+    return found
+
+
+def _joined_verb(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield `pull the tube out` as `pull out the tube`."""
+    for at, token in enumerate(tokens):
+        if token.key not in _PARTICLES or at < 2 or tokens[at - 1].kind != "w":
+            continue
+        start = at
+        while start and tokens[start - 1].kind in "wn":
+            start -= 1
+        if start and tokens[start - 1].kind == "a" and start > 1:
+            verb = start - 1
+            yield [*tokens[:verb], token, *tokens[verb:at], *tokens[at + 1 :]]
 
 
 def _behind_particles(tokens: Sequence[Token], at: int) -> int:
@@ -614,7 +666,7 @@ def _may_skip(source: Sequence[Token], one: int, later: int, statement: Statemen
     if (wanted and not wanted & _prepositions(gap)) or (linked and not _links(gap, number)):
         return False
     if not content:
-        return bool(wanted) or not _prepositions(gap) or number or "b" in kinds
+        return _may_link(gap, between, number=number)
     if not between and source[one].kind == "n":
         return False
     if source[later].key in _ORDERED:
@@ -628,6 +680,13 @@ def _may_skip(source: Sequence[Token], one: int, later: int, statement: Statemen
     if kinds & {"n", "o", "b", "h"} or (number and not between):
         return False
     return len(content) <= _MOST_LEFT_OUT and _is_phrase(gap, bool(wanted))
+
+
+def _may_link(gap: Sequence[Token], between: Sequence[Token], *, number: bool) -> bool:
+    """Return whether two words with nothing said between them belong together."""
+    if _prepositions(between):  # not: it lived in Warsaw, but in 1945
+        return not any(token.key in _CONTRASTS and token not in between for token in gap)
+    return not _prepositions(gap) or number or any(token.kind == "b" for token in gap)
 
 
 def _dated(content: Sequence[Token], later: Token) -> bool:
@@ -817,14 +876,24 @@ def _named_before(thing: Sequence[Token], before: Sequence[Token], pronoun: Toke
     clauses = [clause for clause in clauses if any(token.said for token in clause)]
     for at, clause in enumerate(reversed(clauses)):
         words = [token for token in clause if token.said]
-        if [token.key for token in words[: len(keys)]] == keys:
+        opening = list(takewhile(lambda token: token.name, words[1:]))
+        if keys in ([token.key for token in words[: len(keys)]], _last(words[:1] + opening)):
             return True
-        named = [token.key for token in words if token.name and token.key not in _MONTHS]
+        named = [token.key for token in words if _named(token)]
         if at == 0 and pronoun.key in ("he", "she") and named and named[-len(keys) :] == keys:
             return True
-        if not any(token.key in forms for token in clause):
+        if not any(token.key in forms for token in clause) and (at or any(map(_named, words))):
             return False
     return False
+
+
+def _named(token: Token) -> bool:
+    return token.name and token.key not in _MONTHS
+
+
+def _last(name: Sequence[Token]) -> list[str]:
+    """Return the last word of a name of several words, which alone may stand for it."""
+    return [name[-1].key] if len(name) > 1 else []
 
 
 def _moved(tokens: Sequence[Token], source: Sequence[Token]) -> bool:
@@ -852,12 +921,15 @@ def _apart(core: Sequence[Token], phrase: Sequence[Token], source: Sequence[Toke
     wanted = _prepositions(block.between[0])
     for begin, end in _spans(block, source, whole=False):
         lead = source[max(0, begin - 3) : begin]
-        if not wanted & _prepositions(_trailing(lead)) or (
-            end + 1 < len(source) and source[end + 1].kind in "wn"
-        ):
+        if not wanted & _prepositions(_trailing(lead)):
             continue
+        goes_on = end + 1 < len(source) and source[end + 1].kind in "wn"
         for first, last in spans:
+            if goes_on and first != end + 1:
+                continue
             inner = source[end + 1 : first] if end < first else source[last + 1 : begin]
+            if first < begin < last:
+                inner = source[end + 1 : last]
             kinds = [token.kind for token in inner if token.kind in ",;cr"]
             content = sum(token.said for token in inner)
             if kinds in ([], [","] if end < first else []) and content <= _MOST_LEFT_OUT:
@@ -898,6 +970,10 @@ def verdict_on(
 
 _RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*")
 _LABELLED = re.compile(r"([^:|]{1,80}):\s+(.*)")
+_NAMED_VALUE = re.compile(
+    r"[ \t]*(?:[-*][ \t]+)?[^:|.!?\t]{2,60}:[ \t]+[^:;|\t\n]{0,9}\d[^:;|\t\n]{0,30}"
+)
+"""A line of a list of values: `Microchip: 18`; only with another above or below it."""
 _FEWEST_CELLS = 2
 _CAPTION = 300
 """Characters of the text before a table that may name what it is about."""
@@ -908,14 +984,18 @@ _LIGHT = frozenset(
 """Words that say no more than that a cell has a value; also `measured~` and the like."""
 _MORE = frozenset(
     "more higher larger greater longer older bigger heavier taller wider deeper warmer hotter later"
-    " dearer faster most highest largest greatest longest oldest biggest heaviest tallest widest"
-    " deepest warmest hottest latest dearest".split()
+    " dearer faster newer newest most highest largest greatest longest oldest biggest heaviest"
+    " tallest widest deepest warmest hottest latest dearest".split()
 )
 _LESS = frozenset(
     "less fewer lower smaller shorter younger lighter narrower colder cooler earlier cheaper slower"
     " least fewest lowest smallest shortest youngest lightest narrowest coldest earliest"
     " cheapest".split()
 )
+_OF_AGE = frozenset(("older", "oldest", "younger", "youngest"))
+"""The older of two has the smaller year."""
+_OF_TIME = frozenset(("newer", "newest", "earlier", "earliest", "later", "latest"))
+_YEARS = (1000, 2100)
 _UTMOST = re.compile(r"(?:most|least|fewest|\w+est)\Z")
 
 
@@ -952,10 +1032,17 @@ def rows_of(text: str, title: str = "") -> list[Row]:
     table, at, last_end, above = 0, 0, -1, text[: text.find("\n") + 1]
     about: frozenset[str] = frozenset()
     lines = text.split("\n")
+    named_lines = [bool(_NAMED_VALUE.fullmatch(line)) for line in lines]
     for number, line in enumerate(lines):
         start, end = at, at + len(line)
         at = end + 1
         if _RULE.fullmatch(line) and "-" in line:
+            continue
+        if named_lines[number] and any(named_lines[max(0, number - 1) : number + 2 : 2]):
+            about = said_in(read(f"{title} . {above}"))
+            name, value = line.split(":", 1)
+            rows.append(Row(start, end, (_cell("", name), _cell("", value)), -1, about))
+            head = None
             continue
         cells = _cells(line)
         if len(cells) < _FEWEST_CELLS:
@@ -1027,7 +1114,7 @@ def _holds(words: frozenset[str], row: Row, found: Sequence[Cell]) -> bool:
     first = row.key
     if first is None or first not in found:
         return False
-    values = [cell for cell in found if cell is not first and cell.label & words]
+    values = [cell for cell in found if cell is not first and (cell.label & words or row.table < 0)]
     told = frozenset().union(*(cell.label | cell.words for cell in (first, *values)))
     others = [cell for cell in row.cells if cell not in values and cell is not first]
     if not values or any(
@@ -1047,6 +1134,9 @@ def _contradicts(
     if first is None or not first.words <= words:
         return False
     left = words - first.words - first.label - _LIGHT
+    if row.table < 0:  # a named value: another figure and nothing else
+        left -= row.about | row.cells[1].words
+        return bool(left) and all(token.kind == "n" for token in said if token.key in left)
     named = [cell for cell in row.cells if cell is not first and cell.label and cell.label <= words]
     if len(named) != 1 or named[0].words <= words:
         return False
@@ -1088,22 +1178,25 @@ def _computed(
             and len(other.cells) == len(row.cells)
             and (utmost or any(cell.words and cell.words <= two for cell in other.cells[:1]))
         ]
-        columns = [
-            n
-            for n, cell in enumerate(row.cells)
-            if cell is not key and cell.number is not None and cell.label & words
+        counted = [
+            n for n, cell in enumerate(row.cells) if cell is not key and cell.number is not None
         ]
+        years = [n for n in counted if _YEARS[0] <= (row.cells[n].number or 0) <= _YEARS[1]]
+        columns = [n for n in counted if row.cells[n].label & words]
+        if words & (_OF_AGE | _OF_TIME) and not columns:
+            columns = years
         if len(columns) != 1 or not others:
             continue
         column = row.cells[columns[0]]
         named = frozenset().union(*(other.cells[0].words for other in others if not utmost))
         told = key.words | key.label | column.label | named | row.about | _LIGHT | _MORE | _LESS
-        if not words <= told | {"than"}:
+        if not words <= told | {"than", "all", str(len(others) + 1)}:
             continue
+        way = -sign if words & _OF_AGE and columns[0] in years else sign
         values = [other.cells[columns[0]].number for other in others]
         if column.number is None or any(value is None for value in values):
             continue
         yield (
-            all(sign * (column.number - value) > 0 for value in values if value is not None),
+            all(way * (column.number - value) > 0 for value in values if value is not None),
             row,
         )

@@ -18,7 +18,7 @@ from app.generation.citations import MARK, ClaimReader, guard, mark_numbers, pla
 from app.generation.prompts import PLACEHOLDER, REFUSAL, GenerationOptions
 from app.generation.quoting import asks_yes_or_no
 from app.generation.reading import Claim, ReadPassage, content_tokens
-from app.generation.support import Comparison, Examination, SupportJudge, longest_run, verdict_of
+from app.generation.support import Comparison, Examination, SupportModel, longest_run, verdict_of
 
 # Find answer sentences that repeat the prompt instead of the passages.
 
@@ -78,7 +78,7 @@ class Grounder:
             prompts: What models are told; a sentence that repeats it is never supported.
         """
         self._echo = PromptEcho(prompts)
-        self._judge = SupportJudge()
+        self._model = SupportModel.load()
         self._least = options.grounding_min_similarity
 
     def ground(
@@ -104,7 +104,7 @@ class Grounder:
         if guarded == REFUSAL:
             return Grounded(guarded, (Sentence(guarded, 0, len(guarded), "supported"),))
         passages = {item.n: ReadPassage(item.hit.passage) for item in evidence}
-        examination = self._judge.examine(passages.values())
+        examination = self._model.examine(passages.values())
         reader = ClaimReader.of(guarded)
         asked = _echoed_words(question)
         out = _Rebuilt(guarded)

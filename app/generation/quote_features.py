@@ -18,13 +18,12 @@ import numpy.typing as npt
 
 from app.core.languages import DEFAULT, LANGUAGES, language_of
 from app.core.ports import Embedder
-from app.core.text import CLAIMLESS_WORDS, tokenise, word_count
+from app.core.text import CLAIMLESS_WORDS, tokenise, word_count, words
 from app.core.types import Evidence, Passage
 from app.generation.candidates import Candidate
 from app.generation.reading import (
     ReadPassage,
     WeightedTokens,
-    character_grams,
     content_tokens,
     is_named,
     opposites,
@@ -374,6 +373,12 @@ def _similarities(
         mixed = float(joint @ vectors.query) / norm if norm else lowest
         result.append((scaled(values[row]), scaled(float(max(beside))), scaled(mixed)))
     return result
+
+
+def character_grams(text: str) -> frozenset[str]:
+    """Return the 4-grams of a text's words with single blanks between and around them."""
+    line = f" {' '.join(words(text))} "
+    return frozenset([line[at : at + 4] for at in range(len(line) - 3)])
 
 
 def _gram_shares(question: str, found: Sequence[Candidate]) -> list[float]:

@@ -503,7 +503,7 @@ class Quoting:
     def __init__(self, sent: Sequence[Evidence] = ()) -> None:
         self._text = ""
         self._sentences: list[Sentence] = []
-        self._evidence = {_chunk(item): item for item in sent}
+        self._evidence = {item.hit.passage.chunk.key: item for item in sent}
         self._free = max((item.n for item in sent), default=0) + 1
 
     def say(self, words: str) -> None:
@@ -532,12 +532,12 @@ class Quoting:
         self._sentences.append(Sentence(shown, start, len(self._text), "supported", (citation,)))
 
     def _numbered(self, item: Evidence) -> Evidence:
-        known = self._evidence.get(_chunk(item))
+        known = self._evidence.get(item.hit.passage.chunk.key)
         if known is None:
-            known = self._evidence[_chunk(item)] = replace(item, n=self._free)
+            known = self._evidence[item.hit.passage.chunk.key] = replace(item, n=self._free)
             self._free += 1
         elif known.hit.fallback:  # what is quoted is no fallback any more
-            known = self._evidence[_chunk(item)] = replace(item, n=known.n)
+            known = self._evidence[item.hit.passage.chunk.key] = replace(item, n=known.n)
         return known
 
     def done(self) -> QuotedText:
@@ -556,10 +556,6 @@ def behind(
         for one in sentences
     )
     return words + text, moved
-
-
-def _chunk(item: Evidence) -> tuple[str, int]:
-    return item.hit.passage.chunk.library.value, item.hit.passage.chunk.chunk_id
 
 
 def _citation(candidate: Candidate) -> Citation:

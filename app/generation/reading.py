@@ -15,13 +15,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 from app.core.cancel import lazy
 from app.core.languages import DEFAULT, language_of
 from app.core.sentences import sentence_spans
-from app.core.text import CLAIMLESS_WORDS, tokenise, words
+from app.core.text import CLAIMLESS_WORDS, tokenise
 from app.core.types import Passage
 from app.generation.clauses import Row, Token, read, rows_of
 
@@ -61,7 +60,9 @@ _UNITS = {
 _ORDINALS = {
     word: value
     for value, word in enumerate(
-        "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), 3
+        "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth"
+        " fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
+        3,
     )
 }
 _SINGLE = _UNITS | _ORDINALS
@@ -78,6 +79,14 @@ _SPELT = re.compile(
 _NEGATION = re.compile(
     r"\b(?:not|never|cannot|neither|nor|without|none|no)\b|n['\u2019]t\b", re.IGNORECASE
 )
+_YEAR = re.compile(r"\b(1\d|20)\d\d\b")
+_CENTURY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)[- ]centur", re.IGNORECASE)
+_ROMAN = re.compile(
+    r"\b(II|III|IV|VI{0,3}|IX|XI{0,3}|XIV|XVI{0,3})\b|"
+    r"\b(?:[A-Z][A-Za-z]+|class|type|part|phase|stage|grade|level|volume) (I)\b"
+)
+"""Small Roman numerals; `I` only behind what is numbered, since it is a pronoun elsewhere."""
+_LETTERS = {"I": 1, "V": 5, "X": 10}
 
 
 def specifics(text: str) -> Specifics:
@@ -108,6 +117,20 @@ def negations(text: str) -> int:
 def spelt_figures(text: str) -> frozenset[str]:
     """Return the figures of a text and those it spells out, up to ninety-nine."""
     return figures(text) | {str(_value(match)) for match in _SPELT.finditer(text)}
+
+
+def implied_figures(text: str) -> set[str]:
+    """Return figures that a text has in another form.
+
+    The century of a year, `1700` (the 1700s) for the 18th century, and small Roman numerals.
+    """
+    found = {str(int(year) + 1) for year in _YEAR.findall(text)}
+    spelt = _SPELT.sub(lambda match: f"{_value(match)}th", text)
+    found |= {str(100 * (int(century) - 1)) for century in _CENTURY.findall(spelt)}
+    for match in _ROMAN.finditer(text):
+        values = [_LETTERS[letter] for letter in match[1] or match[2]]
+        found.add(str(sum(-v if v < max(values[n:]) else v for n, v in enumerate(values))))
+    return found
 
 
 def _value(match: re.Match[str]) -> int:
@@ -157,22 +180,27 @@ class Claim:
         """Figures, spelt ones too; `one` is a pronoun as often, `two` and `three` count a list."""
         return self.specifics.figures | (spelt_figures(self.text) - {"1", "2", "3"})
 
-    @lazy
-    def pairs(self) -> frozenset[tuple[str, str]]:
-        """Neighbouring content words."""
-        return frozenset(pairwise(self.content))
 
-    @lazy
-    def grams(self) -> frozenset[str]:
-        """Character 4-grams."""
-        return character_grams(self.text)
+class ReadPassage:
+    """A text that claims are looked for in, with the title and section that it stands under."""
 
+    def __init__(self, passage: Passage) -> None:
+        title = passage.document.title
+        self._place(passage.chunk.text, title, f"{title}\n{passage.chunk.section}\n")
 
-class ReadText:
-    """A text that claims are looked for in."""
+    @classmethod
+    def of_text(cls, text: str) -> ReadPassage:
+        """Return a text of no library, without title and section, as a passage."""
+        read = cls.__new__(cls)
+        read._place(text, "", "")
+        return read
 
-    def __init__(self, text: str) -> None:
+    def _place(self, text: str, title: str, above: str) -> None:
         self.text = text
+        self.title = title
+        self.context = f"{above}{text}"
+        """The text behind its title and section."""
+        self._above = above
 
     @lazy
     def _sentences(self) -> list[tuple[int, int, frozenset[str]]]:
@@ -216,31 +244,6 @@ class ReadText:
                 ]
         return pieces
 
-
-class ReadPassage(ReadText):
-    """A passage with the title and section that it stands under."""
-
-    def __init__(self, passage: Passage) -> None:
-        self._place(
-            passage.chunk.text,
-            passage.document.title,
-            f"{passage.document.title}\n{passage.chunk.section}\n",
-        )
-
-    @classmethod
-    def of_text(cls, text: str) -> ReadPassage:
-        """Return a text of no library, without title and section, as a passage."""
-        read = cls.__new__(cls)
-        read._place(text, "", "")
-        return read
-
-    def _place(self, text: str, title: str, above: str) -> None:
-        super().__init__(text)
-        self.title = title
-        self.context = f"{above}{text}"
-        """The text behind its title and section."""
-        self._above = above
-
     @lazy
     def read_above(self) -> list[Token]:
         """What title and section say."""
@@ -257,13 +260,9 @@ class ReadPassage(ReadText):
         return language_of(self.text) in (DEFAULT, "")
 
     @lazy
-    def _context_tokens(self) -> list[str]:
-        return tokenise(self.context)
-
-    @lazy
     def known(self) -> frozenset[str]:
         """Distinct tokens of the context."""
-        return frozenset(self._context_tokens)
+        return frozenset(tokenise(self.context))
 
     @lazy
     def known_by_initial(self) -> Mapping[str, Sequence[str]]:
@@ -274,32 +273,16 @@ class ReadPassage(ReadText):
         return found
 
     @lazy
-    def pairs(self) -> frozenset[tuple[str, str]]:
-        """Neighbouring content words of the context."""
-        return frozenset(
-            pairwise([token for token in self._context_tokens if token not in _CLAIMLESS])
-        )
-
-    @lazy
-    def grams(self) -> frozenset[str]:
-        """Character 4-grams of the context."""
-        return character_grams(self.context)
-
-    @lazy
     def figures(self) -> frozenset[str]:
-        """Figures of title and text, spelt ones too."""
-        return spelt_figures(f"{self.title}\n{self.text}")
+        """Figures of title and text, spelt ones and other forms too."""
+        text = f"{self.title}\n{self.text}"
+        return spelt_figures(text) | implied_figures(text)
 
     @lazy
     def initials(self) -> str:
-        """First letters of the capitalised words of the context, lower-case."""
-        return "".join(word[0] for word in re.findall(r"\b[A-Z][a-z]+", self.context)).lower()
-
-
-def character_grams(text: str) -> frozenset[str]:
-    """Return the 4-grams of a text's words with single blanks between and around them."""
-    line = f" {' '.join(words(text))} "
-    return frozenset([line[at : at + 4] for at in range(len(line) - 3)])
+        """First letters of the capitalised words of the context, Roman numerals whole."""
+        found = re.findall(r"\b([A-Z])[a-z]+|\b([IVX]+)\b", self.context)
+        return "".join(first or numeral for first, numeral in found).lower()
 
 
 def _bounded(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -378,7 +361,7 @@ class WeightedTokens:
         return part / self._whole if self._whole else 0.0
 
 
-def align(claim: Claim, text: ReadText, weights: Mapping[str, float]) -> Alignment | None:
+def align(claim: Claim, text: ReadPassage, weights: Mapping[str, float]) -> Alignment | None:
     """Return a text's best window for a claim; None without a shared content word.
 
     Args:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.core.text import tokenise
-from app.core.types import Passage, Verdict
+from app.core.types import Verdict
 from app.generation.citations import without_marks
 from app.generation.clauses import rows_say, verdict_on
 from app.generation.reading import (
@@ -100,8 +100,6 @@ FEATURES = (
     # share of the claim's content words that stand nowhere in the passage, however spelt
     "unknown",
     "unknown_count",  # their number, 5 at most
-    "grams",  # share of the claim's character 4-grams in the passage
-    "pairs",  # share of its neighbouring content words that are neighbours in the passage
     "length",  # tens of content words
 )
 """Columns of a support row, in order."""
@@ -147,8 +145,6 @@ def support_row(claim: Claim, passage: ReadPassage, found: Alignment) -> Floats:
             run / max(1, len(claim.tokens)),
             len(unknown) / max(1, len(ordered)),
             float(min(5, len(unknown))),
-            len(claim.grams & passage.grams) / max(1, len(claim.grams)),
-            len(claim.pairs & passage.pairs) / max(1, len(claim.pairs)),
             len(ordered) / 10,
         ]
     )
@@ -214,6 +210,12 @@ class SupportModel:
             np.asarray(data["faithful"], dtype=np.float64),
         )
 
+    def examine(
+        self, passages: Iterable[ReadPassage], *, source_given: bool = False
+    ) -> Examination:
+        """Return the examination of claims against these passages; see `Examination`."""
+        return Examination(passages, self, source_given=source_given)
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -229,6 +231,9 @@ class Comparison:
     """FAITHFUL_FEATURES, float64 `[len(FAITHFUL_FEATURES)]`."""
     said: bool | None
     """Whether one place says the claim (True), says otherwise, or neither (None)."""
+    opposed: bool
+    """The place has the opposite of a word, of the only one that it lacks unless the claim was
+    written from it: in what a search found the opposite often belongs to something else."""
     copied: bool
     """It is whole sentences of the passage, or a long part of one, word for word."""
     verbatim: bool
@@ -243,9 +248,7 @@ class Comparison:
         """Return whether the passage says otherwise."""
         if self.copied or self.said is not None:
             return self.said is False and not self.copied
-        return contradicts(self.claim, self.passage, self.alignment, self.row) or (
-            self.alignment.coverage >= _SAME_MATTER and says_the_opposite(self.changes)
-        )
+        return self.opposed or contradicts(self.claim, self.passage, self.alignment, self.row)
 
     @property
     def score(self) -> float:
@@ -328,6 +331,12 @@ class Examination:
         copied = verbatim and (
             len(claim.tokens) >= _LONG_COPY or tokenise(without_marks(window)) == claim.tokens
         )
+        strange = len(claim.wanted.difference(tokenise(window)))
+        opposed = (
+            found.coverage >= _SAME_MATTER
+            and says_the_opposite(changes)
+            and (self._shift > 0 or strange == 1)
+        )
         said, place = (None, None) if copied else _said(claim, passage)
         return Comparison(
             claim,
@@ -336,6 +345,7 @@ class Examination:
             row,
             changes,
             said,
+            opposed,
             copied,
             verbatim,
             _logistic(row, self._model.held, self._shift),
@@ -354,29 +364,6 @@ def _said(claim: Claim, passage: ReadPassage) -> tuple[bool | None, tuple[int, i
     if said is not None:
         return said, passage.sentence_span(at)
     return by_row, (row.start, row.end) if row else None
-
-
-class SupportJudge:
-    """Judges claims against passages; stateless."""
-
-    def __init__(self, model: SupportModel | None = None) -> None:
-        self._model = model or SupportModel.load()
-
-    def examine(
-        self, passages: Iterable[ReadPassage], *, source_given: bool = False
-    ) -> Examination:
-        """Return the examination of claims against these passages; see `Examination`."""
-        return Examination(passages, self._model, source_given=source_given)
-
-    def judge(self, claim: str, passage: Passage) -> Comparison | None:
-        """Return how well a passage holds a claim, or None when they share no word.
-
-        Args:
-            claim: One sentence without marks and markup.
-            passage: The only evidence.
-        """
-        read = ReadPassage(passage)
-        return self.examine([read]).compare(Claim(claim), read)
 
 
 def _logistic(row: Floats, weights: Floats, shift: float = 0.0) -> float:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, cast
+from typing import TYPE_CHECKING, Protocol, Self, cast
 
 from app.core.errors import (
     Cancelled,
@@ -20,7 +20,7 @@ from app.core.errors import (
     ProviderUnreachable,
     Superseded,
 )
-from app.core.ports import Catalog, IndexWriter, JobStore
+from app.core.ports import Catalog, IndexWriter
 from app.core.types import IngestOutcome, Job, JobFile, Library, RawDocument
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.pipeline import IngestPipeline
@@ -34,6 +34,9 @@ from app.jobs.runner import (
     pending_originals,
 )
 from app.models.arxiv import ArxivClient
+
+if TYPE_CHECKING:
+    from app.storage.catalog.state import SqliteJobStore
 
 # Embed what a library lacks: the backfill job, and one run for other jobs.
 
@@ -211,7 +214,7 @@ class IngestJob:
 
     parts: Collecting
     originals: OriginalFiles
-    jobs: JobStore
+    jobs: SqliteJobStore
     """Which other uploads still need the same bytes."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from app.core.ports import Catalog, JobStore
+from app.core.ports import Catalog
 from app.core.types import Job, Library
 from app.jobs.bulk import (
     AUTOMATIC_BACKFILL_CHUNKS,
@@ -25,6 +26,9 @@ from app.jobs.ingest import (
 )
 from app.jobs.runner import JobRunner, is_finished, per_library
 
+if TYPE_CHECKING:
+    from app.storage.catalog.state import SqliteJobStore
+
 INGEST = "ingest"
 SAMPLES = "samples"
 ARXIV = "arxiv"
@@ -39,7 +43,7 @@ EVALUATION = "evaluation"
 CALIBRATE = "calibrate"
 
 
-def register_ingest(parts: Collecting, originals: OriginalFiles, jobs: JobStore) -> None:
+def register_ingest(parts: Collecting, originals: OriginalFiles, jobs: SqliteJobStore) -> None:
     """Register `ingest` and `backfill`; `jobs` is the store of the runner."""
     parts.runner.register(INGEST, IngestJob(parts, originals, jobs))
     parts.runner.register(BACKFILL, BackfillJob(parts), lane="background", exclusive=per_library)

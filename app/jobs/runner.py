@@ -1,9 +1,9 @@
 """One runner for all long work: persistent, resumable, pausable, cancellable.
 
-A job is a row in the JobStore. `submit` returns when the row is durable; what was queued or running
-when a process ended is queued again, because handlers are resumable by construction. Kinds run in
-lanes, so that an upload never waits behind a backfill. `local_runner` runs them in the server,
-`shared_runner` in any of several processes.
+A job is a row in the job store. `submit` returns when the row is durable; what was queued or
+running when a process ended is queued again, because handlers are resumable by construction. Kinds
+run in lanes, so that an upload never waits behind a backfill. `worker` runs them in the server,
+`shared` in any of several processes.
 """
 
 from __future__ import annotations

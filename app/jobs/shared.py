@@ -9,13 +9,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from app.core.errors import DocuMindError, StorageError
-from app.core.ports import JobClaim, JobStore, News, Route, SharedJobs
 from app.core.trace import SILENT, Spans
-from app.core.types import Job, JobFile
+from app.core.types import Job, JobClaim, JobFile, News, Route
 from app.jobs.runner import JobOptions, JobRunner, Kind, Lane, LiveJob, Stop
 from app.jobs.worker import Performer, prune
+
+if TYPE_CHECKING:
+    from app.storage.catalog.state import SqliteJobStore
+    from app.storage.queue import PostgresJobs
 
 # Run jobs of the shared queue in threads of this process.
 
@@ -37,8 +41,8 @@ class Workers:
 
     def __init__(
         self,
-        shared: SharedJobs,
-        store: JobStore,
+        shared: PostgresJobs,
+        store: SqliteJobStore,
         options: JobOptions,
         clock: Callable[[], float],
         spans: Spans,
@@ -248,8 +252,8 @@ class SharedRunner(JobRunner):
 
     def __init__(
         self,
-        shared: SharedJobs,
-        store: JobStore,
+        shared: PostgresJobs,
+        store: SqliteJobStore,
         options: JobOptions | None = None,
         clock: Callable[[], float] = time.monotonic,
         spans: Spans = SILENT,

@@ -8,11 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, Conflict, DocuMindError, StorageError, Superseded, refusal
-from app.core.ports import JobStore
 from app.core.trace import SILENT, Spans
 from app.core.types import Job, JobFile, JobState
 from app.jobs.runner import (
@@ -26,13 +25,16 @@ from app.jobs.runner import (
     is_finished,
 )
 
+if TYPE_CHECKING:
+    from app.storage.catalog.state import SqliteJobStore
+
 # Accept, pause, resume and cancel jobs of one process.
 
 
 class LocalQueue(JobRunner):
     """Keeps unfinished jobs in memory; the store has the others."""
 
-    def __init__(self, store: JobStore) -> None:
+    def __init__(self, store: SqliteJobStore) -> None:
         super().__init__()
         self._store = store
         self._live: dict[str, LiveJob] = {}
@@ -360,7 +362,7 @@ def _failure(job: Job, code: str, detail: str) -> Job:
     )
 
 
-def prune(store: JobStore, options: JobOptions) -> None:
+def prune(store: SqliteJobStore, options: JobOptions) -> None:
     """Delete the oldest finished jobs; failing to is only logged."""
     try:
         store.delete_finished(options.keep_finished)
@@ -376,7 +378,7 @@ class LocalRunner(LocalQueue):
 
     def __init__(
         self,
-        store: JobStore,
+        store: SqliteJobStore,
         options: JobOptions | None = None,
         clock: Callable[[], float] = time.monotonic,
         spans: Spans = SILENT,

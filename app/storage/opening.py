@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from app.core.errors import DatabaseAway, ExtraMissing, InvalidInput
 from app.core.ids import without_credentials
-from app.core.ports import SharedJobs
 from app.core.types import Library, StoreKind
 from app.storage.catalog.changes import ChangeLog, Settling
 from app.storage.catalog.database import Database
@@ -25,6 +24,9 @@ from app.storage.files.originals import Originals, names_in
 from app.storage.options import IndexOptions
 from app.storage.vectors.chroma import ChromaStore
 from app.storage.vectors.port import VectorStore
+
+if TYPE_CHECKING:
+    from app.storage.queue import PostgresJobs
 
 
 def open_database(path: Path, url: str, steps: Steps, *, shared: bool = False) -> Database:
@@ -257,7 +259,7 @@ def _delete(path: Path, options: IndexOptions, steps: Steps) -> None:
 # Open the queue of several processes where the settings ask for it.
 
 
-def open_shared_jobs(url: str) -> AbstractContextManager[SharedJobs]:
+def open_shared_jobs(url: str) -> AbstractContextManager[PostgresJobs]:
     """Return the queue in the catalog's database; leaving it closes it.
 
     Raises:
@@ -271,6 +273,6 @@ def open_shared_jobs(url: str) -> AbstractContextManager[SharedJobs]:
             " 'documind-server[shared]'"
         ) from exc
     try:
-        return cast("AbstractContextManager[SharedJobs]", closing(module.PostgresJobs(url)))
+        return closing(module.PostgresJobs(url))
     except DatabaseAway as exc:
         raise InvalidInput(exc.message) from exc

@@ -36,8 +36,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.core.errors import Conflict, NotFound
-from app.core.ports import JobClaim, News, Route, StopRequest
-from app.core.types import Job, JobFile, JobState
+from app.core.types import Job, JobClaim, JobFile, JobState, News, Route, StopRequest
 from app.storage.catalog.postgres import CONNECTING, error_of, open_engine, parsed, shown
 from app.storage.catalog.schema import Big, Text, jobs
 from app.storage.catalog.state import FINISHED, JOBS, job_of, job_values, new_job
@@ -302,10 +301,11 @@ _MOMENTARY = (psycopg.errors.LockNotAvailable, psycopg.errors.UniqueViolation)
 
 
 class PostgresJobs:
-    """The SharedJobs port on the catalog's database; close it when done.
+    """Jobs of several processes in the catalog's database; close it when done.
 
-    Locks are taken in one order: a job's row, then its ticket. `take` goes the other way and does
-    not wait.
+    The rows are those of the job store; tickets say who runs a job and who asks it to stop. Each
+    call is one durable transaction. Locks are taken in one order: a job's row, then its ticket.
+    `take` goes the other way and does not wait.
     """
 
     def __init__(self, url: str) -> None:
@@ -339,6 +339,7 @@ class PostgresJobs:
         unit: str = "items",
         same: Callable[[Job], bool] | None = None,
     ) -> Job:
+        """Accept a job; or return a waiting one of this kind for which `same` holds."""
         job = new_job(kind, payload, files=files, total=total, unit=unit)
         with self._writing() as sql:
             if same is not None:
@@ -352,6 +353,12 @@ class PostgresJobs:
         return job
 
     def stop(self, job_id: str, how: StopRequest) -> Job:
+        """Stop a waiting job now, or ask the process that runs it.
+
+        Raises:
+            NotFound: No such job.
+            Conflict: It has ended and cannot be paused.
+        """
         with self._writing() as sql:
             job, ticket = held(sql, job_id)
             if job.state in FINISHED:
@@ -367,6 +374,12 @@ class PostgresJobs:
             return rest(sql, replace(job, state=AFTER[how]))
 
     def resume(self, job_id: str, route_of: Callable[[Job], Route]) -> Job:
+        """Queue a paused job again.
+
+        Raises:
+            NotFound: No such job.
+            Conflict: It has ended, or is still stopping.
+        """
         with self._writing() as sql:
             job, ticket = held(sql, job_id)
             if job.state in FINISHED:
@@ -378,6 +391,7 @@ class PostgresJobs:
             return queued(sql, job, route_of(job))
 
     def take(self, lane: str, worker: int) -> JobClaim | None:
+        """Mark the oldest job that may run now as running; None without one."""
         with suppress(_Busy), self._writing() as sql:
             found = fetch(sql, lane, worker)
             if found is None:
@@ -397,6 +411,7 @@ class PostgresJobs:
         return None
 
     def save(self, claim: JobClaim, job: Job) -> bool:
+        """Write progress down; return False if the claim is lost, and change nothing."""
         with self._writing() as sql:
             written = sql.execute(
                 SAVE.where(jobs.c.id.in_(_MINE)),
@@ -407,6 +422,11 @@ class PostgresJobs:
         return bool(written)
 
     def settle(self, claim: JobClaim, job: Job, again_in_s: float | None = None) -> Job | None:
+        """Write down how a run ended, and give the claim back; None if it was lost.
+
+        A job that is `queued` runs again, after `again_in_s` seconds; a request to stop that came
+        in between is obeyed.
+        """
         with self._writing() as sql, suppress(NotFound):
             _, ticket = held(sql, job.id)
             if ticket is not None and ticket.ticket == claim.ticket:
@@ -414,6 +434,7 @@ class PostgresJobs:
         return None
 
     def requests(self, claims: Sequence[JobClaim]) -> Mapping[int, StopRequest | Literal["lost"]]:
+        """Return by ticket which claims should stop, and why."""
         asked = select(tickets).where(tickets.c.job.in_([claim.job.id for claim in claims]))
         with self._writing() as sql:
             found = {row.job: row for row in sql.execute(asked)}
@@ -427,20 +448,29 @@ class PostgresJobs:
         return wishes
 
     def enrol(self) -> int:
+        """Return the number of a new worker, which has to `beat`."""
         with self._writing() as sql:
             return int(run(sql, "register_worker")[0].worker_id)
 
     def beat(self, worker: int) -> int:
+        """Say that a worker lives; return its number, a new one if it was given up."""
         with self._writing() as sql:
             run(sql, "update_heartbeat", worker_id=worker)
             lives = sql.execute(_LIVES, {"worker": worker}).first() is not None
         return worker if lives else self.enrol()
 
     def leave(self, worker: int) -> None:
+        """End a worker; what it still runs is taken over."""
         with self._writing() as sql:
             run(sql, "unregister_worker", worker_id=worker)
 
     def rescue(self, lost_after_s: float, route_of: Callable[[Job], Route | None]) -> int:
+        """Queue jobs again that no living worker runs; return how many.
+
+        Args:
+            lost_after_s: Seconds without a beat after which a worker is given up.
+            route_of: Where a job waits that has no place yet; None leaves it as it is.
+        """
         with self._writing() as sql:
             sql.execute(_ALONE, {"what": "rescue"})
             rescued = sum([taken_over(sql, row) for row in stalled(sql, lost_after_s)])
@@ -453,6 +483,10 @@ class PostgresJobs:
         return rescued
 
     def turn(self, name: str, every_s: float) -> bool:
+        """Return whether the caller may do `name` now.
+
+        One process may in each `every_s` seconds.
+        """
         begun = insert(turns).values(name=name, at=func.now())
         begun = begun.on_conflict_do_update(
             index_elements=[turns.c.name],
@@ -463,6 +497,7 @@ class PostgresJobs:
             return sql.execute(begun.returning(turns.c.name)).first() is not None
 
     def news(self, closing: threading.Event, poll_s: float) -> Iterator[News]:
+        """Yield changes until `closing`; something at least every `poll_s` seconds."""
         return listen(self._address, CONNECTING, closing, poll_s)
 
     def close(self) -> None:

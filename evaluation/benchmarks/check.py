@@ -21,7 +21,6 @@ from app.answer.search import LibrarySearcher
 from app.core.types import CheckReport, Library
 from app.evaluation.collections import Collection, from_folder
 from app.generation.prompts import GenerationOptions
-from app.generation.support import SupportJudge
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.planting import claim_of
@@ -46,7 +45,6 @@ def main() -> int:
         searcher = LibrarySearcher(plain.retriever(RetrievalOptions()), embedder)
         checker = CheckService(
             searcher_for=lambda _: searcher,
-            judge=SupportJudge(),
             options=GenerationOptions(),
         )
         figures: dict[str, float] = {}

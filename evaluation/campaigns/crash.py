@@ -101,7 +101,8 @@ class Promises:
             self._begin(key, ABSENT)
 
     def _begin(self, key: str, revision: int) -> None:
-        self.possible[key] = [self.settled.get(key, ABSENT), revision]
+        before = self.possible.get(key, [self.settled.get(key, ABSENT)])
+        self.possible[key] = [*before, revision]
         self.in_flight.add(key)
 
     def acknowledge(self, key: str, revision: int, level: Level) -> None:
@@ -170,8 +171,9 @@ _WAITS: tuple[tuple[Wait, Level], ...] = (
 _WAIT_SHARES = (0.5, 0.3, 0.2)
 """How uploaders wait, what they are promised then, and how often they do so."""
 
-_DELETE, _REPLACE = 0.1, 0.3
-"""Shares of deletions among requests, and of replacements among uploaded files."""
+_DELETE, _REPLACE, _DELETE_ACCEPTED = 0.1, 0.3, 0.5
+"""Shares of deletions among requests, of replacements among uploaded files, and of deletions among
+replacements that were only accepted."""
 
 _FILES = (1, 1, 1, 2, 3, 5)
 """How many files an upload may hold."""
@@ -274,6 +276,11 @@ class Load:
         for key, path in zip(keys, paths, strict=True):
             self._promises.acknowledge(key, revisions[key], level)
             path.unlink()
+        if level == "accepted":
+            for key in keys:
+                there = self._promises.settled.get(key, ABSENT) != ABSENT
+                if there and rng.random() < _DELETE_ACCEPTED:
+                    self._delete(client, key)  # and with it the upload that waits
 
     def _delete(self, client: DocuMindClient, key: str) -> None:
         self._promises.begin_delete(key)

@@ -31,7 +31,7 @@ from app.evaluation.collections import from_folder
 from app.evaluation.metrics import bootstrap_interval
 from app.generation.prompts import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportJudge, SupportModel
+from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportModel
 from evaluation.lib.paths import ROOT, publish
 from evaluation.lib.planting import Planter
 from evaluation.lib.workbench import SEED, arguments
@@ -58,7 +58,7 @@ class Summary:
     sentences: tuple[Said, ...]
 
 
-def summaries(folder: Path, judge: SupportJudge) -> Iterator[Summary]:
+def summaries(folder: Path, judge: SupportModel) -> Iterator[Summary]:
     """Yield each domain's summaries, compared; untouched sentences count a third."""
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -91,7 +91,7 @@ def summaries(folder: Path, judge: SupportJudge) -> Iterator[Summary]:
 
 
 def compare(
-    judge: SupportJudge, pairs: Sequence[tuple[str, ReadPassage]], *, source_given: bool
+    judge: SupportModel, pairs: Sequence[tuple[str, ReadPassage]], *, source_given: bool
 ) -> list[tuple[Comparison | None, Floats]]:
     """Return each claim's comparison with its passage, and faithful row."""
     out: list[tuple[Comparison | None, Floats]] = []
@@ -207,7 +207,7 @@ def _even(right: npt.NDArray[np.bool_], share: Floats) -> Floats:
     return even
 
 
-def planted_cases(folder: Path, judge: SupportJudge) -> list[tuple[str, Comparison | None, Floats]]:
+def planted_cases(folder: Path, judge: SupportModel) -> list[tuple[str, Comparison | None, Floats]]:
     """Return kind, comparison and faithful row of planted faults, even squad lines."""
     squad = from_folder(folder)
     questions = [q for q in squad.questions if q.answers and q.line % 2 == 0]
@@ -256,7 +256,7 @@ def main() -> None:
     path = ROOT / "app" / "generation" / "grounding.json"
     packaged = json.loads(path.read_text(encoding="utf-8"))
     model = replace(SupportModel.load(), faithful=np.r_[np.zeros(len(FAITHFUL_FEATURES)), 9.0])
-    judge = SupportJudge(model)
+    judge = model
     everything = list(summaries(options.data / "foreign" / "summedits", judge))
     planted = planted_cases(options.data / "squad", judge)
     result: dict[str, dict[str, float]] = {}

@@ -25,7 +25,7 @@ from app.evaluation.collections import from_folder
 from app.evaluation.metrics import bootstrap_interval
 from app.generation.prompts import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import FEATURES, Comparison, Floats, SupportJudge, SupportModel
+from app.generation.support import FEATURES, Comparison, Floats, SupportModel
 from evaluation.lib.paths import ROOT, publish
 from evaluation.lib.planting import (
     Case,
@@ -45,7 +45,7 @@ _SHARES = {"right": 6.0, "random": 1.0, "article": 4.0, "number": 1.0, "name": 2
 
 def compared(cases: Sequence[Case]) -> list[Comparison | None]:
     """Return the cases compared, in order; None where they share no word."""
-    judge = SupportJudge()
+    judge = SupportModel.load()
     found = []
     for case in cases:
         passage = ReadPassage(case.passage)

@@ -14,7 +14,6 @@ from app.core.cancel import CancelToken
 from app.core.ports import Generator
 from app.core.types import CheckReport
 from app.generation.prompts import GenerationOptions
-from app.generation.support import SupportJudge
 from app.models.ollama import OllamaHost
 from app.models.ollama_adapters import OllamaGenerator
 from app.models.retries import CallSlots
@@ -29,9 +28,7 @@ TEXT = "Warsaw stands on the Vistula. Warsaw is 310 km from the Baltic Sea. Bana
 
 def _ours() -> CheckReport:
     searcher = LibrarySearcher(_AllPassages(), None)
-    service = CheckService(
-        searcher_for=lambda _: searcher, judge=SupportJudge(), options=GenerationOptions()
-    )
+    service = CheckService(searcher_for=lambda _: searcher, options=GenerationOptions())
     return service.against(TEXT, WARSAW)
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import InvalidInput
-from app.core.ports import Route
-from app.core.types import Library
+from app.core.types import Library, Route
 from app.jobs.runner import IngestPayload, UploadedFile
 from app.storage.opening import open_shared_jobs
 from app.storage.options import IndexOptions

@@ -1,4 +1,4 @@
-"""The API key."""
+"""Who may ask: the API key, known hosts and origins; and the headers of every reply."""
 
 from __future__ import annotations
 
@@ -72,8 +72,6 @@ class ApiKey(Layer):
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
 
-
-# Allow only known Hosts (against DNS rebinding) and Origins (foreign pages).
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -223,8 +221,6 @@ def _same_server(origin: str, host: tuple[str, int | None], *, over_tls: bool) -
     same_name = name == host[0] or (is_loopback(name) and is_loopback(host[0]))
     return same_name and (port or default) == (host[1] or default)
 
-
-# Security headers on every reply.
 
 CSP = (
     "default-src 'self'; img-src 'self' data: blob:; connect-src 'self'; worker-src 'self' blob:;"

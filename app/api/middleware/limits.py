@@ -1,4 +1,4 @@
-"""Limits on what one request and all requests together may take."""
+"""Limits on what requests may take, and refusals in the words of the protocol."""
 
 from __future__ import annotations
 
@@ -279,8 +279,6 @@ class RateLimit(Layer):
             self._buckets.popitem(last=False)
         return 0.0 if granted else max(1.0, (1 - tokens) * 60 / self._per_minute)
 
-
-# Express errors in the protocol's words: OpenAI's, JSON-RPC's, or problem+json.
 
 _CODES = {"unauthorized": "invalid_api_key", "rate_limited": "rate_limit_exceeded"}
 """Where OpenAI has a word of its own for one of our codes."""

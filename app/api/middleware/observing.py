@@ -1,7 +1,4 @@
-"""Catch unexpected exceptions: 500 with a request id and a logged traceback.
-
-A shutdown becomes a 503.
-"""
+"""Ids, spans, metrics and log lines of requests; foreign exceptions; the prefix of a proxy."""
 
 from __future__ import annotations
 
@@ -76,8 +73,6 @@ class RequestEdge(Layer):
             )
             await reply(scope, receive, send)
 
-
-# Every request: its id, its log line, its span, its place in the metrics.
 
 access_logger = logging.getLogger("app.access")
 
@@ -160,9 +155,6 @@ def _log(request_id: str, method: str, path: str, status: int, elapsed_s: float)
 
 
 SERVER_ERROR = 500
-
-
-# The path prefix under which a proxy serves us.
 
 
 class ProxyPrefix(Layer):

@@ -1,4 +1,4 @@
-"""Serve the content of a document: text, chunks, page boxes, the original."""
+"""Documents: list, show, correct, remove, restore; text, chunks, boxes, original."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from app.ingest.names import page_texts
 
 if TYPE_CHECKING:
     from app.bootstrap.services import Services
-
-# Documents of a library: list, show, correct, remove, bring back.
 
 papers_router = APIRouter(prefix="/api/v1", tags=["documents"], responses=declared())
 

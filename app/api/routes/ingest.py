@@ -1,18 +1,17 @@
-"""Uploads: files to originals on disk, a durable job, and its outcome."""
+"""What brings documents in: uploads, folder syncs, samples, arXiv, bulk sources."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 from starlette.responses import JSONResponse
 
-from app.api.deps import AtEdge, Composition, OneLibrary, RequestIdentity, server_path
+from app.api.deps import AtDoor, Composition, Door, OneLibrary, server_path
 from app.api.errors import declared, problem, problem_response, status_of_code
 from app.api.schemas.base import Reply, WaitName
 from app.api.schemas.base import Request as RequestModel
@@ -22,7 +21,7 @@ from app.api.streaming import settled
 from app.api.uploads import Upload, UploadReceiver, received
 from app.core.errors import Conflict, DocuMindError, InvalidInput, NotFound
 from app.core.text import either
-from app.core.types import IngestOutcome, Job, JobFile, Library, LibraryName
+from app.core.types import Job, JobFile, Library, LibraryName
 from app.ingest.bulk import MissingPolicy
 from app.ingest.names import display_name, source_key
 from app.ingest.sources.dumps import open_articles
@@ -31,11 +30,6 @@ from app.jobs.ingest import remove_samples
 from app.jobs.kinds import ARXIV, SAMPLES, request_embedding
 from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text, is_finished
 from app.models.arxiv import base_id
-
-if TYPE_CHECKING:
-    from app.bootstrap.services import Services
-
-# Serve folder syncs: list a folder's documents, remove those without a file.
 
 sync_router = APIRouter(prefix="/api/v1/sync", tags=["ingest"], responses=declared())
 
@@ -97,10 +91,12 @@ logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=declared())
 
+Wait = Annotated[
+    WaitName,
+    Query(description="true: until vectors are applied; text: until acknowledged; false: not"),
+]
 _FIELDS = frozenset({"library", "source_key", "sync_folder"})
 """Text fields of an upload."""
-"""Bytes collected before a worker thread parses and writes them: a trip per network packet would
-cost more than the work."""
 
 _FORM = {
     "requestBody": {
@@ -164,35 +160,25 @@ _FAILURES = (
 # async, unlike its neighbours: the body is read as it arrives and the wait must not hold a thread
 async def ingest(
     request: Request,
-    services: Composition,
-    edge: AtEdge,
-    request_id: RequestIdentity,
+    door: AtDoor,
     library: Annotated[LibraryName | None, Query(description="default: public")] = None,
-    wait: Annotated[
-        WaitName,
-        Query(description="true: until vectors are applied; text: until acknowledged; false: not"),
-    ] = "true",
+    wait: Wait = "true",
 ) -> Response:
     """Index one or more files and report each outcome; no file is half indexed."""
-    async with received(request, edge.settings, _FIELDS) as (receiver, rest):
-        job = await to_thread.run_sync(
-            _accept, receiver, rest, services, library, edge, wait == "false"
-        )
-    return await outcome(job, wait, services, edge, request_id)
+
+    def accept(receiver: UploadReceiver, rest: bytes) -> Job:
+        receiver.feed(rest)
+        return _accept(receiver.finish(), door, library, retry=wait == "false")
+
+    async with received(request, door.edge.settings, _FIELDS) as (receiver, rest):
+        job = await to_thread.run_sync(accept, receiver, rest)
+    return await outcome(job, wait, door)
 
 
-def _accept(
-    receiver: UploadReceiver,
-    rest: bytes,
-    services: Services,
-    in_query: LibraryName | None,
-    edge: AtEdge,
-    retry: bool,
-) -> Job:
+def _accept(upload: Upload, door: Door, in_query: LibraryName | None, *, retry: bool) -> Job:
     """Make the upload durable: originals first, then the job's row."""
-    receiver.feed(rest)
-    upload = receiver.finish()
-    library = _library(upload, in_query) or edge.settings.library.value
+    services = door.services
+    library = _library(upload, in_query) or door.edge.settings.library.value
     names = [display_name(file.raw_name) for file in upload.files]
     keys = _keys(upload, names)
     folder = _folder(upload)
@@ -212,18 +198,14 @@ def _accept(
             unit="files",
         )
     except (DocuMindError, OSError):
-        _discard([file.sha256 for file in files], services)
+        shas = [file.sha256 for file in files]
+        try:
+            services.writer.delete_unaccepted(shas)
+        except (DocuMindError, OSError):
+            logger.warning(
+                "originals of a refused upload stay behind: %s", ", ".join(shas), exc_info=True
+            )
         raise
-
-
-def _discard(shas: list[str], services: Services) -> None:
-    """Leave nothing of an upload that was not accepted."""
-    try:
-        services.writer.delete_unaccepted(shas)
-    except (DocuMindError, OSError):
-        logger.warning(
-            "originals of a refused upload stay behind: %s", ", ".join(shas), exc_info=True
-        )
 
 
 def _library(upload: Upload, in_query: LibraryName | None) -> LibraryName | None:
@@ -267,21 +249,19 @@ def _keys(upload: Upload, names: list[str]) -> list[str]:
     return keys
 
 
-async def outcome(
-    job: Job, wait: WaitName, services: Services, edge: AtEdge, request_id: str
-) -> Response:
+async def outcome(job: Job, wait: WaitName, door: Door) -> Response:
     """Return an accepted job's outcome once it got as far as asked; else 202.
 
     Raises:
         Conflict: The job was cancelled or paused while it was waited for.
     """
     until = has_text if wait == "text" else is_finished
-    found = None if wait == "false" else await settled(services.jobs, job.id, until, edge.stopping)
+    jobs, stopping = door.services.jobs, door.edge.stopping
+    found = None if wait == "false" else await settled(jobs, job.id, until, stopping)
     if found is None:
-        return JSONResponse(
-            IngestResponse(job_id=job.id, documents=[]).model_dump(), status_code=202
-        )
-    return outcome_response(found, request_id)
+        body = IngestResponse(job_id=job.id, documents=[])
+        return JSONResponse(body.model_dump(), status_code=202)
+    return outcome_response(found, door.request_id)
 
 
 def outcome_response(job: Job, request_id: str) -> Response:
@@ -303,23 +283,10 @@ def outcome_response(job: Job, request_id: str) -> Response:
         detail = "; ".join(
             outcome.reason or f"{outcome.filename!r} failed" for outcome in failed[:20]
         )
-        found = problem(
-            status=status_of_code(code),
-            code=code,
-            detail=detail,
-            retryable=False,
-            request_id=request_id,
-        )
+        found = problem(code=code, detail=detail, request_id=request_id)
         return problem_response({**found, "documents": body.model_dump()["documents"]})
-    return JSONResponse(
-        body.model_dump(), status_code=_status(report.outcomes, some_failed=bool(failed))
-    )
-
-
-def _status(outcomes: Iterable[IngestOutcome], *, some_failed: bool) -> int:
-    if some_failed:
-        return 207
-    return 200 if all(outcome.status == "unchanged" for outcome in outcomes) else 201
+    known = all(outcome.status == "unchanged" for outcome in report.outcomes)
+    return JSONResponse(body.model_dump(), status_code=207 if failed else 200 if known else 201)
 
 
 def _failed(job: Job, request_id: str) -> Response:
@@ -328,26 +295,14 @@ def _failed(job: Job, request_id: str) -> Response:
     code, detail = "internal", f"job {job.id!r} failed; see its errors"
     if isinstance(error, dict):
         code, detail = str(error["code"]), str(error["detail"])
-    status = status_of_code(code)
+    retryable = status_of_code(code) in {502, 503, 504, 507}
     return problem_response(
-        problem(
-            status=status,
-            code=code,
-            detail=detail,
-            retryable=status in {502, 503, 504, 507},
-            request_id=request_id,
-        )
+        problem(code=code, detail=detail, request_id=request_id, retryable=retryable)
     )
 
 
-# Documents that the server fetches itself: samples and arXiv.
-
 collect_router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=declared())
 
-Wait = Annotated[
-    WaitName,
-    Query(description="true: until vectors are applied; text: until acknowledged; false: not"),
-]
 _ACCEPTED: dict[int | str, dict[str, object]] = {
     200: {"model": IngestResponse, "description": "everything was known and unchanged"},
     202: {"model": IngestResponse, "description": "accepted; the job goes on"},
@@ -371,12 +326,10 @@ class ArxivRequest(RequestModel):
     response_model=IngestResponse,
     responses={**_ACCEPTED, **declared("not_found", "conflict", "disk_full", "index_damaged")},
 )
-async def samples(
-    services: Composition, edge: AtEdge, request_id: RequestIdentity, wait: Wait = "true"
-) -> Response:
+async def samples(door: AtDoor, wait: Wait = "true") -> Response:
     """Index the bundled documents into both libraries; doing it again changes nothing."""
-    job = services.jobs.submit(SAMPLES, {"purge": False}, unit="files", coalesce=True)
-    return await outcome(job, wait, services, edge, request_id)
+    job = door.services.jobs.submit(SAMPLES, {"purge": False}, unit="files", coalesce=True)
+    return await outcome(job, wait, door)
 
 
 @collect_router.delete(
@@ -412,22 +365,14 @@ def drop_samples(services: Composition) -> SamplesRemoved:
         ),
     },
 )
-async def fetch_arxiv(
-    asked: ArxivRequest,
-    services: Composition,
-    edge: AtEdge,
-    request_id: RequestIdentity,
-    wait: Wait = "true",
-) -> Response:
+async def fetch_arxiv(asked: ArxivRequest, door: AtDoor, wait: Wait = "true") -> Response:
     """Fetch a paper by its arXiv id into `papers`."""
     base_id(asked.arxiv_id)
-    job = services.jobs.submit(
+    job = door.services.jobs.submit(
         ARXIV, {"arxiv_id": asked.arxiv_id.strip(), "retry": wait == "false"}, total=1, unit="files"
     )
-    return await outcome(job, wait, services, edge, request_id)
+    return await outcome(job, wait, door)
 
-
-# Serve bulk sources: plan, index, embed, and the ledger of articles.
 
 bulk_router = APIRouter(prefix="/api/v1/bulk", tags=["bulk"], responses=declared())
 

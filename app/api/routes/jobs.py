@@ -1,4 +1,4 @@
-"""Jobs: progress, events, pause, resume, cancel."""
+"""Jobs, maintenance of the store as jobs, and evaluations."""
 
 from __future__ import annotations
 
@@ -84,8 +84,6 @@ def cancel_job(services: Composition, job_id: JobId) -> JobReply:
     """End a job for good; what it has done stays."""
     return JobReply.of(services.jobs.cancel(job_id))
 
-
-# Maintain stores as jobs: check, export, import, back up, purge, re-embed.
 
 maintenance_router = APIRouter(prefix="/api/v1", tags=["maintenance"], responses=declared())
 
@@ -291,8 +289,6 @@ def _must_be_new(path: FilePath) -> None:
             f"path {str(path)!r}: there is no folder {str(path.parent)!r} on the server"
         )
 
-
-# Evaluations: start one as a job, list the reports, read one.
 
 evaluations_router = APIRouter(
     prefix="/api/v1/evaluations", tags=["evaluations"], responses=declared()

@@ -1,4 +1,4 @@
-"""Questions, chats, and search without an answer."""
+"""Questions, chats, search; conversations, stored answers, suggestions; checks of texts."""
 
 from __future__ import annotations
 
@@ -183,8 +183,6 @@ def _matches(word: str, stems: frozenset[str], language: str) -> list[tuple[int,
     return spans
 
 
-# Conversations on the server, stored answers, feedback, suggestions.
-
 conversations_router = APIRouter(prefix="/api/v1", tags=["conversations"], responses=declared())
 
 GRACE_S = 10.0
@@ -324,8 +322,6 @@ def suggestions(
     found = services.suggester.suggest(library, n, doc_id)
     return SuggestionList(suggestions=list(found))
 
-
-# Checks of texts that someone brings.
 
 checks_router = APIRouter(prefix="/api/v1", tags=["questions"], responses=declared())
 

@@ -1,4 +1,4 @@
-"""Probes and diagnostics."""
+"""Probes, diagnostics, metrics, models and libraries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import platform
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from anyio import CapacityLimiter, to_thread
@@ -141,32 +142,27 @@ def health(request: Request, edge: AtEdge) -> Health:
 def library_stats(services: Services, library: Library) -> CollectionStats:
     """Return the counts of one library."""
     counts = services.catalog.counts(library)
-    return CollectionStats(
-        library=library.value,
-        documents=counts.documents,
-        chunks=counts.chunks,
-        embedded=counts.embedded,
-        by_type=dict(counts.by_type),
-    )
+    return CollectionStats.model_validate({**asdict(counts), "library": library.value})
+
+
+def _counted(services: Services, library: Library) -> dict[str, object]:
+    fingerprint = services.catalog.fingerprint(library)
+    counts = asdict(services.catalog.counts(library))
+    return {**counts, "library": library.value, "fingerprint": fingerprint}
+
+
+_RETRIEVAL = (
+    "top_k_results fusion relevance_threshold public_relevance_threshold keyword_rerank_weight"
+    " public_keyword_rerank_weight enable_fallback_retrieval fallback_top_n"
+    " grounding_min_similarity embed_on_query_budget_ms"
+).split()
+_LIMITS = "thread_pool_size max_streams max_model_calls rate_limit_per_minute".split()
 
 
 @router.get("/api/v1/diagnostics", responses=declared())
 def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
     """Return everything that support needs; no secrets, no questions."""
     settings, status = edge.settings, services.status()
-    libraries = []
-    for library in Library:
-        counts = services.catalog.counts(library)
-        libraries.append(
-            LibraryDiagnostics(
-                library=library.value,
-                documents=counts.documents,
-                chunks=counts.chunks,
-                embedded=counts.embedded,
-                bytes=counts.bytes,
-                fingerprint=services.catalog.fingerprint(library),
-            )
-        )
     return Diagnostics(
         version=package_version(),
         git_sha=settings.documind_git_sha or checkout_sha(),
@@ -177,29 +173,17 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
         embedder=status.embedding[settings.library.value].embedder,
         generator=services.generator.name,
         default_library=settings.default_library,
-        libraries=libraries,
-        retrieval={
-            "top_k_results": settings.top_k_results,
-            "fusion": settings.fusion,
-            "relevance_threshold": settings.relevance_threshold,
-            "public_relevance_threshold": settings.public_relevance_threshold,
-            "keyword_rerank_weight": settings.keyword_rerank_weight,
-            "public_keyword_rerank_weight": settings.public_keyword_rerank_weight,
-            "enable_fallback_retrieval": settings.enable_fallback_retrieval,
-            "fallback_top_n": settings.fallback_top_n,
-            "grounding_min_similarity": settings.grounding_min_similarity,
-            "embed_on_query_budget_ms": settings.embed_on_query_budget_ms,
-        },
+        libraries=[
+            LibraryDiagnostics.model_validate(_counted(services, library)) for library in Library
+        ],
+        retrieval={name: getattr(settings, name) for name in _RETRIEVAL},
         acting={library: dict(constants) for library, constants in status.acting.items()},
         inert=list(status.inert),
         chunking={"chunk_size": settings.chunk_size, "chunk_overlap": settings.chunk_overlap},
         disk=bytes_by_store(settings.data_dir, settings.chroma_dir),
         limits={
             "max_file_size_bytes": settings.max_file_size_mb * 2**20,
-            "thread_pool_size": settings.thread_pool_size,
-            "max_streams": settings.max_streams,
-            "max_model_calls": settings.max_model_calls,
-            "rate_limit_per_minute": settings.rate_limit_per_minute,
+            **{name: getattr(settings, name) for name in _LIMITS},
             "max_dense_vectors": settings.index().max_dense_vectors,
         },
         watermarks=dict(status.watermarks),
@@ -208,8 +192,6 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
         jobs=dict(Counter(job.state for job in services.jobs.list(1000))),
     )
 
-
-# Serve models and the bulk ledger to the status page and the CLI.
 
 models_router = APIRouter(prefix="/api/v1", tags=["models"], responses=declared())
 
@@ -272,8 +254,6 @@ def list_model_tests(services: Composition) -> ModelTests:
     return ModelTests.of(services.model_tests.results())
 
 
-# The two libraries: counts, build state, clearing.
-
 libraries_router = APIRouter(prefix="/api/v1", tags=["libraries"], responses=declared())
 
 
@@ -283,19 +263,16 @@ def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
     status = services.status()
     found = []
     for library in Library:
-        counts = services.catalog.counts(library)
+        embedding = status.embedding[library.value]
+        build = status.builds.get(library.value, "none")
         found.append(
-            LibraryStatus(
-                library=library.value,
-                documents=counts.documents,
-                samples=counts.samples,
-                chunks=counts.chunks,
-                embedded=counts.embedded,
-                bytes=counts.bytes,
-                fingerprint=services.catalog.fingerprint(library),
-                embedding=Embedding.model_validate(status.embedding[library.value]),
-                notices=list(status.embedding[library.value].notices),
-                build=status.builds.get(library.value, "none"),
+            LibraryStatus.model_validate(
+                {
+                    **_counted(services, library),
+                    "embedding": embedding,
+                    "notices": embedding.notices,
+                    "build": build,
+                }
             )
         )
     asked = asked_by_default(services.catalog, edge.settings.default_library)
@@ -324,8 +301,6 @@ def collection_stats(services: Composition, library: OneLibrary) -> CollectionSt
     """Counts of one library, by type of document."""
     return library_stats(services, library)
 
-
-# Serve Prometheus metrics.
 
 metrics_router = APIRouter(tags=["health"])
 

@@ -1,4 +1,4 @@
-"""Questions, as requests."""
+"""Questions, answers, conversations and checks."""
 
 from __future__ import annotations
 
@@ -221,16 +221,11 @@ def readable(value: str) -> str:
     return text
 
 
-# Answers, as replies.
-
-
 class QueryResponse(AnswerRecord):
     """An answer whose every citation can be checked."""
 
     request_id: str
 
-
-# Conversations, stored answers, feedback, suggestions.
 
 Title = Annotated[str, StringConstraints(max_length=200, strip_whitespace=True)]
 
@@ -323,8 +318,6 @@ class SuggestionList(Reply):
 
     suggestions: list[Suggestion]
 
-
-# Checks of texts.
 
 MOST_CHARACTERS = 500_000
 """Of a text to check, and of one to check it against."""

@@ -1,4 +1,4 @@
-"""Health and diagnostics."""
+"""Health, diagnostics, models and jobs."""
 
 from __future__ import annotations
 
@@ -111,8 +111,6 @@ class Diagnostics(Reply):
     active_streams: int
     jobs: dict[str, int] = Field(description="jobs by state")
 
-
-# Models and the bulk account.
 
 ModelName = Annotated[
     str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$")
@@ -229,9 +227,6 @@ class TestRequest(Request):
     __test__ = False  # no test case
 
     model: ModelName | None = Field(default=None, description="null: the configured model")
-
-
-# Jobs and what an ingest reports.
 
 
 class JobReply(Reply):

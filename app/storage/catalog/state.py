@@ -68,7 +68,7 @@ _PAYLOADS = select(jobs.c.payload).where(_UNFINISHED)
 
 
 class SqliteJobStore:
-    """The JobStore port on the catalog."""
+    """Jobs that survive a restart."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -81,28 +81,36 @@ class SqliteJobStore:
         total: int | None = None,
         unit: str = "items",
     ) -> Job:
+        """Store a queued job durably and return it."""
         job = new_job(kind, payload, total=total, unit=unit)
         with self._database.write("job") as sql:
             sql.execute(insert(jobs), job_values(job))
         return job
 
     def get(self, job_id: str) -> Job:
+        """Return a job, or raise NotFound."""
         found = self._database.rows(_JOB, {"of": job_id})
         if not found:
             raise NotFound(f"no job {job_id!r}; finished jobs are forgotten after a while")
         return job_of(found[0])
 
     def list(self, limit: int = 100) -> Sequence[Job]:
+        """Return jobs, newest first."""
         return [
             job_of(row) for row in self._database.rows(JOBS.order_by(jobs.c.n.desc()).limit(limit))
         ]
 
     def unfinished(self) -> Sequence[Job]:
+        """Return every queued, running or paused job, oldest first.
+
+        Read at the start of a process.
+        """
         return [
             job_of(row) for row in self._database.rows(JOBS.where(_UNFINISHED).order_by(jobs.c.n))
         ]
 
     def delete_finished(self, keep_finished: int) -> int:
+        """Forget finished jobs beyond the newest `keep_finished`; return how many."""
         finished = select(jobs.c.n).where(jobs.c.state.in_(FINISHED)).order_by(jobs.c.n.desc())
         with self._database.write("job") as sql:
             newest = finished.limit(keep_finished)

@@ -4,7 +4,6 @@ from app.answer.checking import CheckService
 from app.answer.search import LibrarySearcher
 from app.core.trace import Trace
 from app.generation.prompts import GenerationOptions
-from app.generation.support import SupportJudge
 from app.retrieval.request import Retrieval, SearchRequest
 from tests.unit.generation.passages import evidence
 
@@ -30,9 +29,7 @@ class _AllPassages:
 
 def service(found: _AllPassages | None = None) -> CheckService:
     searcher = LibrarySearcher(found or _AllPassages(), None)
-    return CheckService(
-        searcher_for=lambda _: searcher, judge=SupportJudge(), options=GenerationOptions()
-    )
+    return CheckService(searcher_for=lambda _: searcher, options=GenerationOptions())
 
 
 def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:
@@ -104,7 +101,6 @@ def test_a_sentence_that_repeats_the_instructions_is_never_supported() -> None:
     told = "Answer only from the passages between the marks."
     checker = CheckService(
         searcher_for=lambda _: LibrarySearcher(_AllPassages(), None),
-        judge=SupportJudge(),
         options=GenerationOptions(),
         prompts=[told],
     )

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import json
 
-from app.answer.records import PREVIEW_CHARACTERS, AnswerRecord, Source, StoredRecord
+from app.answer.records import (
+    PREVIEW_CHARACTERS,
+    AnswerRecord,
+    Source,
+    StoredRecord,
+    with_verdicts_of_today,
+)
 from app.core.types import (
     Answer,
     Citation,
@@ -146,3 +152,18 @@ def test_preview_is_cut_at_a_word() -> None:
 def test_view_url_names_the_exact_span() -> None:
     url = AnswerRecord.of(_answer()).json_values()["sources"][0]["view_url"]
     assert url.endswith("revision=1&start=40&end=73")
+
+
+def test_a_kept_sentence_that_was_unsupported_is_read_as_not_found() -> None:
+    record = AnswerRecord.of(_answer()).json_values()
+    old = {
+        **record,
+        "sentences": [
+            {**record["sentences"][0], "verdict": "unsupported"},
+            {**record["sentences"][0], "verdict": "weak"},
+        ],
+    }
+    read = with_verdicts_of_today(old)
+    assert [one["verdict"] for one in read["sentences"]] == ["not_found", "weak"]  # type: ignore[attr-defined]
+    assert old["sentences"][0]["verdict"] == "unsupported"
+    assert {**read, "sentences": []} == {**record, "sentences": []}

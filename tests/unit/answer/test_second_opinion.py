@@ -10,7 +10,6 @@ from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ModelNotInstalled, ProviderTimeout
 from app.core.types import CheckReport, SecondVerdict
 from app.generation.prompts import GenerationOptions
-from app.generation.support import SupportJudge
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.unit.answer.bench import PROMPTS
 from tests.unit.answer.test_checking import WARSAW, _AllPassages
@@ -22,9 +21,7 @@ TEXT = (
 
 def _report() -> CheckReport:
     searcher = LibrarySearcher(_AllPassages(), None)
-    service = CheckService(
-        searcher_for=lambda _: searcher, judge=SupportJudge(), options=GenerationOptions()
-    )
+    service = CheckService(searcher_for=lambda _: searcher, options=GenerationOptions())
     return service.against(TEXT, WARSAW)
 
 

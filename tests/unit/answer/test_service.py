@@ -139,6 +139,29 @@ def test_bad_citations_go_and_unsupported_sentences_stay_marked() -> None:
     assert answer.confidence == quoted.confidence / 2  # one of its two sentences is supported
 
 
+def test_a_sentence_that_a_passage_contradicts_is_left_out_and_said() -> None:
+    model = ScriptedGenerator(
+        "The melting point of copper is 1085 degrees Celsius [1]."
+        " The melting point of copper is 900 degrees Celsius [1]."
+    )
+    answer = Bench(models=FixedModels(model)).ask(papers(QUESTION))
+    assert answer.text == "The melting point of copper is 1085 degrees Celsius [1]."
+    assert [sentence.verdict for sentence in answer.sentences] == ["supported"]
+    assert codes(answer) == ["contradicted_removed"]
+    assert answer.notices[0].message.startswith("a sentence of the model left out")
+
+
+def test_an_answer_that_is_contradicted_whole_gives_way_to_the_quote() -> None:
+    model = ScriptedGenerator("The melting point of copper is 900 degrees Celsius [1].")
+    answer = Bench(models=FixedModels(model)).ask(papers(QUESTION))
+    assert (answer.status, answer.generator, codes(answer)) == (
+        "answered",
+        "extractive",
+        ["quoted_instead"],
+    )
+    assert "900" not in answer.text
+
+
 def test_a_refusal_names_what_no_passage_names() -> None:
     answer = Bench().ask(papers("When did Zorblax of Copenhagen praise the melting point?"))
     assert answer.status == "abstained"

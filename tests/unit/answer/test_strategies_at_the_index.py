@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from app.answer.models import AnswerOptions
 from app.answer.search import LibrarySearcher
 from app.core.types import Filters, FloatArray, Library, Scored, Strategy
 from app.core.vectors import l2_normalise
@@ -73,7 +72,6 @@ class Expected:
     words: tuple[str, ...]
     calls: int
     """Of the model, the answer included; as tabled in app/answer/strategies.py."""
-    options: AnswerOptions = field(default_factory=AnswerOptions)
     version: str = "0.12.11"
 
 
@@ -88,13 +86,6 @@ CASES = {
     ),
     "flare, sure": Expected("flare", (SURE,), (QUESTION,), 2),
     "flare, masked": Expected("flare", (UNSURE, AGAIN), (QUESTION, "Duarte was born in"), 3),
-    "flare, asked": Expected(
-        "flare",
-        (UNSURE, "Where was Duarte born?", AGAIN),
-        (QUESTION, "Where was Duarte born?"),
-        4,
-        AnswerOptions(flare_query="question"),
-    ),
     "flare, hedged": Expected(
         "flare",
         ("Copper melts at ??? degrees.",),
@@ -118,7 +109,7 @@ def _models(double: OllamaDouble) -> FixedModels:
     return FixedModels(model, model)
 
 
-def _bench(models: FixedModels, options: AnswerOptions) -> tuple[Bench, NotedWords, NotedVectors]:
+def _bench(models: FixedModels) -> tuple[Bench, NotedWords, NotedVectors]:
     catalog = MemoryCatalog([COPPER, TIDES, DUARTE])
     words, vectors = NotedWords(catalog), NotedVectors(catalog)
     texts = [COPPER, TIDES, DUARTE]
@@ -133,7 +124,7 @@ def _bench(models: FixedModels, options: AnswerOptions) -> tuple[Bench, NotedWor
         def searcher_for(self, library: Library) -> LibrarySearcher:
             return LibrarySearcher(retriever, EMBEDDER)
 
-    return OverIndex(models=models, options=options), words, vectors
+    return OverIndex(models=models), words, vectors
 
 
 def _vectors(texts: Sequence[str]) -> list[FloatArray]:
@@ -146,7 +137,7 @@ def test_queries_that_reach_the_index_equal_the_script(
 ) -> None:
     double.version = expected.version
     double.say(*expected.script, REPLY)
-    bench, words, vectors = _bench(_models(double), expected.options)
+    bench, words, vectors = _bench(_models(double))
     answer = bench.ask(papers(QUESTION, strategy=expected.strategy))
     assert words.texts == list(expected.words)
     by_meaning = _vectors(expected.words)
@@ -169,7 +160,7 @@ def test_queries_that_reach_the_index_equal_the_script(
 
 @pytest.mark.parametrize("strategy", ["hyde", "multi_query", "flare"])
 def test_without_a_host_the_question_alone_reaches_the_index(strategy: Strategy) -> None:
-    bench, words, vectors = _bench(FixedModels(), AnswerOptions())
+    bench, words, vectors = _bench(FixedModels())
     answer = bench.ask(papers(QUESTION, strategy=strategy))
     assert (words.texts, len(vectors.queries)) == ([QUESTION], 1)
     assert (answer.strategy, codes(answer), answer.trace.llm_calls) == (

@@ -11,7 +11,7 @@ from app.generation.reading import (
     MAX_QUOTE_CHARS,
     Alignment,
     Claim,
-    ReadText,
+    ReadPassage,
     WeightedTokens,
     align,
     specifics,
@@ -28,7 +28,7 @@ WEIGHTS = term_weights(TEXT[start:end] for start, end in sentence_spans(TEXT))
 
 
 def aligned(claim: str, text: str, weights: dict[str, float]) -> Alignment | None:
-    return align(Claim(claim), ReadText(text), weights)
+    return align(Claim(claim), ReadPassage.of_text(text), weights)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ _SENTENCE = st.lists(_WORDS, min_size=1, max_size=4).map(
 @settings(max_examples=200)
 def test_no_window_of_three_sentences_is_better(text: str, said: str) -> None:
     """Held against every window; 0.03 a further sentence is the price of a longer one."""
-    read, claim = ReadText(text), Claim(said)
+    read, claim = ReadPassage.of_text(text), Claim(said)
     weights = term_weights([text[start:end] for start, end in sentence_spans(text)])
     wanted, pieces = WeightedTokens(claim.wanted, weights), read.pieces
     values = {

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.generation.reading import Claim, ReadPassage, spelt_figures
-from app.generation.support import Comparison, SupportJudge
+from app.generation.support import Comparison, SupportModel
 
 TEXT = (
     "The new parser was evaluated on four diverse benchmarks. It outperforms all earlier parsers"
@@ -15,7 +15,7 @@ TEXT = (
 
 def judged(claim: str, text: str = TEXT) -> Comparison:
     passage = ReadPassage.of_text(text)
-    examination = SupportJudge().examine([passage], source_given=True)
+    examination = SupportModel.load().examine([passage], source_given=True)
     found = examination.compare(Claim(claim), passage)
     assert found is not None
     return found

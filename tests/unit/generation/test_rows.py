@@ -43,3 +43,32 @@ def test_rows_lie_where_they_say() -> None:
             ["Bergen", "Oslo"],
         )
     assert rows_of("No table here: a | b\n\nat all.") == []
+
+
+MILLS = """Mills of the valley, fees in crowns
+
+| Mill | Built | Wheels |
+|---|---|---|
+| Upper | 1790 | 2 |
+| Lower | 1850 | 3 |
+| Old | 1710 | 1 |
+
+Entry: 4
+Guided tour: 25
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ("The Old mill is the oldest of the three mills.", True),
+        ("The Lower mill is newer than the Upper mill.", True),
+        ("The Upper mill is older than the Old mill.", False),
+        ("Of all mills the Lower mill has the most wheels.", True),
+        ("A guided tour costs 25 crowns.", True),
+        ("A guided tour costs 4 crowns.", False),
+        ("A guided tour and a cake cost 25 crowns.", None),
+    ],
+)
+def test_years_are_ages_and_a_named_value_is_a_row(claim: str, said: bool | None) -> None:
+    assert rows_say(read(claim), rows_of(MILLS))[0] is said

@@ -4,7 +4,7 @@ import pytest
 
 from app.core.types import Verdict
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import SupportJudge, verdict_of
+from app.generation.support import SupportModel, verdict_of
 
 MEADOW = """The north gate closes at six, the south gate at nine. The oldest tree is an oak of 410 \
 years; the tallest is a spruce of 38 metres. Lena Hauge hired Per Moe as keeper in 2016, two years \
@@ -20,7 +20,7 @@ off the pump. The mill is old. It grinds rye and stands by the brook. Its wheel 
 
 def verdict(claim: str, text: str = MEADOW) -> Verdict:
     passage = ReadPassage.of_text(text)
-    found = SupportJudge().examine([passage], source_given=True).compare(Claim(claim), passage)
+    found = SupportModel.load().examine([passage], source_given=True).compare(Claim(claim), passage)
     return verdict_of([found] if found else [], 0.45)[0]
 
 
@@ -116,3 +116,69 @@ def test_a_claim_in_another_language_is_supported_word_for_word_only() -> None:
     assert verdict("Der Turm ist f\u00fcr alle offen.", text) == "supported"
     assert verdict("Mitglied darf im Mai Abfall verbrennen.", text) != "supported"
     assert verdict("Der Turm ist offen.", text) == "weak"
+
+
+SHOP = """Jonas Lind (1890-1951), printer
+
+Jonas Lind was born in Vik. He learnt the trade in Oslo. In 1922 he opened the shop, his second; it \
+burnt down in the fire of 1931. He married the teacher Ada Roos in 1925. Pull the upper cover off \
+and clean it. Use two wooden blocks; iron ones scratch the plate. Heat the press to 60 degrees for \
+card and to 40 degrees for paper. Many people lived here, but in 1950 only nine. Members pay 3 \
+euros less for books, but not for maps. The press was named after Ole Holm, who was also known as \
+Inky.
+"""
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The shop was opened by Lind in 1922.",  # a surname, a phrase at the other end
+        "Lind married Ada Roos, a teacher, in 1925.",
+        "The upper cover is pulled off.",
+        "Iron blocks scratch the plate.",
+        "For card the press is heated to 60 degrees.",
+    ],
+)
+def test_the_same_said_in_another_order_is_supported(claim: str) -> None:
+    assert verdict(claim, SHOP) == "supported"
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ("Heat the press to 40 degrees for card.", "contradicted"),
+        ("Members pay 3 euros less for maps.", "contradicted"),
+        ("Many people lived here in 1950.", "weak"),  # what stands behind a contrast
+        ("The press was named before Ole Holm, who was also known as Inky.", "contradicted"),
+        ("The press was sold to Ole Holm, who was also known as Inky.", "weak"),
+    ],
+)
+def test_a_part_of_a_claim_does_not_carry_the_rest(claim: str, said: Verdict) -> None:
+    assert verdict(claim, SHOP) == said
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("The vault was built in the 17th century.", "The vault was finished in 1672."),
+        ("Half of them had left by the 1700s.", "Half of them had left by the 18th century."),
+        (
+            "It binds to the class 1 receptor of a cell.",
+            "It binds to a class I receptor of a cell.",
+        ),
+        ("It honours the dead of WWII.", "It honours the dead of World War II."),
+    ],
+)
+def test_a_figure_in_another_form_does_not_contradict(claim: str, text: str) -> None:
+    assert verdict(claim, text) in ("supported", "weak")
+
+
+def test_an_opposite_somewhere_else_contradicts_only_what_was_written_from_the_text() -> None:
+    text = "The old mill stands at the first bridge and was the name of a large inn of the town."
+    claim = Claim("The new inn was painted and has the name of the mill at the first bridge.")
+    passage = ReadPassage.of_text(text)
+    found = [
+        SupportModel.load().examine([passage], source_given=given).compare(claim, passage)
+        for given in (True, False)
+    ]
+    assert [one and one.contradicted for one in found] == [True, False]

@@ -11,7 +11,7 @@ from app.core.types import Passage
 from app.generation.reading import Claim, ReadPassage, align, token_weights
 from app.generation.support import (
     FEATURES,
-    SupportJudge,
+    Comparison,
     SupportModel,
     contradicts,
     longest_run,
@@ -30,6 +30,11 @@ READ = ReadPassage(PASSAGE)
 WEIGHTS = token_weights(READ.sentence_tokens)
 
 
+def compared(claim: str, passage: Passage) -> Comparison | None:
+    read = ReadPassage(passage)
+    return SupportModel.load().examine([read]).compare(Claim(claim), read)
+
+
 def features(claim: str) -> dict[str, float]:
     found = align(Claim(claim), READ, WEIGHTS)
     assert found is not None
@@ -37,7 +42,7 @@ def features(claim: str) -> dict[str, float]:
 
 
 def test_a_sentence_of_the_passage_is_supported_for_certain() -> None:
-    support = SupportJudge().judge("The expedition was a disaster.", PASSAGE)
+    support = compared("The expedition was a disaster.", PASSAGE)
     assert support is not None
     assert support.score == 1.0
 
@@ -99,8 +104,7 @@ def test_names_in_another_form_are_known() -> None:
     ],
 )
 def test_the_right_claim_has_more_support(right: str, wrong: str) -> None:
-    judge = SupportJudge()
-    high, low = judge.judge(right, PASSAGE), judge.judge(wrong, PASSAGE)
+    high, low = compared(right, PASSAGE), compared(wrong, PASSAGE)
     assert high is not None
     assert low is not None
     assert high.score > low.score
@@ -109,7 +113,7 @@ def test_the_right_claim_has_more_support(right: str, wrong: str) -> None:
 
 @given(st.text(max_size=200))
 def test_support_is_a_probability(claim: str) -> None:
-    support = SupportJudge().judge(claim, PASSAGE)
+    support = compared(claim, PASSAGE)
     assert support is None or 0 <= support.score <= 1
 
 
@@ -127,7 +131,7 @@ def test_weights_for_other_features_are_refused(tmp_path: Path) -> None:
 
 def test_a_part_of_a_long_sentence_is_no_copy_of_it() -> None:
     denied = evidence("No member may burn garden waste in May.")[0].hit.passage
-    found = SupportJudge().judge("Member may burn garden waste in May.", denied)
+    found = compared("Member may burn garden waste in May.", denied)
     assert found is not None
     assert (found.copied, found.verdict(0.45)) == (False, "contradicted")
 
@@ -137,7 +141,7 @@ def test_of_several_passages_one_that_says_it_decides() -> None:
         ReadPassage(one.hit.passage)
         for one in evidence("The pump costs 900 euros.", "The pump costs 800 euros.", "Bees fly.")
     ]
-    examination = SupportJudge().examine(passages)
+    examination = SupportModel.load().examine(passages)
 
     def verdict(claim: str) -> str:
         compared = [examination.compare(Claim(claim), one) for one in passages]

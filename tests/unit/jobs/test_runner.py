@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,7 +15,7 @@ from app.core.errors import Cancelled, Conflict, DiskFull, InvalidInput, NotFoun
 from app.core.types import Job, JobFile
 from app.jobs.runner import Handler, JobContext, JobOptions, RateEstimate, per_library
 from app.jobs.worker import LocalRunner
-from tests.fakes.job_store import MemoryJobStore
+from tests.fakes.job_store import OwnJobStore
 
 WAIT_S = 10.0
 
@@ -40,7 +41,7 @@ class Gate:
 
 @contextmanager
 def running(
-    store: MemoryJobStore, kinds: Mapping[str, Handler], **options: float
+    store: OwnJobStore, kinds: Mapping[str, Handler], **options: float
 ) -> Iterator[LocalRunner]:
     runner = LocalRunner(store, JobOptions(**options))  # type: ignore[arg-type]
     for name, handler in kinds.items():
@@ -53,7 +54,7 @@ def running(
 
 
 def test_a_job_runs_to_its_result_and_its_row_says_so() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
 
     def handler(context: JobContext) -> Mapping[str, object]:
         context.progress(3, 3, "files")
@@ -75,7 +76,7 @@ def test_a_job_runs_to_its_result_and_its_row_says_so() -> None:
 
 def test_a_job_sent_before_the_start_runs_once() -> None:
     ran: list[str] = []
-    runner = LocalRunner(MemoryJobStore(), JobOptions())
+    runner = LocalRunner(OwnJobStore(), JobOptions())
     runner.register("count", lambda context: ran.append(context.job_id))
     job = runner.submit("count", {})
     runner.start()
@@ -87,14 +88,14 @@ def test_a_job_sent_before_the_start_runs_once() -> None:
 
 
 def test_an_unknown_kind_is_refused_and_leaves_no_row() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
     with running(store, {}) as runner, pytest.raises(InvalidInput, match="'nope'"):
         runner.submit("nope", {})
-    assert store.list() == ()
+    assert list(store.list()) == []
 
 
 def test_a_full_disk_refuses_the_job_instead_of_forgetting_it() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
     store.fail = DiskFull("no space")
     with running(store, {"echo": lambda _: None}) as runner:
         with pytest.raises(DiskFull):
@@ -104,7 +105,7 @@ def test_a_full_disk_refuses_the_job_instead_of_forgetting_it() -> None:
 
 
 def test_our_errors_fail_the_job_with_their_code_and_others_stay_private() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
 
     def ours(_: JobContext) -> None:
         raise Unreadable("page 3 is torn")
@@ -124,7 +125,7 @@ def test_our_errors_fail_the_job_with_their_code_and_others_stay_private() -> No
 
 
 def test_an_accepted_job_is_tried_again_after_a_retryable_error() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
     attempts: list[int] = []
 
     def handler(_: JobContext) -> Mapping[str, object]:
@@ -146,7 +147,7 @@ def test_an_accepted_job_is_tried_again_after_a_retryable_error() -> None:
 
 
 def test_what_ran_when_the_process_ended_runs_again_and_what_was_paused_waits() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
     first = Gate()
     with running(store, {"work": first}, workers=1) as runner:
         job = runner.submit("work", {"n": 1})
@@ -164,7 +165,7 @@ def test_what_ran_when_the_process_ended_runs_again_and_what_was_paused_waits() 
 def test_work_that_the_end_of_the_process_breaks_is_no_failure(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    store, begun = MemoryJobStore(), threading.Event()
+    store, begun = OwnJobStore(), threading.Event()
 
     def broken(context: JobContext) -> Mapping[str, object]:
         stopping = threading.Event()
@@ -181,7 +182,7 @@ def test_work_that_the_end_of_the_process_breaks_is_no_failure(
 
 
 def test_a_killed_process_leaves_running_rows_that_run_again() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
     job = store.create("work", {})
     store.save(replace(job, state="running", result={"half": True}))
     seen: list[object] = []
@@ -196,7 +197,7 @@ def test_a_killed_process_leaves_running_rows_that_run_again() -> None:
 
 
 def test_pause_and_resume() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
     gate = Gate()
     with running(store, {"work": gate}) as runner:
         job = runner.submit("work", {})
@@ -215,7 +216,7 @@ def test_pause_and_resume() -> None:
 
 
 def test_cancel_ends_waiting_and_running_jobs_and_a_second_cancel_changes_nothing() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
     gate = Gate()
     with running(store, {"work": gate}, workers=1) as runner:
         job, queued = runner.submit("work", {}), runner.submit("work", {})
@@ -230,7 +231,7 @@ def test_cancel_ends_waiting_and_running_jobs_and_a_second_cancel_changes_nothin
 
 
 def test_long_work_does_not_hold_up_an_upload() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
     gate = Gate()
     runner = LocalRunner(store, JobOptions(background_workers=1))
     runner.register("backfill", gate, lane="background")
@@ -254,7 +255,7 @@ def test_a_background_step_waits_for_interactive_work_but_not_for_ever() -> None
         order.append("gave up waiting")
         upload.opened.set()
 
-    runner = LocalRunner(MemoryJobStore(), JobOptions(give_way_s=0.05))
+    runner = LocalRunner(OwnJobStore(), JobOptions(give_way_s=0.05))
     runner.register("backfill", backfill, lane="background")
     runner.register("ingest", upload)
     runner.start()
@@ -269,7 +270,7 @@ def test_a_background_step_waits_for_interactive_work_but_not_for_ever() -> None
 
 def test_one_library_is_never_worked_on_twice_at_once_and_waiting_requests_are_merged() -> None:
     gate = Gate()
-    runner = LocalRunner(MemoryJobStore(), JobOptions(background_workers=3))
+    runner = LocalRunner(OwnJobStore(), JobOptions(background_workers=3))
     runner.register("backfill", gate, lane="background", exclusive=per_library)
     runner.start()
     try:
@@ -292,7 +293,7 @@ def test_one_library_is_never_worked_on_twice_at_once_and_waiting_requests_are_m
 
 
 def test_progress_and_files_are_seen_at_once_but_written_seldom() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
     seen: list[Job] = []
 
     def handler(context: JobContext) -> None:
@@ -312,7 +313,7 @@ def test_progress_and_files_are_seen_at_once_but_written_seldom() -> None:
 
 
 def test_an_interim_result_wakes_those_who_wait_for_it_and_is_durable() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
     gate = threading.Event()
 
     def handler(context: JobContext) -> None:
@@ -322,14 +323,16 @@ def test_an_interim_result_wakes_those_who_wait_for_it_and_is_durable() -> None:
     with running(store, {"work": handler}) as runner:
         job = runner.submit("work", {})
         assert runner.wait(job.id, WAIT_S, until=lambda j: j.result is not None).state == "running"
-        assert store.get(job.id).result == {"text": True}
+        deadline = time.monotonic() + WAIT_S
+        while store.get(job.id).result != {"text": True}:
+            assert time.monotonic() < deadline
         gate.set()
         assert runner.wait(job.id, WAIT_S).result == {"text": True}
 
 
 def test_watching_ends_with_the_job_and_stops_when_the_reader_leaves() -> None:
     gate = Gate()
-    with running(MemoryJobStore(), {"work": gate}) as runner:
+    with running(OwnJobStore(), {"work": gate}) as runner:
         job = runner.submit("work", {})
         assert gate.started.acquire(timeout=WAIT_S)
         reader = CancelToken()
@@ -345,7 +348,7 @@ def test_watching_ends_with_the_job_and_stops_when_the_reader_leaves() -> None:
 
 
 def test_finished_jobs_are_pruned_and_waiting_ones_never() -> None:
-    store = MemoryJobStore()
+    store = OwnJobStore()
     gate = Gate()
     with running(store, {"work": lambda _: None, "gate": gate}, keep_finished=2) as runner:
         old = runner.submit("gate", {})

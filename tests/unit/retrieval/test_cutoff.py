@@ -7,7 +7,15 @@ import math
 import pytest
 
 from app.core.types import Fusion, Library, Mode
-from app.retrieval.reading import Reading, band, closeness, confidence, distance_threshold, passes
+from app.retrieval.reading import (
+    MOST_CONFIDENT,
+    Reading,
+    band,
+    closeness,
+    confidence,
+    distance_threshold,
+    passes,
+)
 from app.retrieval.request import RetrievalOptions
 from tests.fakes.retrievers import passage
 
@@ -78,6 +86,7 @@ def test_confidence_of_the_plain_arm_is_the_mean_closeness() -> None:
 
     assert found([_reading(0.2), _reading(0.4)]) == pytest.approx(0.7)
     assert found([_reading(1.8)]) == 0.0
+    assert found([_reading(0.0)]) == MOST_CONFIDENT
     assert found([]) == 0.0
     assert found([_reading(math.nan), _reading(0.5)]) == 0.5
     assert found([_reading(math.nan)]) == 0.0
@@ -89,7 +98,7 @@ def test_confidence_follows_the_closest_passage() -> None:
 
     middle = _OPTIONS.confidence_midpoint
     assert found(_reading(1 - middle, overlap=middle)) == pytest.approx(0.5)
-    assert found(_reading(0.3, overlap=0.9)) > 0.99
+    assert found(_reading(0.3, overlap=0.9)) == MOST_CONFIDENT
     assert found(_reading(0.9, overlap=0.1)) < 0.01
     assert found(_reading(0.9), _reading(0.3, overlap=0.9)) == found(_reading(0.3, overlap=0.9))
     assert found() == 0.0
