@@ -43,10 +43,7 @@ def main() -> None:
 def principal(
     states: FloatArray,
 ) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.float16]], float]:
-    """Return mean and principal axes, float16 `[129, width]`, and variance share.
-
-    An axis points to where its largest component is positive, so that two runs agree.
-    """
+    """Return mean and axes, float16 `[129, width]`, signs fixed, and their share of variance."""
     mean = states.mean(axis=0, dtype=np.float64)
     values, vectors = np.linalg.eigh(np.cov((states - mean).T))
     first = np.argsort(-values)[:TOKEN_BITS]

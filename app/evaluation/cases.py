@@ -69,4 +69,4 @@ def in_words(error: ValidationError) -> str:
     """Return a model's first complaint: which field, what was expected, what was given."""
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"]))
-    return f"{where}: {first['msg']}, got {first['input']!r}" if where else first["msg"]
+    return f"{where}: {first['msg']}, got {first['input']!r:.200}" if where else first["msg"]

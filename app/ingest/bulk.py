@@ -86,10 +86,7 @@ def key_prefix(source: str) -> str:
 
 
 def prepare(task: BulkTask, articles: Sequence[Article]) -> list[Prepared]:
-    """Return each article's draft in order; skip unparsable ones with the reason.
-
-    A worker process that is told to stop leaves out what is left.
-    """
+    """Return each article's draft in order, unparsable ones with the reason; stop when told to."""
     return [
         _prepare(task, article) for article in articles if _stopped is None or not _stopped.is_set()
     ]
@@ -513,10 +510,7 @@ class BulkIndexer:
             yield batch
 
     def _write(self, task: BulkTask, batch: Sequence[Prepared]) -> None:
-        """Store documents and ledger entries in one transaction.
-
-        A crash repeats only what was not stored.
-        """
+        """Store documents and ledger entries in one transaction, all that a crash repeats."""
         self._drop(task, [prepared.entry for prepared in batch if prepared.draft is None])
         entries = [prepared.entry for prepared in batch]
         drafts = [prepared.draft for prepared in batch if prepared.draft is not None]

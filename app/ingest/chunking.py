@@ -79,10 +79,7 @@ _PAPER_MARKS = frozenset({"abstract", "introduction", "conclusion", "references"
 
 @dataclass(frozen=True, slots=True)
 class SectionSpan:
-    """Characters `[start, end)` of section `name`.
-
-    A heading stands at the start of its own span.
-    """
+    """Characters `[start, end)` of section `name`, its heading included."""
 
     start: int
     end: int
@@ -267,10 +264,7 @@ def _cut(text: str, start: int, end: int, options: IngestOptions) -> Iterator[tu
 
 
 def _cores(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the splitter's pieces without blank margins.
-
-    A run without any blank is cut by length.
-    """
+    """Yield the splitter's pieces without blank margins, runs without blanks cut by length."""
     begin = stop = start
     for piece in _splitter(size).split_text(text[start:end]):
         begin, stop = stop, stop + len(piece)  # the pieces are the text, whole and in order

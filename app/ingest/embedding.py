@@ -247,10 +247,7 @@ class BackfillReport:
 
 @dataclass(frozen=True, slots=True)
 class VectorBackfill:
-    """Embeds pending chunks while a second thread stores the previous batch.
-
-    Each call keeps its own state.
-    """
+    """Embeds pending chunks while a second thread stores the last batch; keeps no state."""
 
     writer: VectorSink
     """Decides which build the vectors are for."""

@@ -157,10 +157,7 @@ _READ_AS = f"reader {READER_VERSION}"
 
 @dataclass(frozen=True, slots=True)
 class IngestPipeline:
-    """Turns raw documents into live revisions.
-
-    Thread-safe if its parts are; each call keeps its own state.
-    """
+    """Turns raw documents into live revisions; thread-safe if its parts are."""
 
     parser: Parser
     writer: IndexWriter

@@ -111,10 +111,7 @@ def pack_document(parsed: ParsedDocument) -> tuple[dict[str, object], bytes]:
 
 
 def unpack_document(header: Header, body: bytes) -> ParsedDocument:
-    """Return the parsed document of a frame; titles and names are cut to a limit.
-
-    They are read on by expressions in the server, where nothing limits the time.
-    """
+    """Return a frame's document, names cut for the expressions that read them without a limit."""
     return ParsedDocument(
         text=body.decode(),
         media_type=str(header["media_type"]),

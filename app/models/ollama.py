@@ -468,10 +468,7 @@ def _time(text: str) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingTraits:
-    """Prefix of a question or passage, and the longest input in tokens.
-
-    None: the host's figure counts.
-    """
+    """Prefixes, and the longest input in tokens; None: the host's figure counts."""
 
     query_prefix: str = ""
     passage_prefix: str = ""

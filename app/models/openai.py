@@ -201,10 +201,7 @@ _REFUSALS = frozenset({400, 422, 500})
 
 
 def _reply_formats(schema: Mapping[str, object] | None) -> tuple[dict[str, object], ...]:
-    """Return the fields that ask for JSON, the standard ones first.
-
-    Older hosts know `json_object` alone, with the schema in a field of its own.
-    """
+    """Return the fields that ask for JSON: the standard ones, then those of older hosts."""
     if schema is None:
         return ({},)
     named = {"name": "reply", "schema": dict(schema), "strict": True}
@@ -370,10 +367,7 @@ MAX_TOKENS = 2048
 
 
 class OpenAICompatibleEmbedder:
-    """Embedder on `/embeddings`; thread-safe.
-
-    Provider and model name replace a digest, which the protocol lacks.
-    """
+    """Embedder on `/embeddings`, whose digest is provider and model name; thread-safe."""
 
     def __init__(
         self, endpoint: HostedEndpoint, model: str, *, dimension: int | None = None

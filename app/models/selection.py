@@ -44,10 +44,7 @@ _EMBEDDED: Mapping[str, str] = MappingProxyType({"minilm": MINILM, "multilingual
 
 @dataclass(frozen=True, slots=True)
 class GeneratorChoice:
-    """The generator.
-
-    `provider` is `extractive`, `ollama`, `openai_compatible` or a preset's name.
-    """
+    """The generator; `provider` is `extractive`, `ollama` or a preset's name."""
 
     provider: str
     model: str = ""
@@ -84,10 +81,7 @@ _MEMORY_SHARE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class EmbedderChoice:
-    """The embedder of a library.
-
-    `provider` is `minilm`, `ollama`, `openai_compatible` or a preset's name.
-    """
+    """The embedder of a library; `provider` is `minilm`, `ollama` or a preset's name."""
 
     provider: str
     model: str

@@ -33,10 +33,7 @@ LIMIT_KEPT = 0.995
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Pages per processor second; `kept_*` are shares of bare pypdfium2's text.
-
-    Characters, without blanks and controls.
-    """
+    """Pages per processor second; `kept_*` are shares of the signs of bare pypdfium2."""
 
     pages: int
     bare_pages_per_cpu_s: float

@@ -221,10 +221,7 @@ class Clients:
         ]
 
     def run(self, seconds: float, at_least: int = 0) -> None:
-        """Run the clients for `seconds`, or up to 90 s more until enough is done.
-
-        Enough: `at_least` uploads and a deletion.
-        """
+        """Run for `seconds`, or up to 90 s more until `at_least` uploads and a deletion."""
         for thread in self._threads:
             thread.start()
         self._stop.wait(seconds)

@@ -122,10 +122,7 @@ def _renamed(found: Findings, rest: str, data_dir: str) -> None:
 
 
 def _made(found: Findings, rest: str, data_dir: str) -> None:
-    """Record that a file made in a directory changes it.
-
-    The database's own files exist since the start.
-    """
+    """Record that a file made in a directory changes it; the database's own are older."""
     path = next((_absolute(path, rest) for path in _PATHS.findall(rest)), "")
     if (
         "O_CREAT" in rest

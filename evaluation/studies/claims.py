@@ -116,10 +116,7 @@ _EDGES = 300
 
 
 def fit(rows: Floats, right: Floats, share: Floats) -> Floats:
-    """Return logistic weights, bias last, none over 0.
-
-    A sign of an edit never speaks for a claim.
-    """
+    """Return logistic weights, bias last, none over 0: no edit speaks for a claim."""
     from scipy.optimize import minimize  # noqa: PLC0415 - the eval extra
 
     full = np.c_[rows, np.ones(len(rows))]
@@ -160,10 +157,7 @@ def score(said: Said, weights: Floats) -> float:
 def fitted(
     train: Sequence[Summary], planted: Sequence[tuple[str, Comparison | None, Floats]], least: float
 ) -> Floats:
-    """Return weights with the best balanced accuracy at the threshold.
-
-    Accuracy on the training summaries; the bias moves it to the threshold.
-    """
+    """Return weights of the best balanced accuracy, the bias moved to the threshold."""
     said = [one for summary in train for one in summary.sentences if one.verdict == "weak"]
     rows = np.array([one.row for one in said])
     good, share = np.array([one.good for one in said]), np.array([one.weight for one in said])

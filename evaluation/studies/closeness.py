@@ -178,10 +178,7 @@ def _weighted(asked: Asked, parity: Parity) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _fit(asked: Asked) -> tuple[float, float]:
-    """Fit the logistic curve by Newton's method, with the least finite ridge.
-
-    Maximum likelihood.
-    """
+    """Fit the logistic curve by Newton's method: maximum likelihood, with the least ridge."""
     x, y, w = _weighted(asked, "even")
     columns = np.c_[np.ones(len(x)), x]
     beta = np.zeros(2)
@@ -194,10 +191,7 @@ def _fit(asked: Asked) -> tuple[float, float]:
 
 
 def _calibration_error(asked: Asked, options: RetrievalOptions, bins: int = 10) -> float:
-    """Return the mean gap of confidence and outcome over equal bins (ECE).
-
-    Naeini, Cooper, Hauskrecht, AAAI 2015.
-    """
+    """Return the mean gap of confidence and outcome (Naeini et al., AAAI 2015)."""
     x, y, w = _weighted(asked, "odd")
     p = 1 / (1 + np.exp(-options.confidence_slope * (x - options.confidence_midpoint)))
     place = np.minimum((p * bins).astype(int), bins - 1)

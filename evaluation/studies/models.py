@@ -478,10 +478,7 @@ _ABSENT = 4
 def tasks_of(
     collections: Mapping[str, Collection], cases: Sequence[CaseBody], questions: int
 ) -> list[Task]:
-    """Return every task; more questions begin with those of fewer.
-
-    Absent questions are the samples' own and, for squad, those of cranfield.
-    """
+    """Return every task; those of fewer questions come first, absent ones are of other sets."""
     drawn = {
         name: _drawn(collection.judged().questions, questions)
         for name, collection in collections.items()

@@ -18,10 +18,7 @@ file sent again is read again."""
 
 
 class DirectParser:
-    """Parses in this process, without limits on time and memory.
-
-    For the child process, and for our own text.
-    """
+    """Parses in this process, without limits: for the child process, and for our own text."""
 
     def __init__(self, options: IngestOptions) -> None:
         self._options = options

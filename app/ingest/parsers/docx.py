@@ -219,10 +219,7 @@ def _flat(parent: etree._Element) -> Iterator[etree._Element]:
 
 
 def _style_levels(document: DocxDocument) -> dict[str, int]:
-    """Return heading levels by style id.
-
-    Names in the file are English in every language of Word.
-    """
+    """Return heading levels by style id; a file names styles in English everywhere."""
     levels: dict[str, int] = {}
     for style in document.styles:
         name = (style.name or "").lower()

@@ -301,10 +301,7 @@ def find_headings(
 
 
 def _lists_pages(text: str) -> bool:
-    """Return whether enough lines end with a page number.
-
-    Unknown headings after such a list would make the text part of it.
-    """
+    """Return whether enough lines end with a page number for a table of contents."""
     lines = [line for line in text.split("\n") if line.strip()]
     return sum(_ENDS_WITH_PAGE.search(line) is not None for line in lines) >= _LEAST_ENTRIES * len(
         lines

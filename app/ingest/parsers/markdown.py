@@ -67,10 +67,7 @@ def parse_markdown(content: bytes, *_: object) -> ParsedDocument:
 
 
 def _read_front_matter(block: str) -> dict[str, str]:
-    """Return title, author and date of a YAML header.
-
-    Simple values and lists only, one author a line.
-    """
+    """Return title, author (one a line) and date of a YAML header of simple values and lists."""
     fields: dict[str, str] = {}
     for match in _FRONT_MATTER_FIELD.finditer(block):
         value = match[2]

@@ -460,10 +460,7 @@ def _flow_page(text: str, page: PageSpan, headings: list[Heading]) -> str:
 
 
 def _flow(block: str, of: str | None = None) -> str:
-    """Return a block with the line ends inside paragraphs replaced by spaces.
-
-    `of` has lines of the usual length; by default the block itself.
-    """
+    """Return a block, lines as long as usual in `of`, with its paragraphs' line ends as spaces."""
     usual = _usual_length(of or block)
     if block.count("\n") < 2:
         return block
@@ -485,9 +482,6 @@ def _usual_length(text: str) -> int:
 
 @lru_cache(maxsize=64)
 def _wrapped(full: int) -> re.Pattern[str]:
-    """Return the pattern of a line end inside a paragraph.
-
-    It follows a line of about full length, or stands between lower-case letters.
-    """
+    """Return the pattern of a line end in a paragraph: after a full line, or in lower case."""
     after_full_line = rf"(?<=[^\n]{{{full}}}\n)(?=\S){_LIST_OR_CAPTION}"
     return re.compile(rf"\n(?:{after_full_line}|(?<=[a-z,;\u2019-]\n)(?=[a-z(]))")

@@ -32,10 +32,7 @@ only guess. Others pass 0.6."""
 
 
 def is_text(content: bytes) -> bool:
-    """Return whether bytes can be text.
-
-    A byte-order mark, UTF-16 by its pattern of NULs, or hardly any control bytes.
-    """
+    """Return whether bytes can be text: a mark, UTF-16's NULs, or hardly any control bytes."""
     if any(content.startswith(bom) for bom, _ in _BOMS) or _utf16_without_mark(content):
         return True
     return (
@@ -89,10 +86,7 @@ def _decode_with_warning(content: bytes, encoding: str) -> tuple[str, tuple[str,
 
 
 def _utf16_without_mark(content: bytes) -> str | None:
-    """Return the UTF-16 codec if the NUL bytes show one.
-
-    In western text nearly every second byte is NUL, and hardly any of the others.
-    """
+    """Return the UTF-16 codec if nearly every second byte is NUL, and few others are."""
     sample = content[:_UTF16_SAMPLE_BYTES]
     pairs = len(sample) // 2
     if pairs < 2 or len(content) % 2:

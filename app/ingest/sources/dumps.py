@@ -278,10 +278,7 @@ class ParquetFiles:
 
 
 class HubDataset:
-    """A data set of the hub, streamed by `datasets`.
-
-    `name` may be `owner/data` or `owner/data:configuration`.
-    """
+    """A data set of the hub, streamed by `datasets`: `owner/data[:configuration]`."""
 
     def __init__(self, name: str, split: str = "train") -> None:
         self._name, _, self._configuration = name.partition(":")

@@ -118,10 +118,7 @@ class FolderFile:
 
 @dataclass(frozen=True, slots=True)
 class SyncPlan:
-    """The changes a sync will make.
-
-    `failed` are unreadable paths with the reason; their documents stay.
-    """
+    """The changes a sync will make; documents of `failed`, unreadable paths, stay."""
 
     library: Library
     add: tuple[FolderFile, ...]

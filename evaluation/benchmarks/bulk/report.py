@@ -40,10 +40,7 @@ WIKIPEDIA_CHUNKS = 25_000_000
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Growth of a figure: `intercept + slope * f(chunks)`.
-
-    f is the identity or the natural logarithm.
-    """
+    """Growth of a figure: `intercept + slope * f(chunks)`, f identity or natural logarithm."""
 
     name: str
     law: Law
@@ -58,10 +55,7 @@ class Fit:
 
 
 def fit(steps: Sequence[Figures]) -> list[Fit]:
-    """Fit steps up to 100,000 chunks; predict the largest step and Wikipedia.
-
-    Empty under two steps.
-    """
+    """Fit steps up to 100,000 chunks, at least two; predict the largest and Wikipedia."""
     small = [figures for figures in steps if figures["chunks"] <= 1.05 * FITTED_UP_TO]
     if len(small) < 2:
         return []

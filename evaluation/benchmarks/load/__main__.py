@@ -58,10 +58,7 @@ class Rig:
 
 
 def bench_streams(folder: Path, seconds: float) -> Part:
-    """Measure 64 readers and one reader in turns, after both without a server.
-
-    Without a server they read straight from the model host.
-    """
+    """Measure 64 readers and one in turns, after both straight from the model host."""
     seen: dict[str, list[Seen]] = {
         name: [] for name in ("direct one", "direct many", "one", "many")
     }

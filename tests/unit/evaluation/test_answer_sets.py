@@ -82,6 +82,14 @@ def test_what_is_wrong_is_named(tmp_path: Path, line: str, message: str) -> None
         load(tmp_path / "none.jsonl")
 
 
+def test_a_complaint_quotes_little_of_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "set.jsonl"
+    path.write_text(_line(question="x" * 100_000) + "\n")
+    with pytest.raises(InvalidInput, match="question: String should have at most") as raised:
+        load(path)
+    assert len(raised.value.message) < 400
+
+
 def test_the_bundled_question_file_is_a_set() -> None:
     cases = load(Path(__file__).parents[3] / "data" / "sample_docs" / "questions.jsonl")
     assert len(cases) >= 40

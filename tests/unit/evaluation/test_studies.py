@@ -10,7 +10,7 @@ import pytest
 from app.evaluation.collections import Collection, TestPassage
 from app.evaluation.report import ReportProvenance
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib import windows, workbench
+from evaluation.lib import paths, windows, workbench
 from evaluation.studies import summary
 
 
@@ -46,7 +46,7 @@ def test_windows_are_sentences_and_runs_of_them() -> None:
 def test_figures_are_written_with_their_origin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workbench, "REPORTS", tmp_path)
+    monkeypatch.setattr(paths, "REPORTS", tmp_path)
     made = ReportProvenance(
         "0123456789abcdef", workbench.hash_of(RetrievalOptions()), "f00d", {"m": "d" * 20}, 7
     )
@@ -64,7 +64,8 @@ def test_figures_are_written_with_their_origin(
 
 
 def test_a_missed_limit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summary, "REPORTS", tmp_path)
+    for module in (summary, paths):
+        monkeypatch.setattr(module, "REPORTS", tmp_path)
     key = "share of the top five taken by a question's near-copies, default"
     (tmp_path / "poison.json").write_text(json.dumps({"figures": {key: 0.2}, "provenance": {}}))
     assert summary.main() == 0
