@@ -229,6 +229,7 @@ def test_there_is_no_stream_to_hold_open_without_a_question(served: Served) -> N
     reply = httpx2.get(
         f"{served.url}/mcp",
         headers={"X-API-Key": KEY, "Accept": "text/event-stream"},
+        timeout=WAIT_S,
         trust_env=False,
     )
     assert (reply.status_code, reply.headers["allow"]) == (405, "POST")

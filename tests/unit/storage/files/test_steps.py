@@ -11,7 +11,7 @@ import pytest
 
 from app.storage.files.durable import CRASH_STATUS, Steps
 
-INDEX = Path(__file__).resolve().parents[4] / "app" / "index"
+INDEX = Path(__file__).resolve().parents[4] / "app" / "storage"
 
 METHODS = {
     "commit", "rollback_to", "fsync", "fdatasync", "rename", "replace", "unlink", "rmtree", "rmdir", "upsert", "delete_collection",
@@ -21,10 +21,10 @@ METHODS = {
 """Calls that change what is on disk. `write` is not one: bytes count once they are synced or
 renamed, and those are."""
 
-IN_A_CHILD = INDEX / "dense" / "chroma" / "child.py"
+IN_A_CHILD = INDEX / "vectors" / "chroma_child.py"
 """The process that owns Chroma may end at any moment; its callers name the steps."""
 
-ELSEWHERE = INDEX / "engine" / "qdrant.py"
+ELSEWHERE = INDEX / "engine.py"
 """What it changes is on the disks of the search engine."""
 
 WRITE_PRAGMAS = ("wal_checkpoint", "VACUUM")
@@ -111,7 +111,7 @@ def test_transactions_are_committed_in_one_place_only() -> None:
     implicit = [
         path.name
         for path in INDEX.rglob("*.py")
-        if path.parent.name != "queue"
+        if path.name != "queue.py"
         and ".begin()" in path.read_text().replace("connection.begin()", "", 1)
     ]
     assert implicit == []
