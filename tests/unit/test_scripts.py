@@ -39,7 +39,7 @@ NO_SERVER = "http://127.0.0.1:9"
 def run(module: str, *arguments: str, developers: bool = False) -> subprocess.CompletedProcess[str]:
     runner = [] if developers else ["tests.fakes.runtime_only"]
     return subprocess.run(
-        [sys.executable, "-m", *runner, module, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=110,
+        [sys.executable, "-m", *runner, module, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=500,
         env={**os.environ, "OLLAMA_BASE_URL": NO_SERVER},
     )  # fmt: skip
 
