@@ -520,7 +520,8 @@ def as_html(report: Json) -> str:
     rows = []
     for sentence in report["sentences"]:
         shown = "<br>".join(
-            f"{escape(word)}{escape(_line(place['quote']))}<br><small>{escape(_where(place))}</small>"
+            f"{escape(word)}{escape(_line(place['quote']))}<br>"
+            f"<small>{escape(_where(place))}</small>"
             for place, word in _places(sentence)
         )
         said = escape(_verdict(sentence, report))

@@ -161,7 +161,8 @@ def publish(app: FastAPI) -> None:
                     content[PROBLEM_TYPE] = content.pop("application/json")
         return found
 
-    app.openapi = document  # type: ignore[method-assign]  # FastAPI's documented way to change the document
+    # FastAPI's documented way to change the document
+    app.openapi = document  # type: ignore[method-assign]
 
 
 def _responses(document: Node) -> Iterator[Node]:

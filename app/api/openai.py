@@ -90,7 +90,9 @@ def _title(message: str) -> str:
     history = _HISTORY.search(message)
     asked = _ASKED.search(history[1]) if history else None
     words = " ".join(asked[1].split()) if asked else "Chat"
-    return words if len(words) <= TITLE_CHARACTERS else f"{words[: TITLE_CHARACTERS - 1].rstrip()}…"
+    if len(words) <= TITLE_CHARACTERS:
+        return words
+    return f"{words[: TITLE_CHARACTERS - 1].rstrip()}…"
 
 
 class Completion:

@@ -36,7 +36,7 @@ class GuardedHttp(HttpToolsProtocol):
     head_s = HEAD_S
     reader_stall_s = READER_STALL_S
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its parent
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for a request head, or refuse the connection if there are too many."""
         self._head_bytes = 0
         self._in_head = True

@@ -164,7 +164,8 @@ class Pump(Generic[T]):
         except Cancelled as error:
             # A shutdown cancels too; then the reader is still there and is told.
             self.error = None if self.cancel.cancelled else error
-        except Exception as error:  # noqa: BLE001  # edge of the stream: kept in `error`, told to the reader
+        # edge of the stream: kept in `error`, told to the reader
+        except Exception as error:  # noqa: BLE001
             self.error = error
         finally:
             self._slots.release()
@@ -262,7 +263,7 @@ class EventStream(Response):
         self._heartbeat_s = heartbeat_s
         self._end = end or self._problem
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # ASGI
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         pump = self._pump
         watcher = asyncio.create_task(cancel_on_disconnect(receive, pump.cancel))
         try:

@@ -368,7 +368,8 @@ def open_spans(settings: Settings, release: str) -> Iterator[Spans]:
     if not endpoint:
         yield SILENT
         return
-    from app.models.telemetry import OtelSpans, otlp_exporter  # noqa: PLC0415  # loaded only when asked for
+    # loaded only when asked for
+    from app.models.telemetry import OtelSpans, otlp_exporter  # noqa: PLC0415
 
     try:
         exporter = otlp_exporter(endpoint)

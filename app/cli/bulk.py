@@ -48,7 +48,8 @@ app = typer.Typer(
 
 def absolute(source: str) -> str:
     """Return a source as the server needs it: it may run in another directory."""
-    return source if source.startswith("hub:") else os.path.abspath(source)  # noqa: PTH100  # resolve() would follow links
+    # resolve() would follow links
+    return source if source.startswith("hub:") else os.path.abspath(source)  # noqa: PTH100
 
 
 @app.command()

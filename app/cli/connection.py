@@ -63,10 +63,12 @@ def _own_server(settings: Settings) -> Iterator[str]:
     """Serve on a free loopback port in a thread, quietly."""
     lock = DirectoryLock([settings.data_dir, settings.chroma_dir])
     try:
-        from app.storage.maintenance.start import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
+        # SQL comes after the lock
+        from app.storage.maintenance.start import refuse_foreign_catalog  # noqa: PLC0415
 
         refuse_foreign_catalog(settings.data_dir, settings.database_url)
-        import uvicorn  # noqa: PLC0415  # heavy imports come after the lock, so that a second process is refused at once
+        # heavy imports come after the lock, so that a second process is refused at once
+        import uvicorn  # noqa: PLC0415
 
         app = make_app(
             settings.model_copy(update={"api_host": "127.0.0.1", "samples": False}), lock
@@ -96,7 +98,8 @@ def _address(server: object, thread: threading.Thread) -> str:
                 "the server inside this command did not start; run: documind doctor"
             )
         time.sleep(_POLL_S)
-    port = server.servers[0].sockets[0].getsockname()[1]  # type: ignore[attr-defined]  # uvicorn types `servers` as a list of Any
+    # uvicorn types `servers` as a list of Any
+    port = server.servers[0].sockets[0].getsockname()[1]  # type: ignore[attr-defined]
     return f"http://127.0.0.1:{port}"
 
 
@@ -113,7 +116,9 @@ def _wait_until_ready(client: DocuMindClient, thread: threading.Thread) -> None:
 
 def base_url(settings: Settings) -> str:
     """Return the address of `documind serve` as a person on this machine writes it."""
-    host = "127.0.0.1" if settings.api_host in ("0.0.0.0", "::") else settings.api_host  # noqa: S104  # compared, not bound
+    host = settings.api_host
+    if host in ("0.0.0.0", "::"):  # noqa: S104  # compared, not bound
+        host = "127.0.0.1"
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.api_port}"
     return urlsplit(url).geturl() + settings.root_path.rstrip("/")
 

@@ -192,7 +192,8 @@ CURES = {
 
 def engines(settings: Settings) -> Iterator[Diagnosis]:
     """Ask the engines that settings name, if any: address, version, state."""
-    from app.storage.maintenance.fsck import engine_states  # noqa: PLC0415  # SQL for this check only
+    # SQL for this check only
+    from app.storage.maintenance.fsck import engine_states  # noqa: PLC0415
 
     try:
         options = settings.index()
@@ -363,7 +364,8 @@ def _vectors(
     settings: Settings, host: OllamaHost, installed: Sequence[InstalledModel]
 ) -> Iterator[Diagnosis]:
     """Compare Ollama's embedding model with the embedded one, if both can be used."""
-    from app.bootstrap.models import embedders_compared  # noqa: PLC0415  # most of a second to import
+    # most of a second to import
+    from app.bootstrap.models import embedders_compared  # noqa: PLC0415
 
     model = settings.embedding_model
     if settings.embedding_provider not in {"auto", "ollama"} or missing(

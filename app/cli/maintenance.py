@@ -43,14 +43,16 @@ def stopped(settings: Settings) -> Iterator[None]:
 
 def open_store(settings: Settings, *, heal: bool) -> IndexStore:
     """Return the store of a directory whose lock is held; Chroma opens on demand."""
-    from app.bootstrap.maintenance import open_stopped  # noqa: PLC0415  # heavy imports come after the lock
+    # heavy imports come after the lock
+    from app.bootstrap.maintenance import open_stopped  # noqa: PLC0415
 
     return open_stopped(settings, heal=heal)
 
 
 def check_stopped(store: IndexStore, settings: Settings, library: str, *, repair: bool) -> Json:
     """Return the report of a check of a store that this process opened."""
-    from app.bootstrap.maintenance import recover_originals  # noqa: PLC0415  # heavy imports come after the lock
+    # heavy imports come after the lock
+    from app.bootstrap.maintenance import recover_originals  # noqa: PLC0415
 
     return store.fsck.run(
         repair=repair, recover=partial(recover_originals, store, settings, Library(library))
@@ -127,7 +129,8 @@ def rebuild(
     with stopped(settings), open_store(settings, heal=True) as store:
         store.rebuild()
         if passages:
-            from app.bootstrap.maintenance import remake_codes  # noqa: PLC0415  # heavy imports come after the lock
+            # heavy imports come after the lock
+            from app.bootstrap.maintenance import remake_codes  # noqa: PLC0415
 
             made = remake_codes(
                 settings, store, lambda done, of: say(f"{done:,} of {of:,} passages coded")
@@ -174,7 +177,8 @@ def restore(
     """
     settings = Settings()
     with stopped(settings):
-        from app.bootstrap.maintenance import restore_backup  # noqa: PLC0415  # heavy imports come after the lock
+        # heavy imports come after the lock
+        from app.bootstrap.maintenance import restore_backup  # noqa: PLC0415
 
         restore_backup(directory.absolute(), settings)
     say("restored; the next start rebuilds the indexes")

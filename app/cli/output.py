@@ -168,7 +168,11 @@ def check_library(name: str) -> Library:
         raise InvalidInput(f"library {name!r} is none of {', '.join(Library)}") from exc
 
 
-def make_app(settings: Settings, lock: DirectoryLock, **told: Callable[..., None]) -> Any:  # noqa: ANN401  # an ASGI app
+def make_app(
+    settings: Settings,
+    lock: DirectoryLock,
+    **told: Callable[..., None],
+) -> Any:  # noqa: ANN401  # an ASGI app
     """Return the HTTP application over a data directory whose lock is held.
 
     `told` holds its `on_ready` and `on_failure`.
@@ -178,7 +182,8 @@ def make_app(settings: Settings, lock: DirectoryLock, **told: Callable[..., None
     return edge.create_app(settings, build=partial(bootstrap.build_services, lock=lock), **told)
 
 
-def make_server(app: Any, settings: Settings) -> Any:  # noqa: ANN401  # an ASGI app, and the server around it
+# an ASGI app, and the server around it
+def make_server(app: Any, settings: Settings) -> Any:  # noqa: ANN401
     """Return the server of an application; `run` blocks until it is told to stop."""
     return importlib.import_module("app.api.serving").make_server(app, settings)
 

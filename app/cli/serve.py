@@ -63,7 +63,8 @@ def serve(
         )
     with DirectoryLock([settings.data_dir, settings.chroma_dir], base_url(settings)) as lock:
         check_port(settings)
-        from app.storage.maintenance.start import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
+        # SQL comes after the lock
+        from app.storage.maintenance.start import refuse_foreign_catalog  # noqa: PLC0415
 
         refuse_foreign_catalog(settings.data_dir, settings.database_url)
         run(settings, lock, open_when_ready=open_it)
@@ -270,7 +271,8 @@ def migrate() -> None:
 
     Example: documind migrate
     """
-    from app.storage.maintenance.start import migrate_catalog  # noqa: PLC0415  # SQL comes after the lock
+    # SQL comes after the lock
+    from app.storage.maintenance.start import migrate_catalog  # noqa: PLC0415
 
     settings = Settings()
     try:

@@ -29,7 +29,8 @@ _BOUNDARY = re.compile(
     r"[.!?\u061f\u06d4\u2026\u3002\uff01\uff1f\n](?:"
     # Runs are taken whole, from their beginning: giving characters back could not help, and would
     # cost the square of their number.
-    r"(?<=[.!?\u061f\u06d4\u2026])(?<![.!?\u061f\u06d4\u2026]{2})(?P<stop>[.!?\u061f\u06d4\u2026]*+[\"'\u201d\u2019)\]]*+(?:\[\d+\])*+)(?=\s|\Z)"
+    r"(?<=[.!?\u061f\u06d4\u2026])(?<![.!?\u061f\u06d4\u2026]{2})"
+    r"(?P<stop>[.!?\u061f\u06d4\u2026]*+[\"'\u201d\u2019)\]]*+(?:\[\d+\])*+)(?=\s|\Z)"
     r"|(?<=[\u3002\uff01\uff1f])(?P<cjk>[\u3002\uff01\uff1f]*[\u300d\u300f\u201d\u2019]*)"
     r"|(?<=\n)(?:(?P<gap>[ \t]*\n\s*)|(?P<line>)))"
 )

@@ -71,7 +71,12 @@ def ended_with_block(span: Span) -> Iterator[Span]:
 class _Silent:
     """A span, and a source of spans, that records nothing."""
 
-    def begin(self, name: str, attributes: Attributes, traceparent: str = "") -> Span:  # noqa: ARG002
+    def begin(
+        self,
+        name: str,  # noqa: ARG002
+        attributes: Attributes,  # noqa: ARG002
+        traceparent: str = "",  # noqa: ARG002
+    ) -> Span:
         return self
 
     def child(self, name: str, attributes: Attributes) -> Span:  # noqa: ARG002

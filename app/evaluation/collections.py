@@ -99,7 +99,8 @@ class Collection:
         """Return at most n questions, drawn without replacement, in their order."""
         if n >= len(self.questions):
             return self
-        chosen = set(random.Random(seed).sample(range(len(self.questions)), n))  # noqa: S311 - a draw, not a secret
+        # a draw, not a secret
+        chosen = set(random.Random(seed).sample(range(len(self.questions)), n))  # noqa: S311
         return replace(
             self, questions=tuple(q for i, q in enumerate(self.questions) if i in chosen)
         )

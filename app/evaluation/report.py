@@ -450,7 +450,8 @@ _STYLE = (
     " 1rem;color:#1c2330;background:#fff}"
     "table{border-collapse:collapse;margin:1rem 0}th,td{padding:.25rem .7rem;border-bottom:1px"
     " solid #d8dde6;text-align:right}"
-    "th:first-child,td:first-child{text-align:left}.charts{display:flex;flex-wrap:wrap;gap:2rem}summary{cursor:pointer}"
+    "th:first-child,td:first-child{text-align:left}.charts{display:flex;flex-wrap:wrap;gap:2rem}"
+    "summary{cursor:pointer}"
     "details{border-bottom:1px solid #e6e9ef;padding:.3rem 0}li{margin:.2rem"
     " 0}li.hit{font-weight:600}small{color:#5a6475}"
 )

@@ -73,7 +73,8 @@ _OPERATOR = re.compile(
 )
 _UNITS = {"$": "dollar", "\u20ac": "euro", "\u00a3": "pound", "%": "percent"}
 _TOKEN = re.compile(
-    r"(?P<op>\u27e8\d+\u27e9)|(?P<num>\d+(?:,\d+)*(?:\.\d+)?(?!\w))|(?P<word>(?:[^\W_]|['\u2019](?=[a-z]))+)"
+    r"(?P<op>\u27e8\d+\u27e9)|(?P<num>\d+(?:,\d+)*(?:\.\d+)?(?!\w))"
+    r"|(?P<word>(?:[^\W_]|['\u2019](?=[a-z]))+)"
     r"|(?P<unit>[$\u20ac\u00a3%])|(?P<punct>[,;:()|\u2013\u2014\u2026.!?]| - )"
 )
 _FREE = {

@@ -268,12 +268,16 @@ _SIGNS: dict[Finding, tuple[str, ...]] = {
 }
 """What a match without such a word holds: chat markup, an address."""
 _TASK_VERBS = (
-    "explain|describe|summari[sz]e|translate|paraphrase|rewrite|write|compose|draft|provide|generate|create|develop|produce|outline"
+    "explain|describe|summari[sz]e|translate|paraphrase|rewrite|write|compose|draft|provide"
+    "|generate|create|develop|produce|outline"
     "|give|tell|show|say|answer|respond|reply|repeat|print|output|break"
     " down|help|make|recommend|suggest|include|insert|append|add"
-    "|introduce|integrate|modify|augment|enhance|replace|substitute|convert|use|render|misspell|scramble|jumble|rearrange|anagram|remove"
-    "|schedule|remind|book|order|turn|play|find|search|classify|analy[sz]e|identify|calculate|compute|encode|decode|encrypt|reverse|shift|swap"
-    "|apply|utili[sz]e|employ|mention|advertise|promote|encourage|urge|offer|discuss|share|combine|visit|click|download|install|call|email|subscribe|buy|send|forward"
+    "|introduce|integrate|modify|augment|enhance|replace|substitute|convert|use|render|misspell"
+    "|scramble|jumble|rearrange|anagram|remove"
+    "|schedule|remind|book|order|turn|play|find|search|classify|analy[sz]e|identify|calculate"
+    "|compute|encode|decode|encrypt|reverse|shift|swap"
+    "|apply|utili[sz]e|employ|mention|advertise|promote|encourage|urge|offer|discuss|share|combine"
+    "|visit|click|download|install|call|email|subscribe|buy|send|forward"
 )
 # Where a clause may open: at the start, after a stop that the sentence splitter did not take for
 # one (not where a colon says what an aim is), or at a capital that no stop explains, as in text
@@ -281,7 +285,8 @@ _TASK_VERBS = (
 # capitalised one ("Kiddie Schedule for", unless it is a title at the start) or the letter of a list
 # ("(d) What").
 _OPENING = (
-    r"(?:(?:\A|[.!?:;](?<!\baim:)(?<!\baims:)(?<!\bpurpose:)(?<!objective:)(?<!objectives:)(?<!\bgoal:)(?<!\bgoals:)(?<!\bto:)|\n)"
+    r"(?:(?:\A|[.!?:;](?<!\baim:)(?<!\baims:)(?<!\bpurpose:)(?<!objective:)(?<!objectives:)"
+    r"(?<!\bgoal:)(?<!\bgoals:)(?<!\bto:)|\n)"
     r"[\s\"'\u201d\u201c)(>*#-]{0,40}+(?<!\w)"
     r"|(?-i:\A[A-Z][a-z]+ (?=[A-Z])|(?<=[a-z0-9)\]>] )(?=[A-Z])(?:(?<= is )"
     r"|(?<=[a-z]{5} )(?<![A-Z][a-z]{5} )(?<![A-Z][a-z]{6} )(?<![A-Z][a-z]{7} )(?<![A-Z][a-z]{8} )"

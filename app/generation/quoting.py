@@ -41,11 +41,16 @@ from app.generation.reading import antonyms, content_tokens, negations
 # Decide how much an answer may quote, by the kind of question.
 
 _SEVERAL = (
-    "actions|acts|advantages|disadvantages|aspects|benefits|causes|challenges|changes|characteristics|components|concerns"
-    "|conditions|consequences|contributions|criteria|criticisms|details|differences|drawbacks|duties|effects|elements|events"
-    "|examples|factors|features|findings|functions|goals|guidelines|impacts|implications|influences|issues|limitations|measures"
-    "|methods|objectives|outcomes|phases|plans|points|policies|practices|principles|problems|proposals|provisions|purposes"
-    "|qualities|reasons|recommendations|requirements|responsibilities|results|risks|roles|rules|similarities|stages|steps"
+    "actions|acts|advantages|disadvantages|aspects|benefits|causes|challenges|changes"
+    "|characteristics|components|concerns"
+    "|conditions|consequences|contributions|criteria|criticisms|details|differences|drawbacks"
+    "|duties|effects|elements|events"
+    "|examples|factors|features|findings|functions|goals|guidelines|impacts|implications|influences"
+    "|issues|limitations|measures"
+    "|methods|objectives|outcomes|phases|plans|points|policies|practices|principles|problems"
+    "|proposals|provisions|purposes"
+    "|qualities|reasons|recommendations|requirements|responsibilities|results|risks|roles|rules"
+    "|similarities|stages|steps"
     "|strategies|symptoms|tasks|techniques|themes|types|uses|ways"
 )
 _COUNTED = r"(?!.{0,30}\b(?:two|three|four|five|six|[2-9])\b)"
@@ -407,7 +412,8 @@ _CHOICE = re.compile(
 _BOUNDS = re.compile(
     r"\b(?:may|might|could|would|should|can|perhaps|possibly|probably|likely|unlikely|if|unless"
     r"|until|except|although|though|but|however|claim(?:s|ed)?|believed?|thought|said|alleged\w*"
-    r"|report(?:s|ed|edly)|suggest(?:s|ed)?|plan(?:s|ned)?|proposed?|intend(?:s|ed)?|expected|hoped?"
+    r"|report(?:s|ed|edly)|suggest(?:s|ed)?|plan(?:s|ned)?"
+    r"|proposed?|intend(?:s|ed)?|expected|hoped?"
     r"|almost|nearly|only|some|few|most|many|rarely|seldom|partly|often|sometimes|usually|all|every"
     r"|always|ever|any|no longer|unknown|unclear|whether|former|formerly|once|instead|rather"
     r"|reject(?:s|ed)?|den(?:y|ies|ied)|fail(?:s|ed)?|refus(?:e|es|ed)|hardly|barely|scarcely"

@@ -54,7 +54,8 @@ _TITLE_RUNS_ON = frozenset(
     " over versus vs between".split()
 )
 _ARXIV = re.compile(
-    r"arXiv:\s?((?:\d{4}\.\d{4,5})|(?:[a-z-]+(?:\.[A-Z]{2})?/\d{7}))(?:v\d+)?(?:\s*\[[\w.-]+\]\s*(\d{1,2}\s+\w{3,9}\s+(\d{4})))?"
+    r"arXiv:\s?((?:\d{4}\.\d{4,5})|(?:[a-z-]+(?:\.[A-Z]{2})?/\d{7}))(?:v\d+)?"
+    r"(?:\s*\[[\w.-]+\]\s*(\d{1,2}\s+\w{3,9}\s+(\d{4})))?"
 )
 _ARXIV_NAME = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(?:v\d+)?(?![\d.])")
 _DATED = re.compile(

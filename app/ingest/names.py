@@ -17,7 +17,8 @@ MAX_NAME_BYTES = 255
 MAX_KEY_BYTES = 1024
 # C0 and C1 controls, and the marks that reorder or hide parts of a name (docs/facts/libraries.md).
 _UNSHOWABLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 
 

@@ -249,7 +249,8 @@ class ModelTestService:
             context.publish({"digest": digest, "replies": [asdict(one) for one in replies]})
             context.checkpoint()
 
-        done = [ModelReply(**row) for row in rows]  # type: ignore[arg-type]  # as `watch` wrote them
+        # as `watch` wrote them
+        done = [ModelReply(**row) for row in rows]  # type: ignore[arg-type]
         return {"digest": digest, **asdict(self.tester.run(wanted, context.cancel, done, watch))}
 
 

@@ -456,7 +456,8 @@ def read_float_tensors(path: Path) -> dict[str, FloatArray]:
     """
     try:
         with safe_open(path, framework="numpy") as file:
-            floats = [name for name in file.keys() if file.get_slice(name).get_dtype() == "F32"]  # noqa: SIM118  # no mapping
+            names = list(file.keys())
+            floats = [name for name in names if file.get_slice(name).get_dtype() == "F32"]
             return {name: file.get_tensor(name) for name in floats}
     except SafetensorError as exc:
         raise Unreadable(

@@ -109,7 +109,10 @@ def otlp_exporter(endpoint: str) -> SpanExporter:
         InvalidInput: The extra is not installed; the message says how to install it.
     """
     try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  # the extra `otel`
+        # the extra `otel`
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
+            OTLPSpanExporter,
+        )
     except ImportError as exc:
         raise InvalidInput(
             "OTEL_EXPORTER_OTLP_ENDPOINT is set but its exporter is not installed; run: pip install"

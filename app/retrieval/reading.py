@@ -205,7 +205,8 @@ class Calibration:
 
     def applied(self, options: RetrievalOptions) -> RetrievalOptions:
         """Return the options with this row's constants."""
-        return replace(options, **self.values())  # type: ignore[arg-type]  # every field is a float of the options
+        # every field is a float of the options
+        return replace(options, **self.values())  # type: ignore[arg-type]
 
     def values(self) -> dict[str, float]:
         """Return the constants by name."""

@@ -70,7 +70,8 @@ class Nodes:
         for url in self.urls:
             if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
                 raise InvalidInput(
-                    f"SEARCH_URL {without_credentials(url)!r} is no address: write http://HOST:6333,"
+                    f"SEARCH_URL {without_credentials(url)!r} is no address:"
+                    " write http://HOST:6333,"
                     " several with commas"
                 )
         self._key = api_key

@@ -158,7 +158,8 @@ def _quantity(values: list[str]) -> str:
 
 
 _INVISIBLE = (
-    "ref|references|math|chem|gallery|timeline|imagemap|score|graph|hiero|syntaxhighlight|source|templatedata|categorytree|inputbox"
+    "ref|references|math|chem|gallery|timeline|imagemap|score|graph|hiero|syntaxhighlight|source"
+    "|templatedata|categorytree|inputbox"
     "|section|mapframe"
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)

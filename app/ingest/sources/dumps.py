@@ -78,7 +78,8 @@ class XmlDump:
                 base = _article_base(dump.site_info.base)
                 for page in dump:
                     revision = None
-                    for revision in page:  # noqa: B007  # a history dump lists revisions oldest first; the last one counts
+                    # a history dump lists revisions oldest first; the last one counts
+                    for revision in page:  # noqa: B007
                         pass
                     if revision is None:
                         continue
@@ -252,7 +253,8 @@ class ParquetFiles:
 
     def __iter__(self) -> Iterator[Article]:
         try:
-            from pyarrow import ArrowException, parquet  # noqa: PLC0415  # an extra: 40 MB that only this source needs
+            # an extra: 40 MB that only this source needs
+            from pyarrow import ArrowException, parquet  # noqa: PLC0415
         except ImportError as exc:
             raise InvalidInput(
                 "reading Parquet needs the extra 'bulk'; run: pip install pyarrow"
@@ -341,7 +343,8 @@ class ZimArchive:
 
     def __iter__(self) -> Iterator[Article]:
         try:
-            from libzim.reader import Archive  # noqa: PLC0415  # an extra (GPL), never needed by the server itself
+            # an extra (GPL), never needed by the server itself
+            from libzim.reader import Archive  # noqa: PLC0415
         except ImportError as exc:
             raise InvalidInput(
                 "reading ZIM archives needs libzim; run: pip install libzim"

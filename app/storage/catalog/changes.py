@@ -155,7 +155,8 @@ class ChangeLog:
                 default=sys.maxsize,
             )
 
-    def is_behind(self, library: Library, store: StoreKind) -> bool:  # noqa: ARG002  # SharedChangeLog asks
+    # SharedChangeLog asks
+    def is_behind(self, library: Library, store: StoreKind) -> bool:  # noqa: ARG002
         """Return False: whoever writes here brings its changes to the projections."""
         return False
 

@@ -51,7 +51,8 @@ INSERT_CHANGE = "INSERT INTO changes (library, kind, doc, revision, ids)"
 class Cursor(Protocol):
     """The part of a driver's cursor that reads need."""
 
-    def execute(self, query: str, values: Sequence[object] = ..., /) -> Any:  # noqa: ANN401  # each driver returns its own cursor
+    # each driver returns its own cursor
+    def execute(self, query: str, values: Sequence[object] = ..., /) -> Any:  # noqa: ANN401
         """Run a statement; rows are read from the result."""
 
 

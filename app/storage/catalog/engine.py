@@ -138,7 +138,8 @@ def refuse_newer(name: str, version: str | None) -> None:
     Raises:
         StorageError: A newer release wrote it.
     """
-    from alembic.script import ScriptDirectory  # noqa: PLC0415  # takes 100 ms, and only an upgrade or a restore asks
+    # takes 100 ms, and only an upgrade or a restore asks
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
 
     known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
     if version is not None and version not in known:

@@ -22,7 +22,7 @@ _ASKED = "json_array_elements_text(%s::json) AS k(value)"
 _AMONG = "IN (SELECT value FROM json_array_elements_text(%s::json) AS k(value))"
 
 PASSAGES = (
-    f"SELECT {CHUNK_COLUMNS}, c.doc, d.revision, {DOCUMENT_COLUMNS} FROM {_ASKED}"  # noqa: S608
+    f"SELECT {CHUNK_COLUMNS}, c.doc, d.revision, {DOCUMENT_COLUMNS} FROM {_ASKED}"
     " JOIN chunks c ON c.chunk_id = k.value::bigint JOIN documents d ON d.doc = c.doc"
     " WHERE d.library = %s AND d.state = 'live'"
 )
@@ -31,11 +31,11 @@ TEXTS = (
     " JOIN revisions r ON r.doc = (k.value ->> 0)::bigint AND r.revision = (k.value ->> 1)::bigint"
 )
 CODES = (
-    f"SELECT p.chunk_id, p.sentences, p.tokens FROM {_ASKED}"  # noqa: S608
+    f"SELECT p.chunk_id, p.sentences, p.tokens FROM {_ASKED}"
     " JOIN passage_codes p ON p.chunk_id = k.value::bigint"
 )
 MATCHING = (
-    f"SELECT c.chunk_id FROM {_ASKED} JOIN chunks c ON c.chunk_id = k.value::bigint"  # noqa: S608
+    f"SELECT c.chunk_id FROM {_ASKED} JOIN chunks c ON c.chunk_id = k.value::bigint"
     f" JOIN {_LIVE} WHERE "
 )
 FILTERS: Mapping[str, str] = {
@@ -48,10 +48,10 @@ FILTERS: Mapping[str, str] = {
 }
 
 _VECTORS = (
-    "SELECT c.chunk_id, v.vector, c.doc, c.section, d.doc_id, d.type, d.year, d.author_keys"  # noqa: S608
+    "SELECT c.chunk_id, v.vector, c.doc, c.section, d.doc_id, d.type, d.year, d.author_keys"
     f" FROM {_LIVE_VECTORS} WHERE "
 )
-VECTORS_OF = f"{_VECTORS} v.key IN (SELECT %s::bigint | k.value::bigint FROM {_ASKED})"  # noqa: S608
+VECTORS_OF = f"{_VECTORS} v.key IN (SELECT %s::bigint | k.value::bigint FROM {_ASKED})"
 VECTORS_BETWEEN = f"{_VECTORS} v.key > %s AND v.key < %s"
 LIMIT = " LIMIT %s"
 VECTORS_END = f" ORDER BY v.key{LIMIT}"
@@ -61,15 +61,15 @@ FILTERED_VECTORS = (
     " JOIN vectors v ON v.key = %s::bigint | c.chunk_id"
     " WHERE d.library = %s AND d.state = 'live' AND "
 )
-VECTOR_IDS = f"SELECT c.chunk_id FROM {_LIVE_VECTORS} WHERE v.key > %s AND v.key < %s"  # noqa: S608
-COUNT_VECTORS = f"SELECT count(*) FROM {_LIVE_VECTORS} WHERE v.key > %s AND v.key < %s"  # noqa: S608
+VECTOR_IDS = f"SELECT c.chunk_id FROM {_LIVE_VECTORS} WHERE v.key > %s AND v.key < %s"
+COUNT_VECTORS = f"SELECT count(*) FROM {_LIVE_VECTORS} WHERE v.key > %s AND v.key < %s"
 CHUNKS_WITHOUT_VECTOR = (
-    f"SELECT c.chunk_id FROM chunks c JOIN {_LIVE} AND d.library = %s"  # noqa: S608
+    f"SELECT c.chunk_id FROM chunks c JOIN {_LIVE} AND d.library = %s"
     " LEFT JOIN vectors v ON v.key = %s::bigint | c.chunk_id"
     " WHERE c.chunk_id > %s AND v.key IS NULL ORDER BY c.chunk_id LIMIT %s"
 )
 _PENDING = (
-    "WITH asked AS (SELECT %s::text AS library, %s::bigint AS most{names})"  # noqa: S608
+    "WITH asked AS (SELECT %s::text AS library, %s::bigint AS most{names})"
     " SELECT c.chunk_id FROM documents d"
     " JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision LEFT JOIN vectors v"
     f" ON v.key = (SELECT l.live_build::bigint << {BUILD_SHIFT} FROM libraries l, asked a"
@@ -115,7 +115,7 @@ def insert_rows(sql: Connection, insert: str, rows: Sequence[Row], after: str = 
 
 def last_id(sql: Connection, table: Table) -> int:
     """Return the newest number of a table's sequence; 0 before the first."""
-    row = sql.execute(text(f"SELECT last_value, is_called FROM {_sequence(table)}")).one()  # noqa: S608
+    row = sql.execute(text(f"SELECT last_value, is_called FROM {_sequence(table)}")).one()
     return int(row.last_value) if row.is_called else 0
 
 

@@ -33,7 +33,7 @@ _LIVE_VECTORS = f"vectors v CROSS JOIN {_CHUNK_OF_VECTOR} CROSS JOIN {_LIVE}"
 # A question: passages, texts, codes, filters. Ids come as one JSON array.
 
 PASSAGES = (
-    f"SELECT {CHUNK_COLUMNS}, c.doc, d.revision, {DOCUMENT_COLUMNS} FROM json_each(?) k"  # noqa: S608
+    f"SELECT {CHUNK_COLUMNS}, c.doc, d.revision, {DOCUMENT_COLUMNS} FROM json_each(?) k"
     " CROSS JOIN chunks c ON c.chunk_id = k.value CROSS JOIN documents d ON d.doc = c.doc"
     " WHERE d.library = ? AND d.state = 'live'"
 )
@@ -46,7 +46,7 @@ CODES = (
     " ON p.chunk_id = k.value"
 )
 MATCHING = (
-    "SELECT c.chunk_id FROM json_each(?) k CROSS JOIN chunks c ON c.chunk_id = k.value"  # noqa: S608
+    "SELECT c.chunk_id FROM json_each(?) k CROSS JOIN chunks c ON c.chunk_id = k.value"
     f" CROSS JOIN {_LIVE} WHERE "
 )
 _AMONG = "IN (SELECT value FROM json_each(?))"
@@ -62,10 +62,10 @@ FILTERS: Mapping[str, str] = {
 # Vectors: the caches are filled with them, filters read them, the backfill looks for missing ones.
 
 _VECTORS = (
-    "SELECT c.chunk_id, v.vector, c.doc, c.section, d.doc_id, d.type, d.year, d.author_keys"  # noqa: S608
+    "SELECT c.chunk_id, v.vector, c.doc, c.section, d.doc_id, d.type, d.year, d.author_keys"
     f" FROM {_LIVE_VECTORS} WHERE "
 )
-VECTORS_OF = f"{_VECTORS} v.key IN (SELECT ? | value FROM json_each(?))"  # noqa: S608
+VECTORS_OF = f"{_VECTORS} v.key IN (SELECT ? | value FROM json_each(?))"
 VECTORS_BETWEEN = f"{_VECTORS} v.key > ? AND v.key < ?"
 LIMIT = " LIMIT ?"
 VECTORS_END = f" ORDER BY v.key{LIMIT}"
@@ -75,15 +75,15 @@ FILTERED_VECTORS = (
     " CROSS JOIN vectors v ON v.key = ? | c.chunk_id"
     " WHERE d.library = ? AND d.state = 'live' AND "
 )
-VECTOR_IDS = f"SELECT c.chunk_id FROM {_LIVE_VECTORS} WHERE v.key > ? AND v.key < ?"  # noqa: S608
-COUNT_VECTORS = f"SELECT count(*) FROM {_LIVE_VECTORS} WHERE v.key > ? AND v.key < ?"  # noqa: S608
+VECTOR_IDS = f"SELECT c.chunk_id FROM {_LIVE_VECTORS} WHERE v.key > ? AND v.key < ?"
+COUNT_VECTORS = f"SELECT count(*) FROM {_LIVE_VECTORS} WHERE v.key > ? AND v.key < ?"
 CHUNKS_WITHOUT_VECTOR = (
-    f"SELECT c.chunk_id FROM chunks c CROSS JOIN {_LIVE} AND d.library = ?"  # noqa: S608
+    f"SELECT c.chunk_id FROM chunks c CROSS JOIN {_LIVE} AND d.library = ?"
     " LEFT JOIN vectors v ON v.key = ? | c.chunk_id"
     " WHERE c.chunk_id > ? AND v.key IS NULL ORDER BY c.chunk_id LIMIT ?"
 )
 _PENDING = (
-    "SELECT c.chunk_id FROM {documents}"  # noqa: S608
+    "SELECT c.chunk_id FROM {documents}"
     " CROSS JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision LEFT JOIN vectors v"
     f" ON v.key = (SELECT live_build << {BUILD_SHIFT} FROM libraries WHERE library = ?1) |"
     " c.chunk_id"

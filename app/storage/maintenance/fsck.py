@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from app.core.errors import DocuMindError, IndexDamaged
 from app.core.types import Library
@@ -276,7 +277,8 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
     if options.database_url:
         yield _state("PostgreSQL", "DATABASE_URL", lambda: ask_database(options.database_url))
     for url in filter(None, options.search_url.split(",")):
-        yield _state("Qdrant", "SEARCH_URL", lambda url=url: ask_node(url, options.search_api_key))  # type: ignore[misc]
+        asked = partial(ask_node, url, options.search_api_key)
+        yield _state("Qdrant", "SEARCH_URL", asked)
     if options.originals_url:
         yield _state(
             "object store", "ORIGINALS_URL", lambda: ask_object_store(options.originals_url)

@@ -302,7 +302,8 @@ class CatalogCheck:
             if seq > last:
                 library, projection = mark.split("/")
                 if repair:
-                    self.log.set_mark(Library(library), projection, 0)  # type: ignore[arg-type]  # the table holds projections only
+                    # the table holds projections only
+                    self.log.set_mark(Library(library), projection, 0)  # type: ignore[arg-type]
                 yield Fault(
                     "catalog_watermarks",
                     library,
