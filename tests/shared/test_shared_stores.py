@@ -125,7 +125,8 @@ def test_words_that_a_process_left_come_while_nobody_writes(
         looked = threading.Event()
         while not found(second, "walruses"):
             looked.wait(0.05)
-        assert second.status.lags()["papers/lexical"] == 0
+        while second.status.lags()["papers/lexical"]:  # the mark follows what is found
+            looked.wait(0.05)
 
 
 def test_writers_of_both_lose_no_change(both: tuple[IndexStore, IndexStore]) -> None:
