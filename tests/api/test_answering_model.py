@@ -156,3 +156,16 @@ def test_a_named_model_is_the_environments_and_its_lack_is_said_once(serve: Serv
         assert "generator_unavailable" not in _notices(second)
         assert second["answer"] == first["answer"]
         assert client.get("/api/v1/models").json()["decided_by"] == "environment"
+
+
+def test_what_is_set_reaches_the_model(serve: Serve) -> None:
+    """Where the prompts of small models would have figures of their own."""
+    set_to = {"llm_temperature": 0.6, "llm_max_tokens": 77}
+    with OllamaDouble([SMALL]) as double, serve(double.url, **set_to) as client:
+        client.post("/api/v1/ingest", files={"file": COPPER}, data={"library": "papers"})
+        _asked(client)
+        asked = [request for request in double.requests if request.path == "/api/chat"]
+    assert asked
+    for request in asked:
+        assert request.body["options"]["temperature"] == 0.6
+        assert request.body["options"]["num_predict"] == 77
