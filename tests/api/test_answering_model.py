@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 from starlette.testclient import TestClient
@@ -167,5 +168,5 @@ def test_what_is_set_reaches_the_model(serve: Serve) -> None:
         asked = [request for request in double.requests if request.path == "/api/chat"]
     assert asked
     for request in asked:
-        assert request.body["options"]["temperature"] == 0.6
-        assert request.body["options"]["num_predict"] == 77
+        options = cast("Json", request.body["options"])
+        assert (options["temperature"], options["num_predict"]) == (0.6, 77)
