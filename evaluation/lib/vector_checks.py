@@ -7,8 +7,11 @@ import numpy as np
 from app.core.types import Library
 from app.core.vectors import cosine_distances
 from app.storage.store import IndexStore
+from app.storage.vectors.port import Stamps
 from app.storage.vectors.replica import SAME
 
+UNSTAMPED = Stamps("", lambda ids: [{} for _ in ids])
+"""Of vectors that belong to no document."""
 PROPOSED = 100
 """Candidates that a vector is looked for among."""
 MISSED_SHARE = 0.01

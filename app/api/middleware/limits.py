@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
@@ -16,7 +17,7 @@ from app.api.errors import PROBLEM_TYPE, ProblemDict, response_of
 from app.core.errors import Busy, DocuMindError, RateLimited, TooLarge
 
 
-class Layer:
+class Layer(ABC):
     """ASGI middleware: `serve` gets what a subclass is for, the app inside gets anything else."""
 
     kinds = frozenset({"http"})
@@ -28,9 +29,9 @@ class Layer:
         serve = self.serve if scope["type"] in self.kinds else self.app
         await serve(scope, receive, send)
 
+    @abstractmethod
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve or refuse a request."""
-        raise NotImplementedError
 
 
 def route_path(scope: Scope) -> str:

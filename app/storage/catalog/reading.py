@@ -337,7 +337,7 @@ class CatalogLoader:
 
         Args:
             chunk_ids: Which.
-            with_text: Whether the title and the text are among it. A title costs Chroma 160 bytes a
+            with_text: Whether the title and the text are among it. A title costs Chroma 141 bytes a
                 row (evaluation/reports/chroma_rows.md).
         """
         names = ("doc_id", "filename", "section", "chunk_index", "page", "title")

@@ -14,7 +14,6 @@ import resource
 import signal
 import sqlite3
 import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
 from multiprocessing.connection import Connection, wait
@@ -139,10 +138,6 @@ class ChromaProcess:
         if self._collection(name) is not None:
             self._client().delete_collection(name)
             del self._known[name], self._counts[name]
-
-    def pause(self, seconds: float) -> None:
-        """Answer nothing for a while, as a store does that is slow; for tests."""
-        time.sleep(seconds)
 
 
 def serve(process: ChromaProcess, searches: Connection, writes: Connection) -> None:

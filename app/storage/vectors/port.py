@@ -22,10 +22,6 @@ class Stamps:
     """Returns the stamp of each of some chunks, in their order."""
 
 
-UNSTAMPED = Stamps("", lambda ids: [{} for _ in ids])
-"""Of vectors that belong to no document."""
-
-
 class VectorStore(Protocol):
     """Proposes a vector's neighbours; the catalog's vectors score them.
 

@@ -20,8 +20,8 @@ import numpy as np
 from app.core.errors import IndexDamaged
 from app.storage.files.durable import Steps
 from app.storage.vectors.faiss import FaissStore
-from app.storage.vectors.port import UNSTAMPED
 from evaluation.benchmarks.bulk.growth import Figures
+from evaluation.lib.vector_checks import UNSTAMPED
 from evaluation.lib.workbench import SEED
 
 NAME = "public__kills"

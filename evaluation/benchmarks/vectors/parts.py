@@ -28,9 +28,9 @@ from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from app.storage.vectors.faiss import FaissStore
-from app.storage.vectors.port import UNSTAMPED
 from evaluation.benchmarks.bulk.growth import Figures, pss_bytes
 from evaluation.benchmarks.vectors.corpus import HalfArray, fill_library
+from evaluation.lib.vector_checks import UNSTAMPED
 
 IdArray = npt.NDArray[np.int64]
 

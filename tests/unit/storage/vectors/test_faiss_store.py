@@ -173,7 +173,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from app.storage.vectors.faiss import FaissStore
-from app.storage.vectors.port import UNSTAMPED
+from evaluation.lib.vector_checks import UNSTAMPED
 from app.storage.files.durable import Steps
 store = FaissStore(Path(sys.argv[1]), Steps(int(sys.argv[2])), learn_from=200, least_kept=100)
 rows = np.random.default_rng(1).standard_normal((400, 16)).astype(np.float32)
