@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from app.core.errors import IndexDamaged, InvalidInput
+from app.core.errors import IndexDamaged, InvalidInput, StorageError
 from app.core.trace import counted
 from app.core.types import Fingerprint, Library
 from app.storage.catalog.answers import SqliteAnswerStore, SqliteConversationStore
@@ -267,6 +267,9 @@ class IndexStore:
         self._lexical.wait()
         try:
             self.projector.close()
+            for dense in self.dense.values():
+                with suppress(StorageError):  # the next start applies it again
+                    dense.replica.flush()
             self._log.save()
             if self._heals:
                 with suppress(IndexDamaged):  # the next start finds it and says what to do
