@@ -35,8 +35,7 @@ from app.storage.catalog.vectors import Builds, VectorCheck
 from app.storage.files.durable import Steps, delete_retired
 from app.storage.maintenance.backup import NO_BACKUP, BackupReport, backup
 from app.storage.maintenance.bundle import Bundler
-from app.storage.maintenance.fsck import Fsck, VectorStoreCheck
-from app.storage.maintenance.fsck_catalog import CatalogCheck
+from app.storage.maintenance.fsck import Fsck
 from app.storage.maintenance.purge import Purger
 from app.storage.maintenance.reembedding import Reembedding
 from app.storage.maintenance.start import (
@@ -148,12 +147,17 @@ class IndexStore:
             shared=options.shared,
         )
         self.fsck = Fsck(
-            CatalogCheck(self.database, self.originals, self.unlinks, unusable, self._log),
+            self.database,
+            self.originals,
+            self.unlinks,
+            unusable,
+            self._log,
             self.loader,
             self.projector,
             indexes,
             self.dense,
-            VectorStoreCheck(self.supervisor, self.loader, self.dense, options),
+            self.supervisor,
+            options,
             self.steps,
         )
         self.purger = Purger(
