@@ -49,7 +49,6 @@ from app.storage.maintenance.start import (
 from app.storage.opening import delete_unused, open_engine, open_log, open_originals, open_stores
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
-from app.storage.removal import Remover
 from app.storage.status import ProjectionStatus
 from app.storage.vectors.library import DenseLibrary, DenseVectorIndex
 from app.storage.vectors.replica import Replica
@@ -118,7 +117,9 @@ class IndexStore:
             self.loader.on_unusable = unusable.delete
             if is_small(self.database):
                 unusable.delete(unusable.find())
-        self._lexical = LexicalRepair(options, self._log, self.steps, self._engine, heal=heal)
+        self._lexical = LexicalRepair(
+            options, self._log, self.steps, self._engine, self.database.lock_of, heal=heal
+        )
         indexes = self._lexical.indexes
         wanted = threading.Event()
         self.dense = {
@@ -128,11 +129,8 @@ class IndexStore:
         self.projector = Projector(self._log, self.loader, indexes, self.dense, self.database)
         self.status = ProjectionStatus(self._log, self.projector.state)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
-        remover = self.remover = Remover(
-            self.database, self.catalog, self.projector, self.originals, texts
-        )
         self.builds = Builds(self.database)
-        parts = self.database, self.catalog, self.projector, remover, self.originals
+        parts = self.database, self.catalog, self.projector, self.originals
         self.writer = CatalogIndexWriter(*parts, settling, self.builds)
         self.lexical = LibraryWords(indexes)
         self.vectors = DenseVectorIndex(self.dense)
@@ -143,7 +141,7 @@ class IndexStore:
             self.dense,
             wanted,
             lambda: delete_unused(options, self.vector_stores, self.steps),
-            self.projector.catch_up_lexical,
+            lambda library: self.projector.words[library].catch_up(),
             shared=options.shared,
         )
         self.fsck = Fsck(
@@ -164,7 +162,7 @@ class IndexStore:
             self.database,
             self.loader,
             self.projector,
-            remover,
+            self.writer,
             self.dense,
             self.supervisor,
             options,
@@ -226,7 +224,7 @@ class IndexStore:
 
     def _start(self) -> None:
         self.codes.delete_others()
-        self.remover.purge_due()
+        self.writer.purge_due()
         self.unlinks.settle_at_start()
         for library in Library:
             self._lexical.start(library, self.projector, partial(self.catalog.counts, library))
@@ -245,7 +243,7 @@ class IndexStore:
             DiskFull: No space; run it again.
         """
         for library in Library:
-            self.projector.rebuild_lexical(library, self.catalog.counts(library).documents)
+            self.projector.words[library].rebuild(self.catalog.counts(library).documents)
             self.dense[library].refill_cache()
         self.supervisor.refill("asked to rebuild")
 

@@ -283,8 +283,7 @@ class Fsck:
             return FsckReport(started, seconds, repair, tuple(faults), checked)
 
         with self.projector.writing:
-            for library in Library:
-                self.projector.settle_lexical(library)
+            self.projector.settle()
             check(self._pages())
             if faults:
                 return report()
@@ -474,7 +473,7 @@ class Fsck:
         index, name = self.lexical[library], library.value
 
         def rebuild() -> None:
-            self.projector.rebuild_lexical(library, self.loader.documents(library))
+            self.projector.words[library].rebuild(self.loader.documents(library))
 
         if damaged := index.damaged():  # asking such an index would say nothing
             yield Fault("lexical_files", name, len(damaged), damaged[0]), rebuild

@@ -164,7 +164,7 @@ class Collection:
             if self._index is not None:
                 self.changes += int(self._index.remove_ids(faiss.IDSelectorBatch(ids)))
 
-    def clear(self) -> None:
+    def delete_all(self) -> None:
         with self._writing, self._lock:
             self._index = None
 
@@ -323,7 +323,7 @@ class FaissStore:
     def drop(self, collection: str) -> None:
         with self._errors(), self._lock:
             if (held := self._open.pop(collection, None)) is not None:
-                held.clear()  # a file that is being written is whole, and removed
+                held.delete_all()  # a file that is being written is whole, and removed
             for file in self._files(collection):
                 delete_file(file, self._steps, "faiss.delete")
 
