@@ -26,9 +26,9 @@ from app.core.errors import (
     StorageError,
 )
 from app.core.trace import Calls
-from app.storage.catalog import postgres_statements
 from app.storage.catalog.database import Cursor, Database
 from app.storage.catalog.schema import metadata
+from app.storage.catalog.statements import PostgresDialect
 from app.storage.files.durable import Steps
 
 RETRY_AFTER_S = 5.0
@@ -76,7 +76,7 @@ class PostgresDatabase(Database):
         writer = open_engine(address, size=1, more=0, isolation="READ COMMITTED")
         event.listen(writer, "connect", self._own)
         try:
-            super().__init__(self._name, postgres_statements, steps, writer, readers)
+            super().__init__(self._name, PostgresDialect(), steps, writer, readers)
             self._take_lock()
         except DatabaseAway as exc:
             raise InvalidInput(f"DATABASE_URL: {exc.message}") from exc
