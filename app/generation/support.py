@@ -34,6 +34,7 @@ from app.generation.reading import (
     is_spelt_out,
     negations,
     prefixed,
+    spelt_figures,
     token_weights,
     unknown_words,
 )
@@ -112,8 +113,8 @@ right sentences are like that."""
 def contradicts(claim: Claim, passage: ReadPassage, found: Alignment, row: Floats) -> bool:
     """Return whether a claim differs from its passage in what must not differ.
 
-    It has a figure that stands nowhere in the passage, or denies more often than the window does,
-    or is a near copy in which nothing but names is strange.
+    It has a figure that stands nowhere in the passage and is no year that the window implies, or
+    denies more often than the window does, or is a near copy in which nothing but names is strange.
 
     Args:
         claim: What was said.
@@ -124,9 +125,22 @@ def contradicts(claim: Claim, passage: ReadPassage, found: Alignment, row: Float
     names, run, unknown = (row[FEATURES.index(name)] for name in ("names", "run", "unknown_count"))
     if names >= 1 and unknown <= names and run >= _NEAR_COPY:
         return True
-    if claim.specifics.negations > negations(passage.text[found.start : found.end]):
+    window = passage.text[found.start : found.end]
+    if claim.specifics.negations > negations(window):
         return True
-    return bool(claim.figures - passage.figures)
+    return bool(claim.figures - passage.figures - _implied_years(window))
+
+
+def _implied_years(text: str) -> frozenset[str]:
+    """Return the years that a text gives by another: 2014, in "2016, two years after"."""
+    figures = [int(figure) for figure in spelt_figures(text) if figure.isdigit()]
+    return frozenset(
+        str(year + sign * span)
+        for year in figures
+        for span in figures
+        for sign in (1, -1)
+        if 1000 <= year <= 2100 and span < 1000
+    )
 
 
 def support_row(claim: Claim, passage: ReadPassage, found: Alignment) -> Floats:
