@@ -17,16 +17,16 @@ from typing import Literal, Self
 from app.core.errors import IndexDamaged, InvalidInput
 from app.core.trace import counted
 from app.core.types import Fingerprint, Library
-from app.storage.catalog.answers import SqliteAnswerStore, SqliteConversationStore
+from app.storage.catalog.answers import AnswerStore, ConversationStore
 from app.storage.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.catalog.state import (
-    CatalogModelStore,
-    SqliteCalibrations,
+    BulkLedger,
+    CalibrationRows,
+    ModelStore,
     SqliteJobStore,
-    SqliteLedger,
     SyncClaims,
     Unlinks,
 )
@@ -199,12 +199,12 @@ class IndexStore:
     def _open_state(self) -> None:
         """Open what the catalog keeps besides documents."""
         self.jobs = SqliteJobStore(self.database)
-        self.ledger = SqliteLedger(self.database)
+        self.ledger = BulkLedger(self.database)
         self.claims = SyncClaims(self.database)
-        self.answers = SqliteAnswerStore(self.database)
-        self.calibrations = SqliteCalibrations(self.database)
-        self.conversations = SqliteConversationStore(self.database)
-        self.models = CatalogModelStore(self.database)
+        self.answers = AnswerStore(self.database)
+        self.calibrations = CalibrationRows(self.database)
+        self.conversations = ConversationStore(self.database)
+        self.models = ModelStore(self.database)
 
     def _open_dense(
         self, library: Library, wanted: threading.Event, follows: bool | None

@@ -23,7 +23,7 @@ from app.storage.catalog import schema as work_schema
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.catalog.schema import metadata
-from app.storage.catalog.state import SqliteJobStore, SqliteLedger
+from app.storage.catalog.state import BulkLedger, SqliteJobStore
 from app.storage.files.durable import Steps
 from app.storage.opening import open_database
 from app.storage.store import IndexStore
@@ -128,7 +128,7 @@ def test_put_replaces_and_add_adds(database: Database) -> None:
 
 
 def test_more_names_than_one_statement_takes(database: Database) -> None:
-    ledger = SqliteLedger(database)
+    ledger = BulkLedger(database)
     names = [f"a{n}" for n in range(2 * statements.PIECE + 1)]
     ledger.record(Library.PUBLIC, "dump", [LedgerEntry(name, "1", "indexed") for name in names])
     assert sorted(ledger.entries(Library.PUBLIC, "dump", [*names, "absent"])) == sorted(names)
