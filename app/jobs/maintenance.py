@@ -103,13 +103,13 @@ class Maintenance:
 
     def end_grace(self) -> int:
         """Remove deleted documents and conversations whose grace is over; return how many."""
-        return self.store.remover.purge_due() + self.store.conversations.delete_due()
+        return self.store.writer.purge_due() + self.store.conversations.delete_due()
 
     def purge_is_due(self) -> bool:
         """Return whether bytes of deleted documents are old enough to purge."""
         now = datetime.now(UTC)
         for library in Library:
-            at = self.store.remover.deleted_at(library)
+            at = self.store.writer.deleted_at(library)
             if at is None:
                 continue
             small = self.store.catalog.counts(library).chunks <= PURGE_SMALL_CHUNKS

@@ -1,7 +1,7 @@
 """Kill a process that writes to the faiss store at random moments, and flip bytes.
 
-Everything that it had acknowledged must be there when the store is opened again. A byte that is
-flipped in its files must be found.
+Everything that it had flushed must be there when the store is opened again. A byte that is flipped
+in its files must be found.
 """
 
 from __future__ import annotations
@@ -46,40 +46,40 @@ def rows_of(batch: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
 
 
 def write(path: Path, batch: int) -> None:
-    """Write batches without end; print each that is acknowledged."""
+    """Write batches without end; print each after which all is durable."""
     with closing(opened(path)) as store:
         print("open", flush=True)
         while True:
             ids = list(range(batch * BATCH + 1, (batch + 1) * BATCH + 1))
             store.upsert(NAME, ids, rows_of(batch), UNSTAMPED)
             store.delete(NAME, ids[:DELETED])
-            print(batch, flush=True)
+            if store.flush(NAME, at_once=False):
+                print(batch, flush=True)
             batch += 1
 
 
 def kills(count: int) -> Figures:
     """Kill the writer `count` times; return what was lost."""
-    rng, lost, extra, acknowledged = random.Random(SEED), 0, 0, -1
+    rng, lost, extra, flushed = random.Random(SEED), 0, 0, -1
     with tempfile.TemporaryDirectory(prefix="documind-kills-") as folder:
         path = Path(folder) / "faiss"
         for _ in range(count):
-            acknowledged = max(acknowledged, _killed(path, acknowledged + 1, rng))
+            flushed = max(flushed, _killed(path, flushed + 1, rng))
             wanted = {
                 at + 1
-                for at in range((acknowledged + 1) * BATCH)
+                for at in range((flushed + 1) * BATCH)
                 if at % BATCH >= DELETED  # the rest were removed
             }
             with closing(opened(path)) as store:
                 held = store.ids(NAME)
             lost += len(wanted - held)
-            limit = (acknowledged + 2) * BATCH  # the batch that was being written
-            extra += len({i for i in held - wanted if i > limit or i <= limit - BATCH})
+            extra += len({i for i in held if (i - 1) % BATCH < DELETED})
         flips = 100
         found = sum(_flip_is_found(path, rng) for _ in range(flips))
     return {
         "kills": count,
-        "vectors acknowledged": (acknowledged + 1) * (BATCH - DELETED),
-        "acknowledged vectors lost": lost,
+        "vectors flushed": (flushed + 1) * (BATCH - DELETED),
+        "flushed vectors lost": lost,
         "removed vectors that came back": extra,
         "flipped bytes": flips,
         "flipped bytes found": found,
@@ -87,7 +87,7 @@ def kills(count: int) -> Figures:
 
 
 def _killed(path: Path, batch: int, rng: random.Random) -> int:
-    """Let the writer work for a while and kill it; return the last acknowledged batch."""
+    """Let the writer work for a while and kill it; return the last batch that was flushed."""
     command = [sys.executable, "-m", "evaluation.benchmarks.vectors.kills", str(path), str(batch)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
@@ -99,7 +99,7 @@ def _killed(path: Path, batch: int, rng: random.Random) -> int:
 
 
 def _flip_is_found(path: Path, rng: random.Random) -> bool:
-    file = rng.choice(sorted(file for file in path.rglob("*") if file.is_file()))
+    file = rng.choice(sorted(file for file in path.iterdir() if file.suffix != ".tmp"))
     content = file.read_bytes()
     at = rng.randrange(len(content))
     damaged = bytearray(content)

@@ -16,7 +16,7 @@ from sqlalchemy.sql.expression import Executable
 
 import app.storage.catalog as package
 from app.core.types import Job, LedgerEntry, Library
-from app.storage import removal, writer
+from app.storage import writer
 from app.storage.catalog import schema
 from app.storage.catalog import schema as statements
 from app.storage.catalog import schema as work_schema
@@ -66,7 +66,7 @@ def raw_statements(path: Path) -> list[int]:
 
 def test_only_the_dialects_file_holds_sql() -> None:
     files = [path for path in FOLDER.glob("*.py") if path.name not in OWN_SQL]
-    files += [Path(str(module.__file__)) for module in (writer, removal)]
+    files.append(Path(str(writer.__file__)))
     assert {path.name: found for path in files if (found := raw_statements(path))} == {}
     assert raw_statements(FOLDER / "sqlite_statements.py")
 
@@ -91,7 +91,7 @@ def test_statements_compile_for_postgresql() -> None:
     ]
     held = [
         value
-        for module in (*modules, writer, removal)
+        for module in (*modules, writer)
         for value in vars(module).values()
         if isinstance(value, Executable) and hasattr(value, "compile")
     ]
