@@ -289,7 +289,9 @@ def bench_soak(folder: Path, questions: int, cycles: int) -> Part:
     what = f"growth of memory over {questions} questions and {documents} documents"
     lines = [
         Line(what, slope, 2.0, "MB per 1,000"),
-        Line("growth of open handles after the warm-up", np.median(late) - max(early), 0, ""),
+        Line(
+            "growth of open handles after the warm-up", float(np.median(late)) - max(early), 0, ""
+        ),
         Line("failures", failures, 0, ""),
     ]
     return lines, {
