@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 from app.core.types import Library
-from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 from app.jobs.bulk import account
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
@@ -37,6 +36,7 @@ from app.storage.options import IndexOptions
 from app.storage.words.tantivy import TantivyIndex
 from evaluation.lib.paths import ROOT, parser_of
 from evaluation.lib.served import Line, write
+from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
 
 @dataclass(frozen=True, slots=True)

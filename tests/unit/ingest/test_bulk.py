@@ -12,8 +12,8 @@ from app.core.types import Article, DocumentDraft, Library, WriteResult
 from app.ingest import bulk
 from app.ingest.bulk import BulkIndexer, BulkOptions, BulkTask, SeenKeys
 from app.ingest.names import IngestOptions
-from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions
 from app.storage.catalog.state import BulkLedger
+from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions
 from tests.fakes.index_writer import MemoryIndexWriter
 from tests.stores import catalog_database
 
