@@ -25,7 +25,6 @@ from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.catalog.state import (
     CatalogModelStore,
     SqliteCalibrations,
-    SqliteJobStore,
     SqliteLedger,
     SyncClaims,
     Unlinks,
@@ -50,6 +49,7 @@ from app.storage.maintenance.start import (
 from app.storage.opening import delete_unused, open_engine, open_log, open_originals, open_stores
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
+from app.storage.queue import JobQueue
 from app.storage.removal import Remover
 from app.storage.status import ProjectionStatus
 from app.storage.vectors.library import DenseLibrary, DenseVectorIndex
@@ -198,7 +198,7 @@ class IndexStore:
 
     def _open_state(self) -> None:
         """Open what the catalog keeps besides documents."""
-        self.jobs = SqliteJobStore(self.database)
+        self.jobs = JobQueue(self.database)
         self.ledger = SqliteLedger(self.database)
         self.claims = SyncClaims(self.database)
         self.answers = SqliteAnswerStore(self.database)
