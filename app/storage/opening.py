@@ -8,12 +8,11 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from app.core.errors import DatabaseAway, ExtraMissing, InvalidInput
+from app.core.errors import ExtraMissing, InvalidInput
 from app.core.ids import without_credentials
 from app.core.types import Library, StoreKind
 from app.storage.catalog.changes import ChangeLog, Settling
@@ -24,9 +23,6 @@ from app.storage.files.originals import Originals, names_in
 from app.storage.options import IndexOptions
 from app.storage.vectors.chroma import ChromaStore
 from app.storage.vectors.port import VectorStore
-
-if TYPE_CHECKING:
-    from app.storage.queue import PostgresJobs
 
 
 def open_database(path: Path, url: str, steps: Steps, *, shared: bool = False) -> Database:
@@ -254,25 +250,3 @@ def _delete(path: Path, options: IndexOptions, steps: Steps) -> None:
         delete_tree(path, steps, "vectors.delete_unused")
     else:
         log.warning("no library keeps its vectors in %s any more: it may be removed", path)
-
-
-# Open the queue of several processes where the settings ask for it.
-
-
-def open_shared_jobs(url: str) -> AbstractContextManager[PostgresJobs]:
-    """Return the queue in the catalog's database; leaving it closes it.
-
-    Raises:
-        InvalidInput: The database does not answer, or the extra `shared` is missing.
-    """
-    try:
-        module = importlib.import_module("app.storage.queue")
-    except ModuleNotFoundError as exc:
-        raise InvalidInput(
-            "jobs of several servers (SEARCH_URL) need the extra 'shared': pip install"
-            " 'documind-server[shared]'"
-        ) from exc
-    try:
-        return closing(module.PostgresJobs(url))
-    except DatabaseAway as exc:
-        raise InvalidInput(exc.message) from exc

@@ -26,7 +26,6 @@ from app.storage.catalog.state import (
     BulkLedger,
     CalibrationRows,
     ModelStore,
-    SqliteJobStore,
     SyncClaims,
     Unlinks,
 )
@@ -49,6 +48,7 @@ from app.storage.maintenance.start import (
 from app.storage.opening import delete_unused, open_engine, open_log, open_originals, open_stores
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
+from app.storage.queue import JobQueue
 from app.storage.status import ProjectionStatus
 from app.storage.vectors.library import DenseLibrary, DenseVectorIndex
 from app.storage.vectors.replica import Replica
@@ -200,7 +200,7 @@ class IndexStore:
 
     def _open_state(self) -> None:
         """Open what the catalog keeps besides documents."""
-        self.jobs = SqliteJobStore(self.database)
+        self.jobs = JobQueue(self.database)
         self.ledger = BulkLedger(self.database)
         self.claims = SyncClaims(self.database)
         self.answers = AnswerStore(self.database)

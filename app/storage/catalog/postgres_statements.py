@@ -21,6 +21,7 @@ _LIVE_VECTORS = f"vectors v JOIN {_CHUNK_OF_VECTOR} JOIN {_LIVE}"
 _ASKED = "json_array_elements_text(%s::json) AS k(value)"
 _AMONG = "IN (SELECT value FROM json_array_elements_text(%s::json) AS k(value))"
 
+NOW = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 PASSAGES = (
     f"SELECT {CHUNK_COLUMNS}, c.doc, d.revision, {DOCUMENT_COLUMNS} FROM {_ASKED}"
     " JOIN chunks c ON c.chunk_id = k.value::bigint JOIN documents d ON d.doc = c.doc"

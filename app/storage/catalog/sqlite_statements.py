@@ -32,6 +32,7 @@ _LIVE_VECTORS = f"vectors v CROSS JOIN {_CHUNK_OF_VECTOR} CROSS JOIN {_LIVE}"
 
 # A question: passages, texts, codes, filters. Ids come as one JSON array.
 
+NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 PASSAGES = (
     f"SELECT {CHUNK_COLUMNS}, c.doc, d.revision, {DOCUMENT_COLUMNS} FROM json_each(?) k"
     " CROSS JOIN chunks c ON c.chunk_id = k.value CROSS JOIN documents d ON d.doc = c.doc"

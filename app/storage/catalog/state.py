@@ -1,4 +1,4 @@
-"""Jobs in the catalog: they survive a restart."""
+"""Keep in the catalog what is no document: accepted uploads, ledgers, claims, models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 from sqlalchemy import (
     Connection,
-    Row,
     and_,
     bindparam,
     delete,
@@ -19,15 +18,11 @@ from sqlalchemy import (
     insert,
     literal_column,
     select,
-    update,
 )
 
-from app.core.errors import NotFound, Superseded
-from app.core.ids import new_id
+from app.core.errors import Superseded
 from app.core.types import (
     DocumentDraft,
-    Job,
-    JobFile,
     LedgerEntry,
     LedgerPage,
     LedgerSummary,
@@ -57,96 +52,10 @@ from app.storage.files.originals import Originals
 FINISHED = ("done", "failed", "cancelled")
 """States that a job does not leave."""
 
-JOBS = select(*(column for column in jobs.c if column is not jobs.c.n))
-_MINE = jobs.c.id == bindparam("of")
-_JOB = JOBS.where(_MINE)
-_SAVE = update(jobs).where(_MINE)
 _UNFINISHED = jobs.c.state.not_in(FINISHED)
 _SUPERSEDED = "superseded/"
 """With the id of a job: source keys that a deletion keeps out."""
 _PAYLOADS = select(jobs.c.payload).where(_UNFINISHED)
-
-
-class SqliteJobStore:
-    """Jobs that survive a restart."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def create(
-        self,
-        kind: str,
-        payload: Mapping[str, object],
-        *,
-        total: int | None = None,
-        unit: str = "items",
-    ) -> Job:
-        """Store a queued job durably and return it."""
-        job = new_job(kind, payload, total=total, unit=unit)
-        with self._database.write("job") as sql:
-            sql.execute(insert(jobs), job_values(job))
-        return job
-
-    def get(self, job_id: str) -> Job:
-        """Return a job, or raise NotFound."""
-        found = self._database.rows(_JOB, {"of": job_id})
-        if not found:
-            raise NotFound(f"no job {job_id!r}; finished jobs are forgotten after a while")
-        return job_of(found[0])
-
-    def list(self, limit: int = 100) -> Sequence[Job]:
-        """Return jobs, newest first."""
-        return [
-            job_of(row) for row in self._database.rows(JOBS.order_by(jobs.c.n.desc()).limit(limit))
-        ]
-
-    def unfinished(self) -> Sequence[Job]:
-        """Return every queued, running or paused job, oldest first.
-
-        Read at the start of a process.
-        """
-        return [
-            job_of(row) for row in self._database.rows(JOBS.where(_UNFINISHED).order_by(jobs.c.n))
-        ]
-
-    def delete_finished(self, keep_finished: int) -> int:
-        """Forget finished jobs beyond the newest `keep_finished`; return how many."""
-        finished = select(jobs.c.n).where(jobs.c.state.in_(FINISHED)).order_by(jobs.c.n.desc())
-        with self._database.write("job") as sql:
-            newest = finished.limit(keep_finished)
-            return sql.execute(
-                delete(jobs).where(jobs.c.state.in_(FINISHED), jobs.c.n.not_in(newest))
-            ).rowcount
-
-    def save(self, job: Job) -> None:
-        """Replace a job's state durably.
-
-        Raises:
-            NotFound: The job was forgotten.
-        """
-        with self._database.write("job") as sql:
-            changed = sql.execute(
-                _SAVE, job_values(job) | {"of": job.id, "updated_at": utc_now()}
-            ).rowcount
-        if not changed:
-            raise NotFound(f"no job {job.id!r} to save")
-
-
-def new_job(
-    kind: str,
-    payload: Mapping[str, object],
-    *,
-    files: Sequence[JobFile] = (),
-    total: int | None = None,
-    unit: str = "items",
-) -> Job:
-    """Return a queued job with an id of its own; nothing is stored."""
-    now = utc_now()
-    errors: tuple[str, ...] = ()
-    return Job(
-        new_id(), kind, "queued", 0, total, unit, None, errors, tuple(files), dict(payload), None,
-        now, now,
-    )  # fmt: skip
 
 
 def awaited_originals(database: Database) -> set[str]:
@@ -213,39 +122,6 @@ def _accepted(payload: Mapping[str, Any], library: Library) -> set[str]:
 
 def _superseded(sql: Connection, job_id: str) -> set[str]:
     return set(json.loads(meta_value(sql, _SUPERSEDED + job_id) or "[]"))
-
-
-def job_values(job: Job) -> dict[str, object]:
-    """Return a job as its row's columns."""
-    return {
-        "id": job.id,
-        "kind": job.kind,
-        "state": job.state,
-        "done": job.done,
-        "total": job.total,
-        "unit": job.unit,
-        "eta_s": job.eta_s,
-        "errors": json.dumps(job.errors),
-        "files": json.dumps([asdict(file) for file in job.files]),
-        "payload": json.dumps(dict(job.payload)),
-        "result": None if job.result is None else json.dumps(dict(job.result)),
-        "created_at": job.created_at,
-        "updated_at": job.updated_at,
-    }
-
-
-def job_of(row: Row[*tuple[Any, ...]]) -> Job:
-    """Return the job of a row that has exactly its columns."""
-    packed = dict(row._mapping)
-    return Job(
-        **packed
-        | {
-            "errors": tuple(json.loads(packed["errors"])),
-            "files": tuple(JobFile(**file) for file in json.loads(packed["files"])),
-            "payload": json.loads(packed["payload"]),
-            "result": packed["result"] and json.loads(packed["result"]),
-        }
-    )
 
 
 # The bulk ledger in the catalog: one row per article of every source.
