@@ -39,7 +39,6 @@ from app.storage.maintenance.purge import Purger
 from app.storage.maintenance.reembedding import Reembedding
 from app.storage.maintenance.start import (
     LexicalRepair,
-    Presence,
     is_small,
     note_change,
     open_catalog,
@@ -187,7 +186,6 @@ class IndexStore:
             self.steps,
             options.max_file_bytes,
         )
-        self._presence = Presence(self.database, indexes, self._engine, self.originals)
         self.calls = counted(self.database, self._engine, self.originals)
         self._heals = heal
         if heal:
@@ -248,8 +246,21 @@ class IndexStore:
         self.supervisor.refill("asked to rebuild")
 
     def missing(self) -> tuple[str, ...]:
-        """Return what is missing under the store: catalog, a lexical index, an engine."""
-        return self._presence.missing()
+        """Return what was deleted, cut, renamed or replaced under the server.
+
+        `catalog`, `lexical index of ...`; or which engine is away: `database ...`,
+        `search engine ...`, `object store ...`.
+        """
+        return (
+            *self.database.missing(),
+            *(
+                f"lexical index of {library.value}"
+                for library, index in self._lexical.indexes.items()
+                if index.lost()
+            ),
+            *(() if self._engine is None else self._engine.away()),
+            *self.originals.away(),
+        )
 
     def backup(
         self, target: Path, progress: Callable[[int, int], None] | None = None

@@ -37,9 +37,9 @@ from app.core.errors import (
     StorageError,
 )
 from app.core.trace import Calls
-from app.storage.catalog import postgres_statements
 from app.storage.catalog.database import Cursor, Database
 from app.storage.catalog.schema import metadata
+from app.storage.catalog.statements import PostgresDialect
 from app.storage.files.durable import Steps
 
 logger = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class PostgresDatabase(Database):
         self._address = address
         self._apart = self._engine_of(url, size=_APART, more=_MORE_APART)
         try:
-            super().__init__(self._name, postgres_statements, steps, writer, readers)
+            super().__init__(self._name, PostgresDialect(), steps, writer, readers)
             self._take_lock()
         except DatabaseAway as exc:
             raise InvalidInput(f"DATABASE_URL: {exc.message}") from exc

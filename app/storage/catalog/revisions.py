@@ -9,9 +9,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from app.core.errors import Conflict
 from app.core.types import DocumentDraft, Library, WriteResult
-from app.storage.catalog import database
-from app.storage.catalog.database import RowValues as Row
-from app.storage.catalog.database import SqlDialect
+from app.storage.catalog import statements
 from app.storage.catalog.rows import (
     author_keys,
     count_document,
@@ -24,6 +22,8 @@ from app.storage.catalog.rows import (
     strings_from,
 )
 from app.storage.catalog.schema import chunks, documents, pieces
+from app.storage.catalog.statements import RowValues as Row
+from app.storage.catalog.statements import SqlDialect
 from app.storage.catalog.texts import pack_pages
 from app.storage.files.durable import utc_now
 
@@ -271,10 +271,10 @@ class RevisionBatch:
             if gone:
                 self._written.removed.setdefault(draft.library, []).extend(gone)
         insert = self._dialect.insert_rows
-        insert(self._sql, database.INSERT_DOCUMENT, document_rows, database.REPLACING)
-        insert(self._sql, database.INSERT_REVISION, revision_rows)
-        insert(self._sql, database.INSERT_CHANGE, change_rows)
-        insert(self._sql, database.INSERT_CHUNK, chunk_rows)
+        insert(self._sql, statements.INSERT_DOCUMENT, document_rows, statements.REPLACING)
+        insert(self._sql, statements.INSERT_REVISION, revision_rows)
+        insert(self._sql, statements.INSERT_CHANGE, change_rows)
+        insert(self._sql, statements.INSERT_CHUNK, chunk_rows)
 
     def _document_row(self, item: Stored, revision: int) -> tuple[object, ...]:
         draft = item.draft

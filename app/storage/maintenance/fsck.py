@@ -23,7 +23,7 @@ from sqlalchemy import (
     update,
 )
 
-from app.core.errors import DocuMindError, IndexDamaged
+from app.core.errors import IndexDamaged
 from app.core.types import Library
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
@@ -47,7 +47,6 @@ from app.storage.catalog.vectors import VectorCheck
 from app.storage.files.durable import BROKEN_MARK, Steps, utc_now
 from app.storage.files.originals import Originals
 from app.storage.maintenance.start import note_change, seen_change
-from app.storage.opening import ask_database, ask_node, ask_object_store
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
 from app.storage.vectors.library import DenseLibrary
@@ -562,40 +561,3 @@ class Fsck:
             yield Fault("vectors_phantom", library.value, len(phantom), detail)
         elif problem := replica.problem():
             yield Fault("vectors_store", library.value, 1, problem)
-
-
-# Ask the engines that settings name, each by itself: PostgreSQL, Qdrant, object store.
-
-
-@dataclass(frozen=True, slots=True)
-class EngineState:
-    """An engine that a setting names, and how it is now."""
-
-    name: str
-    setting: str
-    detail: str
-    """Its address and version; or why it cannot be used, with its address."""
-    answers: bool
-
-
-def engine_states(options: IndexOptions) -> Iterator[EngineState]:
-    """Yield the state of each engine, and of each node of a search engine.
-
-    Nothing is created or locked. An engine that no setting names is left out.
-    """
-    if options.database_url:
-        yield _state("PostgreSQL", "DATABASE_URL", lambda: ask_database(options.database_url))
-    for url in filter(None, options.search_url.split(",")):
-        asked = partial(ask_node, url, options.search_api_key)
-        yield _state("Qdrant", "SEARCH_URL", asked)
-    if options.originals_url:
-        yield _state(
-            "object store", "ORIGINALS_URL", lambda: ask_object_store(options.originals_url)
-        )
-
-
-def _state(name: str, setting: str, ask: Callable[[], str]) -> EngineState:
-    try:
-        return EngineState(name, setting, ask(), answers=True)
-    except DocuMindError as exc:
-        return EngineState(name, setting, exc.message, answers=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +22,10 @@ from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.catalog.engine import damaged
 from app.storage.catalog.schema import SCHEMA_VERSION, jobs, meta, unlinks, watermarks
-from app.storage.catalog.sqlite_statements import last_change
 from app.storage.catalog.state import FINISHED, ORIGINALS, UNLINKED_KEY, originals_in
+from app.storage.catalog.statements import SqliteDialect
 from app.storage.files.durable import Steps, delete_tree, move_aside, replace_file
-from app.storage.files.originals import Originals, names_in
+from app.storage.files.originals import names_in
 from app.storage.opening import open_database
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
@@ -177,7 +177,7 @@ def _read(catalog: Path) -> _Knowledge:
             tables = set(inspect(sql).get_table_names())
             if not {"revisions", "jobs", "changes", "watermarks", "meta"} <= tables:
                 return _Knowledge()
-            return _known(sql, last_change(sql), has_unlinks="unlinks" in tables)
+            return _known(sql, SqliteDialect().last_change(sql), has_unlinks="unlinks" in tables)
     finally:
         engine.dispose()
 
@@ -330,47 +330,6 @@ def _words_in(
     from app.storage.words.qdrant import QdrantWords  # noqa: PLC0415  # an extra
 
     return QdrantWords(library, engine, options, steps)
-
-
-# Check that a running server's files still exist, and that its engines answer.
-
-if TYPE_CHECKING:
-    from app.storage.engine import SearchEngine
-
-
-class Presence:
-    """The catalog, lexical indexes and engines as at the opening; thread-safe."""
-
-    def __init__(
-        self,
-        database: Database,
-        lexical: Mapping[Library, WordIndex],
-        engine: SearchEngine | None,
-        originals: Originals,
-    ) -> None:
-        """Watch these parts; `lexical` is the store's own table.
-
-        The store replaces damaged indexes in that table.
-        """
-        self._database = database
-        self._lexical = lexical
-        self._engine = engine
-        self._originals = originals
-
-    def missing(self) -> tuple[str, ...]:
-        """Return what was deleted, cut, renamed or replaced under the server.
-
-        `catalog`, `lexical index of ...`; or which engine is away: `database ...`,
-        `search engine ...`, `object store ...`.
-        """
-        missing = list(self._database.missing())
-        missing += [
-            f"lexical index of {library.value}"
-            for library, index in self._lexical.items()
-            if index.lost()
-        ]
-        away = () if self._engine is None else self._engine.away()
-        return (*missing, *away, *self._originals.away())
 
 
 # Bring a catalog to this release's schema without opening anything else.

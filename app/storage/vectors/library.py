@@ -17,10 +17,10 @@ from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
 from app.storage.options import IndexOptions
 from app.storage.status import BuildState
-from app.storage.vectors.cache import FILLED_AT_ONCE, CacheFeed, VectorCache
+from app.storage.vectors.cache import FILLED_AT_ONCE, CacheFeed
 from app.storage.vectors.replica import Replica
 
-# Search one build: the cache, else the store's candidates, scored exactly.
+log = logging.getLogger(__name__)
 
 SCANNED = 4_000
 """Vectors that are compared one by one (30 ms): those that a rare filter allows, or all while
@@ -39,95 +39,6 @@ fewer."""
 
 SPARE = 10
 """Candidates asked for beyond k, for those that were deleted since."""
-
-
-@dataclass(frozen=True, slots=True)
-class DenseReader:
-    """Searches one build."""
-
-    build: Build
-    cache: VectorCache | None
-    loader: CatalogLoader
-    replica: Replica
-    whole: bool
-    """Whether the store holds the build."""
-    applied: int
-    """The last change that the store has."""
-    on_failure: Callable[[], None]
-
-    @property
-    def count(self) -> int:
-        if self.cache is not None:
-            return self.cache.count
-        embedded = self.loader.embedded(self.build)
-        return min(embedded, self.replica.limit) if self.whole or embedded <= SCANNED else 0
-
-    def search(self, query: FloatArray, k: int, filters: Filters | None) -> list[Scored]:
-        """Return up to k chunks by cosine distance, ascending.
-
-        Raises:
-            IndexDamaged: There are vectors, but the store that finds them is not ready.
-        """
-        if k < 1:
-            return []
-        if self.cache is not None:
-            return self.cache.search(query, k, filters)
-        small = self.loader.embedded(self.build) <= SCANNED
-        if self.whole and not (small and filters):
-            try:
-                if filters:
-                    return self._filtered(query, k, filters)
-                proposed = self._candidates(query, max(CANDIDATES, 2 * (k + SPARE)))[0]
-                return _scored(query, self.loader.vectors(self.build, proposed), k)
-            except IndexDamaged as exc:
-                log.warning("%s", exc.message)
-                self.on_failure()
-        if (small or filters) and (few := self._few(filters or Filters())) is not None:
-            return _scored(query, few, k)
-        raise IndexDamaged(
-            f"the vectors of {self.build.library.value!r} are being checked or filled again"
-        )
-
-    def _few(self, filters: Filters) -> VectorRows | None:
-        """Return the vectors that filters allow; None when there are more than SCANNED."""
-        found = self.loader.filtered_vectors(self.build, filters, SCANNED + 1)
-        return found if len(found.chunk_ids) <= SCANNED else None
-
-    def _candidates(self, query: FloatArray, n: int) -> tuple[list[int], int]:
-        """Return up to n candidates, and how many of them the store proposed.
-
-        Chunks whose vectors the store has not seen yet are among them.
-        """
-        proposed = self.replica.store.search(self.replica.collection(self.build), query, n)
-        unseen = self.replica.pending_ids(self.applied, SCANNED)
-        return [*proposed, *unseen], len(proposed)
-
-    def _filtered(self, query: FloatArray, k: int, filters: Filters) -> list[Scored]:
-        """Ask for more candidates until the filters keep enough.
-
-        What a rare filter allows is scanned in the end.
-        """
-        n, wanted = OVERFETCH * k, max(CANDIDATES, 2 * (k + SPARE))
-        while True:
-            candidates, proposed = self._candidates(query, n)
-            kept = self.loader.matching(filters, candidates)
-            if len(kept) >= wanted:
-                break
-            if n >= MOST_CANDIDATES or proposed < n:
-                if (few := self._few(filters)) is not None:
-                    return _scored(query, few, k)
-                break
-            # As many more as the share that was kept asks for, and a third besides.
-            n = min(MOST_CANDIDATES, max(OVERFETCH * n, 4 * wanted * n // (3 * len(kept) or 1)))
-        return _scored(query, self.loader.vectors(self.build, list(kept)), k)
-
-
-def _scored(query: FloatArray, stored: VectorRows, k: int) -> list[Scored]:
-    best, distances = nearest(query, stored.rows, np.array(stored.chunk_ids, dtype=np.int64), k)
-    return [
-        Scored(stored.chunk_ids[at], float(distance))
-        for at, distance in zip(best, distances, strict=True)
-    ]
 
 
 # Builds that are searched: the live one, and one that is made while that serves.
@@ -188,9 +99,6 @@ class Staged(Serving):
         self.whole = self.replica.whole = False
 
 
-log = logging.getLogger(__name__)
-
-
 class DenseLibrary:
     """Searches and keeps one library's vectors; concurrent reads, serial writes."""
 
@@ -231,7 +139,14 @@ class DenseLibrary:
     @property
     def count(self) -> int:
         serving = self._current()
-        return 0 if serving is None else self._reader(serving).count
+        return 0 if serving is None else self._count(serving)
+
+    def _count(self, serving: Serving) -> int:
+        if serving.feed.cache is not None:
+            return serving.feed.cache.count
+        embedded = self._loader.embedded(serving.build)
+        whole, _ = self._store_of(serving)
+        return min(embedded, self.replica.limit) if whole or embedded <= SCANNED else 0
 
     def search(
         self, query: FloatArray, k: int, filters: Filters | None, build: int | None = None
@@ -266,7 +181,7 @@ class DenseLibrary:
                 f"the query has {len(query)} dimensions, the vectors of library"
                 f" {self._library.value!r} {dimension}"
             )
-        return self._reader(serving).search(query, k, filters)
+        return self._nearest(serving, query, k, filters)
 
     def _current(self) -> Serving | None:
         """Return what serves; another process may have made another build live."""
@@ -279,15 +194,79 @@ class DenseLibrary:
             serving = self._serving = Serving(build, self._feed(build))
         return serving
 
-    def _reader(self, serving: Serving) -> DenseReader:
+    def _store_of(self, serving: Serving) -> tuple[bool, int]:
+        """Return whether the store holds a build, and the last change that it has."""
         held = serving if isinstance(serving, Staged) else self.replica
-        whole = held.whole and (held.applied > 0 or not self.replica.shared)  # else being filled
-        place = (serving.build, serving.feed.cache, self._loader, self.replica)
-        return DenseReader(*place, whole, held.applied, self._store_failed)
+        applied = held.applied
+        return held.whole and (applied > 0 or not self.replica.shared), applied  # else being filled
 
-    def _store_failed(self) -> None:
-        self.replica.whole = False
-        self._wanted.set()
+    def _nearest(
+        self, serving: Serving, query: FloatArray, k: int, filters: Filters | None
+    ) -> list[Scored]:
+        """Ask the cache, else the store for candidates, which the catalog's vectors score.
+
+        Raises:
+            IndexDamaged: There are vectors, but the store that finds them is not ready.
+        """
+        if k < 1:
+            return []
+        if serving.feed.cache is not None:
+            return serving.feed.cache.search(query, k, filters)
+        build = serving.build
+        small = self._loader.embedded(build) <= SCANNED
+        whole, applied = self._store_of(serving)
+        if whole and not (small and filters):
+            try:
+                if filters:
+                    return self._filtered(build, applied, query, k, filters)
+                proposed = self._candidates(build, applied, query, max(CANDIDATES, 2 * (k + SPARE)))
+                return _scored(query, self._loader.vectors(build, proposed[0]), k)
+            except IndexDamaged as exc:
+                log.warning("%s", exc.message)
+                self.replica.whole = False
+                self._wanted.set()
+        if (small or filters) and (few := self._few(build, filters or Filters())) is not None:
+            return _scored(query, few, k)
+        raise IndexDamaged(
+            f"the vectors of {build.library.value!r} are being checked or filled again"
+        )
+
+    def _few(self, build: Build, filters: Filters) -> VectorRows | None:
+        """Return the vectors that filters allow; None when there are more than SCANNED."""
+        found = self._loader.filtered_vectors(build, filters, SCANNED + 1)
+        return found if len(found.chunk_ids) <= SCANNED else None
+
+    def _candidates(
+        self, build: Build, applied: int, query: FloatArray, n: int
+    ) -> tuple[list[int], int]:
+        """Return up to n candidates, and how many of them the store proposed.
+
+        Chunks whose vectors the store has not seen yet are among them.
+        """
+        proposed = self.replica.store.search(self.replica.collection(build), query, n)
+        unseen = self.replica.pending_ids(applied, SCANNED)
+        return [*proposed, *unseen], len(proposed)
+
+    def _filtered(
+        self, build: Build, applied: int, query: FloatArray, k: int, filters: Filters
+    ) -> list[Scored]:
+        """Ask for more candidates until the filters keep enough.
+
+        What a rare filter allows is scanned in the end.
+        """
+        n, wanted = OVERFETCH * k, max(CANDIDATES, 2 * (k + SPARE))
+        while True:
+            candidates, proposed = self._candidates(build, applied, query, n)
+            kept = self._loader.matching(filters, candidates)
+            if len(kept) >= wanted:
+                break
+            if n >= MOST_CANDIDATES or proposed < n:
+                if (few := self._few(build, filters)) is not None:
+                    return _scored(query, few, k)
+                break
+            # As many more as the share that was kept asks for, and a third besides.
+            n = min(MOST_CANDIDATES, max(OVERFETCH * n, 4 * wanted * n // (3 * len(kept) or 1)))
+        return _scored(query, self._loader.vectors(build, list(kept)), k)
 
     def fetch(self, chunk_ids: Sequence[int], build: int | None = None) -> dict[int, FloatArray]:
         """Return a build's rows `[dim]` from the cache, else the catalog.
@@ -462,13 +441,18 @@ class DenseLibrary:
         None when everything can be searched.
         """
         serving = self._current()
-        if self.replica.rebuilding or serving is None or self._reader(serving).count:
+        if self.replica.rebuilding or serving is None or self._count(serving):
             return self.replica.rebuilding
         waiting = self._loader.embedded(serving.build)
         return BuildState("rebuilding", 0, waiting) if waiting else None
 
 
-# The VectorIndex port over the dense projections.
+def _scored(query: FloatArray, stored: VectorRows, k: int) -> list[Scored]:
+    best, distances = nearest(query, stored.rows, np.array(stored.chunk_ids, dtype=np.int64), k)
+    return [
+        Scored(stored.chunk_ids[at], float(distance))
+        for at, distance in zip(best, distances, strict=True)
+    ]
 
 
 class DenseVectorIndex:

@@ -32,10 +32,7 @@ from tests.unit.storage.drafts import make_draft
 
 POSTGRESQL = postgresql.dialect()  # type: ignore[no-untyped-call]
 FOLDER = Path(package.__path__[0])
-OWN_SQL = {
-    f"{name}.py"
-    for name in "engine sqlite sqlite_statements postgres postgres_statements several".split()
-}
+OWN_SQL = {f"{name}.py" for name in "engine sqlite postgres several statements".split()}
 """Statements of the dialects, and of the databases themselves: PRAGMA, BEGIN, SET."""
 
 
@@ -69,7 +66,7 @@ def test_only_the_dialects_file_holds_sql() -> None:
     files = [path for path in FOLDER.glob("*.py") if path.name not in OWN_SQL]
     files.append(Path(str(writer.__file__)))
     assert {path.name: found for path in files if (found := raw_statements(path))} == {}
-    assert raw_statements(FOLDER / "sqlite_statements.py")
+    assert raw_statements(FOLDER / "statements.py")
 
 
 def test_every_table_can_be_created_on_postgresql() -> None:
