@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
+import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -16,21 +18,23 @@ _NUMBERS = itertools.count()
 
 
 @cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
+def _folder() -> Path:
     """Return this process's folder; it goes when the process ends."""
-    return tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="documind-catalogs-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @cache
 def _empty() -> bytes:
-    path = Path(_folder().name) / "empty.sqlite3"
+    path = _folder() / "empty.sqlite3"
     SqliteDatabase(path, Steps()).close()
     return path.read_bytes()
 
 
 def catalog_database() -> Database:
     """Open an empty catalog of its own, copied from one that was made once."""
-    path = Path(_folder().name) / f"catalog{next(_NUMBERS)}.sqlite3"
+    path = _folder() / f"catalog{next(_NUMBERS)}.sqlite3"
     path.write_bytes(_empty())
     return SqliteDatabase(path, Steps())
 
