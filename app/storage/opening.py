@@ -1,4 +1,4 @@
-"""Open what the settings name: database, originals, search engine, stores of vectors, job queue.
+"""Open what the settings name: database, originals, search engine, stores of vectors.
 
 What an extra brings is imported only where a setting asks for it.
 """
@@ -8,14 +8,13 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from app.core.errors import DatabaseAway, DocuMindError, ExtraMissing, InvalidInput
+from app.core.errors import DocuMindError, ExtraMissing, InvalidInput
 from app.core.ids import without_credentials
 from app.core.types import Library, StoreKind
 from app.storage.catalog.changes import ChangeLog, Settling
@@ -29,7 +28,6 @@ from app.storage.vectors.port import VectorStore
 
 if TYPE_CHECKING:
     from app.storage.engine import SearchEngine
-    from app.storage.queue import PostgresJobs
 
 log = logging.getLogger(__name__)
 
@@ -127,19 +125,6 @@ def open_engine(options: IndexOptions) -> SearchEngine | None:
     engine = _engine(options.search_url, options.search_api_key, options.search_replicas)
     engine.check()
     return engine
-
-
-def open_shared_jobs(url: str) -> AbstractContextManager[PostgresJobs]:
-    """Return the queue in the catalog's database; leaving it closes it.
-
-    Raises:
-        InvalidInput: The database does not answer, or the extra `shared` is missing.
-    """
-    module = _shared("queue", "jobs of several servers (SEARCH_URL) need")
-    try:
-        return closing(module.PostgresJobs(url))
-    except DatabaseAway as exc:
-        raise InvalidInput(exc.message) from exc
 
 
 def open_stores(

@@ -17,16 +17,15 @@ from typing import Literal, Self
 from app.core.errors import IndexDamaged, InvalidInput, StorageError
 from app.core.trace import counted
 from app.core.types import Fingerprint, Library
-from app.storage.catalog.answers import SqliteAnswerStore, SqliteConversationStore
+from app.storage.catalog.answers import AnswerStore, ConversationStore
 from app.storage.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.catalog.state import (
-    CatalogModelStore,
-    SqliteCalibrations,
-    SqliteJobStore,
-    SqliteLedger,
+    BulkLedger,
+    CalibrationRows,
+    ModelStore,
     SyncClaims,
     Unlinks,
 )
@@ -48,6 +47,7 @@ from app.storage.maintenance.start import (
 from app.storage.opening import delete_unused, open_engine, open_log, open_originals, open_stores
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
+from app.storage.queue import JobQueue
 from app.storage.status import ProjectionStatus
 from app.storage.vectors.library import DenseLibrary, DenseVectorIndex
 from app.storage.vectors.replica import Replica
@@ -194,13 +194,13 @@ class IndexStore:
 
     def _open_state(self) -> None:
         """Open what the catalog keeps besides documents."""
-        self.jobs = SqliteJobStore(self.database)
-        self.ledger = SqliteLedger(self.database)
+        self.jobs = JobQueue(self.database)
+        self.ledger = BulkLedger(self.database)
         self.claims = SyncClaims(self.database)
-        self.answers = SqliteAnswerStore(self.database)
-        self.calibrations = SqliteCalibrations(self.database)
-        self.conversations = SqliteConversationStore(self.database)
-        self.models = CatalogModelStore(self.database)
+        self.answers = AnswerStore(self.database)
+        self.calibrations = CalibrationRows(self.database)
+        self.conversations = ConversationStore(self.database)
+        self.models = ModelStore(self.database)
 
     def _open_dense(
         self, library: Library, wanted: threading.Event, follows: bool | None

@@ -136,6 +136,28 @@ class Database(ABC):
                 if transaction.is_active:
                     transaction.rollback()
 
+    def write_apart(self, name: str) -> AbstractContextManager[Connection]:
+        """Yield a connection as `write` does, for what no document depends on.
+
+        It waits for no other writer where the database has several.
+        """
+        return self.write(name)
+
+    def lock_in(self, sql: Connection, name: str) -> None:  # noqa: B027  # nothing to wait for
+        """Hold a lock of all processes until the transaction ends; SQLite has one writer anyway."""
+
+    def notify(self, sql: Connection, news: str) -> None:  # noqa: B027  # others look themselves
+        """Tell every process of jobs' changes when the transaction is committed; see `news`."""
+
+    def news(self, closing: threading.Event, poll_s: float) -> Iterator[str]:
+        """Yield what `notify` was given, by any process, until `closing`.
+
+        `lost` where changes may have gone by unseen, as all do in SQLite; an empty text after
+        `poll_s` seconds without any.
+        """
+        while not closing.wait(poll_s):
+            yield "lost"
+
     def _writing_connection(self) -> AbstractContextManager[Connection]:
         return self._writer.connect()
 

@@ -61,6 +61,8 @@ _WITH_FACTS += " d.author_keys FROM "
 class SqlDialect(ABC):
     """The statements of one database; a subclass says how it writes values, lists and joins."""
 
+    NOW: ClassVar[str]
+    """Seconds since 1970 by the database's clock, an expression."""
     mark: ClassVar[str]
     """A bound value."""
     number: ClassVar[str]
@@ -183,6 +185,7 @@ _INDEXES = {"id": "pending", "longest": "longest", "linked": "linked"}
 
 
 class SqliteDialect(SqlDialect):
+    NOW = "((julianday('now') - 2440587.5) * 86400.0)"
     mark = number = "?"
     items = pairs = "json_each(?) k"
     item = "{}"
@@ -251,6 +254,7 @@ _PENDING_IN_POSTGRES = (
 class PostgresDialect(SqlDialect):
     """The planner orders the joins; what a statement uses twice is bound once and named."""
 
+    NOW = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
     mark = "%s"
     number = "%s::bigint"
     items = "json_array_elements_text(%s::json) AS k(value)"

@@ -26,7 +26,7 @@ from app.storage.catalog.state import FINISHED, ORIGINALS, UNLINKED_KEY, origina
 from app.storage.catalog.statements import SqliteDialect
 from app.storage.files.durable import Steps, delete_tree, move_aside, replace_file
 from app.storage.files.originals import names_in
-from app.storage.opening import open_database, open_shared_jobs
+from app.storage.opening import open_database
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
 from app.storage.words.port import WordIndex
@@ -350,7 +350,7 @@ def migrate_catalog(options: IndexOptions) -> Migration:
     """Create or upgrade the catalog that the settings name, in one transaction.
 
     The caller holds the directory's lock where the catalog is a file. Servers that share a catalog
-    may run meanwhile; the tables of their jobs are created too.
+    may run meanwhile.
 
     Raises:
         InvalidInput: DATABASE_URL is wrong, or its database does not answer.
@@ -364,9 +364,6 @@ def migrate_catalog(options: IndexOptions) -> Migration:
         catalog_path(options.data_dir), options.database_url, Steps(), shared=options.shared
     )
     try:
-        if options.shared:
-            with open_shared_jobs(options.database_url):
-                pass
         return Migration(database.name, database.schema_before, SCHEMA_VERSION)
     finally:
         database.close()

@@ -17,6 +17,7 @@ from app.storage.files.durable import Steps
 from app.storage.files.originals import Originals
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
+from tests.fakes.job_queue import put_row
 from tests.unit.storage.drafts import make_draft
 from tests.unit.storage.test_writer import embed_all, found
 
@@ -66,7 +67,7 @@ def test_an_original_stays_while_an_accepted_upload_waits_for_its_turn(store: In
     assert store.writer.delete(PAPERS, draft.doc_id).originals == 0
     assert [fault.code for fault in store.fsck.run(repair=True).faults] == []
     assert store.writer.original_path(sha256).exists()
-    store.jobs.save(replace(job, state="cancelled"))
+    put_row(store.jobs, replace(job, state="cancelled"))
     assert [fault.code for fault in store.fsck.run(repair=True).faults] == ["original_orphan"]
     assert not store.writer.original_path(sha256).exists()
 

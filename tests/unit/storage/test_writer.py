@@ -15,6 +15,7 @@ from app.storage.catalog.revisions import RevisionBatch
 from app.storage.catalog.rows import Build
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
+from tests.fakes.job_queue import put_row
 from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 
 PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
@@ -391,7 +392,7 @@ def test_originals_of_waiting_jobs_outlive_a_restart_and_orphans_do_not(
     with IndexStore(options, vector_store="off") as store:
         assert store.writer.original_path(wanted).read_bytes() == b"accepted"
         assert not store.writer.original_path(orphan).exists()
-        store.jobs.save(replace(job, state="failed"))
+        put_row(store.jobs, replace(job, state="failed"))
     with IndexStore(options, vector_store="off") as store:
         assert not store.writer.original_path(wanted).exists()
 

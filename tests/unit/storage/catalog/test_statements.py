@@ -23,9 +23,10 @@ from app.storage.catalog import schema as work_schema
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.catalog.schema import metadata
-from app.storage.catalog.state import SqliteJobStore, SqliteLedger
+from app.storage.catalog.state import BulkLedger
 from app.storage.files.durable import Steps
 from app.storage.opening import open_database
+from app.storage.queue import JobQueue
 from app.storage.store import IndexStore
 from tests.unit.storage.drafts import make_draft
 
@@ -125,7 +126,7 @@ def test_put_replaces_and_add_adds(database: Database) -> None:
 
 
 def test_more_names_than_one_statement_takes(database: Database) -> None:
-    ledger = SqliteLedger(database)
+    ledger = BulkLedger(database)
     names = [f"a{n}" for n in range(2 * statements.PIECE + 1)]
     ledger.record(Library.PUBLIC, "dump", [LedgerEntry(name, "1", "indexed") for name in names])
     assert sorted(ledger.entries(Library.PUBLIC, "dump", [*names, "absent"])) == sorted(names)
@@ -170,7 +171,7 @@ def test_an_applied_change_goes_once_every_projection_has_it(database: Database)
 
 
 def test_pruned_jobs_are_the_oldest_finished_ones(database: Database) -> None:
-    store = SqliteJobStore(database)
+    store = JobQueue(database)
     made: list[Job] = [store.create("ingest", {}) for _ in range(5)]
     with database.write("test") as sql:
         for job in (made[0], made[1], made[3]):
