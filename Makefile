@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-check bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load contract bench-gone bench-concurrency bench-mixed-load bench-bundle
+.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-check bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load contract bench-gone bench-concurrency bench-mixed-load
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -194,28 +194,19 @@ DATA ?= data/collections
 export DATA
 $(DATA):
 	@echo "no collections in '$(DATA)': docs/evaluation.md says where to get them; or name their folder: DATA=/path"; exit 1
-STUDIES := fusion closeness confidence partly-embedded extractive answers ann retrieval
+STUDIES := fusion confidence extractive answers retrieval
 
-.PHONY: studies ablation-samples study-windows $(addprefix study-,$(STUDIES))
+.PHONY: studies ablation-samples $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
 
 study-fusion: dev | $(DATA) ## fusion, weights and steps, into evaluation/reports/fusion.md
 	$(BIN)/python -m evaluation.studies.fusion --data $(DATA)
 
-study-closeness: dev | $(DATA) ## which passages to read, into evaluation/reports/closeness.md
-	$(BIN)/python -m evaluation.studies.closeness --data $(DATA)
-
 study-confidence: dev | $(DATA) ## when to abstain, into evaluation/reports/confidence.md
 	$(BIN)/python -m evaluation.studies.confidence --data $(DATA)
 
-study-partly-embedded: dev | $(DATA) ## libraries whose vectors are not all there, into evaluation/reports/partly_embedded.md
-	$(BIN)/python -m evaluation.studies.partly_embedded --data $(DATA)
-
 study-extractive: dev | $(DATA) ## answers without a model, into evaluation/reports/extractive.md
 	$(BIN)/python -m evaluation.studies.extractive --data $(DATA)
-
-study-shared-mode: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## a library moved between the modes and back, into evaluation/reports/shared_mode.md
-	$(SHARED)/bin/python -m evaluation.studies.shared_mode --data $(DATA)
 
 study-answers: dev ## the samples' question file without a model, into evaluation/reports/answers.md
 	$(BIN)/python -m evaluation.studies.answers
@@ -226,9 +217,6 @@ MINUTES ?= 600
 .PHONY: study-models
 study-models: dev | $(DATA) ## a real model: strategies, modes and both prompts, into evaluation/reports/models.md (hours; QUESTIONS=10 MINUTES=10 for less)
 	$(BIN)/python -m evaluation.studies.models --data $(DATA) --questions $(QUESTIONS) --minutes $(MINUTES)
-
-study-windows: dev | $(DATA) ## vectors of 100,000 short passages, for make bench-vectors
-	$(BIN)/python -m evaluation.lib.windows --data $(DATA) --seconds 7200
 
 study-retrieval: dev ## the reports above in one, held against their limits, into evaluation/reports/retrieval.md
 	$(BIN)/python -m evaluation.studies.summary
@@ -258,19 +246,11 @@ bench-ingest: dev | $(DATA) ## files to vectors over HTTP, into evaluation/repor
 bench-start: dev | $(DATA) ## start-up and memory at 10,000 chunks, into evaluation/reports/start.md
 	$(BIN)/python -m evaluation.benchmarks.start
 
-.PHONY: bench-install
-bench-install: dev ## time, size and packages by make, by wheel and by the steps of the image, into evaluation/reports/install.md
-	$(BIN)/python -m evaluation.benchmarks.install
-
 bench-bulk: dev | $(DATA) ## bulk indexing beside bare tantivy, up to a million chunks, into evaluation/reports/bulk.md
 	$(BIN)/python -m evaluation.benchmarks.bulk
 
-bench-vectors: study-windows ## a million vectors on the faiss store: recall, time, memory, filters, kills, into evaluation/reports/ann.md
+bench-vectors: dev | $(DATA) ## a million vectors on the faiss store: recall, time, memory, filters, kills, into evaluation/reports/ann.md
 	$(BIN)/python -m evaluation.benchmarks.vectors --data $(DATA)
-
-.PHONY: bench-chroma-rows
-bench-chroma-rows: dev ## what a row's stamps cost in Chroma's database, into evaluation/reports/chroma_rows.md
-	$(BIN)/python -m evaluation.benchmarks.chroma_rows
 
 .PHONY: bench-load-shared
 bench-load-shared: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## the embedded server and the shared mode under the same load, into evaluation/reports/load_shared.md (LOAD='--chunks 50000' for less)
@@ -307,7 +287,4 @@ bench-concurrency: dev ## 4 uploaders, 8 searchers, 1 deleter for 3 minutes agai
 	$(BIN)/python -m evaluation.campaigns.concurrency
 
 bench-mixed-load: dev ## 200 clients that ask, upload, list and delete for 80 s, into evaluation/reports/mixed_load.md
-	$(BIN)/python -m evaluation.campaigns.mixed_load
-
-bench-bundle: dev ## export and import a library, 500 questions to both, tampered files, into evaluation/reports/bundle.md
-	$(BIN)/python -m evaluation.benchmarks.bundle
+	$(BIN)/python -m evaluation.campaigns.concurrency --mixed 200 --seconds 80

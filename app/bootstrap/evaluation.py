@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -84,40 +83,32 @@ class CachedEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """An open index with collections in it."""
+    """An open index with a collection in its public library."""
 
     store: IndexStore
     embedder: Embedder
     passage_of: dict[str, str]
-    """Collection id by doc_id, over all collections."""
+    """Collection id by doc_id."""
     fingerprint: str
-    index_s: float
-    """Seconds to parse, chunk and index all documents lexically."""
-    embed_s: float
-    """Seconds until their vectors were applied; small when they came from the cache."""
 
 
 @contextmanager
 def bench(
-    collections: Mapping[Library, Sequence[Collection]],
+    collection: Collection,
     embedder: Embedder,
     *,
     ingest: IngestOptions,
     parent: Path | None = None,
-    boost: float | None = None,
-    embedded: float = 1.0,
     encoder: PassageEncoder | None = None,
     watch: Watch = lambda *_: None,
 ) -> Iterator[Bench]:
-    """Index collections, one file per passage; remove the index afterwards.
+    """Index a collection, one file per passage; remove the index afterwards.
 
     Args:
-        collections: By library.
+        collection: Goes into the public library.
         embedder: Of passages and questions.
         ingest: Chunk sizes and chunker.
         parent: Where the temporary directory is made; the system's own place by default.
-        boost: Weight of the title in BM25; default as the server.
-        embedded: Share of the chunks that get a vector, [0, 1], in the order of their documents.
         encoder: Makes codes for late interaction; None makes none.
         watch: Told of each document and batch of vectors.
 
@@ -125,62 +116,38 @@ def bench(
         InvalidInput: A passage cannot be indexed.
         Cancelled: The watch said so.
     """
-    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent) as folder:
-        options = IndexOptions(Path(folder), Path(folder) / "chroma")
-        if boost is not None:
-            options = replace(options, title_boost=boost)
-        with IndexStore(options) as store:
-            start = time.perf_counter()
-            passage_of = _fill(store, collections, embedder, ingest, watch)
-            indexed_at = time.perf_counter()
-            fingerprint = fingerprint_of(embedder.identity, ingest)
-            for library in collections:
-                store.writer.claim(library, fingerprint)
-                wanted = round(embedded * store.catalog.counts(library).chunks)
-
-                def progress(done: int, of: int = wanted) -> None:
-                    watch(done, of, "vectors")
-
-                VectorBackfill(store.writer, embedder, ingest).run(
-                    library, limit=wanted, progress=progress
+    library = Library.PUBLIC
+    fingerprint = fingerprint_of(embedder.identity, ingest)
+    with (
+        tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent) as folder,
+        IndexStore(IndexOptions(Path(folder), Path(folder) / "chroma")) as store,
+    ):
+        pipeline = IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest)
+        passages = collection.passages
+        raw = (
+            RawDocument(name, name, passage.document.encode())
+            for passage in passages
+            for name in [f"{collection.name}-{passage.id}.txt"]
+        )
+        passage_of: dict[str, str] = {}
+        for passage, outcome in zip(passages, pipeline.ingest(library, raw), strict=True):
+            if outcome.doc_id is None:
+                raise InvalidInput(
+                    f"passage {passage.id!r} of {collection.name!r} cannot be indexed:"
+                    f" {outcome.reason}"
                 )
-                if encoder is not None:
-                    CodeBackfill(
-                        store.codes, encoder, store.catalog, ingest.late_interaction_max_chunks
-                    ).run(library)
-            embed_s = time.perf_counter() - indexed_at
-            yield Bench(
-                store, embedder, passage_of, fingerprint8(fingerprint), indexed_at - start, embed_s
-            )
-
-
-def _fill(
-    store: IndexStore,
-    collections: Mapping[Library, Sequence[Collection]],
-    embedder: Embedder,
-    ingest: IngestOptions,
-    watch: Watch,
-) -> dict[str, str]:
-    pipeline = IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest)
-    passage_of: dict[str, str] = {}
-    total = sum(len(collection.passages) for some in collections.values() for collection in some)
-    for library, some in collections.items():
-        for collection in some:
-            names = [f"{collection.name}-{passage.id}.txt" for passage in collection.passages]
-            raw = (
-                RawDocument(name, name, passage.document.encode())
-                for name, passage in zip(names, collection.passages, strict=True)
-            )
-            outcomes = pipeline.ingest(library, raw)
-            for passage, outcome in zip(collection.passages, outcomes, strict=True):
-                if outcome.doc_id is None:
-                    raise InvalidInput(
-                        f"passage {passage.id!r} of {collection.name!r} cannot be indexed:"
-                        f" {outcome.reason}"
-                    )
-                passage_of[outcome.doc_id] = passage.id
-                watch(len(passage_of), total, "documents")
-    return passage_of
+            passage_of[outcome.doc_id] = passage.id
+            watch(len(passage_of), len(passages), "documents")
+        store.writer.claim(library, fingerprint)
+        chunks = store.catalog.counts(library).chunks
+        VectorBackfill(store.writer, embedder, ingest).run(
+            library, progress=lambda done: watch(done, chunks, "vectors")
+        )
+        if encoder is not None:
+            CodeBackfill(
+                store.codes, encoder, store.catalog, ingest.late_interaction_max_chunks
+            ).run(library)
+        yield Bench(store, embedder, passage_of, fingerprint8(fingerprint))
 
 
 EmbedderOf = Callable[[Library], Embedder | None]
@@ -231,9 +198,7 @@ class EvaluationWorkshop:
         if keep_vectors:
             embedder = CachedEmbedder(embedder, self.folder / "vectors")
         ingest = chunking.options(self.ingest)
-        with bench(
-            {Library.PUBLIC: [collection]}, embedder, ingest=ingest, parent=self.folder, watch=watch
-        ) as open_:
+        with bench(collection, embedder, ingest=ingest, parent=self.folder, watch=watch) as open_:
             made, models = self.made_with(chunking)
             yield self._place(
                 open_.store,

@@ -10,7 +10,6 @@ of 20 passages that holds some of them. Writes evaluation/reports/check.md and .
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Callable
@@ -18,13 +17,14 @@ from dataclasses import replace
 
 from app.answer.checking import CheckService
 from app.answer.search import LibrarySearcher
-from app.core.types import CheckReport, Library
+from app.core.types import CheckReport
 from app.evaluation.collections import Collection, from_folder
 from app.generation.prompts import GenerationOptions
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.planting import claim_of
-from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, indexed, write_figures
+from evaluation.lib.served import Line, write
+from evaluation.lib.workbench import SEED, arguments, hash_of, indexed
 
 LEAST = 1000
 """Sentences a minute that are asked for."""
@@ -40,21 +40,25 @@ def main() -> int:
     text = _text(squad, given.sentences)
     source = "\n\n".join(passage.text for passage in squad.passages[:_SOURCE_PASSAGES])
     embedder = MiniLmEmbedder(given.cache / "graph")
-    with indexed({Library.PUBLIC: [squad]}, given.cache) as bench:
+    with indexed(squad, given.cache) as bench:
         plain = replace(bench, embedder=embedder)  # sentences are embedded here, not remembered
         searcher = LibrarySearcher(plain.retriever(RetrievalOptions()), embedder)
-        checker = CheckService(
-            searcher_for=lambda _: searcher,
-            options=GenerationOptions(),
-        )
+        checker = CheckService(searcher_for=lambda _: searcher, options=GenerationOptions())
         figures: dict[str, float] = {}
-        timings: dict[str, float] = {}
-        _measure("library", lambda: checker.in_libraries(text, "public"), figures, timings)
-        _measure("one text", lambda: checker.against(text, source), figures, timings)
-        made = replace(bench.provenance(), settings_hash=hash_of(given.sentences))
-    remark = f"Made by `python -m evaluation.benchmarks.check` on {os.cpu_count()} cores."
-    write_figures(Figures("Speed of checking a text", made, figures, timings, (remark,)), "check")
-    return int(min(timings.values()) < LEAST)
+        lines: list[Line] = []
+        ways: dict[str, Callable[[], CheckReport]] = {
+            "library": lambda: checker.in_libraries(text, "public"),
+            "one text": lambda: checker.against(text, source),
+        }
+        for name, check in ways.items():
+            began = time.perf_counter()
+            report = check()
+            a_minute = len(report.sentences) / (time.perf_counter() - began) * 60
+            lines.append(Line(f"{name}: sentences a minute", a_minute, LEAST, "", at_most=False))
+            figures |= {f"{name}: {verdict}": count for verdict, count in report.counts.items()}
+        made = bench.provenance(hash_of(given.sentences))
+    command = "python -m evaluation.benchmarks.check"
+    return write("check", "Speed of checking a text", (), lines, figures, command, made=made)
 
 
 def _text(squad: Collection, most: int) -> str:
@@ -66,20 +70,6 @@ def _text(squad: Collection, most: int) -> str:
         claim_of(one.text, (one if at % 2 == 0 else draw.choice(asked)).answers[0])
         for at, one in enumerate(chosen)
     )
-
-
-def _measure(
-    name: str,
-    check: Callable[[], CheckReport],
-    figures: dict[str, float],
-    timings: dict[str, float],
-) -> None:
-    began = time.perf_counter()
-    report = check()
-    took = time.perf_counter() - began
-    for verdict, count in report.counts.items():
-        figures[f"{name}: {verdict}"] = count
-    timings[f"{name}: sentences a minute"] = len(report.sentences) / took * 60
 
 
 if __name__ == "__main__":

@@ -8,30 +8,30 @@ catalog, lexical index and vectors included. The fastest round counts.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from app.client import FileToSend
-from evaluation.lib.mixed_corpus import batches, passages
-from evaluation.lib.paths import DATA
+from app.evaluation.collections import from_folder
 from evaluation.lib.served import Served, write
+from evaluation.lib.workbench import arguments
 
 _FILES_PER_UPLOAD = 40
 _PASSAGES_PER_FILE = 20
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of collections")
+    parser = arguments(__doc__ or "")
     parser.add_argument("--chunks", type=int, default=2000, help="about how many chunks to index")
     parser.add_argument("--rounds", type=int, default=5, help="number of rounds")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="documind-ingest-") as name:
         folder = Path(name)
-        files = write_files(folder / "files", passages(args.data)[: args.chunks])
+        sets = [from_folder(args.data / name) for name in ("squad", "pubmedqa", "cranfield")]
+        texts = [passage.text for one in sets for passage in one.passages][: args.chunks]
+        files = write_files(folder / "files", texts)
         rounds = [upload(folder / f"data-{number}", files) for number in range(args.rounds)]
     wall, cpu, following = (min(row[i] for row in rounds) for i in (0, 1, 2))
     chunks = rounds[0][3]
@@ -52,9 +52,9 @@ def write_files(folder: Path, texts: list[str]) -> list[Path]:
     """Write files of twenty passages each."""
     folder.mkdir()
     paths = []
-    for number, part in enumerate(batches(texts, _PASSAGES_PER_FILE)):
-        path = folder / f"part-{number:04}.txt"
-        path.write_text("\n\n".join(part), encoding="utf-8")
+    for start in range(0, len(texts), _PASSAGES_PER_FILE):
+        path = folder / f"part-{start:05}.txt"
+        path.write_text("\n\n".join(texts[start : start + _PASSAGES_PER_FILE]), "utf-8")
         paths.append(path)
     return paths
 

@@ -1,6 +1,6 @@
 """Measure the PDF path against bare pypdfium2, in processor seconds.
 
-    python -m evaluation.benchmarks.pdf [--data DIR] [--pages N] [--out DIR]
+    python -m evaluation.benchmarks.pdf [--data DIR] [--pages N]
 
 Both sides read the same files in turn until N pages are done. The bare side opens the file and
 takes each page's text. Ours is a parse as the server does it: the request to the child process,
@@ -10,13 +10,9 @@ child are added up. The one-off start of the child (0.2 s, kept warm for 200 par
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -26,29 +22,11 @@ import pypdfium2
 from app.core.types import ParsedDocument
 from app.ingest.names import IngestOptions
 from app.ingest.sandbox import SandboxedParser
-from evaluation.lib.paths import DATA, ROOT
+from evaluation.lib.served import Line, write
+from evaluation.lib.workbench import arguments
 
-LIMIT_KEPT = 0.995
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Pages per processor second; `kept_*` are shares of the signs of bare pypdfium2."""
-
-    pages: int
-    bare_pages_per_cpu_s: float
-    ours_pages_per_cpu_s: float
-    speed_ratio: float
-    kept_worst_page: float
-    kept_limit: float
-    files: tuple[str, ...]
-    pypdfium2: str
-    python: str
-
-    @property
-    def holds(self) -> bool:
-        """Return whether our text keeps the file's text."""
-        return self.kept_worst_page >= self.kept_limit
+LEAST_KEPT = 0.995
+"""Share of the signs of a page by bare pypdfium2 that our text must hold."""
 
 
 def bare_text(path: Path) -> list[str]:
@@ -78,97 +56,45 @@ def kept_share(bare: list[str], parsed: ParsedDocument) -> float:
     return min(shares)
 
 
-def measure(files: list[Path], pages: int) -> Report:
-    """Read the files in turn on both sides until `pages` pages are done."""
+def main() -> int:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--pages", type=int, default=1000, help="pages to read on each side")
+    given = parser.parse_args()
+    files = sorted((given.data / "pdf").glob("*.pdf"))
+    if not files:
+        raise SystemExit(f"no PDF in {given.data / 'pdf'}; give a folder with pdf/*.pdf by --data")
     bare_s = ours_s = 0.0
-    done = 0
-    with SandboxedParser(IngestOptions(parse_processes=1)) as parser:
-        kept = min(kept_share(bare_text(path), parser.parse(path, path.name)) for path in files)
-        child = psutil.Process(parser.pids[0])
-        while done < pages:
+    pages = 0
+    with SandboxedParser(IngestOptions(parse_processes=1)) as sandbox:
+        kept = min(kept_share(bare_text(path), sandbox.parse(path, path.name)) for path in files)
+        child = psutil.Process(sandbox.pids[0])
+
+        def cpu_s() -> float:
+            times = child.cpu_times()
+            return time.process_time() + times.user + times.system
+
+        while pages < given.pages:
             for path in files:
                 started = time.process_time()
-                texts = bare_text(path)
+                pages += len(bare_text(path))
                 bare_s += time.process_time() - started
-                child_before, started = _cpu_s(child), time.process_time()
-                parser.parse(path, path.name)
-                ours_s += time.process_time() - started + _cpu_s(child) - child_before
-                done += len(texts)
-    return Report(
-        pages=done,
-        bare_pages_per_cpu_s=round(done / bare_s, 1),
-        ours_pages_per_cpu_s=round(done / ours_s, 1),
-        speed_ratio=round(bare_s / ours_s, 3),
-        kept_worst_page=round(kept, 5),
-        kept_limit=LIMIT_KEPT,
-        files=tuple(path.name for path in files),
-        pypdfium2=version("pypdfium2"),
-        python=platform.python_version(),
-    )
-
-
-def _cpu_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system
-
-
-def write(report: Report, folder: Path) -> None:
-    """Write `pdf.json` and `pdf.md`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pdf.json").write_text(
-        json.dumps({**asdict(report), "holds": report.holds}, indent=2) + "\n", "utf-8"
-    )
-    lines = [
-        "# PDF path against bare pypdfium2",
-        "",
-        f"{report.pages} pages of {', '.join(report.files)}; pypdfium2 {report.pypdfium2}, Python"
-        f" {report.python}.",
-        "Processor seconds, parent and child added; without the one-off start of the child.",
-        "",
-        "| | bare pypdfium2 | ours | ratio | limit |",
-        "|---|---|---|---|---|",
-        f"| pages per processor second | {report.bare_pages_per_cpu_s} |"
-        f" {report.ours_pages_per_cpu_s} | {report.speed_ratio} | |",
-        f"| characters kept on the worst page | 1 | {report.kept_worst_page} |"
-        f" {report.kept_worst_page} | >= {report.kept_limit} |",
-        "",
-        "Made by `make bench-pdf` (`python -m evaluation.benchmarks.pdf`).",
-        "",
+                started = cpu_s()
+                sandbox.parse(path, path.name)
+                ours_s += cpu_s() - started
+    figures = {
+        "bare pypdfium2, pages a processor second": pages / bare_s,
+        "ours, pages a processor second": pages / ours_s,
+        "ours by bare": bare_s / ours_s,
+    }
+    remarks = [
+        f"{pages} pages of {', '.join(path.name for path in files)}; pypdfium2"
+        f" {version('pypdfium2')}. Processor seconds, parent and child added; without the one-off"
+        " start of the child."
     ]
-    (folder / "pdf.md").write_text("\n".join(lines), "utf-8")
-
-
-def main() -> int:
-    """Run the benchmark; the exit code says whether the limits hold."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder that holds pdf/*.pdf")
-    parser.add_argument(
-        "--pages", type=int, default=1000, help="pages to read on each side (default 1000)"
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=ROOT / "evaluation" / "reports",
-        help="where pdf.json and pdf.md go",
-    )
-    arguments = parser.parse_args()
-    files = sorted((arguments.data / "pdf").glob("*.pdf"))
-    if not files:
-        print(
-            f"no PDF in {arguments.data / 'pdf'}; give a folder with pdf/*.pdf by --data",
-            file=sys.stderr,
-        )
-        return 2
-    report = measure(files, arguments.pages)
-    write(report, arguments.out)
-    print(
-        f"{report.pages} pages: bare {report.bare_pages_per_cpu_s}/s, ours"
-        f" {report.ours_pages_per_cpu_s}/s,"
-        f" ratio {report.speed_ratio}"
-        f"; worst page keeps {report.kept_worst_page} (limit {report.kept_limit})"
-    )
-    return 0 if report.holds else 1
+    lines = [Line("characters kept on the worst page", kept, LEAST_KEPT, "", at_most=False)]
+    title = "PDF path against bare pypdfium2"
+    return write("pdf", title, remarks, lines, figures, "make bench-pdf")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

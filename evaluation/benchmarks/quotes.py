@@ -13,19 +13,19 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from app.core.ports import Embedder
-from app.core.types import Evidence, Library
+from app.core.types import Evidence
 from app.evaluation.collections import TestQuestion, from_folder
 from app.generation.quoting import ExtractiveGenerator, Selection
 from app.models.minilm import MiniLmEmbedder
 from app.models.remembered import RememberedEmbedder
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.extractive import evidence_for
-from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, indexed, say, write_figures
+from evaluation.lib.served import Line, write
+from evaluation.lib.workbench import SEED, arguments, hash_of, indexed, say
+from evaluation.studies.extractive import evidence_for
 
 Asked = Sequence[tuple[str, tuple[Evidence, ...]]]
 
@@ -39,29 +39,22 @@ def main() -> int:
     answerable = [question for question in squad.questions if question.answers]
     embedder = MiniLmEmbedder(given.cache / "graph")
     draw = random.Random(SEED)
-    with indexed({Library.PUBLIC: [squad]}, given.cache) as bench:
+    with indexed(squad, given.cache) as bench:
+        lines: list[Line] = []
         figures: dict[str, float] = {}
-        timings: dict[str, float] = {}
         for name, questions in _kinds(answerable, given.questions, draw).items():
             say(f"{len(questions)} {name} questions")
-            asked = [
-                (question.text, evidence_for(bench, Library.PUBLIC, question.text))
-                for question in questions
-            ]
+            asked = [(question.text, evidence_for(bench, question.text)) for question in questions]
             different, found = _compare(asked, embedder)
-            figures[f"{name}: questions quoted differently"] = different
-            timings |= {f"{name}: {key}": value for key, value in found.items()}
-        made = replace(
-            bench.provenance(), settings_hash=hash_of(RetrievalOptions(), given.questions)
-        )
+            lines.append(Line(f"{name}: questions quoted differently", different, 0, ""))
+            figures |= {f"{name}: {key}": value for key, value in found.items()}
+        made = bench.provenance(hash_of(RetrievalOptions(), given.questions))
     remark = (
         "Milliseconds to choose the sentences of an answer, retrieval aside, in alternation;"
         " a memory begins empty with each kind."
     )
-    write_figures(
-        Figures("Quoting with sentences remembered", made, figures, timings, (remark,)), "quotes"
-    )
-    return int(any(figures.values()))
+    title = "Quoting with sentences remembered"
+    return write("quotes", title, [remark], lines, figures, "make bench-quotes", made=made)
 
 
 def _kinds(

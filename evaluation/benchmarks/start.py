@@ -8,36 +8,29 @@ children after a hundred questions.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from pathlib import Path
 
-from app.models.minilm import MiniLmEmbedder
-from app.storage.options import IndexOptions
-from app.storage.store import IndexStore
-from evaluation.lib.mixed_corpus import fill, questions
-from evaluation.lib.paths import DATA
+from evaluation.benchmarks.query import filled
 from evaluation.lib.served import Served, write
+from evaluation.lib.workbench import arguments
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of collections")
+    parser = arguments(__doc__ or "")
     parser.add_argument("--chunks", type=int, default=10_000, help="size of the library")
     parser.add_argument("--rounds", type=int, default=3, help="number of starts")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="documind-start-") as name:
-        live = Path(name) / "live"
-        embedder = MiniLmEmbedder(live / "models")
-        with IndexStore(IndexOptions(live, live / "chroma"), vector_store="foreground") as store:
-            fill(store, args.data, args.chunks, embedder)
-        starts: list[float] = []
-        pss = 0
+    starts: list[float] = []
+    pss = 0
+    with tempfile.TemporaryDirectory(prefix="documind-start-") as folder:
+        live = Path(folder) / "live"
+        asked = filled(live, args.data, args.cache, args.chunks, Path(folder) / "inputs")
         for _ in range(args.rounds):
             with Served(live) as server:
                 starts.append(server.start_s)
-                for text in questions(args.data, "squad", 100):
+                for text in asked[:100]:
                     server.client.query(text, library="public")
                 pss = max(pss, server.pss_bytes())
     figures = {

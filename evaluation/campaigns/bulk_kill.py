@@ -30,12 +30,13 @@ from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions
 from app.jobs.bulk import account
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
-from app.storage.catalog.state import SqliteLedger
+from app.storage.catalog.state import BulkLedger
 from app.storage.files.durable import Steps
 from app.storage.maintenance.start import catalog_path
 from app.storage.options import IndexOptions
 from app.storage.words.tantivy import TantivyIndex
-from evaluation.lib.paths import ROOT, parser_of, publish
+from evaluation.lib.paths import ROOT, parser_of
+from evaluation.lib.served import Line, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def stored(data_dir: Path) -> Stored:
             chunks=sum(len(row[3]) for row in rows),
             digest=hashlib.sha256(json.dumps(rows).encode()).hexdigest(),
             duplicates=sum(count - 1 for count in keys.values()),
-            ledger=account(SqliteLedger(database).summary(Library.PUBLIC)),
+            ledger=account(BulkLedger(database).summary(Library.PUBLIC)),
         )
     finally:
         database.close()
@@ -84,32 +85,21 @@ class Command:
     """`documind bulk index` on one data directory, in a process group of its own."""
 
     def __init__(self, dump: Path, data_dir: Path) -> None:
-        """Prepare; nothing runs yet."""
         self.data_dir = data_dir
-        self._arguments = [
-            sys.executable,
-            "-m",
-            "app",
-            "bulk",
-            "index",
-            str(dump),
-            "--library",
-            "public",
-            "--json",  # the text alone
-        ]
+        self._command = [sys.executable, "-m", "app", "bulk", "index", str(dump)]
+        self._command += ["--library", "public", "--json"]  # the text alone
 
-    def start(self, *options: str, **streams: Any) -> subprocess.Popen[Any]:  # noqa: ANN401  # options of Popen
-        environment = {
-            **os.environ,
+    def start(self, **streams: Any) -> subprocess.Popen[Any]:  # noqa: ANN401  # options of Popen
+        settings = {
             "DATA_DIR": str(self.data_dir),
             "SAMPLES": "0",
             "OLLAMA_BASE_URL": "http://127.0.0.1:9",
         }
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return subprocess.Popen(
-            [*self._arguments, *options],
+            self._command,
             cwd=ROOT,
-            env=environment,
+            env={**os.environ, **settings},
             start_new_session=True,
             **{**quiet, **streams},
         )
@@ -121,9 +111,8 @@ class Command:
             subprocess.CalledProcessError: It failed.
         """
         started = time.monotonic()
-        process = self.start()
-        if code := process.wait():
-            raise subprocess.CalledProcessError(code, self._arguments)
+        if code := self.start().wait():
+            raise subprocess.CalledProcessError(code, self._command)
         return time.monotonic() - started
 
     def kill_after(self, seconds: float) -> bool:
@@ -160,28 +149,16 @@ class Campaign:
     wrong_words: int
     """Chunks that the lexical index lacks, holds twice or holds without a row, after the kills."""
 
-    @property
-    def equal(self) -> bool:
-        """Return whether both are equal, without duplicates, searchable, and the ledger sums up."""
-        same = self.whole == self.interrupted and not self.whole.duplicates and not self.wrong_words
-        return same and self.whole.documents > 0
 
+def left(data_dir: Path) -> tuple[int, int, int]:
+    """Look at the data directory of a killed run.
 
-@dataclass(frozen=True, slots=True)
-class Left:
-    """The state that a killed run left; zeros without a catalog."""
-
-    documents: int = 0
-    unaccounted: int = 0
-    """Documents that the ledger does not know."""
-    wordless_chunks: int = 0
-    """Chunks whose words are not known to be in the lexical index."""
-
-
-def left(data_dir: Path) -> Left:
-    """Look at the data directory of a killed run."""
+    Returns:
+        Documents, documents that the ledger does not know, and chunks whose words are not known to
+        be in the lexical index; zeros without a catalog.
+    """
     if not catalog_path(data_dir).exists():
-        return Left()
+        return 0, 0, 0
     now = stored(data_dir)
     indexed = now.ledger["indexed"]
     database = SqliteDatabase(catalog_path(data_dir), Steps())
@@ -195,9 +172,8 @@ def left(data_dir: Path) -> Left:
             ).fetchone()
     finally:
         database.close()
-    return Left(
-        now.documents, now.documents - (indexed if isinstance(indexed, int) else 0), wordless
-    )
+    known = indexed if isinstance(indexed, int) else 0
+    return now.documents, now.documents - known, wordless
 
 
 def wrong_words(data_dir: Path) -> int:
@@ -216,13 +192,9 @@ def wrong_words(data_dir: Path) -> int:
 def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
     """Compare an uninterrupted run with one that is killed `kills` times at random moments."""
     dump = directory / "synthetic.xml"
+    options = SyntheticOptions(articles=articles, vocabulary=5000, mean_words=200)
     with dump.open("w", encoding="utf-8") as file:
-        write_xml(
-            SyntheticEncyclopedia(
-                SyntheticOptions(articles=articles, vocabulary=5000, mean_words=200)
-            ),
-            file,
-        )
+        write_xml(SyntheticEncyclopedia(options), file)
     whole_s = Command(dump, directory / "whole").finish()
     command = Command(dump, directory / "killed")
     rng = random.Random(seed)
@@ -235,16 +207,12 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
             command = Command(dump, directory / f"killed{phases.total()}")
             before = 0
             continue
-        now = left(command.data_dir)
-        redone, replayed = max(redone, now.unaccounted), max(replayed, now.wordless_chunks)
+        documents, unaccounted, wordless = left(command.data_dir)
+        redone, replayed = max(redone, unaccounted), max(replayed, wordless)
         phases[
-            "starting"
-            if now.documents == 0
-            else "resuming"
-            if before == now.documents
-            else "indexing"
+            "starting" if not documents else "resuming" if before == documents else "indexing"
         ] += 1
-        before = now.documents
+        before = documents
     last_s = command.finish()
     return Campaign(
         articles=articles,
@@ -269,36 +237,32 @@ def main() -> int:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="documind-kill-") as directory:
         result = campaign(Path(directory), args.articles, args.kills, args.seed)
-    publish("bulk_resume", {**asdict(result), "equal": result.equal}, markdown(result))
-    return 0 if result.equal else 1
-
-
-def markdown(result: Campaign) -> str:
-    """Return the report for people."""
-    phases = ", ".join(
-        f"{count} {phase}" for phase, count in sorted(result.kills_per_phase.items())
-    )
-    return (
-        "# Exact resume of bulk indexing\n\nWritten by `make bench-bulk-kill`"
-        " (evaluation/campaigns/bulk_kill.py).\n\n"
-        f"- an uninterrupted run over {result.articles:,} articles: {result.uninterrupted_s} s\n"
-        f"- SIGKILL to the whole process group, at random moments of a run: {result.kills} times"
-        f" ({phases})\n"
-        f"- documents and chunks: {result.whole.documents:,} and {result.whole.chunks:,}"
-        " uninterrupted,"
-        f" {result.interrupted.documents:,} and {result.interrupted.chunks:,} after the kills,"
-        f" {result.interrupted.duplicates} duplicates\n"
-        "- the set of (article, revision, text hash, chunk spans) is"
-        f" {'the same' if result.equal else 'DIFFERENT'}\n"
-        "- most documents that were stored but not yet in the ledger when a run was killed:"
-        f" {result.redone_documents_most}"
-        " (one batch is at most 512)\n"
-        "- chunks that the lexical index lacks, holds twice or holds without a row after the"
-        f" kills: {result.wrong_words}\n"
-        "- most chunks whose words the start after a kill had to bring from the catalog:"
-        f" {result.replayed_chunks_most:,}\n"
-        f"- ledger: {json.dumps(result.interrupted.ledger)}\n"
-    )
+    whole, interrupted = result.whole, result.interrupted
+    same = float(whole == interrupted and whole.documents > 0)
+    what = "the set of (article, revision, text hash, chunk spans) and the ledger are the same"
+    lines = [
+        Line(what, same, 1, "", at_most=False),
+        Line("duplicates", interrupted.duplicates + whole.duplicates, 0, ""),
+        Line("chunks that the index of words lacks or has too many", result.wrong_words, 0, ""),
+    ]
+    figures = {
+        "articles": result.articles,
+        "kills": result.kills,
+        **{
+            f"kills while {phase}": count for phase, count in sorted(result.kills_per_phase.items())
+        },
+        "an uninterrupted run s": result.uninterrupted_s,
+        "the last run s": result.last_run_s,
+        "documents": interrupted.documents,
+        "chunks": interrupted.chunks,
+        "most documents stored and not yet in the ledger (a batch is 512)": result.redone_documents_most,
+        "most chunks whose words the next start had to bring": result.replayed_chunks_most,
+    }
+    remarks = ["`documind bulk index` gets SIGKILL, its whole process group, at random moments."]
+    return write(
+        "bulk_resume", "Exact resume of bulk indexing", remarks, lines, figures,
+        "make bench-bulk-kill", extra=asdict(result),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

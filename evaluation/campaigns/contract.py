@@ -11,15 +11,14 @@ check runs.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from app.client import FileToSend
+from evaluation.lib.paths import parser_of
 from evaluation.lib.served import Line, Served, write
 from tests.fakes.arxiv_double import ArxivDouble
 from tests.fakes.ollama_double import OllamaDouble
@@ -45,15 +44,7 @@ def knock(
     ]  # fmt: skip
     command += ["-H", f"X-API-Key:{key}"] if key else []
     (report.parent / "schemathesis.toml").write_text(EXPECTED, "utf-8")
-    made = subprocess.run(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        cwd=report.parent,
-    )
-    print(made.stdout)
+    made = subprocess.run(command, check=False, cwd=report.parent)
     found = json.loads(report.read_text("utf-8")) if report.exists() else {}
     counts: dict[str, object] = found.get("summary") or found.get("statistics") or {}
     return made.returncode, {
@@ -61,11 +52,11 @@ def knock(
     }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+def main() -> int:
+    parser = parser_of(__doc__)
     parser.add_argument("--seconds", type=int, default=240, help="of each way")
     parser.add_argument("--examples", type=int, default=50, help="generated requests per operation")
-    asked = parser.parse_args(arguments)
+    asked = parser.parse_args()
     lines: list[Line] = []
     figures: dict[str, float] = {}
     for name, server_key in (("without a key", ""), ("with a key", KEY)):
@@ -75,11 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ArxivDouble() as arxiv,
         ):
             settings = {
-                "OLLAMA_BASE_URL": ollama.url,
-                "ARXIV_BASE_URL": arxiv.url,
-                "API_KEY": server_key,
-                "MAX_FILE_SIZE_MB": "1",
-            }
+                "OLLAMA_BASE_URL": ollama.url, "ARXIV_BASE_URL": arxiv.url,
+                "API_KEY": server_key, "MAX_FILE_SIZE_MB": "1",
+            }  # fmt: skip
             with Served(Path(folder) / "data", **settings) as server:
                 if not server_key:
                     paper = Path(folder) / "copper.txt"
@@ -88,13 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         " Celsius.\n"
                     )
                     server.client.ingest([FileToSend(paper)], "papers")
-                code, counts = knock(
-                    server.url,
-                    server_key,
-                    asked.seconds,
-                    asked.examples,
-                    Path(folder) / "report.json",
-                )
+                found = Path(folder) / "report.json"
+                code, counts = knock(server.url, server_key, asked.seconds, asked.examples, found)
                 ready = server.client.ready()["status"] == "ready"
         lines.append(Line(f"findings, {name} (exit code of schemathesis)", code, 0, ""))
         lines.append(Line(f"ready afterwards, {name}", float(ready), 1, "", at_most=False))
@@ -103,14 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"Phases: {PHASES}. Checks: {CHECKS}. {asked.examples} examples per operation, at most"
         f" {asked.seconds} s each way."
     ]
-    return write(
-        "contract",
-        "The contract against generated requests",
-        remarks,
-        lines,
-        figures,
-        "make contract",
-    )
+    title = "The contract against generated requests"
+    return write("contract", title, remarks, lines, figures, "make contract")
 
 
 if __name__ == "__main__":

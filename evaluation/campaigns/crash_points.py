@@ -16,6 +16,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from evaluation.lib.campaign import deadline, tell, working_in
 from evaluation.lib.paths import parser_of, resumable
 from evaluation.lib.served import Line, write
 from tests.crash.forks import Forks
@@ -28,49 +29,26 @@ def main() -> int:
     args = resumable(parser_of(__doc__))
     logging.disable(logging.CRITICAL)  # rebuilt stores are logged, hundreds of times
     every = int(os.environ.get("CRASH_EVERY", "1"))
-    with tempfile.TemporaryDirectory(prefix="documind-points-") as temporary, Forks() as forks:
-        directory = args.dir or Path(temporary)
-        directory.mkdir(parents=True, exist_ok=True)
+    with working_in(args.dir, "points") as directory, Forks() as forks:
         done = directory / "trials.jsonl"
-        trials = (
-            [Trial(**json.loads(line)) for line in done.read_text("utf-8").splitlines()]
-            if done.exists()
-            else []
-        )
+        kept = done.read_text("utf-8").splitlines() if done.exists() else []
+        trials = [Trial(**json.loads(line)) for line in kept]
         with tempfile.TemporaryDirectory(dir=directory) as whole:
             steps = steps_of(forks, Path(whole))
             names = Journal.read(Path(whole) / "whole.log").steps
-        left = [
-            step
-            for step in range(1, steps + 1, every)
-            if step not in {trial.step for trial in trials}
-        ]
-        until = time.monotonic() + 60 * args.minutes if args.minutes else None
+        wanted = range(1, steps + 1, every)
+        tried = {trial.step for trial in trials}
+        until = deadline(args.minutes)
         with done.open("a", encoding="utf-8") as log:
-            for trial in try_steps(forks, directory, left):
+            for trial in try_steps(forks, directory, [one for one in wanted if one not in tried]):
                 trials.append(trial)
                 log.write(json.dumps(asdict(trial)) + "\n")
                 log.flush()
-                if until is not None and time.monotonic() > until:
+                if time.monotonic() > until:
                     break
-    print(f"{len(trials)} steps tried so far", file=sys.stderr)
-    if len(trials) < len(range(1, steps + 1, every)):
+    tell(f"{len(trials)} steps tried so far")
+    if len(trials) < len(wanted):
         return 0
-    return report(trials, steps, names)
-
-
-REMARKS = (
-    "Uploads, a replacement, corrections, deletions with and without grace, a bulk batch with its"
-    " ledger, vectors for both libraries, a rebuild and a purge. The process ends before and after"
-    " each named write; the next one ends too, at one of its first nineteen writes; a third"
-    " recovers and is checked: texts, originals, a search for a word of every chunk, every vector"
-    " in the cache and in Chroma at rank 1, counters, the ledger, no phantom, no duplicate; and it"
-    " goes on writing. A step is counted before and after its write.",
-)
-
-
-def report(trials: list[Trial], steps: int, names: dict[str, int]) -> int:
-    """Write the report and return 0 when no promise was broken."""
     broken = [f"- step {trial.step}: {trial.failure[:300]}" for trial in trials if trial.failure]
     figures = {"steps of the workload": float(steps), "steps tried": float(len(trials))}
     figures |= {f"times {name} is written": float(count) for name, count in sorted(names.items())}
@@ -82,6 +60,16 @@ def report(trials: list[Trial], steps: int, names: dict[str, int]) -> int:
         figures,
         "make crash-points",
     )
+
+
+REMARKS = (
+    "Uploads, a replacement, corrections, deletions with and without grace, a bulk batch with its"
+    " ledger, vectors for both libraries, a rebuild and a purge. The process ends before and after"
+    " each named write; the next one ends too, at one of its first nineteen writes; a third"
+    " recovers and is checked: texts, originals, a search for a word of every chunk, every vector"
+    " in the cache and in Chroma at rank 1, counters, the ledger, no phantom, no duplicate; and it"
+    " goes on writing. A step is counted before and after its write.",
+)
 
 
 if __name__ == "__main__":

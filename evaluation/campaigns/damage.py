@@ -14,12 +14,11 @@ import shutil
 import sqlite3
 import struct
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +33,9 @@ from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from evaluation.lib.paths import ROOT, parser_of, publish, resumable
-from evaluation.lib.served import Served, quantile
+from evaluation.lib.campaign import deadline, tell, working_in
+from evaluation.lib.paths import ROOT, parser_of, resumable
+from evaluation.lib.served import Line, Served, quantile, write
 from evaluation.lib.vector_checks import held, unproposed
 
 HEADER = struct.Struct("<iQQQQQQiIQQQdQ")
@@ -54,31 +54,29 @@ def segment_of(chroma: Path) -> Path:
     return next(chroma.glob("*/header.bin")).parent
 
 
-def _flip(name: str, at: float | int) -> Spoil:
-    """Flip one bit of a segment's file; a fraction counts from the file's end."""
+def _bytes(name: str, change: Callable[[bytearray], bytearray | None]) -> Spoil:
+    """Change the bytes of a file of the segment, or of the store's database."""
 
     def spoil(chroma: Path) -> None:
-        path = segment_of(chroma) / name
-        content = bytearray(path.read_bytes())
-        content[int(at * len(content)) if isinstance(at, float) else at] ^= 0x10
-        path.write_bytes(content)
+        folder = chroma if name.endswith(".sqlite3") else segment_of(chroma)
+        content = bytearray((folder / name).read_bytes())
+        (folder / name).write_bytes(change(content) or content)
 
     return spoil
 
 
-def _truncate(name: str, share: float) -> Spoil:
-    def spoil(chroma: Path) -> None:
-        path = segment_of(chroma) / name
-        os.truncate(path, int(path.stat().st_size * share))
+def _flip(at: int) -> Callable[[bytearray], None]:
+    def flip(content: bytearray) -> None:
+        content[at] ^= 0x10
 
-    return spoil
+    return flip
 
 
-def _remove(name: str) -> Spoil:
-    def spoil(chroma: Path) -> None:
-        (segment_of(chroma) / name).unlink()
+def _cut(share: float) -> Callable[[bytearray], bytearray | None]:
+    def cut(content: bytearray) -> None:
+        del content[int(len(content) * share) :]
 
-    return spoil
+    return cut
 
 
 def _in_record(field: str) -> Spoil:
@@ -87,13 +85,8 @@ def _in_record(field: str) -> Spoil:
     def spoil(chroma: Path) -> None:
         path = segment_of(chroma) / "data_level0.bin"
         fields = HEADER.unpack_from(path.with_name("header.bin").read_bytes())
-        elements, element_bytes, label, vector, links = (
-            fields[3],
-            fields[4],
-            fields[5],
-            fields[6],
-            fields[10],
-        )
+        elements, element_bytes, label, vector = fields[3:7]
+        links = fields[10]
         content = bytearray(path.read_bytes())
         start = 500 * element_bytes
         if field == "sign":  # of the vector's first number: the norm stays 1
@@ -110,103 +103,44 @@ def _in_record(field: str) -> Spoil:
         elif field == "deleted":
             content[start + 2] ^= 0x01
         elif field == "links":  # to elements that exist, but are no neighbours
-            for n in range(links):
-                struct.pack_into("<I", content, start + 4 + 4 * n, n)
+            struct.pack_into(f"<{links}I", content, start + 4, *range(links))
         path.write_bytes(content)
 
     return spoil
 
 
-def _upper_links(chroma: Path) -> None:
+def _upper_link(content: bytearray) -> None:
     """Point the first upper-level link of the graph at another element that exists."""
-    path = segment_of(chroma) / "link_lists.bin"
-    content = bytearray(path.read_bytes())
     offset = 0
-    while not (size := struct.unpack_from("<I", content, offset)[0]):
+    while not struct.unpack_from("<I", content, offset)[0]:
         offset += 4
     (first,) = struct.unpack_from("<I", content, offset + 8)
-    struct.pack_into("<I", content, offset + 8, first + 1 if size else first)
-    path.write_bytes(content)
-
-
-def _runaway(chroma: Path) -> None:
-    os.truncate(segment_of(chroma) / "link_lists.bin", RUNAWAY_BYTES)
+    struct.pack_into("<I", content, offset + 8, first + 1)
 
 
 class _Foreign:
     """A value that no pickle of Chroma's holds."""
 
 
-def _foreign_pickle(chroma: Path) -> None:
-    (segment_of(chroma) / "index_metadata.pickle").write_bytes(pickle.dumps(_Foreign()))
-
-
-def _remove_segment(chroma: Path) -> None:
-    shutil.rmtree(segment_of(chroma))
-
-
 def _older_segment(chroma: Path) -> None:
-    """Restore a segment's state before its last persist, kept by `stores.build`."""
+    """Restore a segment's state before its last persist, kept by `build`."""
     segment = segment_of(chroma)
     shutil.rmtree(segment)
     shutil.copytree(chroma.with_name("earlier") / segment.name, segment)
 
 
-@contextmanager
-def _sqlite(chroma: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(chroma / "chroma.sqlite3")) as connection, connection:
-        yield connection
-
-
 def _sql(*statements: str) -> Spoil:
     def spoil(chroma: Path) -> None:
-        with _sqlite(chroma) as connection:
+        with closing(sqlite3.connect(chroma / "chroma.sqlite3")) as connection, connection:
             for statement in statements:
                 connection.execute(statement)
 
     return spoil
 
 
-def _queued_vector(chroma: Path) -> None:
-    """Overwrite a vector that is only in the write-ahead log so far."""
-    with _sqlite(chroma) as connection:
-        rows = connection.execute(
-            "SELECT seq_id, vector FROM embeddings_queue ORDER BY seq_id DESC LIMIT 40"
-        ).fetchall()
-        connection.execute(
-            "UPDATE embeddings_queue SET vector = ? WHERE seq_id = ?", (rows[30][1], rows[13][0])
-        )
-
-
-def _database_bytes(change: Callable[[bytearray], bytearray]) -> Spoil:
-    def spoil(chroma: Path) -> None:
-        path = chroma / "chroma.sqlite3"
-        path.write_bytes(change(bytearray(path.read_bytes())))
-
-    return spoil
-
-
-def _twenty_flips(content: bytearray) -> bytearray:
+def _twenty_flips(content: bytearray) -> None:
     for n in range(20):
         content[4096 + (len(content) - 4096) * n // 20 + 9] ^= 0x40
-    return content
-
-
-def _zero_header(content: bytearray) -> bytearray:
-    content[:100] = bytes(100)
-    return content
-
-
-def _half(content: bytearray) -> bytearray:
-    return content[: len(content) // 8192 * 4096]
-
-
-def _no_database(chroma: Path) -> None:
-    (chroma / "chroma.sqlite3").unlink()
-
-
-def _no_directory(chroma: Path) -> None:
-    shutil.rmtree(chroma)
 
 
 def _a_file_instead(chroma: Path) -> None:
@@ -214,10 +148,12 @@ def _a_file_instead(chroma: Path) -> None:
     chroma.write_bytes(b"not a directory")
 
 
+_LAST = "SELECT {} FROM embeddings_queue ORDER BY seq_id DESC LIMIT 1 OFFSET {}"
+
 KINDS: Mapping[str, Spoil] = {
-    "header.bin: one bit of a count": _flip("header.bin", 20),
-    "header.bin: cut in half": _truncate("header.bin", 0.5),
-    "header.bin: removed": _remove("header.bin"),
+    "header.bin: one bit of a count": _bytes("header.bin", _flip(20)),
+    "header.bin: cut in half": _bytes("header.bin", _cut(0.5)),
+    "header.bin: removed": lambda chroma: (segment_of(chroma) / "header.bin").unlink(),
     "data_level0.bin: the sign bit of a number": _in_record("sign"),
     "data_level0.bin: the lowest bit of a number": _in_record("low bit"),
     "data_level0.bin: a vector is another's": _in_record("vector"),
@@ -225,30 +161,43 @@ KINDS: Mapping[str, Spoil] = {
     "data_level0.bin: links to wrong neighbours": _in_record("links"),
     "data_level0.bin: a label": _in_record("label"),
     "data_level0.bin: marked deleted": _in_record("deleted"),
-    "data_level0.bin: cut in half": _truncate("data_level0.bin", 0.5),
-    "data_level0.bin: emptied": _truncate("data_level0.bin", 0.0),
-    "length.bin: emptied": _truncate("length.bin", 0.0),
-    "link_lists.bin: one bit": _flip("link_lists.bin", 0),
-    "link_lists.bin: cut in half": _truncate("link_lists.bin", 0.5),
-    "link_lists.bin: emptied": _truncate("link_lists.bin", 0.0),
-    "link_lists.bin: runaway, a terabyte": _runaway,
-    "link_lists.bin: an upper link to a wrong element": _upper_links,
-    "index_metadata.pickle: removed": _remove("index_metadata.pickle"),
-    "index_metadata.pickle: torn": _truncate("index_metadata.pickle", 0.6),
-    "index_metadata.pickle: names a class": _foreign_pickle,
-    "segment: directory removed": _remove_segment,
+    "data_level0.bin: cut in half": _bytes("data_level0.bin", _cut(0.5)),
+    "data_level0.bin: emptied": _bytes("data_level0.bin", _cut(0.0)),
+    "length.bin: emptied": _bytes("length.bin", _cut(0.0)),
+    "link_lists.bin: one bit": _bytes("link_lists.bin", _flip(0)),
+    "link_lists.bin: cut in half": _bytes("link_lists.bin", _cut(0.5)),
+    "link_lists.bin: emptied": _bytes("link_lists.bin", _cut(0.0)),
+    "link_lists.bin: runaway, a terabyte": lambda chroma: os.truncate(
+        segment_of(chroma) / "link_lists.bin", RUNAWAY_BYTES
+    ),
+    "link_lists.bin: an upper link to a wrong element": _bytes("link_lists.bin", _upper_link),
+    "index_metadata.pickle: removed": lambda chroma: (
+        segment_of(chroma) / "index_metadata.pickle"
+    ).unlink(),
+    "index_metadata.pickle: torn": _bytes("index_metadata.pickle", _cut(0.6)),
+    "index_metadata.pickle: names a class": _bytes(
+        "index_metadata.pickle", lambda _: bytearray(pickle.dumps(_Foreign()))
+    ),
+    "segment: directory removed": lambda chroma: shutil.rmtree(segment_of(chroma)),
     "segment: files of an earlier state": _older_segment,
-    "chroma.sqlite3: twenty bits": _database_bytes(_twenty_flips),
-    "chroma.sqlite3: header zeroed": _database_bytes(_zero_header),
-    "chroma.sqlite3: cut in half": _database_bytes(_half),
-    "chroma.sqlite3: removed": _no_database,
+    "chroma.sqlite3: twenty bits": _bytes("chroma.sqlite3", _twenty_flips),
+    "chroma.sqlite3: header zeroed": _bytes(
+        "chroma.sqlite3", lambda content: bytearray(100) + content[100:]
+    ),
+    "chroma.sqlite3: cut in half": _bytes(
+        "chroma.sqlite3", lambda content: content[: len(content) // 8192 * 4096]
+    ),
+    "chroma.sqlite3: removed": lambda chroma: (chroma / "chroma.sqlite3").unlink(),
     "chroma.sqlite3: collection row lost": _sql("DELETE FROM collections"),
     "chroma.sqlite3: a listed id lost": _sql(
         "DELETE FROM embeddings WHERE id = (SELECT max(id) - 7 FROM embeddings)"
     ),
     "chroma.sqlite3: log lost": _sql("DELETE FROM embeddings_queue"),
-    "chroma.sqlite3: a vector in the log is another's": _queued_vector,
-    "store: directory removed": _no_directory,
+    "chroma.sqlite3: a vector in the log is another's": _sql(
+        f"UPDATE embeddings_queue SET vector = ({_LAST.format('vector', 30)})"
+        f" WHERE seq_id = ({_LAST.format('seq_id', 13)})"
+    ),
+    "store: directory removed": shutil.rmtree,
     "store: a file in its place": _a_file_instead,
 }
 """What is done to the store, by name."""
@@ -437,9 +386,11 @@ def serve(data_dir: Path) -> Trial:
     finally:
         server.close()
     vectors, found, wrong = wholeness(data_dir)
+    log = server.log.read_text(errors="replace").splitlines()
     return Trial(
         started=started,
-        found_at_start=_said(server),
+        # Why the log says that the store was filled again.
+        found_at_start=next((line.partition(FILLED)[2] for line in log if FILLED in line), ""),
         first_hits=len(first["hits"]),
         first_notices=tuple(str(notice["code"]) for notice in first["notices"]),
         progress=tuple(progress),
@@ -465,24 +416,14 @@ def _until_ready(server: Served) -> tuple[list[str], float]:
     said: list[str] = []
     while time.perf_counter() - begun < READY_S:
         libraries = server.client.libraries()["libraries"]
-        state = next(
-            str(library["build"]) for library in libraries if library["library"] == LIBRARY.value
-        )
+        state = str(next(row["build"] for row in libraries if row["library"] == LIBRARY.value))
         if state == "ready":
             return said, time.perf_counter() - begun
-        if not said or said[-1] != state:
+        if state not in said[-1:]:
             said.append(state)
         time.sleep(0.02)
-    raise SystemExit(
-        f"the store is not ready after {READY_S:.0f} s: {said[-3:]}"
-        f" {server.log.read_text(errors='replace')[-800:]}"
-    )
-
-
-def _said(server: Served) -> str:
-    """Return why the log says that the store was filled again."""
-    lines = server.log.read_text(errors="replace").splitlines()
-    return next((line.partition(FILLED)[2] for line in lines if FILLED in line), "")
+    log = server.log.read_text(errors="replace")[-800:]
+    raise SystemExit(f"the store is not ready after {READY_S:.0f} s: {said[-3:]} {log}")
 
 
 def whole(vectors: int, by_themselves: int, wrong: Sequence[str]) -> bool:
@@ -540,169 +481,126 @@ class Workshop:
 
     def __init__(self, directory: Path) -> None:
         """Work in `directory`; what is there already is used."""
-        directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.made_with: Fingerprint = fingerprint(directory / "models")
         self._log = directory / "outcomes.jsonl"
-        self.outcomes: list[Outcome] = []
-        for line in self._log.read_text("utf-8").splitlines() if self._log.exists() else []:
-            found = json.loads(self._without_places(line))
-            self.outcomes.append(Outcome(**{**found, "served": Trial(**found["served"])}))
+        lines = self._log.read_text("utf-8").splitlines() if self._log.exists() else []
+        found = [json.loads(line) for line in lines]
+        self.outcomes = [Outcome(**one | {"served": Trial(**one["served"])}) for one in found]
 
-    def _without_places(self, text: str) -> str:
-        """Return messages without the directories of this machine that they name."""
-        for place in (self.directory, sys.prefix, ROOT):
+    def tried(self, name: str, recipe: Recipe | None) -> None:
+        """Start the server on a damaged copy, or on a healthy store, and let `fsck` look.
+
+        Where the start finds damage itself, `fsck` is not asked; else it gets another copy.
+        """
+        data = self.directory / "served"
+        shutil.rmtree(data, ignore_errors=True)
+        Served.log_of(data).unlink(missing_ok=True)
+        self._make(data, name, recipe)
+        shutil.copytree(self.directory / "models", data / "models", dirs_exist_ok=True)
+        served = serve(data)
+        found: list[str] = []
+        whole = served.whole
+        if recipe is not None or not served.found_at_start:
+            if recipe is None:
+                shutil.rmtree(data)
+                self._make(data, name, recipe)
+            found, whole = check_and_repair(data)
+        outcome = Outcome(name, recipe is None, served, tuple(found), whole)
+        self.outcomes.append(outcome)
+        text = json.dumps(asdict(outcome))
+        for place in (self.directory, sys.prefix, ROOT):  # of this machine
             text = text.replace(f"{place}/", "")
-        return text
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(text + "\n")
+        tell(f"{'ok    ' if outcome.holds else 'BROKEN'} {name}: found by {outcome.found_by}")
 
-    def base(self) -> Path:
-        """Return a sound data directory with the store that is damaged."""
+    def _make(self, data: Path, name: str, recipe: Recipe | None) -> None:
         base = self.directory / "base"
+        if recipe is not None:
+            build(data, recipe, self.made_with)
+            shutil.rmtree(data / "earlier", ignore_errors=True)
+            return
         if not base.exists():
             part = self.directory / "base.part"
             shutil.rmtree(part, ignore_errors=True)
             build(part, DAMAGED, self.made_with)
             part.rename(base)
-        return base
-
-    def damaged(self, name: str) -> Outcome:
-        """Damage a copy in one way and start the server on it; when it finds nothing, let `fsck` look at another copy."""
-        data = self.directory / "served"
-        served = self._serve(damaged_copy(self.base(), data, KINDS[name]))
-        if served.found_at_start:
-            return Outcome(name, True, served, (), served.whole)
-        self.clean()
-        found, whole = check_and_repair(damaged_copy(self.base(), data, KINDS[name]))
-        return Outcome(name, True, served, tuple(found), whole)
-
-    def healthy(self, number: int) -> Outcome:
-        """Make a healthy store, start the server on it, and let `fsck` look at it."""
-        recipe = HEALTHY[number]
-        data = self.directory / "served"
-        build(data, recipe, self.made_with)
-        shutil.rmtree(data / "earlier", ignore_errors=True)
-        served = self._serve(data)
-        found, whole = check_and_repair(data)
-        return Outcome(recipe.name, False, served, tuple(found), whole)
-
-    def _serve(self, data: Path) -> Trial:
-        shutil.copytree(self.directory / "models", data / "models", dirs_exist_ok=True)
-        return serve(data)
-
-    def keep(self, outcome: Outcome) -> None:
-        self.outcomes.append(outcome)
-        with self._log.open("a", encoding="utf-8") as log:
-            log.write(json.dumps(asdict(outcome)) + "\n")
-        sys.stderr.write(
-            f"{'ok    ' if outcome.holds else 'BROKEN'} {outcome.name}: found by"
-            f" {outcome.found_by}\n"
-        )
-        sys.stderr.flush()
-
-    def clean(self) -> None:
-        """Remove what a trial left."""
-        data = self.directory / "served"
-        shutil.rmtree(data, ignore_errors=True)
-        for suffix in (".log",):
-            data.with_suffix(suffix).unlink(missing_ok=True)
+        damaged_copy(base, data, KINDS[name])
 
 
 def main() -> int:
     """Try every kind and every healthy store, or a part of them; exit 1 when a server did not do what it promises."""
     args = resumable(parser_of(__doc__))
-    until = time.monotonic() + 60 * args.minutes if args.minutes else None
-    with tempfile.TemporaryDirectory(prefix="documind-damage-") as temporary:
-        workshop = Workshop(args.dir or Path(temporary))
-        done = {outcome.name for outcome in workshop.outcomes if outcome.damaged}
-        kinds = [name for name in KINDS if name not in done]
-        healthy = range(sum(not outcome.damaged for outcome in workshop.outcomes), len(HEALTHY))
-        todo = [partial(workshop.damaged, name) for name in kinds] + [
-            partial(workshop.healthy, number) for number in healthy
-        ]
-        for work in todo:
-            workshop.clean()
-            workshop.keep(work())
-            if until is not None and time.monotonic() > until:
+    until = deadline(args.minutes)
+    todo: list[tuple[str, Recipe | None]] = [(name, None) for name in KINDS]
+    todo += [(recipe.name, recipe) for recipe in HEALTHY]
+    with working_in(args.dir, "damage") as folder:
+        workshop = Workshop(folder)
+        for name, recipe in todo[len(workshop.outcomes) :]:
+            workshop.tried(name, recipe)
+            if time.monotonic() > until:
                 break
-        outcomes = Workshop(workshop.directory).outcomes  # as they were written down
-    return report(outcomes) if len(outcomes) == len(KINDS) + len(HEALTHY) else 0
+        outcomes = Workshop(folder).outcomes  # as they were written down
+    return report(outcomes) if len(outcomes) == len(todo) else 0
+
+
+REMARKS = (
+    f"{len(KINDS)} kinds of damage to a Chroma store of {DAMAGED.vectors:,} vectors, of a library"
+    f" that is searched in Chroma only, and {len(HEALTHY)} healthy stores of 20 to 4,000 vectors. The"
+    " real server is started on each, asked at once, watched until its store is ready, and stopped;"
+    " then Chroma is asked for every vector (whole: all are listed, and 99 % found by themselves)."
+    " Where the start finds nothing, `fsck` and `fsck --repair` run on another copy.",
+)
 
 
 def report(outcomes: list[Outcome]) -> int:
     """Write the report and return 0 when every server did what it promises."""
     damaged = [outcome for outcome in outcomes if outcome.damaged]
     healthy = [outcome for outcome in outcomes if not outcome.damaged]
-    found = {
-        by: [outcome.name for outcome in damaged if outcome.found_by == by]
-        for by in ("start", "fsck", "nobody")
-    }
-    alarms = [outcome.name for outcome in healthy if outcome.found_by != "nobody"]
+    found = Counter(outcome.found_by for outcome in damaged)
     broken = [outcome.name for outcome in outcomes if not outcome.holds]
-    noticed = [outcome for outcome in damaged if "index_rebuilding" in outcome.served.first_notices]
     rebuilt = [outcome.served.ready_s for outcome in damaged if outcome.served.found_at_start]
-    record = {
-        "holds": not broken,
-        "figures": {
-            "kinds": len(damaged),
-            "found_at_start": len(found["start"]),
-            "found_by_fsck_only": len(found["fsck"]),
-            "found_by_nobody_and_whole": len(found["nobody"]),
-            "healthy": len(healthy),
-            "false_alarms": len(alarms),
-            "starts_that_failed": sum(not outcome.served.started for outcome in outcomes),
-            "lexical_answers_at_once": sum(outcome.served.first_hits > 0 for outcome in outcomes),
-            "of_those_with_the_notice": len(noticed),
-            "whole_after_the_start": sum(outcome.served.whole for outcome in damaged),
-            "whole_after_repair": sum(outcome.whole_after_repair for outcome in damaged),
-            "vectors_per_store": DAMAGED.vectors,
-            "ready_again_s_p50": quantile(rebuilt, 0.5),
-            "ready_again_s_max": max(rebuilt),
-        },
-        "broken": broken,
+    lines = [
+        Line(f"promises broken {'; '.join(broken)}".strip(), len(broken), 0, ""),
+        Line(
+            "false alarms over healthy stores",
+            sum(outcome.found_by != "nobody" for outcome in healthy), 0, "",
+        ),
+        Line("starts that failed", sum(not outcome.served.started for outcome in outcomes), 0, ""),
+    ]  # fmt: skip
+    figures = {
+        "kinds": len(damaged),
+        "found at start": found["start"],
+        "found by fsck only": found["fsck"],
+        "found by neither, and whole": found["nobody"],
+        "healthy stores": len(healthy),
+        "first questions answered from the words": sum(
+            one.served.first_hits > 0 for one in outcomes
+        ),
+        "answers over damage that came with the notice `index_rebuilding`": sum(
+            "index_rebuilding" in one.served.first_notices for one in damaged
+        ),
+        "whole after the start": sum(one.served.whole for one in damaged),
+        "whole after repair": sum(one.whole_after_repair for one in damaged),
+        "ready again after the first answer, p50 s": quantile(rebuilt, 0.5),
+        "ready again after the first answer, most s": max(rebuilt),
+    }
+    tables = [
+        "| damage | found by | at start | `fsck` | whole after start | whole after repair |",
+        "|---|---|---|---|---|---|",
+        *map(_row, damaged),
+    ]
+    extra = {
         "outcomes": [
             {**asdict(outcome), "found_by": outcome.found_by, "holds": outcome.holds}
             for outcome in outcomes
-        ],
+        ]
     }
-    page = [
-        "# Damaged vector stores",
-        "",
-        f"{len(damaged)} kinds of damage to a Chroma store of {DAMAGED.vectors:,} vectors, of a"
-        " library that is searched in Chroma",
-        f"only, and {len(healthy)} healthy stores of 20 to 4,000 vectors. The real server is"
-        " started on each, asked at once,",
-        "watched until its store is ready, and stopped; then Chroma is asked for every vector."
-        " Where the start finds nothing,",
-        "`fsck` and `fsck --repair` run on another copy.",
-        "",
-        f"- promises broken: **{len(broken)}**{': ' + '; '.join(broken) if broken else ''}",
-        f"- the server started {sum(outcome.served.started for outcome in outcomes)} times of"
-        f" {len(outcomes)}",
-        "- the first question was answered from the words"
-        f" {sum(outcome.served.first_hits > 0 for outcome in outcomes)} times;"
-        f" {len(noticed)} of {len(damaged)} answers over damaged stores came with the notice"
-        " `index_rebuilding`, the others after"
-        " the store was whole",
-        f"- found at start: {len(found['start'])} kinds; only by `fsck`: {len(found['fsck'])}; by"
-        " neither, and every vector"
-        f" (99 %) is found all the same: {len(found['nobody'])}",
-        "- 99 % of the vectors find themselves after the start in"
-        f" {sum(outcome.served.whole for outcome in damaged)}"
-        f" of {len(damaged)},"
-        f" after `fsck --repair` in {sum(outcome.whole_after_repair for outcome in damaged)}",
-        f"- ready again after the first answer: p50 {quantile(rebuilt, 0.5):.1f} s, at most"
-        f" {max(rebuilt):.1f} s",
-        f"- false alarms over healthy stores: {len(alarms)}",
-        "",
-        "| damage | found by | at start | `fsck` | whole after start | whole after repair |",
-        "|---|---|---|---|---|---|",
-        *(_row(outcome) for outcome in damaged),
-        "",
-        "Made by `make bench-damage`.",
-        "",
-    ]
-    publish("damage", record, "\n".join(page))
-    return 0 if not broken else 1
+    title = "Damaged vector stores"
+    return write(
+        "damage", title, REMARKS, lines, figures, "make bench-damage", tables=tables, extra=extra
+    )
 
 
 def _row(outcome: Outcome) -> str:

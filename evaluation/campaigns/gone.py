@@ -7,9 +7,6 @@ make bench-gone
 
 from __future__ import annotations
 
-import logging
-import os
-import platform
 import random
 import re
 import shutil
@@ -17,8 +14,7 @@ import sqlite3
 import struct
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,8 +28,10 @@ from app.client import DocuMindClient, FileToSend, Json
 from app.core.text import tokenise
 from app.core.types import FloatArray
 from app.storage.catalog.schema import BUILD_SHIFT
-from evaluation.lib.paths import parser_of, publish
-from evaluation.lib.served import Served
+from evaluation.lib.campaign import tell
+from evaluation.lib.growth import table
+from evaluation.lib.paths import parser_of
+from evaluation.lib.served import Line, Served, write
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -208,24 +206,20 @@ QUESTIONS = ("When does it open at the third bell?", "What opens at the third be
 FILE = "memo.md"
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """Places where the planted document was found."""
-
-    when: str
-    places: dict[str, list[str]]
+Sight = dict[str, list[str]]
+"""Ways in which the planted document was found, by place."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    sights: tuple[Sight, ...]
+    sights: dict[str, Sight]
+    """By moment."""
     quoted: int
     """Stored answers that quoted the document before it was deleted."""
     deleted: Json
     """What the server said of the deletion."""
     purged: Json
     """What it said of the purge."""
-    seconds: float
 
 
 def text_of(seed: int, extra: str) -> str:
@@ -248,17 +242,16 @@ def text_of(seed: int, extra: str) -> str:
     return "\n".join(lines)
 
 
-def run(directory: Path, filler: int, say: Callable[[str], None]) -> TrialResult:
+def run(directory: Path, filler: int) -> TrialResult:
     """Do one trial.
 
     Args:
         directory: Empty; the data directory is made in it.
         filler: Other documents of the library; above 1,000 chunks Chroma writes its graph files.
-        say: Told what happens.
     """
-    started = time.monotonic()
     data, files = directory / "data", directory / "files"
     files.mkdir(parents=True)
+    sights: dict[str, Sight] = {}
     with OllamaDouble(MODELS) as double:
         settings = {
             "OLLAMA_BASE_URL": double.url,
@@ -271,29 +264,32 @@ def run(directory: Path, filler: int, say: Callable[[str], None]) -> TrialResult
             # With another document, so that its segment of the lexical index outlives it.
             _send(client, files / FILE, text_of(1, f"The {OLD_CANARY} is of the first draft."))
             _send(client, files / FILE, text_of(2, "This is the second draft."))
-            _finish(
-                client,
-                client.post(
-                    "/api/v1/reembed",
-                    {"library": "papers", "provider": "ollama", "model": "large", "force": True},
-                ),
-            )
+            model = {"library": "papers", "provider": "ollama", "model": "large", "force": True}
+            _finish(client, client.post("/api/v1/reembed", model))
             quoted = _ask(client)
-            _settled(client)
+            server.wait_followed("papers")
             secret = _secret(data, client)
-            _break_copies(data)
-            say("planted")
-            sights = [_sight("planted", data, secret)]
+            # Copies as the keeper leaves them when it found damage.
+            shutil.copytree(data / "chroma", data / "chroma.broken.20260101T000000Z")
+            papers = data / "tantivy" / "papers"
+            shutil.copytree(papers, papers.with_name("papers.broken.20260101T000001Z"))
+
+            def sight(when: str) -> None:
+                found = sorted(look(data, secret).items())
+                sights[when] = {place: sorted(ways) for place, ways in found}
+                tell(when)
+
+            sight("planted")
             deleted = client.delete("papers", FILE)
-            say("deleted")
-            sights.append(_sight("deleted", data, secret))
+            sight("deleted")
             purged = _finish(client, client.post("/api/v1/purge"))
-            say("purged")
-            sights.append(_sight("purged", data, secret))
-            assert not _mentions(client), "a search finds what was purged"
-        sights.append(_sight("stopped", data, secret))
-    result = purged["result"]
-    return TrialResult(tuple(sights), quoted, deleted, result, round(time.monotonic() - started, 1))
+            sight("purged")
+            hits = client.get("/api/v1/search", {"q": PHRASE, "library": "papers"})["hits"]
+            assert not any(CANARY[0] in str(hit["text"]).lower() for hit in hits), (
+                "a search finds it"
+            )
+        sight("stopped")
+    return TrialResult(sights, quoted, deleted, purged["result"])
 
 
 def _fill(client: DocuMindClient, files: Path, filler: int) -> None:
@@ -334,16 +330,6 @@ def _ask(client: DocuMindClient) -> int:
     return quoted
 
 
-def _settled(client: DocuMindClient) -> None:
-    """Wait until Chroma has what the catalog has."""
-    for _ in range(600):
-        marks = client.get("/api/v1/diagnostics")["watermarks"]
-        if marks["papers/chroma"] > 0:
-            return
-        time.sleep(0.1)
-    raise AssertionError("the vector store did not come up")
-
-
 def _secret(data: Path, client: DocuMindClient) -> Secret:
     """Return what to search for; vectors are read from the catalog, of every build."""
     document = next(row for row in client.documents("papers") if row["source_key"] == FILE)
@@ -363,23 +349,6 @@ def _secret(data: Path, client: DocuMindClient) -> Secret:
     return Secret(words, terms, tuple(vectors))
 
 
-def _break_copies(data: Path) -> None:
-    """Leave copies as the keeper leaves them when it found damage."""
-    shutil.copytree(data / "chroma", data / "chroma.broken.20260101T000000Z")
-    shutil.copytree(
-        data / "tantivy" / "papers", data / "tantivy" / "papers.broken.20260101T000001Z"
-    )
-
-
-def _sight(when: str, data: Path, secret: Secret) -> Sight:
-    return Sight(when, {place: sorted(ways) for place, ways in sorted(look(data, secret).items())})
-
-
-def _mentions(client: DocuMindClient) -> bool:
-    hits = client.get("/api/v1/search", {"q": PHRASE, "library": "papers"})["hits"]
-    return any(CANARY[0] in str(hit["text"]) for hit in hits)
-
-
 MUST_FIND = {
     "catalog.sqlite3": {"zstd", "text", "float16"},
     "tantivy/papers": {"term"},
@@ -391,36 +360,26 @@ MUST_FIND = {
 """Where the control must find the document before it is deleted, or the search looks in the
 wrong way."""
 
-AFTER_DELETION = {
-    "tantivy/papers",
-    "chroma",
-    "chroma.broken.20260101T000000Z",
-    "tantivy/papers.broken.20260101T000001Z",
-}
+AFTER_DELETION = {place for place in MUST_FIND if place.startswith(("tantivy", "chroma"))}
 """Where a deletion alone leaves it, which is what a purge is for."""
-
-
-def missed(sight: Sight) -> list[str]:
-    """Return what the control ought to have found and did not."""
-    return [
-        f"{way} in {place}"
-        for place, ways in MUST_FIND.items()
-        for way in sorted(ways - set(sight.places.get(place, [])))
-    ]
 
 
 def faults(result: TrialResult) -> list[str]:
     """Return what speaks against the promise or against the trial."""
-    by_name = {sight.when: sight for sight in result.sights}
-    found = [f"the control did not find {what}" for what in missed(by_name["planted"])]
+    planted, deleted = result.sights["planted"], result.sights["deleted"]
+    found = [
+        f"the control did not find {way} in {place}"
+        for place, ways in MUST_FIND.items()
+        for way in sorted(ways - set(planted.get(place, [])))
+    ]
     found += [
         f"the control without a purge did not find it in {place}"
-        for place in AFTER_DELETION - set(by_name["deleted"].places)
+        for place in AFTER_DELETION - set(deleted)
     ]
     found += [
         f"{', '.join(ways)} in {place} after the purge ({when})"
         for when in ("purged", "stopped")
-        for place, ways in by_name[when].places.items()
+        for place, ways in result.sights[when].items()
     ]
     if not result.quoted:
         found.append("no stored answer quoted the document: the trial proves nothing about answers")
@@ -430,6 +389,16 @@ def faults(result: TrialResult) -> list[str]:
     return found
 
 
+REMARKS = (
+    "A document with words in several scripts was uploaded twice, embedded by two models, asked"
+    " about, deleted and purged over HTTP, with others. Every file of the data directory was then"
+    " searched for its words (UTF-8, UTF-16, JSON escapes), inside every zstd frame that can be carved"
+    " from any offset (along the overflow pages of SQLite too, free pages and write-ahead log"
+    " included), for its terms in the lexical dictionaries, and for its vectors as float32 or float16,"
+    " by cosine, at any offset.",
+)
+
+
 def main() -> int:
     """Run one trial; exit 1 when a byte is left or the control is blind."""
     parser = parser_of(__doc__)
@@ -437,71 +406,33 @@ def main() -> int:
         "--filler", type=int, default=120, help="other documents, about ten chunks each"
     )
     args = parser.parse_args()
-    logging.disable(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="documind-gone-") as temporary:
-        result = run(Path(temporary), args.filler, lambda line: print(line, flush=True))
+        result = run(Path(temporary), args.filler)
     wrong = faults(result)
-    machine = {"python": platform.python_version(), "cores": os.cpu_count() or 0}
-    record = {
-        "title": "Deleted means gone",
-        **asdict(result),
-        "faults": wrong,
-        "filler": args.filler,
-        "machine": machine,
-    }
-    publish("gone", record, page(result, wrong, args.filler))
-    return 1 if wrong else 0
-
-
-def page(result: TrialResult, wrong: list[str], filler: int) -> str:
-    """Return the report as Markdown."""
-    places = sorted({place for sight in result.sights for place in sight.places})
-    names = [sight.when for sight in result.sights]
-    lines = [
-        "# Deleted means gone",
-        "",
-        "A document with words in several scripts was uploaded twice, embedded by two models,"
-        " asked about, deleted and purged",
-        f"over HTTP, with {filler} others. Every file of the data directory was then searched for"
-        " its words (UTF-8, UTF-16, JSON",
-        "escapes), inside every zstd frame that can be carved from any offset (along the overflow"
-        " pages of SQLite too, free pages",
-        "and write-ahead log included), for its terms in the lexical dictionaries, and for its"
-        " vectors as float32 or float16,",
-        "by cosine, at any offset.",
-        "",
-        f"| file | {' | '.join(names)} |",
-        f"|---|{'---|' * len(names)}",
-    ]
-    lines += [
-        f"| {place} |"
-        f" {' | '.join(', '.join(sight.places.get(place, [])) or '-' for sight in result.sights)}"
-        " |"
+    places = sorted({place for sight in result.sights.values() for place in sight})
+    rows = [
+        (place, *(", ".join(sight.get(place, [])) or "-" for sight in result.sights.values()))
         for place in places
     ]
-    out_of_reach = result.purged.get("out_of_reach", [])
-    lines += [
-        "",
-        f"Stored answers that quoted it before: {result.quoted}; quotes blanked:"
-        f" {result.deleted.get('quotes_blanked')}.",
-    ]
-    lines += [
+    tables = [
+        *table(("file", *result.sights), rows),
         "",
         "Out of reach, and listed in both replies:",
         "",
-        *(f"- {line}" for line in out_of_reach),
-        "",
+        *(f"- {line}" for line in result.purged.get("out_of_reach", [])),
+        *(f"\n**{line}**" for line in wrong),
     ]
-    lines += [f"**{line}**" for line in wrong] or ["After the purge nothing was found."]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"Made by `python -m evaluation.campaigns.gone --filler {filler}` in {result.seconds}"
-            " s; `make bench-gone` takes 120.",
-            "",
-        ]
-    )
+    lines = [Line("bytes left after the purge, or a blind control", len(wrong), 0, "")]
+    figures = {
+        "other documents": args.filler,
+        "stored answers that quoted it before": result.quoted,
+        "quotes blanked": float(result.deleted.get("quotes_blanked", 0)),
+    }
+    command = f"python -m evaluation.campaigns.gone --filler {args.filler}"
+    return write(
+        "gone", "Deleted means gone", REMARKS, lines, figures, command, tables=tables,
+        extra={**asdict(result), "faults": wrong},
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ from pathlib import Path
 import psutil
 
 from app.client import FileToSend, Wait
-from evaluation.lib.paths import publish
-from evaluation.lib.served import Served
+from evaluation.lib.growth import table
+from evaluation.lib.served import Line, Served, write
 
 CALLS = "openat,write,pwrite64,writev,pwritev,ftruncate,fsync,fdatasync,msync,rename,renameat,renameat2,unlink,unlinkat,sendto,sendmsg"
 NOT_KEPT = (
@@ -172,18 +172,8 @@ class TracedServer(Served):
         """Write the calls to the file `trace`."""
         super().__init__(data_dir)
         self.command = [
-            "strace",
-            "-f",
-            "-y",
-            "-qq",
-            "-s",
-            "64",
-            "-e",
-            f"trace={CALLS}",
-            "-o",
-            str(trace),
-            *Served.command,
-        ]
+            *"strace -f -y -qq -s 64 -e".split(), f"trace={CALLS}", "-o", str(trace), *Served.command,
+        ]  # fmt: skip
 
     def close(self) -> None:
         """Stop the server; strace ignores signals until then and ends with it."""
@@ -191,16 +181,6 @@ class TracedServer(Served):
         for child in psutil.Process(self.process.pid).children():
             child.terminate()
         self.process.wait(60)
-
-
-def main() -> int:
-    """Trace uploads at each acknowledgement level; exit 1 if not on disk in time."""
-    if shutil.which("strace") is None:
-        sys.stderr.write("strace is not here; on Debian: apt-get install strace\n")
-        return 2
-    with tempfile.TemporaryDirectory(prefix="documind-trace-") as temporary:
-        results = traced(Path(temporary))
-    return report(results)
 
 
 def traced(directory: Path) -> dict[str, Findings]:
@@ -214,9 +194,7 @@ def traced(directory: Path) -> dict[str, Findings]:
     )
     with TracedServer(data_dir, trace) as server:
         for n, (name, wait, answer) in enumerate(uploads):
-            time.sleep(
-                2.0
-            )  # what the server does by itself after a start or an upload comes to rest
+            time.sleep(2.0)  # what the server does by itself after a start comes to rest
             begin = trace.stat().st_size
             path = directory / ("a.txt" if n else "first.txt")
             path.write_text(f"Walruses whistle in the wind, {n} times. " * 20, "utf-8")
@@ -228,56 +206,36 @@ def traced(directory: Path) -> dict[str, Findings]:
     return results
 
 
-def report(results: dict[str, Findings]) -> int:
-    """Write the report and return 0 when everything was on disk before its answer."""
-    holds = all(found.holds for found in results.values())
+def main() -> int:
+    """Trace uploads at each acknowledgement level; exit 1 if not on disk in time."""
+    if shutil.which("strace") is None:
+        raise SystemExit("strace is not here; on Debian: apt-get install strace")
+    with tempfile.TemporaryDirectory(prefix="documind-trace-") as temporary:
+        results = traced(Path(temporary))
     shape = re.compile(r"[0-9a-f]{32,64}|\.tmp\w+|tmp\w{6,}")
 
-    def names(paths: Iterable[str]) -> list[str]:
-        return sorted(
-            {shape.sub("*", path.partition("/data")[2].lstrip("/")) or "DATA_DIR" for path in paths}
-        )
+    def names(paths: Iterable[str]) -> str:
+        below = (path.partition("/data")[2].lstrip("/") for path in paths)
+        return ", ".join(sorted({shape.sub("*", path) or "DATA_DIR" for path in below})) or "none"
 
-    record = {
-        "holds": holds,
-        "uploads": {
-            name: {
-                "writes": found.writes,
-                "answered": found.answered,
-                "synced_files": names(found.synced_files),
-                "synced_directories": names(found.synced_directories),
-                "unsynced_files": names(found.unsynced_files),
-                "unsynced_directories": names(found.unsynced_directories),
-            }
-            for name, found in results.items()
-        },
-    }
-    page = [
-        "# On disk before the answer",
-        "",
-        "The system calls of a real server, from the arrival of an upload to the first byte of its"
-        " answer.",
-        "",
-        "| upload | writes to files that count | files not synced | directories not synced |",
-        "|---|---|---|---|",
-        *(
-            f"| {name} | {found.writes} | {len(found.unsynced_files)}"
-            f" {' '.join(names(found.unsynced_files))}"
-            f" | {len(found.unsynced_directories)} {' '.join(names(found.unsynced_directories))} |"
-            for name, found in results.items()
-        ),
-        "",
-        *(
-            f"- {name}: synced files {', '.join(names(found.synced_files))};"
-            f" directories {', '.join(names(found.synced_directories))}"
-            for name, found in results.items()
-        ),
-        "",
-        "Made by `make trace-ingest`.",
-        "",
+    lines = [Line(f"{name}: on disk", found.holds, 1, "", False) for name, found in results.items()]
+    head = ("upload", "writes that count", "files not synced", "directories not synced", "synced")
+    rows = [
+        (
+            name,
+            found.writes,
+            names(found.unsynced_files),
+            names(found.unsynced_directories),
+            names([*found.synced_files, *found.synced_directories]),
+        )
+        for name, found in results.items()
     ]
-    publish("traced_ingest", record, "\n".join(page))
-    return 0 if holds else 1
+    remarks = [
+        "The system calls of a real server, from the arrival of an upload to the first byte of its"
+        " answer."
+    ]
+    title, page = "On disk before the answer", table(head, rows)
+    return write("traced_ingest", title, remarks, lines, {}, "make trace-ingest", tables=page)
 
 
 if __name__ == "__main__":

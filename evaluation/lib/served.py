@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ import psutil
 
 from app.client import DocuMindClient
 from app.core.errors import ProviderUnreachable
+from app.evaluation.report import ReportProvenance
 from evaluation.lib.paths import ROOT, publish
 
 
@@ -161,40 +162,46 @@ def write(
     title: str,
     remarks: Sequence[str],
     lines: Sequence[Line],
-    figures: dict[str, float],
+    figures: Mapping[str, float],
     command: str,
+    *,
+    tables: Sequence[str] = (),
+    extra: Mapping[str, object] | None = None,
+    made: ReportProvenance | None = None,
 ) -> int:
-    """Write `NAME.json` and `NAME.md`, print the table; return 0 if limits hold, else 1."""
+    """Write `NAME.json` and `NAME.md` under evaluation/reports/, print the page; return 0 if limits hold, else 1.
+
+    Args:
+        name: Of both files.
+        title: Of the page.
+        remarks: Lines under the title.
+        lines: Figures that have limits.
+        figures: Those without.
+        command: Makes it again.
+        tables: Lines of Markdown below the limits.
+        extra: Further keys of the JSON file.
+        made: What it was made from, where a report depends on models and settings.
+    """
     rounded = {key: float(f"{value:.4g}") for key, value in figures.items()}
     rows = [
         {**asdict(line), "measured": float(f"{line.measured:.4g}"), "holds": line.holds}
         for line in lines
     ]
-    machine = {
-        "python": platform.python_version(),
-        "cores": os.cpu_count() or 0,
-        "instructions": instructions(),
-    }
+    cores, fastest = os.cpu_count() or 0, instructions()
     page = [f"# {title}", "", *remarks]
     page += ["", "| | measured | limit | holds |", "|---|---|---|---|"] if lines else []
     page += [
         f"| {line.what} | {line.measured:.4g} {line.unit} | {'<=' if line.at_most else '>='}"
-        f" {line.limit:.4g}"
-        f" | {'yes' if line.holds else 'no'} |"
+        f" {line.limit:.4g} | {'yes' if line.holds else 'no'} |"
         for line in lines
     ]
-    page += [
-        "",
-        "| measured, without a limit | |",
-        "|---|---|",
-        *(f"| {key} | {value:g} |" for key, value in rounded.items()),
-    ]
-    page += [
-        "",
-        f"Made by `{command}` on {machine['cores']}"
-        f" cores{', ' + instructions() if instructions() else ''}.",
-        "",
-    ]
+    page += ["", *tables] if tables else []
+    page += ["", "| measured, without a limit | |", "|---|---|"] if rounded else []
+    page += [f"| {key} | {value:g} |" for key, value in rounded.items()]
+    page += ["", f"Made by `{command}` on {cores} cores{', ' + fastest if fastest else ''}."]
+    page += [f"Made from {made.in_words()}."] if made else []
+    machine = {"python": platform.python_version(), "cores": cores, "instructions": fastest}
     record = {"title": title, "lines": rows, "figures": rounded, "machine": machine}
-    publish(name, record, "\n".join(page))
+    record |= {"provenance": asdict(made)} if made else {}
+    publish(name, record | dict(extra or {}), "\n".join([*page, ""]))
     return 0 if all(line.holds for line in lines) else 1

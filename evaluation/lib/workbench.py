@@ -6,9 +6,9 @@ import argparse
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 
 from app.bootstrap.evaluation import Bench as IndexedBench
@@ -16,7 +16,6 @@ from app.bootstrap.evaluation import CachedEmbedder, bench
 from app.core.ids import checkout_sha
 from app.core.ports import PassageEncoder
 from app.core.types import Library
-from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection
 from app.evaluation.report import EvaluationReport, ReportProvenance, to_csv, to_json, to_markdown
 from app.evaluation.runner import RetrieverSearch
@@ -25,7 +24,7 @@ from app.models.minilm import MiniLmEmbedder
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
 from app.retrieval.reranking import LateInteraction
-from evaluation.lib.paths import DATA, REPORTS, publish
+from evaluation.lib.paths import DATA, REPORTS
 
 SEED = 7
 
@@ -45,49 +44,6 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """A report of named numbers; equal provenance means equal but for `timings`."""
-
-    title: str
-    provenance: ReportProvenance
-    figures: Mapping[str, float]
-    timings: Mapping[str, float] = field(default_factory=dict)
-    remarks: Sequence[str] = ()
-    tables: Sequence[str] = ()
-    """Markdown before the figures."""
-
-
-def write_figures(report: Figures, name: str) -> None:
-    """Write figures as Markdown and JSON under evaluation/reports/; print them."""
-    made = report.provenance
-    content = {
-        "title": report.title,
-        "provenance": asdict(made),
-        "remarks": list(report.remarks),
-        "figures": dict(report.figures),
-        "timings": dict(report.timings),
-    }
-    lines = [
-        f"# {report.title}",
-        "",
-        *(line for remark in report.remarks for line in (remark, "")),
-        *report.tables,
-    ]
-    lines += ["| figure | value |", "|---|---|"]
-    lines += [
-        f"| {key} | {_written(value)} |"
-        for key, value in (*report.figures.items(), *report.timings.items())
-    ]
-    lines += ["", f"Made from {made.in_words()}."]
-    publish(name, content, "\n".join(lines) + "\n")
-
-
-def _written(value: float) -> str:
-    """Return counts in full and measures to four digits."""
-    return f"{int(value):,}" if value >= 1000 and float(value).is_integer() else f"{value:.4g}"
-
-
 def hash_of(*settings: object) -> str:
     """Return 16 hex digits of settings: dataclasses, or anything that JSON can write."""
     plain = [
@@ -104,67 +60,36 @@ class Bench(IndexedBench):
 
     def retriever(self, options: RetrievalOptions) -> Retriever:
         late = LateInteraction(self.store.codes, self.encoder) if self.encoder else None
+        store = self.store
         return Retriever(
-            self.store.catalog,
-            self.store.vectors,
-            self.store.lexical,
-            self.embedder,
-            options,
-            late=late,
+            store.catalog, store.vectors, store.lexical, self.embedder, options, late=late
         )
 
-    def search(self, library: Library) -> RetrieverSearch:
-        def of(arm: Arm) -> Retriever:
-            return self.retriever(arm.options)
+    def search(self) -> RetrieverSearch:
+        return RetrieverSearch(
+            lambda arm: self.retriever(arm.options), Library.PUBLIC, self.passage_of
+        )
 
-        return RetrieverSearch(of, library, self.passage_of)
-
-    def provenance(self) -> ReportProvenance:
-        """Return the provenance of a bench; the report adds its settings' hash."""
+    def provenance(self, settings_hash: str = "") -> ReportProvenance:
         identity = self.embedder.identity
-        return ReportProvenance(
-            checkout_sha(), "", self.fingerprint, {identity.model: identity.digest}, SEED
-        )
+        models = {identity.model: identity.digest}
+        return ReportProvenance(checkout_sha(), settings_hash, self.fingerprint, models, SEED)
 
 
 @contextmanager
 def indexed(
-    collections: Mapping[Library, Sequence[Collection]],
-    cache: Path,
-    *,
-    ingest: IngestOptions | None = None,
-    boost: float | None = None,
-    embedded: float = 1.0,
-    encoder: PassageEncoder | None = None,
+    collection: Collection, cache: Path, encoder: PassageEncoder | None = None
 ) -> Iterator[Bench]:
-    """Index collections, one file per passage; remove the index afterwards.
+    """Index a collection in the public library, one file per passage; remove the index afterwards.
 
     Args:
-        collections: By library.
+        collection: What is indexed.
         cache: Where vectors are kept between runs.
-        ingest: Chunk sizes; default as the server.
-        boost: Weight of the title in BM25; default as the server.
-        embedded: Share of the chunks that get a vector, [0, 1], in the order of their documents.
         encoder: Makes codes for late interaction; None makes none, and nothing is ordered by them.
     """
     embedder = CachedEmbedder(MiniLmEmbedder(cache / "graph"), cache / "passages")
-    with bench(
-        collections,
-        embedder,
-        ingest=ingest or IngestOptions(),
-        boost=boost,
-        embedded=embedded,
-        encoder=encoder,
-    ) as opened:
-        yield Bench(
-            opened.store,
-            opened.embedder,
-            opened.passage_of,
-            opened.fingerprint,
-            opened.index_s,
-            opened.embed_s,
-            encoder,
-        )
+    with bench(collection, embedder, ingest=IngestOptions(), encoder=encoder) as opened:
+        yield Bench(opened.store, opened.embedder, opened.passage_of, opened.fingerprint, encoder)
 
 
 def write(report: EvaluationReport, name: str) -> None:

@@ -32,6 +32,7 @@ from app.evaluation.metrics import bootstrap_interval
 from app.generation.prompts import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportModel
+from evaluation.lib.fits import logistic
 from evaluation.lib.paths import ROOT, publish
 from evaluation.lib.planting import Planter
 from evaluation.lib.workbench import SEED, arguments
@@ -117,23 +118,10 @@ _EDGES = 300
 
 def fit(rows: Floats, right: Floats, share: Floats) -> Floats:
     """Return logistic weights, bias last, none over 0: no edit speaks for a claim."""
-    from scipy.optimize import minimize  # noqa: PLC0415 - the eval extra
-
-    full = np.c_[rows, np.ones(len(rows))]
-
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        scores = full @ weights
-        slope = (
-            full.T @ (share * (1 / (1 + np.exp(-scores)) - right)) + _RIDGE * np.r_[weights[:-1], 0]
-        )
-        likelihood = (share * (np.logaddexp(0, scores) - right * scores)).sum()
-        return float(likelihood + _RIDGE * (weights[:-1] @ weights[:-1]) / 2), slope
-
-    bounds = [(None, 0.0)] * rows.shape[1] + [(None, None)]
-    weights: Floats = minimize(
-        loss, np.zeros(full.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds
-    ).x
-    return weights
+    d = rows.shape[1]
+    bounds = [*[(None, 0.0)] * d, (None, None)]
+    penalty = np.r_[np.full(d, _RIDGE), 0.0]
+    return logistic(np.c_[rows, np.ones(len(rows))], right, share, penalty, bounds)
 
 
 def balanced(good: Floats, passed: Floats) -> float:

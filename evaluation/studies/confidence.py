@@ -11,36 +11,31 @@ all questions into app/generation/extractive.json. Writes evaluation/reports/con
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
 
-from app.bootstrap.libraries import fingerprint_of
-from app.core.ids import checkout_sha, fingerprint8
-from app.evaluation.report import ReportProvenance
-from app.ingest.names import IngestOptions
-from app.models.minilm import MiniLmEmbedder
+import numpy as np
+
+from app.evaluation.metrics import area_under_curve
+from app.generation.quote_features import SUFFICIENCY, Floats
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.extractive import (
+from evaluation.lib.fits import logistic
+from evaluation.lib.served import write
+from evaluation.lib.workbench import arguments, hash_of
+from evaluation.studies.extractive import (
     ABSENT_TABLES,
-    ROW_SHARES,
-    SHARES,
     TABLES,
     TOP_K,
     Groups,
-    Outcome,
-    Outcomes,
     ReadQuestion,
     Weights,
-    calibration_error,
-    fit_sufficiency,
     gather,
     keep,
-    packaged_confidence,
-    refusals_table,
-    reliability_table,
+    made_with,
+    share,
     shipped,
 )
-from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, write_figures
 
 COMMAND = "python -m evaluation.studies.confidence --write"
 SETS = ("squad", "clapnq", "chunking", "covidqa", "mtragun", TABLES)
@@ -52,6 +47,136 @@ _COLLECTIONS: Mapping[str, tuple[str, ...]] = {
     "chunking": ("chunking",),
     "covidqa": ("covidqa",),
 }
+_RIDGE = 0.5
+SHARES: Mapping[str, float] = {
+    "squad": 2.0,
+    "squad unanswerable": 0.44,
+    "clapnq": 1.0,
+    "chunking": 0.5,
+    "covidqa": 0.25,
+}
+"""Weight of a set for confidence, independent of its size. People ask about things in their
+documents more often than squad's authors, who wrote every other question to have no answer."""
+ROW_SHARES: Mapping[str, float] = {TABLES: 1.0, ABSENT_TABLES: 0.2}
+"""The same for quotes that a table's row leads."""
+_SCALE = 400.0
+
+BINS = 10
+PAIRS = {
+    "clapnq": "clapnq",
+    "squad": "squad unanswerable",
+    "mtragun": "mtragun",
+    "fetaqa": "fetaqa absent",
+}
+"""Where the answerable questions of a comparison are, and the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one question."""
+
+    answerable: bool
+    confidence: float
+    right: bool
+    """The quote is right, were it made."""
+
+
+Outcomes = Mapping[str, Sequence[Outcome]]
+"""By set."""
+
+
+def calibration_error(outcomes: Sequence[Outcome]) -> float:
+    """Return the mean gap between confidence and outcome over ten equal bins.
+
+    References:
+        Naeini, Cooper, Hauskrecht: Obtaining well calibrated probabilities using Bayesian binning,
+            AAAI 2015.
+    """
+    return sum(abs(sure - right) * len(held) for held, sure, right in _bins(outcomes)) / len(
+        outcomes
+    )
+
+
+def _bins(outcomes: Sequence[Outcome]) -> list[tuple[list[Outcome], float, float]]:
+    """Return the outcomes of each bin that has some, mean confidence and share right."""
+    found = []
+    for at in range(BINS):
+        held = [one for one in outcomes if min(int(one.confidence * BINS), BINS - 1) == at]
+        if held:
+            sure = float(np.mean([one.confidence for one in held]))
+            found.append((held, sure, float(np.mean([one.right for one in held]))))
+    return found
+
+
+def reliability_table(name: str, outcomes: Sequence[Outcome]) -> list[str]:
+    """Return a row per bin of confidence: how many, how sure, how often right."""
+    lines = [
+        f"| confidence on {name} | questions | mean | right, with 95 % interval |",
+        "|---|---|---|---|",
+    ]
+    for held, sure, _ in _bins(outcomes):
+        at = min(int(held[0].confidence * BINS), BINS - 1)
+        cells = [str(len(held)), f"{sure:.2f}", share([one.right for one in held])]
+        lines.append(f"| {at / BINS:.1f} to {(at + 1) / BINS:.1f} | {' | '.join(cells)} |")
+    return ["", *lines]
+
+
+def refusals_table(found: Outcomes, answer_from: float) -> list[str]:
+    """Return how the answerable questions of a set are told from the others."""
+    lines = [
+        "| set | answerable | not | AUC | refused of the answerable | right quotes refused"
+        " | refused of the others | precision |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, other in ((name, other) for name, other in PAIRS.items() if name in found):
+        own = [one for one in found[name] if one.answerable]
+        foreign = [one for one in found[other] if not one.answerable]
+        wrongly = [one.confidence < answer_from for one in own]
+        rightly = [one.confidence < answer_from for one in foreign]
+        area = area_under_curve(
+            [one.confidence for one in own], [one.confidence for one in foreign]
+        )
+        lost = [one.right and one.confidence < answer_from for one in own]
+        precision = sum(rightly) / max(1, sum(rightly) + sum(wrongly))
+        cells = [f"{area:.3f}", share(wrongly), share(lost), share(rightly), f"{precision:.2f}"]
+        lines.append(f"| {name} | {len(own)} | {len(foreign)} | {' | '.join(cells)} |")
+    return lines
+
+
+def fit_sufficiency(
+    groups: Groups, ranking: Floats, *, words_only: bool, led_by_row: bool
+) -> Floats:
+    """Return logistic weights, bias last, for the probability that a quote is right.
+
+    Columns are scaled to deviation 1 while fitting, so that the ridge treats them alike.
+
+    Args:
+        groups: Questions by set.
+        ranking: Weights of FEATURES.
+        words_only: Fit the way without vectors.
+        led_by_row: Fit the quotes that a table's row leads, by ROW_SHARES; else those that a
+            sentence leads, by SHARES.
+    """
+    shares = ROW_SHARES if led_by_row else SHARES
+    rows, right, share = [], [], []
+    for name in (name for name in groups if name in shares):
+        usable = [one for one in groups[name] if one.usable]
+        judged = [one.judged(ranking, words_only=words_only) for one in usable]
+        fits = [by_row == led_by_row for _, by_row in judged]
+        rows += list(compress((row for row, _ in judged), fits))
+        right += [
+            one.right(one.chosen(ranking, words_only=words_only)) for one in compress(usable, fits)
+        ]
+        share += [_SCALE * shares[name] / max(1, len(groups[name]))] * sum(fits)
+    matrix, target, weight = np.vstack(rows), np.asarray(right, dtype=np.float64), np.asarray(share)
+    middle, deviation = matrix.mean(axis=0), matrix.std(axis=0) + 1e-9
+    scaled = np.c_[(matrix - middle) / deviation, np.ones(len(matrix))]
+    penalty = np.r_[np.full(matrix.shape[1], _RIDGE), 0.0]
+
+    fitted = logistic(scaled, target, weight, penalty)
+    plain = fitted[:-1] / deviation
+    unscaled: Floats = np.r_[plain, fitted[-1] - plain @ middle]
+    return unscaled
 
 
 def main() -> None:
@@ -78,19 +203,23 @@ def main() -> None:
         part, found = _section(title, groups, way, given.answer_from)
         lines += part
         figures |= {f"{title.lower()}: {name}": value for name, value in found.items()}
-    model = MiniLmEmbedder(given.cache / "graph").identity
-    made = ReportProvenance(
-        checkout_sha(),
-        hash_of(RetrievalOptions(), given.answer_from, SHARES, ROW_SHARES),
-        fingerprint8(fingerprint_of(model, IngestOptions())),
-        {model.model: model.digest},
-        SEED,
-    )
+    settings = hash_of(RetrievalOptions(), given.answer_from, SHARES, ROW_SHARES)
+    made = made_with(given.cache, settings)
     title = "Confidence: how probably is a quote right?"
-    write_figures(Figures(title, made, figures, tables=[*lines, ""]), "confidence")
+    write("confidence", title, (), [], figures, COMMAND, tables=lines, made=made)
     if given.write:
-        ways = [fitted(groups, shipped(words_only=only)) for only in (False, True)]
-        keep(packaged_confidence(ways[0], ways[1], given.answer_from, COMMAND))
+        with_vectors, words_only = (
+            fitted(groups, shipped(words_only=only)) for only in (False, True)
+        )
+        keep(
+            command=COMMAND,
+            sufficiency_features=list(SUFFICIENCY),
+            sufficiency=with_vectors.sufficiency,
+            sufficiency_words_only=words_only.sufficiency,
+            sufficiency_row=with_vectors.sufficiency_row,
+            sufficiency_row_words_only=words_only.sufficiency_row,
+            answer_from=given.answer_from,
+        )
 
 
 def fitted(groups: Groups, way: Weights) -> Weights:

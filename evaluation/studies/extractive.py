@@ -9,52 +9,451 @@ lines and puts it into app/generation/extractive.json; confidence is then to be 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import json
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import checkout_sha, fingerprint8
-from app.generation.quoting import ExtractiveModel
-from app.ingest.names import IngestOptions
-from app.models.minilm import MiniLmEmbedder
-from app.retrieval.request import RetrievalOptions
-from evaluation.lib.extractive import (
-    TOP_K,
-    Groups,
-    ReadQuestion,
-    Weights,
-    fit_ranking,
-    gather,
-    keep,
-    packaged_ranking,
-    share,
-    shipped,
+from app.core.ports import Embedder
+from app.core.text import words
+from app.core.trace import Trace
+from app.core.types import EmbedderIdentity, Evidence, Filters, FloatArray, Library
+from app.evaluation.collections import Collection, TestPassage, TestQuestion, from_folder
+from app.evaluation.metrics import bootstrap_interval
+from app.evaluation.report import ReportProvenance
+from app.generation.candidates import Candidate, candidates
+from app.generation.quote_features import (
+    FEATURES,
+    Floats,
+    Vectors,
+    candidate_weights,
+    feature_rows,
+    lead_of,
+    sentence_vectors,
+    sufficiency_row,
 )
-from evaluation.lib.paths import publish
-from evaluation.lib.workbench import SEED, arguments, hash_of
+from app.generation.quoting import ExtractiveModel, Weighing, choose, quotable, room_for
+from app.ingest.names import IngestOptions
+from app.ingest.parsers.html import table_lines
+from app.models.minilm import MiniLmEmbedder
+from app.retrieval.request import RetrievalOptions, SearchRequest
+from evaluation.lib.fits import least
+from evaluation.lib.paths import ROOT
+from evaluation.lib.served import write
+from evaluation.lib.workbench import SEED, Bench, arguments, hash_of, indexed, say
 
 COMMAND = "python -m evaluation.studies.extractive --write --sets squad"
+_QUOTED = 0.8
+"""Share of the words of a span that a quote must hold."""
+
+
+_DRAW = 5
+"""Seed of the draw of squad's questions."""
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
-    """The quote of one question, were it made."""
+class Asking:
+    """A question, what makes a quote right, and the one document it is about."""
 
-    right: bool
-    covered: float
-    """Share of the reference spans in the quote."""
-    words: int
-    confidence: float
+    question: TestQuestion
+    spans: tuple[str, ...] = ()
+    relevant: frozenset[str] = frozenset()
+    document: str | None = None
+
+    def covered(self, quoted: str) -> float:
+        """Return the share of the spans of which a quote holds four fifths of the words."""
+        held = Counter(words(quoted))
+        return sum(_held(span, held) for span in self.spans) / max(1, len(self.spans))
+
+    def right(self, quoted: str, passage: str | None) -> bool:
+        """Return whether a quote, or the passage it comes from, answers the question."""
+        if not quoted or not self.question.answerable:
+            return False
+        if self.spans:
+            return self.covered(quoted) > 0
+        if self.question.answers:
+            return any(answer.lower() in quoted.lower() for answer in self.question.answers)
+        return passage in self.relevant
 
 
-def quoted(weights: Weights, one: ReadQuestion) -> Quoted:
-    chosen = one.chosen(weights.ranking, words_only=weights.words_only)
-    text = " ".join(candidate.text for candidate in chosen)
-    return Quoted(
-        one.right(chosen), one.asking.covered(text), len(text.split()), weights.confidence(one)
+def _held(span: str, held: Counter[str]) -> bool:
+    wanted = Counter(words(span))
+    return sum((wanted & held).values()) >= _QUOTED * sum(wanted.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A collection and the questions that are put to it."""
+
+    collection: Collection
+    questions: tuple[Asking, ...] = field(default=())
+
+
+def squad(data: Path, most: int) -> tuple[Asked, Asked]:
+    """Return the answerable and the unanswerable questions, `most` of each."""
+    whole = from_folder(data / "squad")
+    draw = random.Random(_DRAW)
+    halves = []
+    for answerable in (True, False):
+        chosen = [
+            q
+            for q in whole.questions
+            if q.answerable is answerable and (q.answers or not answerable)
+        ]
+        drawn = draw.sample(chosen, min(most, len(chosen)))
+        name = "squad" if answerable else "squad unanswerable"
+        halves.append(
+            Asked(replace(whole, name=name), tuple(Asking(question) for question in drawn))
+        )
+    return halves[0], halves[1]
+
+
+def judged(data: Path, name: str, most: int) -> Asked:
+    """Return questions of which only the passage is known that answers them."""
+    whole = from_folder(data / name).judged().sample(most, SEED)
+    asked = (
+        Asking(
+            question,
+            relevant=frozenset(
+                passage for passage, grade in whole.relevance[question.id].items() if grade > 0
+            ),
+        )
+        for question in whole.questions
     )
+    return Asked(whole, tuple(asked))
+
+
+def clapnq(data: Path) -> Asked:
+    """Return real questions, half of which the passage found for them does not answer."""
+    folder = data / "foreign" / "clapnq"
+    spans = {str(row["_id"]): _texts(row.get("spans")) for row in rows(folder / "queries.jsonl")}
+    whole = from_folder(folder)
+    return Asked(whole, tuple(Asking(q, spans[q.id] or q.answers) for q in whole.questions))
+
+
+def chunking(data: Path) -> Asked:
+    """Return questions about three long texts."""
+    folder = data / "foreign" / "chunking"
+    texts = tuple(
+        TestPassage(path.stem, "", path.read_text("utf-8")) for path in sorted(folder.glob("*.md"))
+    )
+    asked = [
+        Asking(
+            TestQuestion(str(line), str(row["question"]), line),
+            _texts(row["references"], "content"),
+        )
+        for line, row in enumerate(rows(folder / "questions.jsonl"), start=1)
+    ]
+    return Asked(Collection("chunking", texts, (), {}), tuple(asked))
+
+
+def covidqa(data: Path, most: int) -> Asked:
+    """Return every second question about whole papers, each with its paper."""
+    folder = data / "foreign" / "covidqa"
+    texts = tuple(
+        TestPassage(str(row["_id"]), "", str(row["text"]))
+        for row in rows(folder / "documents.jsonl")
+    )
+    asked = [
+        Asking(
+            TestQuestion(str(n), str(row["question"]), n),
+            _texts(row["answers"], "text"),
+            document=str(row["doc"]),
+        )
+        for n, row in enumerate(rows(folder / "questions.jsonl")[::2])
+    ]
+    return Asked(Collection("covidqa", texts, (), {}), tuple(asked[:most]))
+
+
+def tables(data: Path) -> Asked:
+    """Return questions about tables; a span is what one row says of them."""
+    passages, asked = [], []
+    for line, row in enumerate(rows(data / "foreign" / "fetaqa" / "tables.jsonl"), start=1):
+        cells = cast("list[list[str]]", row["table_array"])
+        text = "\n".join([str(row["table_section_title"]), "", *table_lines(cells)])
+        passages.append(TestPassage(str(row["feta_id"]), str(row["table_page_title"]), text))
+        wanted: dict[int, list[str]] = {}
+        for at, column in cast("list[tuple[int, int]]", row["highlighted_cell_ids"]):
+            wanted.setdefault(at, []).append(cells[at][column])
+        spans = tuple(" ".join(held) for at, held in wanted.items() if at > 0)
+        if spans:
+            question = TestQuestion(str(row["feta_id"]), str(row["question"]), line)
+            asked.append(Asking(question, spans))
+    return Asked(Collection("fetaqa", tuple(passages), (), {}), tuple(asked))
+
+
+def conversations(data: Path) -> Asked:
+    """Return conversations' last questions; corpus: all passages."""
+    tasks = rows(data / "foreign" / "mtragun" / "tasks.jsonl")
+    passages = {
+        str(c["document_id"]): str(c["text"]) for task in tasks for c in _dicts(task["contexts"])
+    }
+    texts = tuple(TestPassage(name, "", text) for name, text in passages.items())
+    asked = []
+    for line, task in enumerate(tasks, start=1):
+        said = [str(turn["text"]) for turn in _dicts(task["input"]) if turn["speaker"] == "user"]
+        answerable = bool({"ANSWERABLE", "PARTIAL"} & set(_texts(task["answerability"])))
+        relevant = frozenset(str(c["document_id"]) for c in _dicts(task["contexts"]))
+        question = TestQuestion(str(task["task_id"]), said[-1], line, answerable=answerable)
+        asked.append(Asking(question, relevant=relevant))
+    return Asked(Collection("mtragun", texts, (), {}), tuple(asked))
+
+
+def rows(path: Path) -> list[Mapping[str, object]]:
+    """Return the rows of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+
+
+def _dicts(value: object) -> Sequence[Mapping[str, object]]:
+    assert isinstance(value, list)
+    return value
+
+
+def _texts(value: object, key: str = "") -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return ()
+    found = (str(one[key]) if key else str(one) for one in value)
+    return tuple(text for text in found if words(text))
+
+
+TOP_K = 5
+TABLES, ABSENT_TABLES = "fetaqa", "fetaqa absent"
+"""Questions about tables; the same where their own table gives nothing."""
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadQuestion:
+    asking: Asking
+    evidence: tuple[Evidence, ...]
+    found: tuple[Candidate, ...]
+    vectors: Vectors | None
+    rows: Floats
+    rows_words_only: Floats
+    gold: Flags
+    """Per candidate: it holds one of the answers."""
+    sources: tuple[str, ...]
+    """The passage of each piece of evidence."""
+
+    @property
+    def even(self) -> bool:
+        return self.asking.question.line % 2 == 0
+
+    @property
+    def usable(self) -> bool:
+        """Return whether a sentence can be quoted."""
+        return any(quotable(candidate) for candidate in self.found)
+
+    def judged(self, ranking: Floats, *, words_only: bool) -> tuple[Floats, bool]:
+        """Return what speaks for the quote, by `SUFFICIENCY`; True if a table's row leads it."""
+        rows = self.rows_words_only if words_only else self.rows
+        scores = rows @ ranking
+        chosen = self.chosen(ranking, words_only=words_only)
+        lead = self.found[lead_of(self.found, scores, chosen)]
+        text = self.asking.question.text
+        return sufficiency_row(text, self.found, rows, scores, chosen), lead.row
+
+    def chosen(self, ranking: Floats, *, words_only: bool) -> tuple[Candidate, ...]:
+        """Return the sentences that would be quoted if any are."""
+        if not self.usable:
+            return ()
+        scores = (self.rows_words_only if words_only else self.rows) @ ranking
+        return choose(self.found, scores, room_for(self.asking.question.text))
+
+    def right(self, quoted: Sequence[Candidate]) -> bool:
+        passage = self.sources[quoted[0].item.n - 1] if quoted else None
+        return self.asking.right(" ".join(one.text for one in quoted), passage)
+
+
+class RememberingEmbedder:
+    """An embedder that computes each text once: questions share sentences."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+        self._passages: dict[str, FloatArray] = {}
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return self._inner.identity
+
+    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
+        """Return float32 `[n, dim]`, rows of L2 norm 1, in order."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._passages]
+        if new:
+            self._passages.update(zip(new, self._inner.embed_passages(new), strict=True))
+        return np.stack([self._passages[text] for text in texts])
+
+    def embed_query(self, text: str) -> FloatArray:
+        """Return float32 `[dim]` of L2 norm 1."""
+        return self._inner.embed_query(text)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the model's own counts."""
+        return self._inner.count_tokens(texts)
+
+
+def evidence_for(bench: Bench, text: str, filters: Filters = Filters()) -> tuple[Evidence, ...]:
+    """Return numbered passages as the server would read them for a question."""
+    request = SearchRequest(text, Library.PUBLIC, top_k=TOP_K, filters=filters)
+    hits = bench.retriever(RetrievalOptions()).retrieve(request, Trace()).hits
+    return tuple(Evidence(n, hit) for n, hit in enumerate(hits, start=1))
+
+
+def ask(bench: Bench, questions: Sequence[Asking]) -> list[ReadQuestion]:
+    """Return every question with its evidence, candidates and features."""
+    embedder = RememberingEmbedder(bench.embedder)
+    documents = {passage: doc_id for doc_id, passage in bench.passage_of.items()}
+    found = []
+    for asking in questions:
+        filters = Filters(doc_ids=(documents[asking.document],)) if asking.document else Filters()
+        evidence = evidence_for(bench, asking.question.text, filters)
+        sources = tuple(
+            bench.passage_of.get(item.hit.passage.document.doc_id, "") for item in evidence
+        )
+        found.append(_read(asking, evidence, sources, embedder))
+    return found
+
+
+def _read(
+    asking: Asking, evidence: tuple[Evidence, ...], sources: tuple[str, ...], embedder: Embedder
+) -> ReadQuestion:
+    text = asking.question.text
+    found = tuple(candidates([item for item in evidence if not item.hit.fallback]))
+    weights = candidate_weights(found)
+    vectors = sentence_vectors(text, found, weights, embedder)
+    gold = np.array([asking.right(candidate.text, None) for candidate in found], dtype=bool)
+    rows, words_only = (feature_rows(text, found, weights, known) for known in (vectors, None))
+    return ReadQuestion(asking, evidence, found, vectors, rows, words_only, gold, sources)
+
+
+Groups = dict[str, list[ReadQuestion]]
+"""Questions by set."""
+
+
+def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Groups:
+    """Ask each set of its own library, at most `most` questions of a set."""
+    encoder = MiniLmEmbedder(cache / "graph").late_encoder()
+    answerable, unanswerable = squad(data, most)
+    homes = [
+        (answerable, unanswerable),
+        (judged(data, "pubmedqa", most // 3),),
+        (judged(data, "cranfield", most // 3),),
+        (clapnq(data),),
+        (chunking(data),),
+        (covidqa(data, 2 * most),),
+        (tables(data),),
+        (conversations(data),),
+    ]
+    groups: Groups = {}
+    for sets in homes:
+        if only and sets[0].collection.name not in only:
+            continue
+        own = sets[0].collection
+        with indexed(own, cache, encoder) as bench:
+            for one in sets:
+                groups[one.collection.name] = ask(bench, one.questions)
+            if own.name == TABLES:
+                embedder = RememberingEmbedder(bench.embedder)
+                left = (_without_own(one, embedder) for one in groups[TABLES])
+                groups[ABSENT_TABLES] = [one for one in left if one.evidence]
+        say(own.name)
+    return groups
+
+
+def _without_own(one: ReadQuestion, embedder: Embedder) -> ReadQuestion:
+    """Return a question about a table without what that table gave: now it has no answer."""
+    question = replace(one.asking.question, answerable=False)
+    others = tuple(item for item in one.evidence if one.sources[item.n - 1] != question.id)
+    return _read(replace(one.asking, question=question), others, one.sources, embedder)
+
+
+WEIGHTS = ROOT / "app" / "generation" / "extractive.json"
+_RIDGE = 0.5
+
+
+def fit_ranking(questions: Sequence[ReadQuestion], *, words_only: bool) -> Floats:
+    """Return weights that make a sentence with the answer its question's likeliest.
+
+    The loss is the negative logarithm of the softmax mass on sentences that hold an answer, with a
+    ridge.
+    """
+    usable = [one for one in questions if one.gold.any() and not one.gold.all()]
+    rows = np.vstack([one.rows_words_only if words_only else one.rows for one in usable])
+    gold = np.concatenate([one.gold for one in usable])
+    sizes = [len(one.gold) for one in usable]
+    owner = np.repeat(np.arange(len(usable)), sizes)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        scores = rows @ weights
+        mass = np.exp(scores - np.maximum.reduceat(scores, starts)[owner])
+        right = mass * gold
+        whole, part = np.add.reduceat(mass, starts), np.add.reduceat(right, starts)
+        slope = rows.T @ (mass / whole[owner] - right / part[owner]) + _RIDGE * weights
+        return float(
+            -(np.log(part) - np.log(whole)).sum() + _RIDGE * (weights @ weights) / 2
+        ), slope
+
+    return least(loss, rows.shape[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights(Weighing):
+    """The fit of one way of reading."""
+
+    words_only: bool
+
+    def confidence(self, one: ReadQuestion) -> float:
+        """Return the probability that a question's quote is right; 0 without a quote."""
+        if not one.usable:
+            return 0.0
+        rows = one.rows_words_only if self.words_only else one.rows
+        chosen = one.chosen(self.ranking, words_only=self.words_only)
+        text = one.asking.question.text
+        return self.probability(text, one.found, rows, rows @ self.ranking, chosen)
+
+    def right(self, one: ReadQuestion) -> bool:
+        """Return whether the quote, were it made, answers the question."""
+        return one.right(one.chosen(self.ranking, words_only=self.words_only))
+
+
+def shipped(*, words_only: bool) -> Weights:
+    model = ExtractiveModel.load()
+    used = model.words_only if words_only else model.with_vectors
+    return Weights(used.ranking, used.sufficiency, used.sufficiency_row, words_only)
+
+
+def made_with(cache: Path, settings: str) -> ReportProvenance:
+    """Return what a report over the embedded model's index was made from."""
+    model = MiniLmEmbedder(cache / "graph").identity
+    index = fingerprint8(fingerprint_of(model, IngestOptions()))
+    return ReportProvenance(checkout_sha(), settings, index, {model.model: model.digest}, SEED)
+
+
+def keep(**part: object) -> None:
+    """Replace a part of `app/generation/extractive.json`."""
+    plain = {
+        name: [round(float(one), 4) for one in value] if isinstance(value, np.ndarray) else value
+        for name, value in part.items()
+    }
+    kept = json.loads(WEIGHTS.read_text(encoding="utf-8")) | plain
+    WEIGHTS.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+
+
+def share(flags: Sequence[bool | float]) -> str:
+    """Return a mean with its 95 % bootstrap interval."""
+    if not flags:
+        return "-"
+    found = bootstrap_interval(np.asarray(flags, dtype=np.float64), seed=SEED, resamples=2000)
+    return f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f})"
 
 
 def quotes_table(groups: Groups, weights: Weights, answer_from: float) -> list[str]:
@@ -66,42 +465,19 @@ def quotes_table(groups: Groups, weights: Weights, answer_from: float) -> list[s
         asked = [one for one in questions if one.asking.question.answerable and not one.even]
         if not asked or name == "mtragun":
             continue
-        found = [quoted(weights, one) for one in asked]
+        chosen = [one.chosen(weights.ranking, words_only=weights.words_only) for one in asked]
+        texts = [" ".join(candidate.text for candidate in quote) for quote in chosen]
+        right = [one.right(quote) for one, quote in zip(asked, chosen, strict=True)]
+        sure = [weights.confidence(one) >= answer_from for one in asked]
+        covered = [one.asking.covered(text) for one, text in zip(asked, texts, strict=True)]
         cells = [
-            share([one.right for one in found]),
-            share([one.right and one.confidence >= answer_from for one in found]),
-            share([one.covered for one in found])
-            if any(one.asking.spans for one in asked)
-            else "-",
-            f"{np.mean([one.words for one in found]):.0f}",
+            share(right),
+            share([one and two for one, two in zip(right, sure, strict=True)]),
+            share(covered) if any(one.asking.spans for one in asked) else "-",
+            f"{np.mean([len(text.split()) for text in texts]):.0f}",
         ]
-        lines.append(f"| {name} | {len(found)} | {' | '.join(cells)} |")
+        lines.append(f"| {name} | {len(asked)} | {' | '.join(cells)} |")
     return lines
-
-
-def write_report(groups: Groups, ways: Sequence[Weights], answer_from: float, index: str) -> None:
-    """Write and print the report of both ways of reading."""
-    lines = [
-        "# Quoted answers",
-        "",
-        f"The ranking is fitted on even lines of squad by `{COMMAND}`; figures are of odd lines.",
-        f"{TOP_K} passages a question, nothing quoted under a probability of {answer_from}."
-        " Shares with 95 % intervals.",
-        "Right: the gold string, or four fifths of the words of a reference span, are in the quote;"
-        " for pubmedqa and",
-        "cranfield, the quoted passage is a relevant one. Refusals: [confidence](confidence.md).",
-    ]
-    for title, weights in zip(("With vectors", "By words alone"), ways, strict=True):
-        lines += ["", f"## {title}", "", *quotes_table(groups, weights, answer_from)]
-    sha, settings = checkout_sha(), hash_of(RetrievalOptions(), answer_from)
-    lines += ["", f"Made from git {sha[:12]}, settings {settings}, index {index}, seed {SEED}."]
-    result = {
-        "command": COMMAND,
-        "git_sha": sha,
-        "settings_hash": settings,
-        "answer_from": answer_from,
-    }
-    publish("extractive", result, "\n".join(lines) + "\n")
 
 
 def main() -> None:
@@ -118,9 +494,27 @@ def main() -> None:
     if given.write:
         even = [one for one in groups["squad"] if one.even]
         ways = [replace(way, ranking=fit_ranking(even, words_only=way.words_only)) for way in ways]
-        keep(packaged_ranking(ways[0].ranking, ways[1].ranking, COMMAND))
-    model = MiniLmEmbedder(given.cache / "graph").identity
-    write_report(groups, ways, answer_from, fingerprint8(fingerprint_of(model, IngestOptions())))
+        keep(
+            ranking_command=COMMAND,
+            features=list(FEATURES),
+            ranking=ways[0].ranking,
+            ranking_words_only=ways[1].ranking,
+        )
+    tables = []
+    for title, weights in zip(("With vectors", "By words alone"), ways, strict=True):
+        tables += [f"## {title}", "", *quotes_table(groups, weights, answer_from), ""]
+    remarks = [
+        f"The ranking is fitted on even lines of squad by `{COMMAND}`; figures are of odd lines.",
+        f"{TOP_K} passages a question, nothing quoted under a probability of {answer_from}."
+        " Shares with 95 % intervals.",
+        "Right: the gold string, or four fifths of the words of a reference span, are in the quote;"
+        " for pubmedqa and",
+        "cranfield, the quoted passage is a relevant one. Refusals: [confidence](confidence.md).",
+    ]
+    figures = {"answer_from": answer_from}
+    settings = hash_of(RetrievalOptions(), answer_from)
+    made = made_with(given.cache, settings)
+    write("extractive", "Quoted answers", remarks, [], figures, COMMAND, tables=tables, made=made)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.core.types import Library
 from app.evaluation.arms import Arm, plain, standard_arms
 from app.evaluation.collections import Collection, from_folder
 from app.evaluation.report import report_of, settings_hash, to_html
@@ -53,7 +52,7 @@ def main() -> None:
     encoder = MiniLmEmbedder(given.cache / "graph").late_encoder()
     for name in SETS:
         judged = from_folder(given.data / name).judged()
-        with indexed({Library.PUBLIC: [judged]}, given.cache, encoder=encoder) as bench:
+        with indexed(judged, given.cache, encoder) as bench:
             fingerprint = bench.provenance()
             chosen.append(_tuning(bench, judged.half("even").sample(given.tuning_questions, SEED)))
             odd = judged.half("odd").sample(given.questions, SEED)
@@ -94,7 +93,7 @@ def _tuning(bench: Bench, collection: Collection) -> Experiment:
     return run(
         collection,
         arms,
-        bench.search(Library.PUBLIC),
+        bench.search(),
         baseline="rrf",
         seed=SEED,
         top_k=TOP_K,
@@ -110,7 +109,7 @@ def _reporting(bench: Bench, collection: Collection) -> Experiment:
     return run(
         collection,
         arms,
-        bench.search(Library.PUBLIC),
+        bench.search(),
         baseline="rrf",
         seed=SEED,
         top_k=TOP_K,

@@ -26,11 +26,9 @@ from app.evaluation.metrics import bootstrap_interval
 from app.generation.prompts import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import FEATURES, Comparison, Floats, SupportModel
+from evaluation.lib.fits import logistic
 from evaluation.lib.paths import ROOT, publish
-from evaluation.lib.planting import (
-    Case,
-    Planter,
-)
+from evaluation.lib.planting import Case, Planter
 from evaluation.lib.workbench import SEED, arguments
 
 COMMAND = "python -m evaluation.studies.grounding"
@@ -58,8 +56,6 @@ def fit(cases: Sequence[Case], found: Sequence[Comparison | None], threshold: fl
 
     Only what the rules leave open is fitted: neither said nor contradicted.
     """
-    from scipy.optimize import minimize  # noqa: PLC0415 - the eval extra
-
     opened = [
         (case, one)
         for case, one in zip(cases, found, strict=True)
@@ -68,14 +64,8 @@ def fit(cases: Sequence[Case], found: Sequence[Comparison | None], threshold: fl
     rows = np.array([[*one.row, 1.0] for _, one in opened])
     right = np.array([case.kind == "right" for case, _ in opened])
     share = np.array([_SHARES[case.kind] for case, _ in opened])
-
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        scores = rows @ weights
-        slope = rows.T @ (share * (1 / (1 + np.exp(-scores)) - right)) + _RIDGE * weights
-        likelihood = share * (np.logaddexp(0, scores) - right * scores)
-        return float(likelihood.sum() + _RIDGE * (weights @ weights) / 2), slope
-
-    weights: Floats = minimize(loss, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B").x
+    penalty = np.full(rows.shape[1], _RIDGE)
+    weights = logistic(rows, right.astype(np.float64), share, penalty)
     cut = float(np.quantile((rows @ weights)[right], _LOSS, method="higher"))
     weights[-1] += np.log(threshold / (1 - threshold)) - cut
     return weights

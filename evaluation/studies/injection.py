@@ -20,16 +20,16 @@ import numpy as np
 from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
 from app.core.text import words
-from app.core.types import Evidence, Library
+from app.core.types import Evidence
 from app.evaluation.collections import TestQuestion, from_folder
 from app.evaluation.metrics import bootstrap_interval
 from app.generation.candidates import Candidate, candidates
 from app.generation.injection import inspect
 from app.generation.quote_features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.quoting import ExtractiveGenerator, ExtractiveModel, choose, rendered
-from evaluation.lib.extractive import Asking, RememberingEmbedder, evidence_for
 from evaluation.lib.paths import publish
 from evaluation.lib.workbench import SEED, arguments, indexed
+from evaluation.studies.extractive import Asking, RememberingEmbedder, evidence_for
 
 COMMAND = "python -m evaluation.studies.injection"
 Place = Literal["start", "middle", "end"]
@@ -160,10 +160,8 @@ def main() -> None:
         for question in squad.half("odd").sample(_CLEAN, SEED).questions
         if question.answers
     ]
-    with indexed({Library.PUBLIC: [squad]}, options.cache) as bench:
-        asked = [
-            (question, evidence_for(bench, Library.PUBLIC, question.text)) for question in questions
-        ]
+    with indexed(squad, options.cache) as bench:
+        asked = [(question, evidence_for(bench, question.text)) for question in questions]
         asked = [
             (question, evidence)
             for question, evidence in asked

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from random import Random
@@ -45,7 +44,6 @@ from app.core.ids import checkout_sha, fingerprint8
 from app.core.types import (
     Answer,
     FinalEvent,
-    Library,
     Mode,
     ModelProfile,
     Question,
@@ -66,8 +64,10 @@ from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
 from app.settings import Settings
 from app.storage.store import IndexStore
+from evaluation.lib.growth import table
 from evaluation.lib.paths import ROOT
-from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, indexed, say, write_figures
+from evaluation.lib.served import write
+from evaluation.lib.workbench import SEED, arguments, hash_of, indexed, say
 
 Part = Literal["strategy", "mode", "prompt"]
 _ATTEMPTS = 4
@@ -312,33 +312,20 @@ class Rows:
             yield keep
 
 
-def in_turn(parts: Sequence[Sequence[Sequence[Task]]]) -> list[Task]:
-    """Return the tasks with parts in turn, so an interrupted run has some of each.
-
-    Args:
-        parts: By part and question, the arms of that question; these stay together, because they
-            are compared.
-    """
-    return [task for turn in zip_longest(*parts, fillvalue=()) for arms in turn for task in arms]
-
-
 Relevance = Mapping[str, Mapping[str, int]]
 Done = Sequence[tuple[Task, Row]]
 """Tasks with their rows."""
 MEASURE = "nDCG@10"
 _RESAMPLES = 2000
-_SEED = 7
 
 
-def strategies(
-    done: Done, relevance: Mapping[str, Relevance]
-) -> tuple[list[str], dict[str, float]]:
-    """Return the table and figures of strategies against the baseline, where both searched."""
-    lines = [
-        f"| collection | strategy | questions | {MEASURE} | against baseline | degraded | calls |"
-        " seconds |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+Table = tuple[list[str], dict[str, float]]
+"""Lines of Markdown, and figures by name."""
+
+
+def strategies(done: Done, relevance: Mapping[str, Relevance]) -> Table:
+    """Compare strategies with the baseline, on the questions that both searched."""
+    rows: list[tuple[object, ...]] = []
     figures: dict[str, float] = {}
     for collection in dict.fromkeys(task.collection for task, _ in done):
         arms = _by_arm([pair for pair in done if pair[0].collection == collection])
@@ -355,33 +342,39 @@ def strategies(
             own, base = (
                 np.array([values[name][one] for one in both]) for name in (arm, "baseline")
             )
-            gain = bootstrap_interval(own - base, seed=_SEED, resamples=_RESAMPLES)
-            against = (
-                "" if arm == "baseline" else f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
-            )
-            degraded, calls = (
-                sum(row.degraded for _, row in pairs),
-                sum(row.calls for _, row in pairs) / len(pairs),
-            )
-            lines.append(
-                f"| {collection} | {arm} | {len(both)} | {float(own.mean()):.3f} | {against} |"
-                f" {degraded} | {calls:.1f}"
-                f" | {_median(pairs, lambda row: row.whole_s)} |"
+            gain = bootstrap_interval(own - base, seed=SEED, resamples=_RESAMPLES)
+            against = f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+            rows.append(
+                (
+                    collection,
+                    arm,
+                    len(both),
+                    f"{own.mean():.3f}",
+                    "" if arm == "baseline" else against,
+                    sum(row.degraded for _, row in pairs),
+                    f"{sum(row.calls for _, row in pairs) / len(pairs):.1f}",
+                    _median(pairs, lambda row: row.whole_s),
+                )
             )
             figures[f"{collection} {arm} {MEASURE}"] = float(own.mean())
             if arm != "baseline":
                 figures[f"{collection} {arm} {MEASURE} minus baseline"] = gain.mean
-            figures[f"{collection} {arm} questions"] = len(both)
-    return lines, figures
+    head = (
+        "collection",
+        "strategy",
+        "questions",
+        MEASURE,
+        "against baseline",
+        "degraded",
+        "calls",
+        "seconds",
+    )
+    return table(head, rows), figures
 
 
-def modes(done: Done) -> tuple[list[str], dict[str, float]]:
-    """Return the table of modes with the baseline strategy, and its figures."""
-    lines = [
-        "| mode | questions | answered | cited | leaks | loops | nothing supported | quoted"
-        " instead | seconds |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+def modes(done: Done) -> Table:
+    """Count what comes of each mode with the baseline strategy."""
+    rows: list[tuple[object, ...]] = []
     figures: dict[str, float] = {}
     for arm, pairs in _by_arm(done).items():
         answered = [row for _, row in pairs if row.status == "answered"]
@@ -394,22 +387,15 @@ def modes(done: Done) -> tuple[list[str], dict[str, float]]:
             "nothing supported": sum(not row.cited for row in answered),
             "quoted instead": sum(bool(row.reason) for row in answered),
         }
-        lines.append(
-            f"| {arm} | {' | '.join(map(str, counts.values()))} |"
-            f" {_median(pairs, lambda row: row.whole_s)} |"
-        )
+        rows.append((arm, *counts.values(), _median(pairs, lambda row: row.whole_s)))
         figures |= {f"{arm} {name}": count for name, count in counts.items()}
-    return lines, figures
+    names = "questions,answered,cited,leaks,loops,nothing supported,quoted instead".split(",")
+    return table(("mode", *names, "seconds"), rows), figures
 
 
-def prompts(done: Done) -> tuple[list[str], dict[str, float]]:
-    """Return the table of both prompts, and its figures."""
-    lines = [
-        "| collection | prompt | questions | right, seen | right, the model's words | right,"
-        " quotes alone | absent | refused"
-        " | leaks | loops | prompt tokens | quote s | whole s |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
+def prompts(done: Done) -> Table:
+    """Compare both prompts: what is right, what is refused, what it takes."""
+    rows: list[tuple[object, ...]] = []
     figures: dict[str, float] = {}
     for collection in dict.fromkeys(task.collection for task, _ in done):
         for arm, pairs in _by_arm(
@@ -424,24 +410,31 @@ def prompts(done: Done) -> tuple[list[str], dict[str, float]]:
                 "right quotes": _share([bool(row.quote) for row in known]),
                 "refused": _share([row.status == "abstained" for row in absent]),
             }
-            seen, own, quotes, refused = (_written(one) for one in shares.values())
-            asked = [pair for pair in pairs if pair[1].prompt_tokens]
-            lines.append(
-                f"| {collection} | {arm} | {len(known)} | {seen} | {own} | {quotes} |"
-                f" {len(absent)} | {refused}"
-                f" | {sum(row.leak for _, row in pairs)} | {sum(row.loop for _, row in pairs)}"
-                f" | {_median(asked, lambda row: row.prompt_tokens)} |"
-                f" {_median(pairs, lambda row: row.quote_s)}"
-                f" | {_median(pairs, lambda row: row.whole_s)} |"
+            *right, refused = ("" if one is None else _written(one) for one in shares.values())
+            rows.append(
+                (
+                    collection,
+                    arm,
+                    len(known),
+                    *right,
+                    len(absent),
+                    refused,
+                    sum(row.leak for _, row in pairs),
+                    sum(row.loop for _, row in pairs),
+                    _median(pairs, lambda row: row.prompt_tokens or None),
+                    _median(pairs, lambda row: row.quote_s),
+                    _median(pairs, lambda row: row.whole_s),
+                )
             )
             figures |= {
                 f"{collection} {arm} {name}": one.mean for name, one in shares.items() if one
             }
-            figures |= {
-                f"{collection} {arm} questions": len(known),
-                f"{collection} {arm} absent": len(absent),
-            }
-    return lines, figures
+    head = (
+        "collection", "prompt", "questions", "right, seen", "right, the model's words",
+        "right, quotes alone", "absent", "refused", "leaks", "loops", "prompt tokens", "quote s",
+        "whole s",
+    )  # fmt: skip
+    return table(head, rows), figures
 
 
 def _by_arm(done: Done) -> dict[str, list[tuple[Task, Row]]]:
@@ -454,11 +447,11 @@ def _by_arm(done: Done) -> dict[str, list[tuple[Task, Row]]]:
 def _share(flags: Sequence[bool]) -> Interval | None:
     if not flags:
         return None
-    return bootstrap_interval(np.asarray(flags, dtype=np.float64), seed=_SEED, resamples=_RESAMPLES)
+    return bootstrap_interval(np.asarray(flags, dtype=np.float64), seed=SEED, resamples=_RESAMPLES)
 
 
-def _written(one: Interval | None) -> str:
-    return "" if one is None else f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]"
+def _written(one: Interval) -> str:
+    return f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]"
 
 
 def _median(pairs: Done, of: Callable[[Row], float | None]) -> str:
@@ -483,14 +476,7 @@ def tasks_of(
         name: _drawn(collection.judged().questions, questions)
         for name, collection in collections.items()
     }
-    found: list[list[list[Task]]] = []
-    for name, listed in drawn.items():
-        found.append(
-            [
-                [_task("strategy", name, arm, at, one) for arm in STRATEGIES]
-                for at, one in enumerate(listed)
-            ]
-        )
+    few = max(1, questions // _ABSENT)
     known = _drawn(
         [
             one
@@ -499,25 +485,32 @@ def tasks_of(
         ],
         questions,
     )
-    found.append([[_case("mode", arm, at, one) for arm in MODES] for at, one in enumerate(known)])
-    absent = _drawn([one for one in cases if one.oos], max(1, questions // _ABSENT))
-    found.append(
+    absent = _drawn([one for one in cases if one.oos], few)
+    parts: list[list[list[Task]]] = [
+        *(
+            [
+                [_task("strategy", name, arm, at, one) for arm in STRATEGIES]
+                for at, one in enumerate(listed)
+            ]
+            for name, listed in drawn.items()
+        ),
+        [[_case("mode", arm, at, one) for arm in MODES] for at, one in enumerate(known)],
         [
             [_case("prompt", arm, at, one) for arm in PROMPTS]
             for at, one in enumerate([*known, *absent])
-        ]
-    )
-    foreign = drawn["cranfield"][: max(1, questions // _ABSENT)]
-    answered = [
-        [_task("prompt", "squad", arm, at, one) for arm in PROMPTS]
-        for at, one in enumerate(drawn["squad"])
+        ],
+        [
+            [_task("prompt", "squad", arm, at, one) for arm in PROMPTS]
+            for at, one in enumerate(drawn["squad"])
+        ],
+        [
+            [_task("prompt", "squad", arm, at, one, absent=True) for arm in PROMPTS]
+            for at, one in enumerate(drawn["cranfield"][:few])
+        ],
     ]
-    strange = [
-        [_task("prompt", "squad", arm, at, one, absent=True) for arm in PROMPTS]
-        for at, one in enumerate(foreign)
-    ]
-    found += [answered, strange]
-    return in_turn(found)
+    # Parts come in turn, so that an interrupted run has some of each; the arms of a question stay
+    # together, because they are compared.
+    return [task for turn in zip_longest(*parts, fillvalue=()) for arms in turn for task in arms]
 
 
 def _drawn(listed: Sequence[T], most: int) -> list[T]:
@@ -537,10 +530,6 @@ def _case(part: Part, arm: str, at: int, one: CaseBody) -> Task:
     return Task(
         part, "samples", arm, at, one.question, one.library, "", one.expected_substrings, one.oos
     )
-
-
-def _always(searcher: LibrarySearcher, _: Library) -> LibrarySearcher:
-    return searcher
 
 
 def open_askers(
@@ -573,9 +562,9 @@ def open_askers(
     places = {"samples": Place(services.store, services.libraries.searcher)}
     for name, collection in collections.items():
         say(f"indexing {name}")
-        bench = stack.enter_context(indexed({Library.PUBLIC: [collection]}, cache))
+        bench = stack.enter_context(indexed(collection, cache))
         searcher = LibrarySearcher(bench.retriever(RetrievalOptions()), bench.embedder)
-        places[name] = Place(bench.store, partial(_always, searcher), bench.passage_of)
+        places[name] = Place(bench.store, lambda _, own=searcher: own, bench.passage_of)  # type: ignore[misc]
     return {
         name: Asker(settings, place, models, answer_writer, grounder)
         for name, place in places.items()
@@ -601,49 +590,6 @@ def ask_all(tasks: Sequence[Task], askers: Mapping[str, Asker], rows: Rows, minu
                 return
             keep(row)
             say(f"{at} of {len(left)}: {task.key} {row.whole_s:.1f} s {row.status}")
-
-
-def report(
-    tasks: Sequence[Task],
-    rows: Rows,
-    collections: Mapping[str, Collection],
-    model: ModelProfile,
-    made: ReportProvenance,
-    command: str,
-) -> Figures:
-    done = [(task, rows.by_key[task.key]) for task in tasks if task.key in rows.by_key]
-    relevance = {name: collection.relevance for name, collection in collections.items()}
-    strategy, mode, prompt = (
-        [pair for pair in done if pair[0].part == part] for part in get_args(Part)
-    )
-    told = (
-        (
-            "Strategies: what is found in mode general",
-            strategies(strategy, relevance) if strategy else None,
-        ),
-        (
-            "Modes, with the baseline, on the questions of the samples",
-            modes(mode) if mode else None,
-        ),
-        ("Both prompts, in mode general", prompts(prompt) if prompt else None),
-    )
-    tables: list[str] = []
-    figures: dict[str, float] = {"finished": len(done), "of": len(tasks)}
-    for title, part in told:
-        if part is not None:
-            tables += [f"## {title}", "", *part[0], ""]
-            figures |= part[1]
-    remarks = (
-        f"Model {model.name} at {model.host}, {datetime.now(UTC):%Y-%m-%d}: {len(done)} of"
-        f" {len(tasks)} questions of the plan.",
-        "Shares and differences with 95 % bootstrap intervals; times are medians, on a machine"
-        " that may do other work.",
-        "Right: an expected string stands in the text. Seen: in the whole answer, quotes included."
-        " Refused: of questions whose"
-        " answer is absent, the samples' own and, for squad, questions of cranfield.",
-        f"Command: `{command}`.",
-    )
-    return Figures("Real models", made, figures, remarks=remarks, tables=tables)
 
 
 def main() -> None:
@@ -677,16 +623,34 @@ def main() -> None:
             [task for task in tasks if task.part in options.parts], askers, rows, options.minutes
         )
         embedder = MiniLmEmbedder(options.cache / "graph").identity
-        used = {model.name: model.digest, embedder.model: embedder.digest}
         fingerprint = fingerprint8(fingerprint_of(embedder, settings.ingest()))
-        made = ReportProvenance(
-            commit,
-            hash_of(settings.retrieval(), settings.answer(), settings.generation()),
-            fingerprint,
-            used,
-            SEED,
-        )
-    write_figures(report(tasks, rows, collections, model, made, command), "models")
+        used = {model.name: model.digest, embedder.model: embedder.digest}
+        answering = hash_of(settings.retrieval(), settings.answer(), settings.generation())
+    made = ReportProvenance(commit, answering, fingerprint, used, SEED)
+    done = [(task, rows.by_key[task.key]) for task in tasks if task.key in rows.by_key]
+    strategy, mode, prompt = (
+        [pair for pair in done if pair[0].part == part] for part in get_args(Part)
+    )
+    relevance = {name: collection.relevance for name, collection in collections.items()}
+    tables: list[str] = []
+    figures: dict[str, float] = {"finished": len(done), "of": len(tasks)}
+    for title, (lines, found) in (
+        ("Strategies: what is found in mode general", strategies(strategy, relevance)),
+        ("Modes, with the baseline, on the questions of the samples", modes(mode)),
+        ("Both prompts, in mode general", prompts(prompt)),
+    ):
+        tables += [f"## {title}", "", *lines, ""]
+        figures |= found
+    remarks = (
+        f"Model {model.name} at {model.host}, {datetime.now(UTC):%Y-%m-%d}: {len(done)} of"
+        f" {len(tasks)} questions of the plan.",
+        "Shares and differences with 95 % bootstrap intervals; times are medians, on a machine"
+        " that may do other work.",
+        "Right: an expected string stands in the text. Seen: in the whole answer, quotes included."
+        " Refused: of questions whose"
+        " answer is absent, the samples' own and, for squad, questions of cranfield.",
+    )
+    write("models", "Real models", remarks, [], figures, command, tables=tables, made=made)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from evaluation.lib.growth import table
 from evaluation.lib.paths import REPORTS, publish
 
 COLLECTIONS = ("squad", "cranfield", "pubmedqa", "clapnq")
 LEVEL = 0.05
-_MEAN = ("mean ratio to the better leg", "its 95 % interval, low", "its 95 % interval, high")
-
-
 Read = dict[str, Any]
 
 
@@ -32,7 +30,14 @@ class Row:
     value: str
     limit: str
     kept: bool
-    report: str
+
+
+def least(what: str, value: float, limit: float) -> Row:
+    return Row(what, f"{value:.4f}", f"at least {limit}", value >= limit)
+
+
+def most(what: str, value: float, limit: float) -> Row:
+    return Row(what, f"{value:.3f}", f"at most {limit:g}", value <= limit + 1e-9)
 
 
 def by_collection(report: Read) -> dict[str, Read]:
@@ -41,207 +46,114 @@ def by_collection(report: Read) -> dict[str, Read]:
 
 def mean_of(experiment: Read, arm: str) -> float:
     """Return the mean nDCG@10 of an arm, in [0, 1]."""
-    return float(
-        next(a for a in experiment["arms"] if a["name"] == arm)["measures"]["nDCG@10"]["mean"]
-    )
+    measured = next(one for one in experiment["arms"] if one["name"] == arm)["measures"]
+    return float(measured["nDCG@10"]["mean"])
 
 
-def comparison_of(experiment: Read, arm: str) -> Read:
-    found: Read = next(c for c in experiment["comparisons"] if c["arm"] == arm)
-    return found
+def difference_of(experiment: Read, arm: str) -> tuple[float, float, str]:
+    """Return an arm's mean difference to the baseline, its corrected p, and both in words."""
+    found = next(one for one in experiment["comparisons"] if one["arm"] == arm)
+    gain, p = found["difference"], found["p_holm"]
+    said = f"{gain['mean']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}], p {p:.4f}"
+    return float(gain["mean"]), float(p), said
 
 
 def _fusion(report: Read) -> Iterator[Row]:
-    found = by_collection(report)
-    for arm, least in (("dense", 0.76), ("bm25", 0.87)):
-        alone = mean_of(found["squad"], arm)
-        yield Row(
-            f"squad: {arm} alone, nDCG@10",
-            f"{alone:.4f}",
-            f"at least {least}",
-            alone >= least,
-            "fusion",
-        )
+    found, figures = by_collection(report), report["figures"]
+    yield least("squad: dense alone, nDCG@10", mean_of(found["squad"], "dense"), 0.76)
+    yield least("squad: bm25 alone, nDCG@10", mean_of(found["squad"], "bm25"), 0.87)
     for name in COLLECTIONS:
-        against = comparison_of(found[name], "default")
-        difference, p = against["difference"], against["p_holm"]
-        value = (
-            f"{difference['mean']:+.4f} [{difference['low']:+.4f}, {difference['high']:+.4f}],"
-            f" p {p:.4f}"
-        )
+        gain, p, said = difference_of(found[name], "default")
+        limit, kept = "never significantly below", gain >= 0 or p > LEVEL
         if name == "squad":
-            kept = difference["mean"] >= 0.03 and p <= LEVEL
-            yield Row(
-                "squad: default above RRF (k = 60)",
-                value,
-                "at least 0.03, significantly",
-                kept,
-                "fusion",
-            )
-        else:
-            kept = difference["mean"] >= 0 or p > LEVEL
-            yield Row(
-                f"{name}: default against RRF", value, "never significantly below", kept, "fusion"
-            )
-    figures = report["figures"]
+            limit, kept = "at least 0.03, significantly", gain >= 0.03 and p <= LEVEL
+        yield Row(f"{name}: default against RRF (k = 60)", said, limit, kept)
     for name in COLLECTIONS:
-        ratio = float(figures[f"{name}: default / better leg"])
-        yield Row(
-            f"{name}: default / better leg",
-            f"{ratio:.4f}",
-            "at least 0.995",
-            ratio >= 0.995,
-            "fusion",
-        )
-    gain = sum(
-        mean_of(found[name], "default") - mean_of(found[name], "rrf") for name in COLLECTIONS
-    )
-    gain /= len(COLLECTIONS)
-    yield Row(
-        "default above RRF of the same legs, mean", f"{gain:+.4f}", "over 0", gain > 0, "fusion"
-    )
-    mean, low, high = (float(figures[key]) for key in _MEAN)
-    yield Row(
-        "mean ratio to the better leg", f"{mean:.4f}", "at least 1.03", mean >= 1.03, "fusion"
-    )
-    yield Row(
-        "its 95 % interval", f"{low:.4f} to {high:.4f}", "lower end above 1.00", low > 1.0, "fusion"
-    )
-
-
-def _ann(report: Read) -> Iterator[Row]:
-    largest = report["steps"][-1]
-    value, vectors = float(largest["dense recall@10"]), int(largest["vectors"])
-    yield Row(
-        f"approximate search at {vectors:,} vectors, recall@10",
-        f"{value:.4f} (p95 {largest['dense p95_ms']:.1f} ms)",
-        "at least 0.97",
-        value >= 0.97,
-        "ann",
-    )
-
-
-def _poison(report: Read) -> Iterator[Row]:
-    value = float(
-        report["figures"]["share of the top five taken by a question's near-copies, default"]
-    )
-    yield Row(
-        "20 topics x 5 near-copies: their share of the top five",
-        f"{value:.3f}",
-        "at most 0.2",
-        value <= 0.2 + 1e-9,
-        "poison",
-    )
-
-
-def _two(report: Read) -> Iterator[Row]:
-    figures = report["figures"]
-    sizes = (
-        f"{int(figures['papers at a time'])} papers and {int(figures['public passages']):,}"
-        " passages"
-    )
-    for k in (5, 10):
-        alone, both = (
-            float(figures[f"{title}: gold among {k}"])
-            for title in ("papers alone", "both libraries")
-        )
-        value = f"{both:.3f} against {alone:.3f} alone"
-        yield Row(
-            f"{sizes}: gold among {k}",
-            value,
-            "at most 0.02 lost",
-            alone - both <= 0.02,
-            "two_libraries",
-        )
-    named = int(figures["library public: calls that name papers"])
-    yield Row("`library: public`: reads of papers", str(named), "none", named == 0, "two_libraries")
-
-
-def _closeness(report: Read) -> Iterator[Row]:
-    figures: dict[str, float] = report["figures"]
-    areas = {
-        name: value
-        for name, value in figures.items()
-        if name.endswith("AUC closeness") and "unanswerable" not in name
-    }
-    least = min(areas, key=lambda name: areas[name])
-    yield Row(
-        f"questions of another subject, lowest AUC ({least.split(':')[0]})",
-        f"{areas[least]:.4f}",
-        "reported",
-        True,
-        "closeness",
-    )
-    for name, value in figures.items():
-        if "unanswerable" in name and name.endswith("AUC closeness"):
-            yield Row(
-                "unanswerable squad questions, AUC",
-                f"{value:.3f}",
-                "reported, nothing is promised",
-                True,
-                "closeness",
-            )
+        what = f"{name}: default / better leg"
+        yield least(what, float(figures[what]), 0.995)
+    gains = [mean_of(found[name], "default") - mean_of(found[name], "rrf") for name in COLLECTIONS]
+    yield least("default above RRF of the same legs, mean", sum(gains) / len(gains), 0.0)
+    what = "mean ratio to the better leg"
+    yield least(what, float(figures[what]), 1.03)
+    yield least("its 95 % interval, low", float(figures["its 95 % interval, low"]), 1.0)
 
 
 def _late(report: Read) -> Iterator[Row]:
     """The default against search without its five steps, on each development set."""
     gains = []
     for name, experiment in by_collection(report).items():
-        difference = comparison_of(experiment, "default")["difference"]
-        gains.append(float(difference["mean"]))
-        yield Row(
-            f"{name}, {experiment['questions']} questions: default against before",
-            f"{difference['mean']:+.4f} [{difference['low']:+.4f}, {difference['high']:+.4f}]",
-            "harms no set by more than 0.005",
-            gains[-1] >= -0.005,
-            "late",
+        gain, _, said = difference_of(experiment, "default")
+        gains.append(gain)
+        what = f"{name}, {experiment['questions']} questions: default against before"
+        yield Row(what, said, "harms no set by more than 0.005", gain >= -0.005)
+    yield least("its mean over the sets", sum(gains) / len(gains), 0.0)
+
+
+def _closeness(report: Read) -> Iterator[Row]:
+    areas = {
+        name: value for name, value in report["figures"].items() if name.endswith("AUC closeness")
+    }
+    told = {name: value for name, value in areas.items() if "unanswerable" not in name}
+    lowest = min(told, key=lambda name: told[name])
+    what = f"questions of another subject, lowest AUC ({lowest.split(':')[0]})"
+    yield Row(what, f"{told[lowest]:.4f}", "reported", True)
+    for name in areas.keys() - told.keys():
+        what = "unanswerable squad questions, AUC"
+        yield Row(what, f"{areas[name]:.3f}", "reported, nothing is promised", True)
+
+
+def _poison(report: Read) -> Iterator[Row]:
+    value = report["figures"]["share of the top five taken by a question's near-copies, default"]
+    yield most("20 topics x 5 near-copies: their share of the top five", float(value), 0.2)
+
+
+def _ann(report: Read) -> Iterator[Row]:
+    largest = report["steps"][-1]
+    what = f"approximate search at {largest['vectors']:,.0f} vectors, recall@10"
+    yield least(what, float(largest["dense recall@10"]), 0.97)
+
+
+def _two(report: Read) -> Iterator[Row]:
+    figures = report["figures"]
+    for k in (5, 10):
+        alone, both = (
+            float(figures[f"{title}: gold among {k}"])
+            for title in ("papers alone", "both libraries")
         )
-    mean = sum(gains) / len(gains)
-    yield Row("its mean over the sets", f"{mean:+.4f}", "helps", mean > 0, "late")
+        yield most(f"gold among {k} lost where public is searched too", alone - both, 0.02)
+    named = float(figures["library public: calls that name papers"])
+    yield most("`library: public`: reads of papers", named, 0)
 
 
 LIMITS = {
-    "fusion": _fusion,
-    "late": _late,
-    "closeness": _closeness,
-    "poison": _poison,
-    "ann": _ann,
+    "fusion": _fusion, "late": _late, "closeness": _closeness, "poison": _poison, "ann": _ann,
     "two_libraries": _two,
+}  # fmt: skip
+MORE = {
+    "languages": "Other languages than English",
+    "titles": "Weight of the title in BM25",
+    "partly_embedded": "Libraries whose vectors are not all there yet",
+    "extractive": "Answers without a model",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A search step's gain on each collection, and its time."""
-
-    name: str
-    gains: dict[str, str]
-    ms: str
+PAIRS = (
+    ("scores instead of ranks (min-max against RRF)", "min-max", "rrf", ("fusion", "complete")),
+    ("keyword overlap", "default", "without overlap", ("read", "rerank")),
+    ("word pairs", "default", "without pairs", ("read", "rerank")),
+    ("late interaction", "default", "without late", ("read", "rerank")),
+    ("maximal marginal relevance", "mmr", "default", ("diversity",)),
+)
+"""Arms of the fusion study that differ in one step, and the stages that take its time."""
 
 
 def main() -> int:
     """Read, compare, write; returns the exit code."""
-    reports = {
-        path.stem: json.loads(path.read_text(encoding="utf-8")) for path in REPORTS.glob("*.json")
+    reports: dict[str, Read] = {
+        name: json.loads(path.read_text("utf-8"))
+        for name in (*LIMITS, *MORE)
+        if (path := REPORTS / f"{name}.json").exists()
     }
-    wanted = (
-        "fusion",
-        "late",
-        "closeness",
-        "poison",
-        "ann",
-        "two_libraries",
-        "titles",
-        "partly_embedded",
-        "extractive",
-    )
-    missing = [name for name in wanted if name not in reports]
-    rows = [
-        row
-        for name in wanted
-        if name not in missing and name in LIMITS
-        for row in LIMITS[name](reports[name])
-    ]
+    rows = {name: list(rule(reports[name])) for name, rule in LIMITS.items() if name in reports}
+    missing = [name for name in (*LIMITS, *MORE) if name not in reports]
     lines = [
         "# Retrieval: what is claimed, and what was measured",
         "",
@@ -249,124 +161,88 @@ def main() -> int:
         " ones. Late interaction, the guard and the title were chosen on the first questions of all"
         " seven sets together, which are those that [late](late.md) shows.",
         "",
-        "| what | measured | limit | kept | report |",
-        "|---|---|---|---|---|",
-        *(
-            f"| {r.what} | {r.value} | {r.limit} | {'yes' if r.kept else '**no**'} |"
-            f" [{r.report}]({r.report}.md) |"
-            for r in rows
+        *table(
+            ("what", "measured", "limit", "kept", "report"),
+            [
+                (
+                    row.what,
+                    row.value,
+                    row.limit,
+                    "yes" if row.kept else "**no**",
+                    f"[{name}]({name}.md)",
+                )
+                for name, found in rows.items()
+                for row in found
+            ],
         ),
         "",
     ]
-    steps: list[Step] = []
     if "fusion" in reports:
-        steps = list(_steps(reports["fusion"]))
-        lines += [*_table(reports["fusion"]), ""]
-        lines += ["## What each step gains, and what it takes", ""]
-        lines += [
-            f"| step | {' | '.join(COLLECTIONS)} | time of the step, median ms |",
-            "|---|" + "---|" * (len(COLLECTIONS) + 1),
-        ]
-        lines += [
-            f"| {s.name} | {' | '.join(s.gains.get(name, '') for name in COLLECTIONS)} | {s.ms} |"
-            for s in steps
-        ]
-        lines += [
-            "",
-            "Gains are differences of nDCG@10 with their 95 % intervals; `*` marks those that"
-            " chance hardly explains (p <= 0.05).",
-            "Times are from a machine that had other work at the time; compare them with each"
-            " other only.",
-            "",
-        ]
-    lines += [*_more(reports)]
-    if missing:
-        lines += ["", f"Not run yet: {', '.join(missing)}."]
-    text = "\n".join(lines) + "\n"
+        lines += _fusion_tables(reports["fusion"])
+    lines += [f"{said}: [{name}]({name}.md)." for name, said in MORE.items() if name in reports]
+    lines += ["", f"Not run yet: {', '.join(missing)}."] if missing else []
     content = {
-        "rows": [asdict(row) for row in rows],
-        "steps": [{"name": step.name, "gains": step.gains} for step in steps],
-        "made_from": {name: reports[name].get("provenance") for name in wanted if name in reports},
+        "rows": {name: [asdict(row) for row in found] for name, found in rows.items()},
+        "made_from": {name: report.get("provenance") for name, report in reports.items()},
         "missing": missing,
-        "timings": {step.name: step.ms for step in steps},
     }
-    publish("retrieval", content, text)
-    return 0 if all(row.kept for row in rows) else 1
+    publish("retrieval", content, "\n".join(lines) + "\n")
+    return 0 if all(row.kept for found in rows.values() for row in found) else 1
 
 
-def _table(report: Read) -> list[str]:
-    found = by_collection(report)
-    arms = [arm["name"] for arm in found["squad"]["arms"]]
-    lines = [
-        "## nDCG@10",
-        "",
-        f"| arm | {' | '.join(_sized(found[name]) for name in COLLECTIONS)} |",
-    ]
-    lines.append("|---|" + "---|" * len(COLLECTIONS))
-    lines += [
-        f"| {arm} | {' | '.join(f'{mean_of(found[name], arm):.4f}' for name in COLLECTIONS)} |"
-        for arm in arms
-    ]
-    return lines
-
-
-def _sized(experiment: Read) -> str:
-    return f"{experiment['collection']}, {experiment['questions']} questions"
-
-
-_PAIRS = (
-    ("scores instead of ranks (min-max against RRF)", "min-max", "rrf", ("fusion", "complete")),
-    ("keyword overlap", "default", "without overlap", ("read", "rerank")),
-    ("word pairs", "default", "without pairs", ("read", "rerank")),
-    ("late interaction", "default", "without late", ("read", "rerank")),
-    ("maximal marginal relevance", "mmr", "default", ("diversity",)),
-)
-
-
-def _steps(report: Read) -> Iterator[Step]:
-    """Compare arms that differ in one step, question by question."""
-    found = by_collection(report)
-    for title, arm, without, stages in _PAIRS:
-        gains = {name: _gain(found[name], arm, without) for name in COLLECTIONS}
-        yield Step(title, gains, _times(report, "squad", arm, without, stages))
-
-
-def _gain(experiment: Read, arm: str, without: str) -> str:
+def _fusion_tables(report: Read) -> list[str]:
+    """Return nDCG@10 of each arm, and what each step gains, question by question."""
     from app.evaluation.metrics import compare  # noqa: PLC0415 - scipy takes a second
 
+    found = by_collection(report)
     values = {
-        a["name"]: a["per_question"] for a in experiment["arms"] if a["name"] in (arm, without)
+        name: {arm["name"]: arm["per_question"] for arm in found[name]["arms"]}
+        for name in COLLECTIONS
     }
-    (found,) = compare(without, values, seed=7, resamples=2000)
-    difference = found.difference
-    return (
-        f"{difference.mean:+.4f} [{difference.low:+.4f},"
-        f" {difference.high:+.4f}]{'*' if found.significant else ''}"
-    )
 
+    def gain(name: str, arm: str, without: str) -> str:
+        both = {one: values[name][one] for one in (arm, without)}
+        (compared,) = compare(without, both, seed=7, resamples=2000)
+        one = compared.difference
+        star = "*" if compared.significant else ""
+        return f"{one.mean:+.4f} [{one.low:+.4f}, {one.high:+.4f}]{star}"
 
-def _times(report: Read, collection: str, arm: str, without: str, stages: tuple[str, ...]) -> str:
-    def taken(name: str) -> float:
-        return sum(
-            float(report["timings"][collection][name]["stages_p50_ms"].get(stage, 0.0))
-            for stage in stages
-        )
+    def ms(arm: str, stages: tuple[str, ...]) -> float:
+        took = report["timings"]["squad"][arm]["stages_p50_ms"]
+        return sum(float(took.get(stage, 0.0)) for stage in stages)
 
-    return f"{taken(arm):.2f} against {taken(without):.2f} ({' + '.join(stages)})"
-
-
-def _more(reports: dict[str, Read]) -> Iterator[str]:
-    """Sentences about reports without a limit of their own."""
-    if "languages" in reports:
-        yield "Other languages than English: [languages](languages.md). "
-    if "titles" in reports:
-        yield "Weight of the title in BM25: [titles](titles.md). "
-    if "partly_embedded" in reports:
-        yield (
-            "Libraries whose vectors are not all there yet: [partly_embedded](partly_embedded.md). "
-        )
-    if "extractive" in reports:
-        yield "Answers without a model: [extractive](extractive.md). "
+    heads = [f"{name}, {found[name]['questions']} questions" for name in COLLECTIONS]
+    return [
+        "## nDCG@10",
+        "",
+        *table(
+            ("arm", *heads),
+            [
+                (arm, *(f"{mean_of(found[name], arm):.4f}" for name in COLLECTIONS))
+                for arm in values["squad"]
+            ],
+        ),
+        "",
+        "## What each step gains, and what it takes",
+        "",
+        *table(
+            ("step", *COLLECTIONS, "time of the step, median ms"),
+            [
+                (
+                    title,
+                    *(gain(name, arm, without) for name in COLLECTIONS),
+                    f"{ms(arm, stages):.2f} against {ms(without, stages):.2f} ({' + '.join(stages)})",
+                )
+                for title, arm, without, stages in PAIRS
+            ],
+        ),
+        "",
+        "Gains are differences of nDCG@10 with their 95 % intervals; `*` marks those that"
+        " chance hardly explains (p <= 0.05).",
+        "Times are from a machine that had other work at the time; compare them with each"
+        " other only.",
+        "",
+    ]
 
 
 if __name__ == "__main__":

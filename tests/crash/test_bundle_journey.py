@@ -1,39 +1,77 @@
-"""The short form of `make bench-bundle`: 500 questions before and after a journey that is killed on its way."""
+"""A library's journey in a file, on which the importing process is killed: nothing is lost, and both stores find the same."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+import subprocess
+import sys
 from pathlib import Path
 
-import numpy as np
+from app.core.types import Library
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from evaluation.lib.paths import ROOT
+from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
+from tests.unit.storage.test_writer import embed_all
 
-from app.core.types import FloatArray
-from app.core.vectors import l2_normalise
-from evaluation.benchmarks.bundle import journey
-from tests.fakes.embedders import HashEmbedder
+PAPERS = Library.PAPERS
+DOCUMENTS, QUESTIONS = 700, 100
+
+IMPORT = """
+import sys
+from pathlib import Path
+from app.core.types import Library
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+data = Path(sys.argv[1])
+with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
+    told = lambda done, total: print(done, flush=True)
+    store.bundler.load(Path(sys.argv[2]), Library.PAPERS, told)
+"""
 
 
-class GaussianEmbedder(HashEmbedder):
-    """A random unit vector per text: far from one another, so that a graph of a few thousand finds nearly all of them."""
+def options_at(data: Path) -> IndexOptions:
+    return IndexOptions(data, data / "chroma", tantivy_threads=1)
 
-    def _rows(self, texts: Sequence[str]) -> FloatArray:
-        seeds = [
-            int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") for text in texts
-        ]
-        return l2_normalise(
-            np.stack(
-                [np.random.default_rng(seed).normal(size=self.identity.dimension) for seed in seeds]
-            )
+
+def found(store: IndexStore) -> list[list[tuple[str, int]]]:
+    """The chunks that questions find by exact vectors, by Chroma's graph and by words."""
+    (collection,) = store.vector_stores[PAPERS].collections()
+    ids: list[list[int]] = []
+    for query in unit_rows(QUESTIONS, seed=3):
+        ids.append([hit.chunk_id for hit in store.vectors.search(PAPERS, query, 10)])
+        ids.append(list(store.vector_stores[PAPERS].search(collection, query, 1)))
+    ids += [
+        [hit.chunk_id for hit in store.lexical.search(PAPERS, f"walrus {i}", 1)]
+        for i in range(QUESTIONS)
+    ]
+    return [
+        [(chunk.doc_id, chunk.ordinal) for chunk in store.catalog.chunks_by_id(PAPERS, some)]
+        for some in ids
+    ]
+
+
+def test_a_killed_import_goes_on_and_both_stores_find_the_same(tmp_path: Path) -> None:
+    bundle = tmp_path / "library.documind"
+    with IndexStore(options_at(tmp_path / "source"), vector_store="foreground") as source:
+        source.writer.write(
+            [
+                make_draft(f"{i}.txt", f"walrus {i} whistles in wind {i % 3}")
+                for i in range(DOCUMENTS)
+            ]
         )
-
-
-def test_five_hundred_questions_find_the_same_after_the_journey(tmp_path: Path) -> None:
-    found = journey(tmp_path, GaussianEmbedder(48, max_tokens=100_000), articles=230, flips=6)
-    assert found.chunks > 1_000  # beyond the threshold at which Chroma writes its graph
-    assert (found.exact_same, found.lexical_same) == (500, 500)
-    assert found.graph_overlap >= 0.99
-    assert found.flips_refused == found.flips
-    assert found.foreign_refused
-    assert found.resumed_whole
-    assert found.faults == 0
+        embed_all(source)
+        before, counts = found(source), source.catalog.counts(PAPERS)
+        exported = source.bundler.export(PAPERS, bundle)
+    command = [sys.executable, "-c", IMPORT, str(tmp_path / "target"), str(bundle)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.kill()
+    with IndexStore(options_at(tmp_path / "target"), vector_store="foreground") as target:
+        assert 0 < target.catalog.counts(PAPERS).documents < exported.documents
+        target.bundler.load(bundle)
+        assert target.catalog.counts(PAPERS) == counts
+        assert target.catalog.fingerprint(PAPERS) == FINGERPRINT
+        after = found(target)
+        assert sum(one == two for one, two in zip(before, after, strict=True)) >= 0.99 * len(before)
+        assert target.fsck.run().faults == ()

@@ -1,29 +1,54 @@
-"""The short form of `make bench-concurrency`, and whether its model sees what is wrong."""
+"""The short forms of `make bench-concurrency` and `make bench-mixed-load`, and whether their model sees what is wrong."""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
 
-from app.core.ids import document_id
-from evaluation.campaigns.concurrency import LIBRARY, Model, Shown, Version, make_text, trial
+import pytest
+
+from evaluation.campaigns.concurrency import (
+    APART,
+    MIXED,
+    Model,
+    Shown,
+    Tally,
+    Version,
+    make_text,
+    trial,
+)
 
 
-def test_ten_seconds_of_everything_at_once(tmp_path: Path, model_cache_dir: Path) -> None:
+@pytest.fixture
+def directory(tmp_path: Path, model_cache_dir: Path) -> Path:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "models").symlink_to(model_cache_dir)
-    clients, _, fsck = trial(tmp_path, 8.0, at_least=12)
-    tally = clients.tally
+    return tmp_path
+
+
+def holds(tally: Tally) -> None:
     assert tally.wrong == []
-    assert tally.undeclared == []
-    assert fsck["faults"] == []
-    assert tally.done["uploaded"] + tally.done["replaced"] >= 12
+    assert tally.odd == []
     assert tally.done["deleted"] > 0
+
+
+def test_ten_seconds_of_everything_at_once(directory: Path) -> None:
+    tally, faults = trial(directory, APART, 8.0, at_least=12)
+    holds(tally)
+    assert faults == []
+    assert tally.done["uploaded"] >= 12
     assert tally.statuses["search 200"] > tally.done["uploaded"]
 
 
+def test_eighty_clients_see_only_2xx_and_503_and_lose_nothing(directory: Path) -> None:
+    tally, faults = trial(directory, {f"c{n}": MIXED for n in range(80)}, 6.0)
+    holds(tally)
+    assert faults == []
+    assert all(tally.statuses[f"{what} 200"] for what in ("query", "search", "list", "delete"))
+
+
 def shown(version: Version, start: int = 0, end: int = 40) -> Shown:
-    return Shown(document_id(LIBRARY, f"{version.key}.txt"), start, end, version.text[start:end])
+    return Shown(version.doc_id, start, end, version.text[start:end])
 
 
 def test_the_model_sees_wrong_phantom_and_missing() -> None:
@@ -43,12 +68,10 @@ def test_the_model_sees_wrong_phantom_and_missing() -> None:
     text = first.text.index("one")
     assert model.wrong([shown(first, text, text + 20)], 4.9, 5.5) == []
     assert "phantom" in model.wrong([shown(first, text, text + 20)], 5.1, 5.5)[0]
-    assert (
-        "wrong text"
-        in model.wrong([Shown(document_id(LIBRARY, "k.txt"), 3, 9, "rubber")], 5.1, 5.5)[0]
-    )
+    assert "wrong text" in model.wrong([Shown(first.doc_id, 3, 9, "rubber")], 5.1, 5.5)[0]
     assert "wrong text" in model.wrong([Shown("unknown", 0, 4, "Item")], 5.1, 5.5)[0]
-    model.ending(second, 6.0)
+    assert model.take(rng) is second
+    assert model.take(rng) is None  # it ends already
     model.ended(second, 7.0)
     assert model.live() == []
     assert "phantom" in model.wrong([shown(second, text, text + 20)], 7.1, 7.5)[0]

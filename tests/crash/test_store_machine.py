@@ -146,7 +146,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def rebuild_lexical(self) -> None:
         """Make the lexical index anew."""
-        self.store.projector.rebuild_lexical(PAPERS, len(self.live))
+        self.store.projector.words[PAPERS].rebuild(len(self.live))
 
     @rule()
     def refill_cache(self) -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from app.core.types import Library, PassageCode
-from app.storage.maintenance.bundle_format import BATCH_DOCUMENTS
+from app.storage.maintenance.bundle_format import (
+    BATCH_DOCUMENTS,
+    CodeSizes,
+    Documents,
+    code_bytes,
+    read_blocks,
+)
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from evaluation.lib.modes import contents
 from tests.unit.storage.drafts import make_draft, unit_rows
 from tests.unit.storage.maintenance import test_bundle as suite
 from tests.unit.storage.test_writer import embed_all
@@ -57,6 +62,40 @@ def found(store: IndexStore) -> list[object]:
         [(chunk.doc_id, chunk.ordinal) for chunk in store.catalog.chunks_by_id(PAPERS, ids)]
         for ids in ([hit.chunk_id for hit in hits] for hits in (*vectors, *words))
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a bundle holds of a document."""
+
+    text: str
+    language: str
+    vectors: Mapping[int, bytes]
+    """By number of the chunk."""
+    code_sizes: Sequence[CodeSizes]
+    codes: bytes
+
+
+def contents(bundle: Path) -> Mapping[str, Held]:
+    """Return what a bundle holds of each document, by id."""
+    found: dict[str, Held] = {}
+    width = 0
+    for block in read_blocks(bundle, 1 << 30):
+        record = block.record
+        if record.kind == "header" and record.fingerprint:
+            width = 2 * record.fingerprint.dimension
+        if not isinstance(record, Documents):
+            continue
+        at, code_at = 0, width * sum(len(one.vectors) for one in record.documents)
+        for one in record.documents:
+            end = at + width * len(one.vectors)
+            code_end = code_at + sum(sum(code_bytes(sizes)) for sizes in one.codes)
+            rows = [block.payload[row : row + width] for row in range(at, end, width or 1)]
+            vectors = dict(zip(one.vectors, rows, strict=True))
+            codes = block.payload[code_at:code_end]
+            found[one.doc_id] = Held(one.text, one.language, vectors, one.codes, codes)
+            at, code_at = end, code_end
+    return found
 
 
 def test_a_library_comes_back_as_it_went(

@@ -132,8 +132,11 @@ _SUMS = select(ledger.c.state, ledger.c.reason, func.count()).group_by(
 )
 
 
-class SqliteLedger:
-    """The BulkLedger port; sums are counted from rows, so they are exact."""
+class BulkLedger:
+    """Records the outcome of every article of every bulk source.
+
+    Sums are counted from rows, so they are exact.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -162,6 +165,7 @@ class SqliteLedger:
     def page(
         self, library: Library, source: str, after: str = "", limit: int = 10_000
     ) -> list[LedgerEntry]:
+        """Return entries with an article key above `after`, ascending by key."""
         following = _ENTRIES.where(
             ledger.c.library == library.value, ledger.c.source == source, ledger.c.article > after
         )
@@ -171,6 +175,7 @@ class SqliteLedger:
         ]
 
     def delete(self, library: Library, source: str, articles: Sequence[str]) -> None:
+        """Drop entries of articles that the source no longer has."""
         if not articles:
             return
         gone = delete(ledger).where(ledger.c.library == library.value, ledger.c.source == source)
@@ -179,6 +184,7 @@ class SqliteLedger:
                 connection.execute(gone.where(ledger.c.article.in_(some)))
 
     def summary(self, library: Library | None = None, source: str | None = None) -> LedgerSummary:
+        """Return the account of one source, one library or everything."""
         sums = _SUMS.order_by(ledger.c.reason)
         if library is not None:
             sums = sums.where(ledger.c.library == library.value)
@@ -363,7 +369,7 @@ _PREFIX = "calibration:"
 """Of the keys in the table `meta`."""
 
 
-class SqliteCalibrations:
+class CalibrationRows:
     """Reads and writes rows; thread-safe."""
 
     def __init__(self, database: Database) -> None:
@@ -395,13 +401,14 @@ _CHOSEN_KEY = "chosen_model"
 """Of the table `meta`."""
 
 
-class CatalogModelStore:
-    """The ModelStore port on the catalog."""
+class ModelStore:
+    """Keeps measurements and findings about models across restarts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def speed(self, host: str, model: str) -> ModelSpeed | None:
+        """Return how fast a model works on a host, None before it was measured."""
         found = select(model_speeds.c.reading, model_speeds.c.writing).where(
             model_speeds.c.host == host, model_speeds.c.model == model
         )
@@ -420,6 +427,7 @@ class CatalogModelStore:
             )
 
     def findings(self, digest: str) -> ModelFindings | None:
+        """Return what the test of a model found, None before it was tested."""
         with self._database.read() as sql:
             kept = sql.execute(
                 select(model_tests.c.findings).where(model_tests.c.digest == digest)
@@ -438,6 +446,7 @@ class CatalogModelStore:
             sql.execute(insert(model_tests).values(row))
 
     def tested(self) -> Sequence[tuple[str, ModelFindings]]:
+        """Return names and findings of all tested models, newest first."""
         rows = select(model_tests.c.model, model_tests.c.findings).order_by(
             model_tests.c.at.desc(), model_tests.c.model
         )
@@ -447,9 +456,11 @@ class CatalogModelStore:
             ]
 
     def chosen(self) -> str:
+        """Return the model that was chosen to answer; empty for none."""
         with self._database.read() as sql:
             return meta_value(sql, _CHOSEN_KEY) or ""
 
     def choose(self, model: str) -> None:
+        """Keep which model answers from now on; empty: none is chosen."""
         with self._database.write("model") as sql:
             put_meta(sql, _CHOSEN_KEY, model)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -214,14 +214,16 @@ class LexicalRepair:
         options: IndexOptions,
         log: ChangeLog,
         steps: Steps,
-        engine: SearchEngine | None = None,
+        engine: SearchEngine | None,
+        lock_of: Callable[[str], AbstractContextManager[object]],
         *,
         heal: bool,
     ) -> None:
         """Open every library's index, in `engine` if there is one.
 
-        With `heal`, a damaged one is moved aside.
+        With `heal`, a damaged one is moved aside. `lock_of` returns a lock of all processes.
         """
+        self._lock_of = lock_of
         self._engine = engine
         self._options = options
         self._log = log
@@ -301,7 +303,7 @@ class LexicalRepair:
         self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
     ) -> None:
         """Make an index again that holds another number of chunks than the catalog."""
-        with projector.rebuilding(library):
+        with self._lock_of(f"words of {library.value}"):
             with projector.writing:  # no other process writes between the two counts
                 held, wanted = self.indexes[library].count, counts()
             if held != wanted.chunks:
@@ -309,7 +311,7 @@ class LexicalRepair:
                     "the lexical index of %s holds %d chunks, the catalog %d: making it again",
                     library.value, held, wanted.chunks,
                 )  # fmt: skip
-                projector.rebuild_lexical(library, wanted.documents)
+                projector.words[library].rebuild(wanted.documents)
 
     def wait(self) -> None:
         """Wait until no index is being made again."""

@@ -178,6 +178,8 @@ class Staged(Serving):
             while self.whole and (pending := changes.pending(library, self.applied, dense=True)):
                 self.replica.apply(self.build, pending)
                 self.applied = pending[-1].seq
+            if self.whole:
+                self.replica.store.flush(self.replica.collection(self.build), at_once=True)
         except IndexDamaged:
             self._lose_store()
 
@@ -422,6 +424,7 @@ class DenseLibrary:
             raise IndexDamaged(f"no other build is ready for library {self._library.value!r}")
         with self._lock, self.replica.lock:
             staged.follow(self._library, self._log)
+            self.replica.flush()
             before = self.replica.applied
             try:
                 commit(self._log.last() if staged.whole else 0)

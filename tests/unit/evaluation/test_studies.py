@@ -10,7 +10,7 @@ import pytest
 from app.evaluation.collections import Collection, TestPassage
 from app.evaluation.report import ReportProvenance
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib import paths, windows, workbench
+from evaluation.lib import corpus, paths, served, workbench
 from evaluation.studies import summary
 
 
@@ -25,7 +25,7 @@ def _collection() -> Collection:
 
 
 def test_windows_are_sentences_and_runs_of_them() -> None:
-    listed = windows.sentences(_collection())
+    listed = corpus.sentences(_collection())
     assert [window.text for window in listed[0]] == [
         "Copper is a soft red metal that conducts well.",
         "It melts at 1085 degrees.",
@@ -33,14 +33,13 @@ def test_windows_are_sentences_and_runs_of_them() -> None:
     ]
     assert {window.source for window in listed[1]} == {"toy-b"}
     assert all(
-        len(window.text.split()) <= windows.WORDS for window in listed[1]
+        len(window.text.split()) <= corpus.WORDS for window in listed[1]
     )  # no sentence is to be found in it
-    assert [run.text for run in windows.runs(listed[:1], 2)] == [
+    assert [run.text for run in corpus.runs(listed[:1], 2)] == [
         "Copper is a soft red metal that conducts well. It melts at 1085 degrees.",
         "It melts at 1085 degrees. People have used it for 9000 years.",
     ]
-    assert windows.sentences(_collection(), frozenset({"a", "b"})) == []
-    assert len(windows.distinct(iter([*listed[0], *listed[0]]), 10)) == 3
+    assert len(corpus.distinct(iter([*listed[0], *listed[0]]), 10)) == 3
 
 
 def test_figures_are_written_with_their_origin(
@@ -50,16 +49,18 @@ def test_figures_are_written_with_their_origin(
     made = ReportProvenance(
         "0123456789abcdef", workbench.hash_of(RetrievalOptions()), "f00d", {"m": "d" * 20}, 7
     )
-    workbench.write_figures(
-        workbench.Figures("Toy", made, {"auc": 0.5}, {"p50 ms": 1.25}, ("A remark.",)), "toy"
+    late = served.Line("p50", 1.25, 1.0, "ms")
+    assert (
+        served.write("toy", "Toy", ("A remark.",), [late], {"auc": 0.5}, "make toy", made=made) == 1
     )
     written = json.loads((tmp_path / "toy.json").read_text("utf-8"))
     assert written["figures"] == {"auc": 0.5}
-    assert written["timings"] == {"p50 ms": 1.25}
+    assert [(line["what"], line["holds"]) for line in written["lines"]] == [("p50", False)]
     assert written["provenance"]["settings_hash"] == workbench.hash_of(RetrievalOptions())
     assert workbench.hash_of(RetrievalOptions()) != workbench.hash_of(RetrievalOptions(top_k=6))
     text = (tmp_path / "toy.md").read_text("utf-8")
     assert "| auc | 0.5 |" in text
+    assert "| p50 | 1.25 ms | <= 1 | no |" in text
     assert "git 0123456789ab" in text
 
 

@@ -16,14 +16,14 @@ from sqlalchemy.sql.expression import Executable
 
 import app.storage.catalog as package
 from app.core.types import Job, LedgerEntry, Library
-from app.storage import removal, writer
+from app.storage import writer
 from app.storage.catalog import schema
 from app.storage.catalog import schema as statements
 from app.storage.catalog import schema as work_schema
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.catalog.schema import metadata
-from app.storage.catalog.state import SqliteLedger
+from app.storage.catalog.state import BulkLedger
 from app.storage.files.durable import Steps
 from app.storage.opening import open_database
 from app.storage.queue import JobQueue
@@ -67,7 +67,7 @@ def raw_statements(path: Path) -> list[int]:
 
 def test_only_the_dialects_file_holds_sql() -> None:
     files = [path for path in FOLDER.glob("*.py") if path.name not in OWN_SQL]
-    files += [Path(str(module.__file__)) for module in (writer, removal)]
+    files.append(Path(str(writer.__file__)))
     assert {path.name: found for path in files if (found := raw_statements(path))} == {}
     assert raw_statements(FOLDER / "sqlite_statements.py")
 
@@ -92,7 +92,7 @@ def test_statements_compile_for_postgresql() -> None:
     ]
     held = [
         value
-        for module in (*modules, writer, removal)
+        for module in (*modules, writer)
         for value in vars(module).values()
         if isinstance(value, Executable) and hasattr(value, "compile")
     ]
@@ -129,7 +129,7 @@ def test_put_replaces_and_add_adds(database: Database) -> None:
 
 
 def test_more_names_than_one_statement_takes(database: Database) -> None:
-    ledger = SqliteLedger(database)
+    ledger = BulkLedger(database)
     names = [f"a{n}" for n in range(2 * statements.PIECE + 1)]
     ledger.record(Library.PUBLIC, "dump", [LedgerEntry(name, "1", "indexed") for name in names])
     assert sorted(ledger.entries(Library.PUBLIC, "dump", [*names, "absent"])) == sorted(names)

@@ -1,4 +1,0 @@
-"""Measure speed and size of bulk indexing: `python -m evaluation.benchmarks.bulk`.
-
-Into evaluation/reports/bulk.{json,md}.
-"""

@@ -1,1 +1,0 @@
-"""Load tests: many streams, a free event loop, constant memory."""

@@ -1,0 +1,43 @@
+"""Fit linear weights: deterministic, from zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from app.generation.quote_features import Floats
+
+Bounds = Sequence[tuple[float | None, float | None]]
+
+
+def least(
+    loss: Callable[[Floats], tuple[float, Floats]], size: int, bounds: Bounds | None = None
+) -> Floats:
+    """Return where a convex loss, which returns its slope too, is least."""
+    from scipy.optimize import minimize  # noqa: PLC0415 - the eval extra
+
+    found: Floats = minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B", bounds=bounds).x
+    return found
+
+
+def logistic(
+    rows: Floats, right: Floats, share: Floats, penalty: Floats, bounds: Bounds | None = None
+) -> Floats:
+    """Return logistic weights of rows that are right (1) or wrong (0).
+
+    Args:
+        rows: `[n, d]`; with a last column of ones the last weight is the bias.
+        right: `[n]`.
+        share: Weight of each row.
+        penalty: Ridge of each weight, `[d]`.
+        bounds: Of each weight.
+    """
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        scores = rows @ weights
+        likelihood = share * (np.logaddexp(0, scores) - right * scores)
+        slope = rows.T @ (share * (1 / (1 + np.exp(-scores)) - right)) + penalty * weights
+        return float(likelihood.sum() + (penalty * weights) @ weights / 2), slope
+
+    return least(loss, rows.shape[1], bounds)
