@@ -4,13 +4,15 @@ Run: `.venv-shared/bin/python -m evaluation.campaigns.shared_kills --kills 50`
 
 Two servers that run no jobs and two workers are processes of their own on one real PostgreSQL and
 one double of Qdrant, which is the engine on one node. Each kill waits until the round has
-acknowledged uploads, so no round is void. Kills come in turn: SIGKILL of a server, SIGKILL of a
-worker, the end of every database connection. It is no power cut: the page cache survives.
+acknowledged uploads, so no round is void. Kills come in turn: SIGKILL of a server, SIGKILL or
+SIGTERM of a worker, the end of every database connection. Every other upload is not waited for: it
+is acknowledged when it is accepted. It is no power cut: the page cache survives.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -42,6 +44,11 @@ class Campaign:
     workers: Sequence[Working]
     database: PostgresServer
     acknowledged: list[str] = field(default_factory=list)
+    """Names of uploads that were waited for and answered as stored."""
+    accepted: dict[str, str] = field(default_factory=dict)
+    """Job ids of uploads that nobody waited for, by name."""
+    failed: int = 0
+    """Accepted uploads whose job ended otherwise than done."""
     refused: int = 0
     server_kills: int = 0
     worker_kills: int = 0
@@ -56,11 +63,12 @@ class Campaign:
             session.trust_env = False
             while not self.stop.is_set():
                 number += 1
-                name = f"w{at}x{number}"
+                name, waits = f"w{at}x{number}", number % 2 == 0
                 text = f"{name} is a walrus that whistles.".encode()
                 try:
                     reply = session.post(
-                        f"{self.servers[at].url}/api/v1/ingest?library=papers&wait=true",
+                        f"{self.servers[at].url}/api/v1/ingest?library=papers"
+                        f"&wait={str(waits).lower()}",
                         files={"file": (f"{name}.txt", text)},
                         timeout=TIMEOUT_S,
                     )
@@ -68,8 +76,10 @@ class Campaign:
                     self.refused += 1
                     self.stop.wait(WAIT_S)
                     continue
-                if reply.status_code == 201:
+                if waits and reply.status_code == 201:
                     self.acknowledged.append(name)
+                elif not waits and reply.status_code == 202:
+                    self.accepted[name] = reply.json()["job_id"]
                 else:
                     self.refused += 1
                     self.stop.wait(WAIT_S)
@@ -88,6 +98,9 @@ class Campaign:
             server.wait_ready()
         elif kind == 1:
             worker = self.workers[turn % len(self.workers)]
+            if turn % 2:
+                worker.process.send_signal(signal.SIGTERM)
+                worker.process.wait(TIMEOUT_S)
             worker.kill()
             self.worker_kills += 1
             worker.start()
@@ -111,12 +124,18 @@ class Campaign:
             for writer in writers:
                 writer.join()
 
+    def settle(self) -> None:
+        """Wait until every accepted upload has ended, and count those that failed."""
+        client = self.servers[0].client
+        for job_id in self.accepted.values():
+            self.failed += client.follow(job_id)["state"] != "done"
+
     def lost(self) -> list[str]:
-        """Return acknowledged uploads that a server does not find by its words."""
+        """Return acknowledged and accepted uploads that a server does not find by their words."""
         return [
             name
             for server in self.servers
-            for name in self.acknowledged
+            for name in (*self.acknowledged, *self.accepted)
             if not _finds(server, name)
         ]
 
@@ -151,6 +170,7 @@ def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str]]:
                 worker.wait_said("DocuMind works")
             done = Campaign(servers, workers, database)
             done.run(kills)
+            done.settle()
             return done, done.lost()
         finally:
             for process in (*servers, *workers):
@@ -173,17 +193,20 @@ def main() -> int:
         [
             "Two servers that run no jobs, two workers, one PostgreSQL, one double of Qdrant (the"
             " engine on one node, no replication). Uploads",
-            "go through both servers, each waits until a worker has done it; each kill came after"
-            f" {EACH_ROUND} more were acknowledged. A file that is refused is not sent again.",
+            "go through both servers; every other one waits until a worker has done it, and each kill"
+            f" came after {EACH_ROUND} more of those were acknowledged. A file that is refused is not"
+            " sent again.",
         ],
         [
-            Line("acknowledged uploads that a server does not find", len(lost), 0, ""),
+            Line("acknowledged or accepted uploads that a server does not find", len(lost), 0, ""),
+            Line("accepted uploads whose job failed", done.failed, 0, ""),
             Line(
                 "kills", done.server_kills + done.worker_kills + done.cuts, kills, "", at_most=False
             ),
         ],
         {
-            "acknowledged uploads": len(done.acknowledged),
+            "acknowledged uploads, waited for": len(done.acknowledged),
+            "accepted uploads, not waited for": len(done.accepted),
             "refused or broken uploads": done.refused,
             "kills of a server": done.server_kills,
             "kills of a worker": done.worker_kills,

@@ -86,4 +86,5 @@ def test_kills_lose_no_acknowledged_upload(tmp_path: Path) -> None:
     assert (done.server_kills, done.worker_kills, done.cuts) == (1, 1, 1)
     assert done.cut_connections > 0
     assert len(done.acknowledged) >= 3 * EACH_ROUND
-    assert lost == []
+    assert (lost, done.failed) == ([], 0)
+    assert done.accepted
