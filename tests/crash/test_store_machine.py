@@ -151,7 +151,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def refill_cache(self) -> None:
         """Read the cache again."""
-        for dense in self.store.reembedding.dense.values():
+        for dense in self.store.dense.values():
             dense.refill_cache()
 
     @rule()

@@ -6,7 +6,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
@@ -183,6 +183,12 @@ class ChangeLog:
         return [
             Change(seq, cast("Kind", kind), doc, unpack_ids(ids)) for seq, kind, doc, ids in rows
         ]
+
+    def batches(self, library: Library, after: int, *, dense: bool) -> Iterator[list[Change]]:
+        """Yield all changes after one, in order, those that come while it yields too."""
+        while found := self.pending(library, after, dense=dense):
+            yield found
+            after = found[-1].seq
 
     def lags(self) -> dict[str, int]:
         """Return how many changes each projection is behind; LAG_COUNTED means more.

@@ -25,7 +25,6 @@ from sqlalchemy import (
 
 from app.core.errors import IndexDamaged
 from app.core.types import Library
-from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import repoint_duplicates
@@ -49,7 +48,6 @@ from app.storage.files.originals import Originals
 from app.storage.maintenance.start import note_change, seen_change
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
-from app.storage.vectors.library import DenseLibrary
 from app.storage.vectors.supervisor import StoreSupervisor
 from app.storage.words.port import WordIndex
 
@@ -243,11 +241,9 @@ class Fsck:
     originals: Originals
     unlinks: Unlinks
     unusable: VectorCheck
-    log: ChangeLog
     loader: CatalogLoader
     projector: Projector
     lexical: Mapping[Library, WordIndex]
-    dense: Mapping[Library, DenseLibrary]
     supervisor: StoreSupervisor
     options: IndexOptions
     steps: Steps
@@ -336,7 +332,7 @@ class Fsck:
         with self.database.read() as sql:
             checked["vectors"] = sql.execute(select(func.count()).select_from(vectors)).scalar_one()
             orphans = list(sql.execute(ORPHAN_VECTORS).scalars())
-            last = self.log.last()
+            last = self.projector.log.last()
         unusable = self.unusable.find()
         if orphans:
             detail = "vectors of chunks that are not live"
@@ -347,14 +343,14 @@ class Fsck:
             detail = "vectors of a wrong size or not finite; they are embedded again"
             fault = Fault("catalog_vectors", "", len(unusable), detail)
             yield fault, lambda: self.unusable.delete(unusable)
-        for mark, seq in self.log.marks().items():
+        for mark, seq in self.projector.log.marks().items():
             if seq > last:
                 library, projection = mark.split("/")
                 detail = f"{projection} claims change {seq} of {last}"
                 yield (
                     Fault("catalog_watermarks", library, 1, detail),
                     # the table holds projections only
-                    partial(self.log.set_mark, Library(library), projection, 0),  # type: ignore[arg-type]
+                    partial(self.projector.log.set_mark, Library(library), projection, 0),  # type: ignore[arg-type]
                 )
 
     def _execute(self, statement: Executable, rows: Sequence[Mapping[str, object]]) -> None:
@@ -457,7 +453,7 @@ class Fsck:
 
     def _foreign(self) -> Found:
         """Find indexes of a newer catalog; a repair fills the vectors from this one."""
-        last, seen = self.log.last(), seen_change(self.options.data_dir)
+        last, seen = self.projector.log.last(), seen_change(self.options.data_dir)
 
         def repair() -> None:
             if self.options.stored:
@@ -503,10 +499,8 @@ class Fsck:
 
     def _awaited(self, library: Library) -> set[int]:
         """Return the chunks of changes that the lexical index lacks; a start replays them."""
-        awaited = set[int]()
-        after = self.log.mark(library, "lexical")
-        while changes := self.log.pending(library, after, dense=False):
-            after = changes[-1].seq
+        awaited, log = set[int](), self.projector.log
+        for changes in log.batches(library, log.mark(library, "lexical"), dense=False):
             for change in changes:
                 awaited.update(change.ids)
             for document in self.loader.lexical_documents([change.doc for change in changes]):
@@ -514,7 +508,7 @@ class Fsck:
         return awaited
 
     def _cache(self, library: Library) -> Found:
-        dense = self.dense[library]
+        dense = self.projector.dense[library]
         if wrong := dense.compare_cache():
             yield Fault("vector_cache", library.value, len(wrong), wrong[0]), dense.refill_cache
 
@@ -533,7 +527,7 @@ class Fsck:
             except IndexDamaged as exc:
                 faults = [Fault("vectors_store", "", 1, exc.message)]
             used = any(
-                self.loader.live_build(library) and self.dense[library].replica.applied
+                self.loader.live_build(library) and self.projector.dense[library].replica.applied
                 for library in Library
             )
         if used and (broken := list(self.options.data_dir.rglob(f"*{BROKEN_MARK}*"))):
@@ -543,7 +537,7 @@ class Fsck:
         yield from ((fault, refill) for fault in faults)
 
     def _store(self, library: Library) -> Iterator[Fault]:
-        replica, build = self.dense[library].replica, self.loader.live_build(library)
+        replica, build = self.projector.dense[library].replica, self.loader.live_build(library)
         if build is None or not replica.applied:
             return
         uncertain = replica.uncertain()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from app.storage.catalog.reading import CatalogLoader
 from app.storage.files.durable import BROKEN_MARK, Steps, delete_file, delete_tree
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
-from app.storage.vectors.library import DenseLibrary
 from app.storage.vectors.supervisor import StoreSupervisor
 from app.storage.writer import CatalogIndexWriter
 
@@ -41,7 +39,6 @@ class Purger:
     loader: CatalogLoader
     projector: Projector
     writer: CatalogIndexWriter
-    dense: Mapping[Library, DenseLibrary]
     supervisor: StoreSupervisor
     options: IndexOptions
     steps: Steps
@@ -64,7 +61,7 @@ class Purger:
         for library in libraries:
             self.projector.apply(library)
             self.projector.words[library].refresh()
-            self.dense[library].compact_cache()
+            self.projector.dense[library].compact_cache()
         if libraries and self.options.stored:
             # Stores keep deleted vectors (of Chroma: docs/facts/chroma.md): only a new one, in a
             # process that never held them, is free of them.

@@ -276,13 +276,14 @@ class FaissStore:
 
     def flush(self, collection: str, *, at_once: bool) -> bool:
         """Write a collection's file, at once or when much has changed; see `VectorStore.flush`."""
+        held = self._open.get(collection)
+        if held is None or not held.changes:
+            return True
+        if not at_once and held.changes <= max(self._least_kept, held.count // KEPT_SHARE):
+            return False
         with self._errors():
-            held = self._of(collection)
-            if held.changes and (
-                at_once or held.changes > max(self._least_kept, held.count // KEPT_SHARE)
-            ):
-                held.flush(lambda index: self._write(collection, index))
-            return not held.changes
+            held.flush(lambda index: self._write(collection, index))
+        return True
 
     def _write(self, collection: str, index: Any) -> None:  # noqa: ANN401
         temporary = self.path / f"{quote(collection, safe='')}{_TEMPORARY}"

@@ -279,10 +279,8 @@ class Replica:
     def uncertain(self) -> set[int]:
         """Return the chunks whose last change is not known to be applied."""
         found: set[int] = set()
-        mark = self.applied
-        while changes := self._log.pending(self._library, mark, dense=True):
+        for changes in self._log.batches(self._library, self.applied, dense=True):
             found.update(i for change in changes for i in change.ids)
-            mark = changes[-1].seq
         return found
 
     def _finds(self, build: Build, row: FloatArray) -> bool:

@@ -120,9 +120,8 @@ class LexicalWriter:
         """Replay changes that the index lacks: after a crash, a full disk, no new text."""
         with self._writing:
             self.settle()  # what it commits is not pending any more
-            while changes := self._log.pending(
-                self._library, self._log.mark(self._library, "lexical"), dense=False
-            ):
+            applied = self._log.mark(self._library, "lexical")
+            for changes in self._log.batches(self._library, applied, dense=False):
                 self._replace(list(dict.fromkeys(change.doc for change in changes)))
                 self._log.set_mark(self._library, "lexical", changes[-1].seq)
 

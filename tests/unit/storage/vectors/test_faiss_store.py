@@ -287,3 +287,16 @@ def test_what_was_not_flushed_is_applied_again_from_the_log(
         assert store.status.lags()["papers/faiss"] == 0
     assert not list(options.data_dir.glob("faiss.broken.*"))
     assert "filled again" not in caplog.text
+
+
+def test_a_process_that_asks_nothing_of_the_store_reads_no_file(
+    options: IndexOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faiss = replace(options, vector_cache_vectors=0, papers_store="faiss")
+    with IndexStore(faiss, vector_store="foreground") as store:
+        fill(store)
+    read: list[Path] = []
+    monkeypatch.setattr("app.storage.vectors.faiss._read", read.append)
+    with IndexStore(faiss, vector_store="off") as store:
+        assert store.catalog.counts(PAPERS).embedded
+    assert read == []
