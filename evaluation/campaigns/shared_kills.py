@@ -6,7 +6,8 @@ Two servers that run no jobs and two workers are processes of their own on one r
 one double of Qdrant, which is the engine on one node. Each kill waits until the round has
 acknowledged uploads, so no round is void. Kills come in turn: SIGKILL of a server, SIGKILL or
 SIGTERM of a worker, the end of every database connection. Every other upload is not waited for: it
-is acknowledged when it is accepted. It is no power cut: the page cache survives.
+is acknowledged when it is accepted. Now and then a document gets a new revision that nobody waits for
+and is deleted at once: it must not come back. It is no power cut: the page cache survives.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ from urllib.parse import quote
 
 import requests
 
+from app.core.errors import DocuMindError
 from evaluation.lib.served import Line, Served, write
 from tests.fakes.postgres_server import PostgresServer, running_server
 from tests.shared.engines import DoubleProcess, Working, data_of
 
+DELETED_EACH = 6
+"""Of so many uploads through a server one document is deleted."""
 EACH_ROUND = 3
 """Uploads that a round has acknowledged before it kills."""
 TIMEOUT_S = 60
@@ -47,6 +51,8 @@ class Campaign:
     """Names of uploads that were waited for and answered as stored."""
     accepted: dict[str, str] = field(default_factory=dict)
     """Job ids of uploads that nobody waited for, by name."""
+    deleted: list[str] = field(default_factory=list)
+    """Names whose deletion was acknowledged while a new revision waited."""
     failed: int = 0
     """Accepted uploads whose job ended otherwise than done."""
     refused: int = 0
@@ -58,31 +64,49 @@ class Campaign:
 
     def upload(self, at: int) -> None:
         """Upload through one server until the end; a refused file is not sent again."""
-        number = 0
+        number, mine = 0, list[str]()
         with requests.Session() as session:
             session.trust_env = False
             while not self.stop.is_set():
                 number += 1
                 name, waits = f"w{at}x{number}", number % 2 == 0
-                text = f"{name} is a walrus that whistles.".encode()
-                try:
-                    reply = session.post(
-                        f"{self.servers[at].url}/api/v1/ingest?library=papers"
-                        f"&wait={str(waits).lower()}",
-                        files={"file": (f"{name}.txt", text)},
-                        timeout=TIMEOUT_S,
-                    )
-                except requests.RequestException:
-                    self.refused += 1
-                    self.stop.wait(WAIT_S)
-                    continue
-                if waits and reply.status_code == 201:
+                reply = self._send(session, at, name, waits=waits)
+                if waits and reply is not None and reply.status_code == 201:
                     self.acknowledged.append(name)
-                elif not waits and reply.status_code == 202:
+                    mine.append(name)
+                elif not waits and reply is not None and reply.status_code == 202:
                     self.accepted[name] = reply.json()["job_id"]
                 else:
                     self.refused += 1
                     self.stop.wait(WAIT_S)
+                if number % DELETED_EACH == 0 and mine:
+                    self._replace_and_delete(session, at, mine.pop())
+
+    def _send(
+        self, session: requests.Session, at: int, name: str, *, waits: bool
+    ) -> requests.Response | None:
+        """Upload a file; return the reply, None without one."""
+        try:
+            return session.post(
+                f"{self.servers[at].url}/api/v1/ingest?library=papers&wait={str(waits).lower()}",
+                files={"file": (f"{name}.txt", f"{name} is a walrus that whistles.".encode())},
+                timeout=TIMEOUT_S,
+            )
+        except requests.RequestException:
+            return None
+
+    def _replace_and_delete(self, session: requests.Session, at: int, name: str) -> None:
+        """Send a document again, wait for nothing, and delete it.
+
+        The text is the same: what is found of it is found by the same word.
+        """
+        self.acknowledged.remove(name)
+        self._send(session, at, name, waits=False)
+        try:
+            self.servers[at].client.delete("papers", f"{name}.txt")
+        except DocuMindError:
+            return  # it may be gone or not
+        self.deleted.append(name)
 
     def round(self, number: int) -> None:
         """Wait for progress, then kill a server or a worker, or end all connections."""
@@ -130,6 +154,10 @@ class Campaign:
         for job_id in self.accepted.values():
             self.failed += client.follow(job_id)["state"] != "done"
 
+    def returned(self) -> list[str]:
+        """Return deleted documents that a server finds."""
+        return [name for one in self.servers for name in self.deleted if _finds(one, name)]
+
     def lost(self) -> list[str]:
         """Return acknowledged and accepted uploads that a server does not find by their words."""
         return [
@@ -144,8 +172,8 @@ def _finds(server: Served, name: str) -> bool:
     return name in str(server.client.search(quote(name), "papers", limit=5)["hits"])
 
 
-def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str]]:
-    """Start all, kill, and return what was done and what was lost."""
+def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str], list[str]]:
+    """Start all, kill, and return what was done, what was lost and what came back."""
     engine = DoubleProcess(folder / "engine")
     with running_server() as database:
         engine.start()
@@ -171,7 +199,7 @@ def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str]]:
             done = Campaign(servers, workers, database)
             done.run(kills)
             done.settle()
-            return done, done.lost()
+            return done, done.lost(), done.returned()
         finally:
             for process in (*servers, *workers):
                 process.close()
@@ -184,9 +212,8 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50)
     kills = parser.parse_args().kills
     with tempfile.TemporaryDirectory(prefix="documind-kills-") as folder:
-        done, lost = campaign(Path(folder), kills)
-    for name in lost:
-        print("lost:", name)
+        done, lost, returned = campaign(Path(folder), kills)
+    print(*(f"lost: {name}" for name in lost), *(f"back: {name}" for name in returned), sep="\n")
     return write(
         "shared_kills",
         "Kills of servers that share one library",
@@ -199,6 +226,7 @@ def main() -> int:
         ],
         [
             Line("acknowledged or accepted uploads that a server does not find", len(lost), 0, ""),
+            Line("deleted documents that a server finds", len(returned), 0, ""),
             Line("accepted uploads whose job failed", done.failed, 0, ""),
             Line(
                 "kills", done.server_kills + done.worker_kills + done.cuts, kills, "", at_most=False
@@ -207,6 +235,7 @@ def main() -> int:
         {
             "acknowledged uploads, waited for": len(done.acknowledged),
             "accepted uploads, not waited for": len(done.accepted),
+            "deletions while a new revision waited": len(done.deleted),
             "refused or broken uploads": done.refused,
             "kills of a server": done.server_kills,
             "kills of a worker": done.worker_kills,
