@@ -22,7 +22,8 @@ from app.core.types import Answer, AnswerStatus, Fusion, Mode, Question, Scope, 
 from app.evaluation.arms import Arm
 from app.evaluation.cases import in_words
 from app.evaluation.metrics import RESAMPLES, grounded
-from app.evaluation.runner import DOCUMENTS, Experiment, RankedPassages, experiment_of
+from app.evaluation.report import Experiment
+from app.evaluation.runner import DOCUMENTS, RankedPassages, experiment_of
 from app.retrieval.request import RetrievalOptions
 
 MOST_BYTES = 16 * 2**20

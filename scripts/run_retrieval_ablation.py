@@ -17,6 +17,7 @@ from app.client import DocuMindClient
 from app.core.ids import fingerprint8
 from app.core.types import Fingerprint, Library
 from app.evaluation.report import (
+    Experiment,
     ReportProvenance,
     report_of,
     settings_hash,
@@ -24,7 +25,6 @@ from app.evaluation.report import (
     to_json,
     to_markdown,
 )
-from app.evaluation.runner import Experiment
 from scripts.probes import (
     Probe,
     ServerAsk,

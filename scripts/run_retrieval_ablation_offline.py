@@ -16,8 +16,7 @@ from app.cli.main import run_at_edge
 from app.core.ids import checkout_sha
 from app.core.ports import Catalog
 from app.core.types import Library
-from app.evaluation.report import ReportProvenance, settings_hash
-from app.evaluation.runner import Experiment
+from app.evaluation.report import Experiment, ReportProvenance, settings_hash
 from app.jobs.kinds import SAMPLES
 from app.settings import Settings
 from scripts.probes import (

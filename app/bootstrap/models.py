@@ -33,6 +33,7 @@ from app.core.types import (
 )
 from app.generation.prompts import GenerationOptions
 from app.generation.quoting import ExtractiveGenerator
+from app.models.embedding import RememberedEmbedder, TimelyEmbedder
 from app.models.late import LateEncoder
 from app.models.minilm import CrossEncoder, MiniLmEmbedder
 from app.models.multilingual import CURE, MultilingualEmbedder, is_installed
@@ -53,8 +54,7 @@ from app.models.options import (
     HostedOptions,
     ProviderOptions,
 )
-from app.models.remembered import RememberedEmbedder
-from app.models.retries import CallSlots, TimelyEmbedder
+from app.models.retries import CallSlots
 from app.models.selection import (
     NO_PREFERENCES,
     EmbedderChoice,

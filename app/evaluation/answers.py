@@ -15,8 +15,8 @@ from app.core.types import Answer, Prompt, Question
 from app.evaluation.arms import Arm
 from app.evaluation.cases import CaseBody
 from app.evaluation.metrics import RESAMPLES
-from app.evaluation.report import ANSWER
-from app.evaluation.runner import Experiment, QuestionOutcome, RankedPassages, experiment_of
+from app.evaluation.report import ANSWER, Experiment
+from app.evaluation.runner import QuestionOutcome, RankedPassages, experiment_of
 from app.generation.prompts import PromptLibrary
 
 

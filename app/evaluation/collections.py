@@ -272,7 +272,7 @@ def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
 RECUT_DOCUMENTS = 2_000
 """Documents of the user's own that a run cuts and indexes again; more would take too long."""
 _PAGE = 500
-_MOST_DOCUMENTS = 20_000
+MOST_DOCUMENTS = 20_000
 """Documents listed for a draw; more do not make the sample better."""
 
 
@@ -302,7 +302,7 @@ def from_library(
         Azzopardi, de Rijke, Balog: Building simulated queries for known-item topics, SIGIR 2007.
     """
     draw = random.Random(seed)  # noqa: S311 - a draw, not a secret
-    documents = list(islice(_documents(catalog, library), _MOST_DOCUMENTS))
+    documents = list(islice(live_documents(catalog, library), MOST_DOCUMENTS))
     found: list[TestQuestion] = []
     relevance: dict[str, dict[str, int]] = {}
     for document in draw.sample(documents, len(documents)):
@@ -348,7 +348,7 @@ def from_cases(cases: Sequence[CaseBody], catalog: Catalog, library: Library) ->
     """
     names: dict[str, str] = {}
     documents = 0
-    for document in _documents(catalog, library):
+    for document in live_documents(catalog, library):
         documents += 1
         for name in (document.doc_id, document.filename, document.source_key):
             names.setdefault(name, document.doc_id)
@@ -379,12 +379,12 @@ def with_texts(collection: Collection, catalog: Catalog, library: Library) -> Co
         )
     found = (
         (document.doc_id, catalog.text(library, document.doc_id).text)
-        for document in _documents(catalog, library)
+        for document in live_documents(catalog, library)
     )
     return collection.with_passages(found)
 
 
-def _documents(catalog: Catalog, library: Library) -> Iterator[Document]:
+def live_documents(catalog: Catalog, library: Library) -> Iterator[Document]:
     """Yield all live documents of a library, a page at a time."""
     cursor: str | None = None
     while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from app.core.sentences import sentence_spans
 from app.core.text import words
 from app.core.types import Chunk, Document, Hit, Library
 from app.evaluation.cases import CaseBody
+from app.evaluation.collections import MOST_DOCUMENTS, live_documents
 from app.evaluation.metrics import LEVEL, permutation_p
 
 DEPTH = 10
@@ -28,9 +30,6 @@ as worse."""
 
 _PER_DOCUMENT = 8
 _SENTENCE_WORDS = range(6, 41)
-_PAGE = 1000
-_PAGES = 20
-"""Documents an automatic set is drawn from: the newest 20,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +124,9 @@ def automatic_set(
 
 def listed_documents(catalog: Catalog, library: Library) -> Iterator[Document]:
     """Yield documents of a library that are no copies, up to a bound that keeps it quick."""
-    cursor: str | None = None
-    for _ in range(_PAGES):
-        page, cursor = catalog.documents(library, "", cursor, _PAGE)
-        yield from (document for document in page if document.duplicate_of is None)
-        if cursor is None:
-            return
+    for document in islice(live_documents(catalog, library), MOST_DOCUMENTS):
+        if document.duplicate_of is None:
+            yield document
 
 
 def telling_sentences(chunks: Sequence[Chunk]) -> Iterator[tuple[str, int]]:
@@ -176,25 +172,16 @@ def judge(
         seed: Of the permutations.
         progress: Told how many questions are done.
     """
-    pairs: list[tuple[float, float]] = []
+    pairs: list[tuple[float, ...]] = []
     for case in cases:
         pairs.append(
-            (
-                reciprocal_rank(case, before(case.question)),
-                reciprocal_rank(case, after(case.question)),
-            )
+            tuple(reciprocal_rank(case, search(case.question)) for search in (before, after))
         )
         if progress is not None:
             progress(len(pairs))
     if not pairs:
-        return Judgement(
-            0,
-            0.0,
-            0.0,
-            1.0,
-            worse=False,
-            reason="there is nothing to ask: no question says where its answer is",
-        )
+        nothing = "there is nothing to ask: no question says where its answer is"
+        return Judgement(0, 0.0, 0.0, 1.0, worse=False, reason=nothing)
     values = np.array(pairs, dtype=np.float64)
     old, new = float(values[:, 0].mean()), float(values[:, 1].mean())
     p = permutation_p(values[:, 1] - values[:, 0], seed=seed)

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.core.errors import NotFound
 from app.evaluation.metrics import Interval, ReportComparison
-from app.evaluation.runner import Experiment
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +107,27 @@ ANSWER = "answer"
 """Stands for the answer itself among the passages of a question."""
 SEPARATOR = " · "
 """Between a passage's name and what tells it from another of the same document."""
-_SHOWN, _PREVIEW = 5, 240  # passages per question and arm in a report, characters of each
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """All arms over one set of questions, as reported, and how long their searches took."""
+
+    shown: ReportExperiment
+    timings: Mapping[str, ArmTimings]
+
+    def arm(self, name: str) -> ReportArm:
+        """Return an arm by name.
+
+        Raises:
+            KeyError: No such arm.
+        """
+        return {arm.name: arm for arm in self.shown.arms}[name]
 
 
 def settings_hash(experiments: Sequence[Experiment]) -> str:
     """Return 16 hex digits of the SHA-256 of all arms' settings."""
-    arms = [[asdict(result.arm) for result in experiment.results] for experiment in experiments]
+    arms = [[arm.settings for arm in experiment.shown.arms] for experiment in experiments]
     return hashlib.sha256(json.dumps(arms, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
@@ -130,61 +144,8 @@ def report_of(
         provenance=provenance,
         remarks=list(remarks),
         figures=dict(figures or {}),
-        experiments=[_experiment(experiment) for experiment in experiments],
-        timings={
-            experiment.collection: {
-                result.arm.name: ArmTimings(
-                    p50_ms=result.latency_ms(0.5),
-                    p95_ms=result.latency_ms(0.95),
-                    stages_p50_ms=result.stage_ms(),
-                )
-                for result in experiment.results
-            }
-            for experiment in experiments
-        },
-    )
-
-
-def _experiment(experiment: Experiment) -> ReportExperiment:
-    """Return an experiment with every passage's beginning once."""
-    previews: dict[str, str] = {}
-    found: dict[str, dict[str, list[str]]] = {}
-    for result in experiment.results:
-        found[result.arm.name] = {}
-        for question, own in result.found.items():
-            names = []
-            for rank, (passage, text) in enumerate(
-                zip(own.passages[:_SHOWN], own.texts[:_SHOWN], strict=True), start=1
-            ):
-                short = text[:_PREVIEW] + ("…" if len(text) > _PREVIEW else "")
-                name = passage
-                if previews.setdefault(passage, short) != short:
-                    name = SEPARATOR.join((passage, result.arm.name, question, str(rank)))
-                    previews[name] = short
-                names.append(name)
-            found[result.arm.name][question] = names
-    return ReportExperiment(
-        collection=experiment.collection,
-        questions=len(experiment.questions),
-        passages=experiment.passages,
-        baseline=experiment.baseline,
-        measure=experiment.measure,
-        arms=[
-            ReportArm(
-                name=result.arm.name,
-                settings=asdict(result.arm),
-                measures=dict(result.intervals),
-                grounded_rate=result.grounded_rate,
-                overlap_with_baseline=result.overlap,
-                per_question=dict(result.values[experiment.measure]),
-            )
-            for result in experiment.results
-        ],
-        comparisons=list(experiment.comparisons),
-        question_texts=dict(experiment.questions),
-        relevant={question: list(passages) for question, passages in experiment.relevant.items()},
-        found=found,
-        previews=previews,
+        experiments=[experiment.shown for experiment in experiments],
+        timings={one.shown.collection: dict(one.timings) for one in experiments},
     )
 
 
@@ -205,19 +166,9 @@ def to_json(report: EvaluationReport, *, passages: bool = False) -> str:
 
 
 _COLUMNS = (
-    "collection",
-    "arm",
-    "questions",
-    "measure",
-    "mean",
-    "low",
-    "high",
-    "difference",
-    "p_holm",
-    "verdict",
-    "p50_ms",
-    "p95_ms",
-)
+    "collection", "arm", "questions", "measure", "mean", "low", "high", "difference", "p_holm",
+    "verdict", "p50_ms", "p95_ms",
+)  # fmt: skip
 
 
 def to_csv(report: EvaluationReport) -> str:
@@ -316,11 +267,8 @@ def _table(experiment: ReportExperiment, timings: Mapping[str, ArmTimings]) -> l
 # Draw a report's charts as inline SVG: means with intervals, means over time.
 
 _WIDTH, _ROW = 460, 26  # of the plot and of one arm in it, in pixels
-_TOP, _BOTTOM, _CHARACTER = (
-    28,
-    40,
-    6.6,
-)  # margins; width of a letter of 11 px, a little more than it takes
+_TOP, _BOTTOM = 28, 40
+_CHARACTER = 6.6  # width of a letter of 11 px, a little more than it takes
 _TICKS = 5
 
 

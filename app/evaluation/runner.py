@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -18,14 +18,19 @@ from app.evaluation.collections import Collection
 from app.evaluation.metrics import (
     MEASURES,
     RESAMPLES,
-    Interval,
-    ReportComparison,
     bootstrap_interval,
     compare,
     grounded,
     overlap_with,
     per_question,
     percentile,
+)
+from app.evaluation.report import (
+    SEPARATOR,
+    ArmTimings,
+    Experiment,
+    ReportArm,
+    ReportExperiment,
 )
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import SearchRequest
@@ -105,60 +110,6 @@ ArmSearch = Callable[[Arm, str, int], RankedPassages]
 """Returns at most so many passages for a question under an arm's settings."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArmResult:
-    """One arm over one collection."""
-
-    arm: Arm
-    found: Mapping[str, RankedPassages]
-    """By question id."""
-    values: Mapping[str, Mapping[str, float]]
-    """measure -> question -> value."""
-    intervals: Mapping[str, Interval]
-    """measure -> mean with its 95 % interval."""
-    grounded_rate: float | None
-    """Share of questions whose answer string stands in the passages; None where the collection
-    names no answers."""
-    overlap: float
-    """Mean Jaccard similarity with the baseline arm's passages."""
-
-    def latency_ms(self, share: float) -> float:
-        """Return a percentile of the search time, in milliseconds."""
-        return percentile([found.ms for found in self.found.values()], share)
-
-    def stage_ms(self) -> dict[str, float]:
-        """Return the median time of each step, in milliseconds."""
-        names = dict.fromkeys(name for found in self.found.values() for name in found.stages_ms)
-        return {
-            name: percentile([found.stages_ms.get(name, 0.0) for found in self.found.values()], 0.5)
-            for name in names
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """All arms over one set of questions, each compared with the baseline on `measure`."""
-
-    collection: str
-    questions: Mapping[str, str]
-    """Text by id, in order."""
-    passages: int
-    baseline: str
-    measure: str
-    results: tuple[ArmResult, ...]
-    comparisons: tuple[ReportComparison, ...]
-    relevant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Relevant passages by question id."""
-
-    def result(self, arm: str) -> ArmResult:
-        """Return an arm's result by name.
-
-        Raises:
-            KeyError: No such arm.
-        """
-        return {result.arm.name: result for result in self.results}[arm]
-
-
 def run(
     collection: Collection,
     arms: Sequence[Arm],
@@ -228,7 +179,7 @@ def experiment_of(
     name: str,
     questions: Mapping[str, str],
     arms: Sequence[Arm],
-    found: Mapping[str, Mapping[str, RankedPassages]],
+    found: Mapping[str, dict[str, RankedPassages]],
     values: Mapping[str, Mapping[str, Mapping[str, float]]],
     *,
     measure: str,
@@ -255,7 +206,7 @@ def experiment_of(
         answers: Strings by question, any of which in the passages answers it.
         relevant: Relevant passages by question.
     """
-    results = []
+    reported = []
     for arm in arms:
         own = found[arm.name]
         intervals = {
@@ -266,31 +217,71 @@ def experiment_of(
         }
         overlaps = [overlap_with(f.passages, found[baseline][q].passages) for q, f in own.items()]
         right = [grounded(own[q].texts, strings) for q, strings in (answers or {}).items()]
-        results.append(
-            ArmResult(
-                arm,
-                own,
-                values[arm.name],
-                intervals,
-                sum(right) / len(right) if right else None,
-                sum(overlaps) / max(len(overlaps), 1),
+        reported.append(
+            ReportArm(
+                name=arm.name,
+                settings=asdict(arm),
+                measures=intervals,
+                grounded_rate=sum(right) / len(right) if right else None,
+                overlap_with_baseline=sum(overlaps) / max(len(overlaps), 1),
+                per_question=dict(values[arm.name][measure]),
             )
         )
-    comparisons = compare(
-        baseline,
-        {r.arm.name: r.values[measure] for r in results},
-        seed=seed,
-        resamples=resamples,
+    by_arm = {arm.name: arm.per_question for arm in reported}
+    previews: dict[str, str] = {}
+    shown = ReportExperiment(
+        collection=name,
+        questions=len(questions),
+        passages=documents,
+        baseline=baseline,
+        measure=measure,
+        arms=reported,
+        comparisons=list(compare(baseline, by_arm, seed=seed, resamples=resamples)),
+        question_texts=dict(questions),
+        relevant={question: list(passages) for question, passages in (relevant or {}).items()},
+        found={
+            arm.name: {
+                question: _previewed(one, (arm.name, question), previews)
+                for question, one in found[arm.name].items()
+            }
+            for arm in arms
+        },
+        previews=previews,
     )
-    return Experiment(
-        name,
-        questions,
-        documents,
-        baseline,
-        measure,
-        tuple(results),
-        comparisons,
-        relevant or {},
+    return Experiment(shown, {arm.name: _times(found[arm.name].values()) for arm in arms})
+
+
+_SHOWN, _PREVIEW = 5, 240  # passages per question and arm in a report, characters of each
+
+
+def _previewed(
+    found: RankedPassages, where: tuple[str, str], previews: dict[str, str]
+) -> list[str]:
+    """Return names of the first passages; each beginning is in `previews` once."""
+    names = []
+    for rank, (passage, text) in enumerate(
+        zip(found.passages[:_SHOWN], found.texts[:_SHOWN], strict=True), start=1
+    ):
+        short = text[:_PREVIEW] + ("…" if len(text) > _PREVIEW else "")
+        name = passage
+        if previews.setdefault(passage, short) != short:
+            name = SEPARATOR.join((passage, *where, str(rank)))
+            previews[name] = short
+        names.append(name)
+    return names
+
+
+def _times(found: ValuesView[RankedPassages]) -> ArmTimings:
+    """Return percentiles of the searches, and the median time of each step."""
+    stages = dict.fromkeys(stage for one in found for stage in one.stages_ms)
+    ms = [one.ms for one in found]
+    return ArmTimings(
+        p50_ms=percentile(ms, 0.5),
+        p95_ms=percentile(ms, 0.95),
+        stages_p50_ms={
+            stage: percentile([one.stages_ms.get(stage, 0.0) for one in found], 0.5)
+            for stage in stages
+        },
     )
 
 
@@ -327,30 +318,14 @@ class OutcomeLog:
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, arm: str, question: str) -> QuestionOutcome | None:
-        """Return what is known of a question under an arm."""
-        return self._known.get((arm, question))
-
-    def add(self, arm: str, question: str, outcome: QuestionOutcome) -> None:
-        self._known[arm, question] = outcome
-        row = {"arm": arm, "question": question, **asdict(outcome)}
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """An `ArmSearch` that asks only what is not known yet."""
-
-    search: ArmSearch
-    log: OutcomeLog
-    asked: Callable[[], None]
-    """Told after each question, known or not; may raise Cancelled."""
-
-    def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
-        known = self.log.get(arm.name, question)
+    def outcome(
+        self, arm: str, question: str, ask: Callable[[], QuestionOutcome]
+    ) -> QuestionOutcome:
+        """Return what is known of a question under an arm; ask and keep what is not."""
+        known = self._known.get((arm, question))
         if known is None:
-            known = QuestionOutcome(self.search(arm, question, top_k))
-            self.log.add(arm.name, question, known)
-        self.asked()
-        return known.found
+            known = self._known[arm, question] = ask()
+            row = {"arm": arm, "question": question, **asdict(known)}
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        return known

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -23,14 +25,18 @@ from app.evaluation.collections import (
     with_texts,
 )
 from app.evaluation.metrics import RESAMPLES
-from app.evaluation.report import EvaluationReport, ReportProvenance, report_of, settings_hash
+from app.evaluation.report import (
+    EvaluationReport,
+    Experiment,
+    ReportProvenance,
+    report_of,
+    settings_hash,
+)
 from app.evaluation.runner import (
     ArmSearch,
-    Experiment,
     OutcomeLog,
     QuestionOutcome,
     RankedPassages,
-    Remembered,
     RetrieverSearch,
     run,
 )
@@ -249,18 +255,19 @@ class Session:
                 f"{collection.name!r} has no question with a relevant passage; add documents or"
                 " name another set"
             )
-        total, done = len(arms) * len(judged.questions), 0
+        counted = _counting(watch, len(arms) * len(judged.questions))
 
-        def asked() -> None:
-            nonlocal done
-            done += 1
-            watch(done, total, "questions")
+        def remembered(arm: Arm, question: str, top_k: int) -> RankedPassages:
+            known = log.outcome(
+                arm.name, question, lambda: QuestionOutcome(search(arm, question, top_k))
+            )
+            counted()
+            return known.found
 
-        watch(0, total, "questions")
         return run(
             judged,
             arms,
-            Remembered(search, log, asked),
+            remembered,
             baseline=request.baseline(arms),
             seed=request.seed,
             top_k=request.top_k,
@@ -277,21 +284,21 @@ class Session:
         places = {library: self.workshop.live(library) for library in Library}
         judge = self.judge if request.judge else None
         place = places[Library.PUBLIC]
-        total, done = len(arms) * len(cases), 0
+        counted = _counting(watch, len(arms) * len(cases))
         outcomes: list[list[QuestionOutcome]] = []
-        watch(0, total, "questions")
         for arm in arms:
-            ask, row = place.ask_of(arm), []
+            ask = place.ask_of(arm)
+            as_asked = Question("", "public", strategy=arm.strategy)
+            row = []
             for number, case in enumerate(cases, start=1):
-                key = f"{number} {case.question}"
-                known = log.get(arm.name, key)
-                if known is None:
-                    as_asked = Question("", "public", strategy=arm.strategy)
-                    known = ask_case(case, ask, judge=judge, ask_as=as_asked)
-                    log.add(arm.name, key, known)
-                row.append(known)
-                done += 1
-                watch(done, total, "questions")
+                row.append(
+                    log.outcome(
+                        arm.name,
+                        f"{number} {case.question}",
+                        partial(ask_case, case, ask, judge=judge, ask_as=as_asked),
+                    )
+                )
+                counted()
             outcomes.append(row)
         experiment = answers_experiment(
             "answers",
@@ -344,11 +351,18 @@ class Session:
                 " They compare settings; they do not say how good a search is."
             )
         return report_of(
-            TITLES[request.kind].format(experiment.collection),
+            TITLES[request.kind].format(experiment.shown.collection),
             made,
             [experiment],
             [*said, *remarks],
         )
+
+
+def _counting(watch: Watch, total: int) -> Callable[[], None]:
+    """Return what is called after each question; the watch is told."""
+    done = count(1)
+    watch(0, total, "questions")
+    return lambda: watch(next(done), total, "questions")
 
 
 def _library(request: EvaluationBody) -> Library:

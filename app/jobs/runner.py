@@ -268,7 +268,6 @@ class JobRunner:
         self,
         queue: JobQueue,
         options: JobOptions | None = None,
-        clock: Callable[[], float] = time.monotonic,
         spans: Spans = SILENT,
         *,
         alone: bool = True,
@@ -278,13 +277,11 @@ class JobRunner:
         Args:
             queue: Holds the jobs.
             options: Limits, and intervals in seconds.
-            clock: Monotonic seconds.
             spans: Where runs are traced.
             alone: No other process works on the queue's jobs.
         """
         self._queue = queue
         self._options = options or JobOptions()
-        self._clock = clock
         self._spans = spans
         self._alone = alone
         self._kinds: dict[str, Kind] = {}
@@ -365,19 +362,15 @@ class JobRunner:
         Raises:
             NotFound: No such job.
         """
-        woken = threading.Event()
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        with self.subscribe(job_id, woken.set):
-            while True:
-                woken.clear()
-                job = self.get(job_id)
-                left_s = None if deadline_s is None else deadline_s - time.monotonic()
-                if until(job) or is_finished(job) or (left_s is not None and left_s <= 0):
-                    return job
-                woken.wait(left_s)
+        for job in self.watch(job_id, CancelToken(), timeout_s):
+            if until(job):
+                break
+        return job
 
-    def watch(self, job_id: str, cancel: CancelToken) -> Iterator[Job]:
-        """Yield the job now and after each change until it ends.
+    def watch(
+        self, job_id: str, cancel: CancelToken, timeout_s: float | None = None
+    ) -> Iterator[Job]:
+        """Yield the job now and after each change until it ends, for `timeout_s` seconds at most.
 
         Changes faster than the reader are merged.
 
@@ -387,9 +380,11 @@ class JobRunner:
         """
         woken = threading.Event()
         cancel.on_cancel(woken.set)
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        left_s: float | None = None
         seen: Job | None = None
         with self.subscribe(job_id, woken.set):
-            while True:
+            while left_s is None or left_s > 0:
                 woken.clear()
                 cancel.raise_if_cancelled()
                 job = self.get(job_id)
@@ -398,7 +393,8 @@ class JobRunner:
                     yield job
                 if is_finished(job):
                     return
-                woken.wait()
+                left_s = None if deadline_s is None else deadline_s - time.monotonic()
+                woken.wait(left_s)
 
     def submit(
         self,
@@ -543,18 +539,18 @@ class JobRunner:
         worker = new_id()
         try:
             taken = self._queue.take(kinds, worker)
+            if taken is None:
+                return None
+            run = JobContext(self, taken[0], worker, taken[1])
+            run.saved_at_s = time.monotonic()
+            with self._changed:
+                if not self._closing.is_set():
+                    self._running[worker] = run
+                    return run
+            self._queue.release([worker])  # taken while the process closed
         except StorageError as error:
             logger.warning("lane %s cannot ask for jobs: %s", lane, error.message)
-            return None
-        if taken is None:
-            return None
-        run = JobContext(self, taken[0], worker, taken[1])
-        run.saved_at_s = self._clock()
-        with self._changed:
-            self._running[worker] = run
-        if self._closing.is_set():  # taken while the process closed
-            self._ask(run, "shutdown")
-        return run
+        return None
 
     def _run(self, run: JobContext) -> float | None:
         """Run a job to any end; return the seconds after which it is tried again."""
@@ -676,7 +672,7 @@ class JobRunner:
     def _save(self, run: JobContext, *, durable: bool = False) -> None:
         every_s = self._options.save_interval_s
         with self._changed:
-            now_s = self._clock()
+            now_s = time.monotonic()
             since_s = now_s - run.saved_at_s
             if not durable and since_s < (every_s if self._alone else min(every_s, SHARED_SAVE_S)):
                 return

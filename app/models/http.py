@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
+from typing import Annotated, Self, TypeVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import requests
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    Strict,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
 from urllib3.exceptions import HTTPError as Urllib3Error
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
@@ -114,19 +126,6 @@ class HttpReply:
     @property
     def text(self) -> str:
         return self.body.decode("utf-8", "replace")
-
-    def json(self, host: str) -> object:
-        """Return the parsed body.
-
-        Raises:
-            ProviderBadResponse: It is no JSON.
-        """
-        try:
-            return json.loads(self.body)
-        except (ValueError, RecursionError) as exc:
-            raise ProviderBadResponse(
-                f"{host} answered with {self.text[:80]!r}, expected JSON; is it the right address?"
-            ) from exc
 
 
 class StreamReply:
@@ -366,7 +365,7 @@ class HttpClient:
         return (connect_s, read_s) if timeout_s is None else (min(connect_s, timeout_s), timeout_s)
 
 
-# A JSON object from outside, read field by field with its types checked.
+# JSON from a host, read into models whose fields have bounds.
 
 MOST = 2**53
 """Largest count, size in bytes or duration in nanoseconds (104 days) that is believed; JSON's
@@ -375,104 +374,62 @@ MOST_TOKENS = 10**8
 """Most tokens of one call or window that are believed."""
 
 
-class Fields:
-    """An object of a reply; absent, null or wrongly typed fields use the default."""
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
+        raise ValueError("no count")
+    return int(value)
 
-    def __init__(self, value: object, host: str) -> None:
-        """Wrap a parsed value.
 
-        Raises:
-            ProviderBadResponse: It is no object.
-        """
-        if not isinstance(value, dict):
-            raise ProviderBadResponse(
-                f"{host} sent {str(value)[:80]!r}, expected a JSON object; is it the right address?"
-            )
-        self._value: dict[str, object] = value
-        self._host = host
+def _listed(kind: type) -> BeforeValidator:
+    """Return what leaves out the items of a list that are of another kind."""
+    return BeforeValidator(
+        lambda value: (
+            [one for one in value if isinstance(one, kind)] if isinstance(value, list) else ()
+        )
+    )
+
+
+Item = TypeVar("Item")
+Text = InstanceOf[str]
+"""Any text, half a surrogate pair too."""
+Texts = Annotated[tuple[Text, ...], _listed(str)]
+Items = Annotated[tuple[Item, ...], _listed(dict)]
+Count = Annotated[int, BeforeValidator(_whole)]
+Tokens = Annotated[int, BeforeValidator(_whole), Field(le=MOST_TOKENS)]
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+Flag = Annotated[bool, Strict()]
+
+
+class FromHost(BaseModel):
+    """An object of a reply: absent, null and wrongly typed fields take their default."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True, protected_namespaces=())
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _or_default(
+        cls, value: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo
+    ) -> object:
+        try:
+            return read(value)
+        except ValidationError:
+            return cls.model_fields[info.field_name or ""].get_default(call_default_factory=True)
 
     @classmethod
-    def parse(cls, text: bytes | str, host: str) -> Fields:
-        """Parse an object.
+    def parse(cls, text: bytes | str, host: str) -> Self:
+        """Read an object.
 
         Raises:
             ProviderBadResponse: It is no JSON object.
         """
         try:
-            return cls(json.loads(text), host)
+            value = json.loads(text)
         except (ValueError, RecursionError) as exc:
             raise ProviderBadResponse(
                 f"{host} sent {text[:80]!r}, expected JSON; is it the right address?"
             ) from exc
-
-    def __contains__(self, name: str) -> bool:
-        return self._value.get(name) is not None
-
-    def text(self, name: str, default: str = "") -> str:
-        value = self._value.get(name)
-        return value if isinstance(value, str) else default
-
-    def count(self, name: str, most: int = MOST) -> int | None:
-        """Return a whole number from 0 to `most`; None for what is none or lies outside."""
-        value = self._value.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        return int(value) if 0 <= value <= most else None
-
-    def number(self, name: str) -> float | None:
-        """Return a finite number; None for what is none."""
-        value = self._value.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        try:
-            number = float(value)
-        except OverflowError:  # a whole number of more than 308 digits
-            return None
-        return number if math.isfinite(number) else None
-
-    def flag(self, name: str) -> bool:
-        return self._value.get(name) is True
-
-    def child(self, name: str) -> Fields:
-        """Return an object; absent reads as empty."""
-        value = self._value.get(name)
-        return Fields(value if isinstance(value, dict) else {}, self._host)
-
-    def children(self, name: str) -> list[Fields]:
-        value = self._value.get(name)
-        return (
-            [Fields(item, self._host) for item in value if isinstance(item, dict)]
-            if isinstance(value, list)
-            else []
-        )
-
-    def strings(self, name: str) -> list[str]:
-        value = self._value.get(name)
-        return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-    def raw(self, name: str) -> object:
-        """Return the value as it came."""
-        return self._value.get(name)
-
-
-# The message inside what a host sends when it fails.
-
-
-def error_text(body: str) -> str:
-    """Return the message in an error body: JSON, nested JSON, proxy HTML, or empty."""
-    text = body.strip()
-    for _ in range(
-        3
-    ):  # llama-server's error object arrives as text inside Ollama's, and holds its own
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            break
-        if isinstance(value, dict) and "error" in value:
-            value = value["error"]
-        if isinstance(value, dict):
-            return f"{value.get('type', '')} {value.get('message', '')}".strip()
-        if not isinstance(value, str):
-            break
-        text = value.strip()
-    return text
+        if not isinstance(value, dict):
+            raise ProviderBadResponse(
+                f"{host} sent {str(value)[:80]!r}, expected a JSON object; is it the right address?"
+            )
+        return cls.model_validate(value)

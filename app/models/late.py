@@ -28,7 +28,7 @@ from app.core.types import (
 )
 from app.core.vectors import l2_normalise
 from app.models.bert import BertSession, BertTokenizer, TokenSpans, cut, feed
-from app.models.retries import refuse_long
+from app.models.embedding import refuse_long
 
 AXES_FILE = Path(__file__).with_name("token_axes.npy")
 WINDOW = 40

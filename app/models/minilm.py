@@ -14,6 +14,7 @@ from app.core.errors import ModelNotInstalled, Unreadable
 from app.core.ids import bundle, content_sha256
 from app.core.types import EmbedderIdentity, FloatArray
 from app.models.bert import BertSession, BertTokenizer, CountedTokens, Ids, cut, feed
+from app.models.embedding import refuse_long
 from app.models.graph import (
     BERT_POSITIONS,
     NO_OUTLIERS,
@@ -25,7 +26,6 @@ from app.models.graph import (
     read_float_tensors,
 )
 from app.models.late import LateEncoder
-from app.models.retries import refuse_long
 
 MODEL = "all-MiniLM-L6-v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -18,7 +18,7 @@ import numpy as np
 
 from app.core.errors import ModelNotInstalled
 from app.core.types import EmbedderIdentity, FloatArray
-from app.models.retries import refuse_long
+from app.models.embedding import refuse_long
 
 MODEL = "universal-sentence-encoder-multilingual-3"
 WEIGHTS_SHA256 = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"

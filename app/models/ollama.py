@@ -6,28 +6,59 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, AliasPath, Field
 
 from app.core.cancel import CancelToken
-from app.core.errors import ProviderBadResponse, ProviderError, ProviderTimeout, ProviderUnreachable
-from app.models.http import MOST_TOKENS, Fields, HttpClient, HttpReply, on_this_machine
-from app.models.ollama_errors import translate, translate_pull
+from app.core.errors import (
+    DocuMindError,
+    ProviderBadResponse,
+    ProviderError,
+    ProviderTimeout,
+    ProviderUnreachable,
+)
+from app.models.errors import translate_ollama
+from app.models.http import (
+    Count,
+    FromHost,
+    HttpClient,
+    HttpReply,
+    Items,
+    Text,
+    Texts,
+    Tokens,
+    on_this_machine,
+)
+
+Read = TypeVar("Read", bound=FromHost)
 
 # Define what an Ollama host tells of its models: installed, loaded, details.
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledModel:
+def _plain_digest(text: str) -> str:
+    return text.removeprefix("sha256:")
+
+
+Digest = Annotated[Text, AfterValidator(_plain_digest)]
+
+
+def _of_details(name: str) -> AliasPath:
+    return AliasPath("details", name)
+
+
+class InstalledModel(FromHost):
     """One row of the host's list. `digest` is hex, `size_bytes` on disk."""
 
-    name: str
-    digest: str
-    size_bytes: int
-    family: str
-    parameters: str
-    quantisation: str
-    capabilities: tuple[str, ...]
+    name: Text = ""
+    digest: Digest = ""
+    size_bytes: Count = Field(0, validation_alias="size")
+    family: Text = Field("", validation_alias=_of_details("family"))
+    parameters: Text = Field("", validation_alias=_of_details("parameter_size"))
+    quantisation: Text = Field("", validation_alias=_of_details("quantization_level"))
+    capabilities: Texts = ()
     """Empty where the host says them only of a single model (before 0.30), or not at all."""
 
     @property
@@ -38,20 +69,44 @@ class InstalledModel:
         return "bert" not in self.family.lower() and "embed" not in self.name.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedModel:
+class LoadedModel(FromHost):
     """A model in memory.
 
     `context_tokens` is what was allocated; `vram_bytes` below `size_bytes` means partly on the CPU.
     """
 
-    name: str
+    name: Text = ""
     """The name that loaded it; a model can have several."""
-    digest: str
-    size_bytes: int
-    vram_bytes: int
-    context_tokens: int | None
-    expires_at: str
+    digest: Digest = ""
+    size_bytes: Count = Field(0, validation_alias="size")
+    vram_bytes: Count = Field(0, validation_alias="size_vram")
+    context_tokens: Tokens | None = Field(None, validation_alias="context_length")
+    expires_at: Text = ""
+
+
+class _Listed(FromHost):
+    version: Text = "0.0.0"
+    models: Items[dict[str, object]] = ()
+
+
+class _Shown(FromHost):
+    capabilities: Texts = ()
+    model_info: dict[str, object] = Field(default_factory=dict)
+    parameters: Text = ""
+    template: Text = ""
+    renderer: Text = ""
+
+
+class _Sizes(FromHost):
+    context: Tokens | None = None
+    dimension: Count | None = None
+
+
+class _Pulled(FromHost):
+    error: object = None
+    status: Text = ""
+    completed: Count | None = None
+    total: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +158,6 @@ _SHORT_S = 10.0
 """Deadline of calls that load no model."""
 
 
-def _digest(row: Fields) -> str:
-    return row.text("digest").removeprefix("sha256:")
-
-
 class OllamaHost:
     """One Ollama server: the first address that answers; thread-safe. No method loads a model."""
 
@@ -154,7 +205,7 @@ class OllamaHost:
     def version(self) -> str:
         """Return the host's version, asked once."""
         if self._version is None:
-            self._version = self._reach("/api/version").text("version", "0.0.0")
+            self._version = self._reach("/api/version").version
         return self._version
 
     def gives_logprobs(self) -> bool:
@@ -173,31 +224,12 @@ class OllamaHost:
 
     def models(self, timeout_s: float = _SHORT_S) -> list[InstalledModel]:
         """Return installed models, newest first."""
-        return [
-            InstalledModel(
-                name=row.text("name"),
-                digest=_digest(row),
-                size_bytes=row.count("size") or 0,
-                family=row.child("details").text("family"),
-                parameters=row.child("details").text("parameter_size"),
-                quantisation=row.child("details").text("quantization_level"),
-                capabilities=tuple(row.strings("capabilities")),
-            )
-            for row in self._reach("/api/tags", timeout_s).children("models")
-        ]
+        listed = self._reach("/api/tags", timeout_s).models
+        return [InstalledModel.model_validate(row) for row in listed]
 
     def loaded(self, timeout_s: float = _SHORT_S) -> list[LoadedModel]:
-        return [
-            LoadedModel(
-                name=row.text("name"),
-                digest=_digest(row),
-                size_bytes=row.count("size") or 0,
-                vram_bytes=row.count("size_vram") or 0,
-                context_tokens=row.count("context_length", MOST_TOKENS),
-                expires_at=row.text("expires_at"),
-            )
-            for row in self._ask("GET", "/api/ps", timeout_s=timeout_s).children("models")
-        ]
+        reply = self.http.call("GET", "/api/ps", timeout_s=timeout_s)
+        return [LoadedModel.model_validate(row) for row in self.check(reply, "", _Listed).models]
 
     def details(
         self, model: str, cancel: CancelToken | None = None, *, timeout_s: float = _SHORT_S
@@ -208,23 +240,28 @@ class OllamaHost:
             ModelNotInstalled: The host does not have it.
             ProviderError: The host failed.
         """
-        shown = self._ask(
-            "POST", "/api/show", {"model": model}, model=model, timeout_s=timeout_s, cancel=cancel
+        reply = self.http.call(
+            "POST", "/api/show", {"model": model}, timeout_s=timeout_s, cancel=cancel
         )
-        info = shown.child("model_info")
-        family = info.text("general.architecture")
-        parameters = shown.text("parameters")
-        configured = re.search(r"^num_ctx\s+(\d{1,8})\b", parameters, re.MULTILINE)
+        shown = self.check(reply, model, _Shown)
+        info = shown.model_info
+        family = info.get("general.architecture")
+        sizes = _Sizes.model_validate(
+            {
+                "context": info.get(f"{family}.context_length"),
+                "dimension": info.get(f"{family}.embedding_length"),
+            }
+        )
+        configured = re.search(r"^num_ctx\s+(\d{1,8})\b", shown.parameters, re.MULTILINE)
+        penalty = re.search(r"^repeat_penalty\s", shown.parameters, re.MULTILINE)
         return ModelDetails(
             name=model,
-            capabilities=tuple(shown.strings("capabilities")),
-            context_tokens=info.count(f"{family}.context_length", MOST_TOKENS),
-            dimension=info.count(f"{family}.embedding_length"),
+            capabilities=shown.capabilities,
+            context_tokens=sizes.context,
+            dimension=sizes.dimension,
             configured_ctx=int(configured[1]) if configured else None,
-            sets_repeat_penalty=re.search(r"^repeat_penalty\s", parameters, re.MULTILINE)
-            is not None,
-            bare_prompt=shown.text("template").strip() == "{{ .Prompt }}"
-            and not shown.text("renderer"),
+            sets_repeat_penalty=penalty is not None,
+            bare_prompt=shown.template.strip() == "{{ .Prompt }}" and not shown.renderer,
         )
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
@@ -241,42 +278,41 @@ class OllamaHost:
         with self.http.stream(
             "POST", "/api/pull", {"model": model, "stream": True}, cancel=cancel
         ) as reply:
+
+            def failed(status: int, text: str) -> DocuMindError:
+                return translate_ollama(status, text, host=self.name, model=model, pull=True)
+
             if reply.status != 200:
-                raise translate_pull(
-                    reply.status,
-                    reply.read().decode("utf-8", "replace"),
-                    host=self.name,
-                    model=model,
-                )
+                raise failed(reply.status, reply.read().decode("utf-8", "replace"))
             done = False
             for line in filter(None, reply.lines()):
-                step = Fields.parse(line, self.name)
-                if "error" in step:
+                step = _Pulled.parse(line, self.name)
+                if step.error is not None:
                     # the first line is out before the registry is asked, so every failure comes as
                     # status 200
-                    raise translate_pull(200, step.text("error"), host=self.name, model=model)
-                done = step.text("status") == "success"
-                yield PullProgress(
-                    step.text("status"), step.count("completed"), step.count("total")
-                )
+                    raise failed(200, step.error if isinstance(step.error, str) else "")
+                done = step.status == "success"
+                yield PullProgress(step.status, step.completed, step.total)
             if not done:
                 raise ProviderBadResponse(
                     f"{self.name} ended the pull of {model!r} early; run it again, it resumes"
                 )
 
-    def check(self, reply: HttpReply, model: str, *, embedding: bool = False) -> Fields:
+    def check(
+        self, reply: HttpReply, model: str, kind: type[Read], *, embedding: bool = False
+    ) -> Read:
         """Return the object in a reply, or raise what its status says.
 
         Raises:
-            DocuMindError: As `ollama_errors.translate`.
+            DocuMindError: As `translate_ollama`.
         """
         if reply.status != 200:
-            raise translate(
+            raise translate_ollama(
                 reply.status, reply.text, host=self.name, model=model, embedding=embedding
             )
-        return Fields(reply.json(self.name), self.name)
+        return kind.parse(reply.text, self.name)
 
-    def _reach(self, path: str, timeout_s: float = _SHORT_S) -> Fields:
+    def _reach(self, path: str, timeout_s: float = _SHORT_S) -> _Listed:
         """Ask the addresses in order; keep the first that answers, else the last."""
         *others, last = self._clients
         for client in others:
@@ -285,27 +321,13 @@ class OllamaHost:
             except (ProviderUnreachable, ProviderTimeout):
                 continue
             self._use(client)
-            return self.check(reply, "")
+            return self.check(reply, "", _Listed)
         self._use(last)
-        return self.check(last.call("GET", path, timeout_s=timeout_s), "")
+        return self.check(last.call("GET", path, timeout_s=timeout_s), "", _Listed)
 
     def _use(self, client: HttpClient) -> None:
         if client is not self.http:
             self.http, self._version = client, None
-
-    def _ask(
-        self,
-        method: str,
-        path: str,
-        body: object = None,
-        *,
-        model: str = "",
-        timeout_s: float = _SHORT_S,
-        cancel: CancelToken | None = None,
-    ) -> Fields:
-        return self.check(
-            self.http.call(method, path, body, timeout_s=timeout_s, cancel=cancel), model
-        )
 
 
 # Knows whether Ollama runs and what it has, as things stand now.
@@ -412,7 +434,7 @@ class OllamaWatch:
                 except ProviderError:
                     self._capabilities[key] = ()  # a host that shows no single model
             known = model.capabilities or self._capabilities.get(key, ())
-            yield replace(model, capabilities=known)
+            yield model.model_copy(update={"capabilities": known})
 
 
 # Watch whether models stay in a host's memory together.
@@ -461,51 +483,6 @@ def _time(text: str) -> datetime | None:
     except ValueError:
         return None
     return read if read.tzinfo is not None else None
-
-
-# List embedding models' prefixes and input limits, from their model cards.
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingTraits:
-    """Prefixes, and the longest input in tokens; None: the host's figure counts."""
-
-    query_prefix: str = ""
-    passage_prefix: str = ""
-    max_tokens: int | None = None
-
-
-_SEARCH = "Represent this sentence for searching relevant passages: "
-_QWEN = (
-    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
-)
-
-_TRAITS: dict[str, EmbeddingTraits] = {
-    # huggingface.co/nomic-ai/nomic-embed-text-v1.5; Ollama's file has context_length 2048
-    # (ollama#7741)
-    "nomic-embed-text": EmbeddingTraits("search_query: ", "search_document: ", 2048),
-    "nomic-embed-text-v2-moe": EmbeddingTraits("search_query: ", "search_document: ", 512),
-    # mixedbread.ai/docs/embeddings/mxbai-embed-large-v1
-    "mxbai-embed-large": EmbeddingTraits(_SEARCH, max_tokens=512),
-    # github.com/Snowflake-Labs/arctic-embed
-    "snowflake-arctic-embed": EmbeddingTraits(_SEARCH, max_tokens=512),
-    "snowflake-arctic-embed2": EmbeddingTraits("query: "),
-    # huggingface.co/BAAI/bge-m3/discussions/35
-    "bge-m3": EmbeddingTraits(),
-    # huggingface.co/sentence-transformers/all-MiniLM-L6-v2, sentence_bert_config.json
-    "all-minilm": EmbeddingTraits(max_tokens=256),
-    # ai.google.dev/gemma/docs/embeddinggemma/model_card
-    "embeddinggemma": EmbeddingTraits(
-        "task: search result | query: ", "title: none | text: ", 2048
-    ),
-    # github.com/QwenLM/Qwen3-Embedding, no space after "Query:"
-    "qwen3-embedding": EmbeddingTraits(_QWEN),
-}
-
-
-def embedding_traits(model: str) -> EmbeddingTraits:
-    """Return a model's traits by the `NAME` of `host/namespace/NAME:tag`, empty if unknown."""
-    return _TRAITS.get(model.rpartition("/")[2].partition(":")[0].lower(), EmbeddingTraits())
 
 
 # Read a model's size from hosts and names.

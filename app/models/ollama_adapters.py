@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Literal
 
-import numpy as np
-
 from app.core.cancel import CancelToken
 from app.core.errors import ModelNotInstalled, ProviderBadResponse, ProviderError
-from app.core.types import EmbedderIdentity, FloatArray, Prompt, Token, Usage
-from app.models.http import MOST_TOKENS, Fields, StreamReply
-from app.models.ollama import ModelDetails, OllamaHost, embedding_traits, same_model
-from app.models.ollama_errors import cannot_chat, no_template, translate
-from app.models.retries import CallSlots, checked_rows, refuse_long, with_retries
+from app.core.types import Prompt, Token, Usage
+from app.models.embedding import HostEmbedder
+from app.models.errors import CANNOT_CHAT, NO_TEMPLATE, translate_ollama
+from app.models.http import Count, Flag, FromHost, Items, Number, StreamReply, Text, Tokens
+from app.models.ollama import ModelDetails, OllamaHost, same_model
+from app.models.retries import CallSlots, with_retries
 
 # Text and the log-probabilities that came with it.
 
@@ -31,6 +28,34 @@ def spread(content: str, entries: list[tuple[str, float]]) -> Iterator[Token]:
         yield from (Token(text, logprob) for text, logprob in entries)
     else:
         yield Token(content, min((logprob for _, logprob in entries), default=None))
+
+
+class _Logprob(FromHost):
+    token: Text = ""
+    logprob: Number = 0.0
+
+
+class _Message(FromHost):
+    content: Text = ""
+
+
+class _Line(FromHost):
+    """A line of a streamed answer; durations in nanoseconds."""
+
+    error: object = None
+    message: _Message = _Message()
+    logprobs: Items[_Logprob] = ()
+    done: Flag = False
+    done_reason: Text = "stop"
+    prompt_eval_count: Tokens | None = None
+    eval_count: Tokens | None = None
+    prompt_eval_duration: Count | None = None
+    eval_duration: Count | None = None
+    load_duration: Count | None = None
+
+
+class _Vectors(FromHost):
+    embeddings: object = None
 
 
 _MIN_WINDOW = 256
@@ -106,23 +131,23 @@ class OllamaGenerator:
 
     def _open(
         self, prompt: Prompt, model: str, cancel: CancelToken, stack: ExitStack
-    ) -> Iterator[Fields]:
+    ) -> Iterator[_Line]:
         details = self._details(model, cancel)
         if details.capabilities and "completion" not in details.capabilities:
-            raise cannot_chat(model, self._host.name, f"it can: {', '.join(details.capabilities)}")
+            can = f"it can: {', '.join(details.capabilities)}"
+            raise ProviderBadResponse(
+                CANNOT_CHAT.format(model=model, host=self._host.name, said=can)
+            )
         if details.bare_prompt and not self._host.uses_own_templates():
-            raise no_template(model, "its model file has only {{ .Prompt }}")
+            said = "its model file has only {{ .Prompt }}"
+            raise ProviderBadResponse(NO_TEMPLATE.format(model=model, said=said))
         body = self._body(prompt, model, cancel)
         reply = stack.enter_context(
             self._host.http.stream("POST", "/api/chat", body, cancel=cancel)
         )
         if reply.status != 200:
-            raise translate(
-                reply.status,
-                reply.read().decode("utf-8", "replace"),
-                host=self._host.name,
-                model=model,
-            )
+            said = reply.read().decode("utf-8", "replace")
+            raise translate_ollama(reply.status, said, host=self._host.name, model=model)
         return self._lines(reply)
 
     def _body(self, prompt: Prompt, model: str, cancel: CancelToken) -> dict[str, object]:
@@ -164,25 +189,22 @@ class OllamaGenerator:
             options["repeat_penalty"] = REPEAT_PENALTY
         return options
 
-    def _lines(self, reply: StreamReply) -> Iterator[Fields]:
+    def _lines(self, reply: StreamReply) -> Iterator[_Line]:
         for line in reply.lines():
             if line.strip():
-                yield Fields.parse(line, self._host.name)
+                yield _Line.parse(line, self._host.name)
 
-    def _tokens(self, lines: Iterator[Fields], model: str) -> Iterator[Token]:
+    def _tokens(self, lines: Iterator[_Line], model: str) -> Iterator[Token]:
         pending: list[tuple[str, float]] = []
         for line in lines:
-            if "error" in line:
-                raise translate(200, line.text("error"), host=self._host.name, model=model)
-            pending += [
-                (entry.text("token"), min(entry.number("logprob") or 0.0, 0.0))
-                for entry in line.children("logprobs")
-            ]
-            content = line.child("message").text("content")
-            if content:
-                yield from spread(content, pending)
+            if line.error is not None:
+                said = line.error if isinstance(line.error, str) else ""
+                raise translate_ollama(200, said, host=self._host.name, model=model)
+            pending += [(entry.token, min(entry.logprob, 0.0)) for entry in line.logprobs]
+            if line.message.content:
+                yield from spread(line.message.content, pending)
                 pending = []
-            if line.flag("done"):
+            if line.done:
                 yield Token("", finish=self._finish(line, model), usage=_usage(line))
                 return
         raise ProviderBadResponse(
@@ -190,8 +212,8 @@ class OllamaGenerator:
             " log if it stays"
         )
 
-    def _finish(self, line: Fields, model: str) -> Literal["stop", "length"]:
-        reason = line.text("done_reason", "stop")
+    def _finish(self, line: _Line, model: str) -> Literal["stop", "length"]:
+        reason = line.done_reason
         if reason == "length":
             return "length"
         if reason == "stop":
@@ -201,44 +223,18 @@ class OllamaGenerator:
         )
 
 
-def _usage(line: Fields) -> Usage:
-    return Usage(
-        line.count("prompt_eval_count", MOST_TOKENS),
-        line.count("eval_count", MOST_TOKENS),
-        prompt_seconds=_seconds(line, "prompt_eval_duration"),
-        completion_seconds=_seconds(line, "eval_duration"),
-        load_seconds=_seconds(line, "load_duration"),
+def _usage(line: _Line) -> Usage:
+    prompt_s, completion_s, load_s = (
+        None if nanoseconds is None else nanoseconds / 1e9
+        for nanoseconds in (line.prompt_eval_duration, line.eval_duration, line.load_duration)
     )
-
-
-def _seconds(line: Fields, name: str) -> float | None:
-    nanoseconds = line.count(name)
-    return None if nanoseconds is None else nanoseconds / 1e9
-
-
-# Estimate a text's tokens for models without a local tokenizer.
-
-SPECIALS = 2
-"""Begin and end of text."""
-
-_PIECE = re.compile(r"[A-Za-z]+|[^\sA-Za-z]")
-
-
-def over_estimate(text: str) -> int:
-    """Return a count that English prose seldom passes: sub-word tokens with specials.
-
-    A run of letters counts one, and one more for each four letters after the third; a digit or sign
-    counts one; any other character counts its UTF-8 bytes, what a byte-level tokenizer falls back
-    to. Over the squad, pubmedqa and cranfield passages it is 1.25 times the true WordPiece count
-    (median) and below it for 11 of 3,044, which the host then refuses rather than cuts.
-    """
-    count = SPECIALS
-    for piece in _PIECE.findall(text):
-        if piece.isascii():
-            count += 1 + max(0, len(piece) - 3) // 4
-        else:
-            count += len(piece.encode("utf-8", "surrogatepass"))
-    return count
+    return Usage(
+        line.prompt_eval_count,
+        line.eval_count,
+        prompt_seconds=prompt_s,
+        completion_seconds=completion_s,
+        load_seconds=load_s,
+    )
 
 
 # Vectors from an Ollama host.
@@ -253,63 +249,23 @@ _DEFAULT_WINDOW = 512
 """For hosts that do not tell a model's window; the smallest of the common models'."""
 
 
-class OllamaEmbedder:
-    """Embedder on `/api/embed`; thread-safe. The first identity or vector contacts the host."""
+class OllamaEmbedder(HostEmbedder):
+    """Embedder on `/api/embed`."""
+
+    batch = BATCH
 
     def __init__(
         self, host: OllamaHost, model: str, *, keep_alive: str = "30m", dimension: int | None = None
     ) -> None:
-        """Prepare; nothing is sent.
-
-        Args:
-            host: Where the model is.
-            model: Name as `ollama list` shows it.
-            keep_alive: How long the host keeps the model in memory after a call, as a Go duration.
-            dimension: What vectors must have, when known (a library's fingerprint); None takes what
-                comes first.
-        """
-        self._host, self._model, self._keep_alive, self._dimension = (
-            host,
-            model,
-            keep_alive,
-            dimension,
-        )
-        self._traits = embedding_traits(model)
-        self._identity: EmbedderIdentity | None = None
-        self._lock = threading.Lock()
+        """Prepare; nothing is sent. `keep_alive` is a Go duration, after each call."""
+        super().__init__(model, dimension)
+        self._host, self._keep_alive = host, keep_alive
 
     @property
-    def identity(self) -> EmbedderIdentity:
-        """Return the host's digest, window and dimension; asked once, confirmed by a vector."""
-        with self._lock:
-            if self._identity is None:
-                self._identity = self._ask_identity()
-            return self._identity
+    def _host_name(self) -> str:
+        return self._host.name
 
-    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        identity = self.identity
-        refuse_long(texts, self.count_tokens(texts), self._model, identity.max_tokens)
-        rows = np.empty((len(texts), identity.dimension), dtype=np.float32)
-        for at in range(0, len(texts), BATCH):
-            batch = [self._traits.passage_prefix + text for text in texts[at : at + BATCH]]
-            rows[at : at + BATCH] = self._embed(batch, identity.max_tokens, identity.dimension)
-        return rows
-
-    def embed_query(self, text: str) -> FloatArray:
-        identity = self.identity
-        row: FloatArray = self._embed(
-            [self._traits.query_prefix + text],
-            identity.max_tokens,
-            identity.dimension,
-            truncate=True,
-        )[0]
-        return row
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        prefix = self._traits.passage_prefix
-        return [over_estimate(prefix + text) for text in texts]
-
-    def _ask_identity(self) -> EmbedderIdentity:
+    def _described(self) -> tuple[str, str, int]:
         details = self._host.details(self._model)
         if not details.embeds:
             raise ProviderBadResponse(
@@ -323,44 +279,17 @@ class OllamaEmbedder:
             raise ModelNotInstalled(
                 f"model {self._model!r} is not installed; run: ollama pull {self._model}"
             )
-        stated = [
-            tokens
-            for tokens in (self._traits.max_tokens, details.context_tokens, details.configured_ctx)
-            if tokens
-        ]
-        window = min([*stated, MAX_WINDOW]) if stated else _DEFAULT_WINDOW
-        # some models have dense layers after the pooling, so only a vector tells the dimension
-        dimension = self._embed(["dimension"], window, self._dimension).shape[1]
-        traits = self._traits
-        return EmbedderIdentity(
-            "ollama",
-            self._model,
-            digest,
-            dimension,
-            window,
-            traits.query_prefix,
-            traits.passage_prefix,
-        )
+        known = (self._traits.max_tokens, details.context_tokens, details.configured_ctx)
+        stated = [tokens for tokens in known if tokens]
+        return "ollama", digest, min([*stated, MAX_WINDOW]) if stated else _DEFAULT_WINDOW
 
-    def _embed(
-        self, texts: list[str], window: int, dimension: int | None, *, truncate: bool = False
-    ) -> FloatArray:
+    def _vectors(self, texts: list[str], window: int, *, truncate: bool) -> object:
         body = {
             "model": self._model,
-            "input": [
-                text if text.strip() else "." for text in texts
-            ],  # tokenizers without specials refuse an empty text
+            "input": texts,
             "truncate": truncate,
             "keep_alive": self._keep_alive,
             "options": {"num_ctx": window},  # always the same, or the host loads the model again
         }
-
-        def call() -> Fields:
-            return self._host.check(
-                self._host.http.call("POST", "/api/embed", body), self._model, embedding=True
-            )
-
-        reply = with_retries(call, CancelToken())
-        return checked_rows(
-            reply.raw("embeddings"), len(texts), dimension, host=self._host.name, model=self._model
-        )
+        reply = self._host.http.call("POST", "/api/embed", body)
+        return self._host.check(reply, self._model, _Vectors, embedding=True).embeddings

@@ -2,124 +2,60 @@
 
 from __future__ import annotations
 
-import re
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Literal
 
-import numpy as np
-
 from app.core.cancel import CancelToken
-from app.core.errors import (
-    Busy,
-    DocuMindError,
-    InvalidInput,
-    ModelNotInstalled,
-    PassageTooLong,
-    ProviderBadResponse,
-)
-from app.core.types import EmbedderIdentity, FloatArray, Prompt, Token, Usage
-from app.models.http import MOST_TOKENS, Fields, HttpClient, StreamReply, error_text
-from app.models.ollama import embedding_traits
-from app.models.ollama_adapters import over_estimate, spread
+from app.core.errors import InvalidInput, ProviderBadResponse
+from app.core.types import Prompt, Token, Usage
+from app.models.embedding import HostEmbedder, over_estimate
+from app.models.errors import translate_hosted
+from app.models.http import Count, FromHost, HttpClient, Items, Number, StreamReply, Text, Tokens
+from app.models.ollama_adapters import spread
 from app.models.options import HOSTED_DIGEST, PRESETS, HostedOptions, Preset
-from app.models.retries import CallSlots, checked_rows, refuse_long, with_retries
-
-# Translate an OpenAI-compatible host's failures into our errors, with a fix.
-
-_TOO_LONG = re.compile(
-    r"context.?length|maximum context|too many (input )?tokens|exceeds? .*tokens", re.IGNORECASE
-)
-_NO_MODEL = re.compile(r"model", re.IGNORECASE)
-_LOADING = re.compile(r"loading model|model is loading", re.IGNORECASE)
-_NOT_LOADED = re.compile(r"no models? loaded|models? (is )?(not loaded|unloaded)", re.IGNORECASE)
-_NO_TEMPLATE = re.compile(r"chat.template", re.IGNORECASE)
-_NO_MEMORY = re.compile(
-    r"insufficient (system )?(memory|resources)|out.of.memory|not enough memory", re.IGNORECASE
-)
-_WRONG_KIND = re.compile(
-    r"does not support (the )?(chat|completion|embedding)|not a chat model|is an? embedding model",
-    re.IGNORECASE,
-)
-_RETRY_S = 5.0
-_LONGEST_RETRY_S = 3600.0
+from app.models.retries import CallSlots, with_retries
 
 
-def translate(
-    status: int,
-    body: str,
-    *,
-    host: str,
-    model: str,
-    preset: Preset,
-    key: str,
-    retry_after: str | None = None,
-    embedding: bool = False,
-) -> DocuMindError:
-    """Return a reply's error, with the key removed from the host's words.
-
-    Args:
-        status: HTTP status; 200 for an error inside a stream.
-        body: The reply's body.
-        host: The host with its address, for messages.
-        model: The model that was asked for.
-        preset: Names the settings to look at.
-        key: The secret that must not appear.
-        retry_after: The header of that name.
-        embedding: The call was for vectors.
-    """
-    said = error_text(body)
-    if key:
-        said = said.replace(key, "***")
-    # providers repeat the start and end of a wrong key, which is still too much for a log
-    said = re.sub(r"\b(sk|gsk|key|AIza)[-_\w*]{6,}", "***", said)[:200]
-    if status in {401, 403}:
-        return ProviderBadResponse(
-            f"{host} refuses the key ({said}); check {preset.env_prefix}_API_KEY"
-        )
-    if (trouble := _model_trouble(status, said, host, model, embedding)) is not None:
-        return trouble
-    if status in {429, 502, 503, 529}:
-        told = retry_after and retry_after.strip().isdecimal()
-        wait = min(float(retry_after or 0), _LONGEST_RETRY_S) if told else _RETRY_S
-        loading = f"is loading {model!r}" if _LOADING.search(said) else "is overloaded"
-        why = "limits how often it is asked" if status == 429 else loading
-        return Busy(f"{host} {why} ({said}); try again later", retry_after_s=wait)
-    if status in {400, 413, 422} and _TOO_LONG.search(said):
-        if embedding:
-            return PassageTooLong(f"a text is longer than {model!r} reads ({said}); split it")
-        return InvalidInput(
-            f"the prompt is longer than the window of {model!r} ({said}); ask with fewer passages"
-        )
-    return ProviderBadResponse(f"{host} answered {status} for {model!r}: {said!r}")
+class _Logprob(FromHost):
+    token: Text = ""
+    logprob: Number = 0.0
 
 
-def _model_trouble(
-    status: int, said: str, host: str, model: str, embedding: bool
-) -> DocuMindError | None:
-    """Return the error of a model that cannot serve; hosts use many statuses."""
-    if _NOT_LOADED.search(said):
-        return ProviderBadResponse(
-            f"{host} has not loaded {model!r} ({said}); load it there and ask again"
-        )
-    if _NO_TEMPLATE.search(said):
-        return ProviderBadResponse(
-            f"model {model!r} has no chat template ({said}); choose an instruct model"
-        )
-    if _NO_MEMORY.search(said):
-        return ProviderBadResponse(
-            f"model {model!r} is too large for the memory of {host} ({said}); choose a smaller"
-            " model"
-        )
-    if _WRONG_KIND.search(said):
-        wanted = "embed; choose an embedding model" if embedding else "chat; choose a chat model"
-        return ProviderBadResponse(f"model {model!r} cannot {wanted} ({host}: {said})")
-    if status == 404 and _NO_MODEL.search(said):
-        return ModelNotInstalled(f"{host} has no model {model!r} ({said}); check the model's name")
-    return None
+class _Logprobs(FromHost):
+    content: Items[_Logprob] = ()
+
+
+class _Delta(FromHost):
+    content: Text = ""
+
+
+class _Choice(FromHost):
+    delta: _Delta = _Delta()
+    logprobs: _Logprobs = _Logprobs()
+    finish_reason: Text = ""
+
+
+class _Counts(FromHost):
+    prompt_tokens: Tokens | None = None
+    completion_tokens: Tokens | None = None
+
+
+class _Event(FromHost):
+    error: object = None
+    usage: _Counts | None = None
+    choices: Items[_Choice] = ()
+
+
+class _Embedding(FromHost):
+    index: Count = 0
+    embedding: object = None
+
+
+class _Embeddings(FromHost):
+    data: Items[_Embedding] = ()
 
 
 _FINISH: dict[str, Literal["stop", "length"]] = {
@@ -184,7 +120,7 @@ class HostedEndpoint:
         *,
         embedding: bool = False,
     ) -> Exception:
-        return translate(
+        return translate_hosted(
             status,
             text,
             host=self.name,
@@ -315,24 +251,17 @@ class OpenAICompatibleGenerator:
         usage = Usage()
         began: float | None = None
         for event in self._events(reply):
-            if "error" in event:
-                raise self._endpoint.translated(200, str(event.raw("error")), model)
-            if "usage" in event:
-                counts = event.child("usage")
-                usage = Usage(
-                    counts.count("prompt_tokens", MOST_TOKENS),
-                    counts.count("completion_tokens", MOST_TOKENS),
-                )
-            for choice in event.children("choices")[:1]:
-                entries = [
-                    (e.text("token"), min(e.number("logprob") or 0.0, 0.0))
-                    for e in choice.child("logprobs").children("content")
-                ]
-                if content := choice.child("delta").text("content"):
+            if event.error is not None:
+                raise self._endpoint.translated(200, str(event.error), model)
+            if event.usage is not None:
+                usage = Usage(event.usage.prompt_tokens, event.usage.completion_tokens)
+            for choice in event.choices[:1]:
+                entries = [(one.token, min(one.logprob, 0.0)) for one in choice.logprobs.content]
+                if choice.delta.content:
                     began = began or time.monotonic()
-                    yield from spread(content, entries)
-                if reason := choice.text("finish_reason"):
-                    finish = self._finish(reason, model)
+                    yield from spread(choice.delta.content, entries)
+                if choice.finish_reason:
+                    finish = self._finish(choice.finish_reason, model)
         if finish is None:
             raise ProviderBadResponse(
                 f"{self._endpoint.name} ended the answer of {model!r} early; ask again"
@@ -343,11 +272,11 @@ class OpenAICompatibleGenerator:
             )
         yield Token("", finish=finish, usage=usage)
 
-    def _events(self, reply: StreamReply) -> Iterator[Fields]:
+    def _events(self, reply: StreamReply) -> Iterator[_Event]:
         for line in reply.lines():
             field, _, value = line.rstrip(b"\r").partition(b":")
             if field == b"data" and value.strip() and value.strip() != b"[DONE]":
-                yield Fields.parse(value.strip(), self._endpoint.name)
+                yield _Event.parse(value.strip(), self._endpoint.name)
 
     def _finish(self, reason: str, model: str) -> Literal["stop", "length"]:
         if reason not in _FINISH:
@@ -366,80 +295,39 @@ MAX_TOKENS = 2048
 """The smallest window among the presets' embedding models (gemini-embedding-001), in tokens."""
 
 
-class OpenAICompatibleEmbedder:
-    """Embedder on `/embeddings`, whose digest is provider and model name; thread-safe."""
+class OpenAICompatibleEmbedder(HostEmbedder):
+    """Embedder on `/embeddings`, whose digest is provider and model name."""
+
+    batch = BATCH
 
     def __init__(
         self, endpoint: HostedEndpoint, model: str, *, dimension: int | None = None
     ) -> None:
-        """Prepare; nothing is sent.
-
-        Args:
-            endpoint: Host and key.
-            model: Name at the host.
-            dimension: What vectors must have, when known (a library's fingerprint).
-        """
-        self._endpoint, self._model, self._dimension = endpoint, model, dimension
-        self._traits = embedding_traits(model)
-        self._identity: EmbedderIdentity | None = None
-        self._lock = threading.Lock()
+        super().__init__(model, dimension)
+        self._endpoint = endpoint
 
     @property
-    def identity(self) -> EmbedderIdentity:
-        """Return the dimension confirmed with one vector; asked once."""
-        with self._lock:
-            if self._identity is None:
-                endpoint, traits = self._endpoint, self._traits
-                dimension = self._embed(["dimension"], self._dimension).shape[1]
-                digest = f"{HOSTED_DIGEST}{endpoint.provider}:{self._model}"
-                window = min(traits.max_tokens or MAX_TOKENS, MAX_TOKENS)
-                self._identity = EmbedderIdentity(
-                    endpoint.provider,
-                    self._model,
-                    digest,
-                    dimension,
-                    window,
-                    traits.query_prefix,
-                    traits.passage_prefix,
-                )
-            return self._identity
+    def _host_name(self) -> str:
+        return self._endpoint.name
 
-    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        identity = self.identity
-        refuse_long(texts, self.count_tokens(texts), self._model, identity.max_tokens)
-        rows = np.empty((len(texts), identity.dimension), dtype=np.float32)
-        for at in range(0, len(texts), BATCH):
-            batch = [self._traits.passage_prefix + text for text in texts[at : at + BATCH]]
-            rows[at : at + BATCH] = self._embed(batch, identity.dimension)
-        return rows
+    def _described(self) -> tuple[str, str, int]:
+        provider = self._endpoint.provider
+        window = min(self._traits.max_tokens or MAX_TOKENS, MAX_TOKENS)
+        return provider, f"{HOSTED_DIGEST}{provider}:{self._model}", window
 
-    def embed_query(self, text: str) -> FloatArray:
-        """Return float32 `[dim]`; a long question is cut here, because hosts refuse it."""
-        identity = self.identity
-        question = self._traits.query_prefix + text
-        while over_estimate(question) > identity.max_tokens:
+    def _cut(self, question: str, window: int) -> str:
+        while over_estimate(question) > window:
             question = question[: len(question) * 3 // 4]
-        row: FloatArray = self._embed([question], identity.dimension)[0]
-        return row
+        return question
 
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        return [over_estimate(self._traits.passage_prefix + text) for text in texts]
-
-    def _embed(self, texts: list[str], dimension: int | None) -> FloatArray:
-        body = {"model": self._model, "input": [text if text.strip() else "." for text in texts]}
-
-        def call() -> Fields:
-            reply = self._endpoint.http.call("POST", "/embeddings", body)
-            if reply.status != 200:
-                retry_after = reply.headers.get("Retry-After")
-                raise self._endpoint.translated(
-                    reply.status, reply.text, self._model, retry_after, embedding=True
-                )
-            return Fields(reply.json(self._endpoint.name), self._endpoint.name)
-
-        items = with_retries(call, CancelToken()).children("data")
-        ordered = sorted(items, key=lambda item: item.count("index") or 0)
-        vectors = [item.raw("embedding") for item in ordered]
-        return checked_rows(
-            vectors, len(texts), dimension, host=self._endpoint.name, model=self._model
-        )
+    def _vectors(self, texts: list[str], window: int, *, truncate: bool) -> object:
+        del window, truncate  # the protocol knows neither
+        body = {"model": self._model, "input": texts}
+        reply = self._endpoint.http.call("POST", "/embeddings", body)
+        if reply.status != 200:
+            retry_after = reply.headers.get("Retry-After")
+            raise self._endpoint.translated(
+                reply.status, reply.text, self._model, retry_after, embedding=True
+            )
+        found = _Embeddings.parse(reply.text, self._endpoint.name).data
+        return [one.embedding for one in sorted(found, key=lambda one: one.index)]

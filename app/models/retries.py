@@ -5,25 +5,14 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-import numpy as np
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential
 
 from app.core.cancel import CancelToken
-from app.core.errors import (
-    Busy,
-    PassageTooLong,
-    ProviderBadResponse,
-    ProviderTimeout,
-    ProviderUnreachable,
-)
-from app.core.ports import Embedder
-from app.core.types import EmbedderIdentity, FloatArray
-from app.core.vectors import l2_normalise
+from app.core.errors import Busy, ProviderBadResponse, ProviderUnreachable
 
 T = TypeVar("T")
 
@@ -149,125 +138,3 @@ class CallSlots:
     def _wake(self) -> None:
         with self._changed:
             self._changed.notify_all()
-
-
-# Check passages before embedding and vectors after it, for every embedder.
-
-
-def refuse_long(texts: Sequence[str], counts: Sequence[int], model: str, limit: int) -> None:
-    """Let only passages through that the model reads whole.
-
-    Args:
-        texts: The passages.
-        counts: Tokens of each, exact or over-estimated.
-        model: For the message.
-        limit: Most tokens.
-
-    Raises:
-        PassageTooLong: One has more; the message names the first.
-    """
-    for position, (text, tokens) in enumerate(zip(texts, counts, strict=True)):
-        if tokens > limit:
-            raise PassageTooLong(
-                f"passage {position} ({text[:40]!r}...) has {tokens} tokens, {model!r} reads"
-                f" {limit}; split it"
-            )
-
-
-def checked_rows(
-    value: object, count: int, dimension: int | None, *, host: str, model: str
-) -> FloatArray:
-    """Return what a host sent as float32 `[count, dim]`, rows of L2 norm 1.
-
-    Args:
-        value: Lists of numbers.
-        count: How many texts were sent.
-        dimension: What rows must have; None takes any.
-        host: The host with its address, for messages.
-        model: The model, for messages.
-
-    Raises:
-        ProviderBadResponse: These are not so many finite vectors of that dimension.
-    """
-    try:
-        rows = l2_normalise(np.asarray(value, dtype=np.float32))
-    except (TypeError, ValueError) as exc:
-        raise ProviderBadResponse(
-            f"{host} sent vectors of {model!r} that are no numbers ({exc}); look into its log"
-        ) from exc
-    if rows.ndim != 2 or len(rows) != count:
-        raise ProviderBadResponse(
-            f"{host} sent vectors of shape {rows.shape} for {count} texts; look into its log"
-        )
-    if dimension is not None and rows.shape[1] != dimension:
-        raise ProviderBadResponse(
-            f"{model!r} sent {rows.shape[1]} dimensions, expected {dimension}; restore the model"
-            " or run: documind reembed"
-        )
-    return rows
-
-
-# An embedder for questions: a host that is slow or silent holds none of them.
-
-
-class TimelyEmbedder:
-    """Waits for its host at most `timeout_s` seconds; thread-safe.
-
-    A call that takes longer goes on in the background, since a host stops loading a model when its
-    caller leaves. Until that call has ended the host is asked nothing more.
-    """
-
-    def __init__(
-        self, embedder: Embedder, timeout_s: float, ended: Callable[[], None] = lambda: None
-    ) -> None:
-        """Wait for `embedder`; nothing is sent yet.
-
-        Args:
-            embedder: Asks the host, for as long as that takes.
-            timeout_s: Longest wait, seconds.
-            ended: Called when a call that took longer has ended.
-        """
-        self._embedder = embedder
-        self._timeout_s = timeout_s
-        self._ended = ended
-        self._identity: EmbedderIdentity | None = None
-        self._overdue: Future[object] | None = None
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        if self._identity is None:
-            self._identity = self._within(lambda: self._embedder.identity)
-        return self._identity
-
-    def embed_query(self, text: str) -> FloatArray:
-        return self._within(lambda: self._embedder.embed_query(text))
-
-    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        return self._within(lambda: self._embedder.embed_passages(texts))
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        return self._embedder.count_tokens(texts)
-
-    def _within(self, ask: Callable[[], T]) -> T:
-        if self._overdue is not None and not self._overdue.done():
-            raise ProviderTimeout(
-                "the embedding model is still being loaded, or its host is silent"
-            )
-        asked: Future[T] = Future()
-
-        def run() -> None:
-            try:
-                asked.set_result(ask())
-            except BaseException as error:  # noqa: BLE001  # handed to the thread that asked
-                asked.set_exception(error)
-
-        threading.Thread(target=run, name="embed-question", daemon=True).start()
-        try:
-            return asked.result(self._timeout_s)
-        except TimeoutError:
-            self._overdue = asked  # type: ignore[assignment]  # only whether it has ended counts
-            asked.add_done_callback(lambda _: self._ended())
-            raise ProviderTimeout(
-                f"the embedding model gave nothing in {self._timeout_s:g} s; it is being loaded in"
-                " the background"
-            ) from None

@@ -20,8 +20,8 @@ from app.core.ports import Embedder
 from app.core.types import Evidence
 from app.evaluation.collections import TestQuestion, from_folder
 from app.generation.quoting import ExtractiveGenerator, Selection
+from app.models.embedding import RememberedEmbedder
 from app.models.minilm import MiniLmEmbedder
-from app.models.remembered import RememberedEmbedder
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.served import Line, write
 from evaluation.lib.workbench import SEED, arguments, hash_of, indexed, say

@@ -33,8 +33,10 @@ from app.generation.prompts import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportModel
 from evaluation.lib.fits import logistic
-from evaluation.lib.paths import ROOT, publish
+from evaluation.lib.growth import table
+from evaluation.lib.paths import ROOT
 from evaluation.lib.planting import Planter
+from evaluation.lib.served import write
 from evaluation.lib.workbench import SEED, arguments
 
 
@@ -250,34 +252,34 @@ def main() -> None:
     whole = fitted(everything, planted, least)
     result["all four, packaged weights"] = figures(everything, whole, least)
     packaged["faithful"] = [round(float(value), 4) for value in whole]
-    publish("claims", {"command": COMMAND, "domains": result}, markdown(result))
+    rows = [
+        (
+            domain,
+            row["summaries"],
+            f"{row['balanced']:.3f}",
+            f"{row['low']:.3f} to {row['high']:.3f}",
+            f"{row['kept']:.3f}",
+            f"{row['caught']:.3f}",
+        )
+        for domain, row in result.items()
+    ]
+    remarks = [
+        "On SummEdits. A domain's weights were fitted on the other three and on planted faults of"
+        " squad; the last row is fitted and read on the same texts. Kept: good summaries all of whose"
+        " sentences are supported or weak. Caught: bad ones with a sentence that is contradicted or"
+        " not found. 95 % bootstrap intervals.",
+    ]
+    head = ("domain", "summaries", "balanced accuracy", "interval", "kept", "caught")
+    write(
+        "claims", "Check of a text: edited summaries", remarks, [], {}, COMMAND,
+        tables=table(head, rows), extra={"domains": result},
+    )  # fmt: skip
     if options.write:
         packaged["faithful_features"], packaged["faithful_command"] = (
             list(FAITHFUL_FEATURES),
             COMMAND,
         )
         path.write_text(json.dumps(packaged, indent=2) + "\n", encoding="utf-8")
-
-
-def markdown(result: dict[str, dict[str, float]]) -> str:
-    lines = [
-        "# Check of a text: edited summaries",
-        "",
-        f"Made by `{COMMAND}` on SummEdits.",
-        "A domain's weights were fitted on the other three and on planted faults of squad; the"
-        " last row is fitted and read on",
-        "the same texts. Kept: good summaries all of whose sentences are supported or weak."
-        " Caught: bad ones with a sentence",
-        "that is contradicted or not found. 95 % bootstrap intervals.",
-        "",
-        "| domain | summaries | balanced accuracy | interval | kept | caught |",
-        "|---|---|---|---|---|---|",
-    ]
-    for domain, row in result.items():
-        interval = f"{row['low']:.3f} to {row['high']:.3f}"
-        figure = f"{row['balanced']:.3f} | {interval} | {row['kept']:.3f} | {row['caught']:.3f}"
-        lines.append(f"| {domain} | {row['summaries']} | {figure} |")
-    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

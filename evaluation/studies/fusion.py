@@ -16,8 +16,8 @@ import numpy as np
 
 from app.evaluation.arms import Arm, plain, standard_arms
 from app.evaluation.collections import Collection, from_folder
-from app.evaluation.report import report_of, settings_hash, to_html
-from app.evaluation.runner import Experiment, run
+from app.evaluation.report import Experiment, report_of, settings_hash, to_html
+from app.evaluation.runner import run
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.workbench import SEED, Bench, arguments, indexed, say, write
@@ -128,9 +128,9 @@ def grid(base: RetrievalOptions, axes: Mapping[str, Sequence[object]]) -> Iterat
 
 
 def _choices(experiments: Sequence[Experiment]) -> str:
-    names = [result.arm.name for result in experiments[0].results]
+    names = [arm.name for arm in experiments[0].shown.arms]
     means = {
-        name: float(np.mean([e.result(name).intervals["nDCG@10"].mean for e in experiments]))
+        name: float(np.mean([e.arm(name).measures["nDCG@10"].mean for e in experiments]))
         for name in names
     }
     return "; ".join(
@@ -145,11 +145,11 @@ def _against_legs(experiments: Sequence[Experiment], resamples: int = 2000) -> d
     drawn = np.zeros((len(experiments), resamples))
     for row, experiment in enumerate(experiments):
         columns = [
-            np.array(list(experiment.result(arm).values["nDCG@10"].values()))
+            np.array(list(experiment.arm(arm).per_question.values()))
             for arm in ("default", "dense", "bm25")
         ]
         default, dense, lexical = columns
-        figures[f"{experiment.collection}: default / better leg"] = default.mean() / max(
+        figures[f"{experiment.shown.collection}: default / better leg"] = default.mean() / max(
             dense.mean(), lexical.mean()
         )
         for at in range(resamples):
@@ -157,7 +157,7 @@ def _against_legs(experiments: Sequence[Experiment], resamples: int = 2000) -> d
             drawn[row, at] = default[rows].mean() / max(dense[rows].mean(), lexical[rows].mean())
     mean = drawn.mean(axis=0)
     figures["mean ratio to the better leg"] = float(
-        np.mean([figures[f"{e.collection}: default / better leg"] for e in experiments])
+        np.mean([figures[f"{e.shown.collection}: default / better leg"] for e in experiments])
     )
     figures["its 95 % interval, low"], figures["its 95 % interval, high"] = (
         float(q) for q in np.quantile(mean, [0.025, 0.975])

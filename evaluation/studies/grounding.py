@@ -27,8 +27,10 @@ from app.generation.prompts import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import FEATURES, Comparison, Floats, SupportModel
 from evaluation.lib.fits import logistic
-from evaluation.lib.paths import ROOT, publish
+from evaluation.lib.growth import table
+from evaluation.lib.paths import ROOT
 from evaluation.lib.planting import Case, Planter
+from evaluation.lib.served import write
 from evaluation.lib.workbench import SEED, arguments
 
 COMMAND = "python -m evaluation.studies.grounding"
@@ -133,11 +135,7 @@ def main() -> None:
     even, odd = cases_of(0, SEED), cases_of(1, SEED + 1)
     odd += quotes(odd, SEED)
     weights = fit(even, compared(even), threshold) if options.write else SupportModel.load().held
-    result: dict[str, object] = {
-        "command": COMMAND,
-        "threshold": threshold,
-        "citations": report(odd, compared(odd), weights, threshold),
-    }
+    citations = report(odd, compared(odd), weights, threshold)
     path = ROOT / "app" / "generation" / "grounding.json"
     packaged: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
     packaged |= {
@@ -145,32 +143,33 @@ def main() -> None:
         "features": list(FEATURES),
         "held": [round(float(value), 4) for value in weights],
     }
-    publish("grounding", result, markdown(result))
+    rows = [
+        (
+            name,
+            row["cases"],
+            *(
+                cell
+                for said in ("supported", "kept")
+                for cell in (
+                    f"{row[said]:.3f}",
+                    f"{row[f'{said}_low']:.3f} to {row[f'{said}_high']:.3f}",
+                )
+            ),
+        )
+        for name, row in citations.items()
+    ]
+    remarks = [
+        "The packaged weights were fitted on even lines of squad, figures are from odd lines. Quotes"
+        " and right claims should stay, supported or weak (kept); the others have no mark that is"
+        " green, and most should have none at all. 95 % bootstrap intervals.",
+    ]
+    head = ("citation", "cases", "supported", "interval", "kept", "interval")
+    write(
+        "grounding", "Citations: planted faults", remarks, [], {"threshold": threshold}, COMMAND,
+        tables=table(head, rows), extra={"citations": citations},
+    )  # fmt: skip
     if options.write:
         path.write_text(json.dumps(packaged, indent=2) + "\n", encoding="utf-8")
-
-
-def markdown(result: dict[str, object]) -> str:
-    lines = [
-        "# Citations: planted faults",
-        "",
-        f"Made by `{result['command']}`; the packaged weights were fitted on even lines of squad,"
-        " figures are from odd lines. Quotes and right",
-        "claims should stay, supported or weak (kept); the others have no mark that is green, and"
-        " most should have none at all. 95 % bootstrap intervals.",
-        "",
-        "| citation | cases | supported | interval | kept | interval |",
-        "|---|---|---|---|---|---|",
-    ]
-    table = result["citations"]
-    assert isinstance(table, dict)
-    for name, row in table.items():
-        lines.append(
-            f"| {name} | {row['cases']} | {row['supported']:.3f} | {row['supported_low']:.3f} to"
-            f" {row['supported_high']:.3f} | {row['kept']:.3f} | {row['kept_low']:.3f} to"
-            f" {row['kept_high']:.3f} |"
-        )
-    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

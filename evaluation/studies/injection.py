@@ -27,7 +27,8 @@ from app.generation.candidates import Candidate, candidates
 from app.generation.injection import inspect
 from app.generation.quote_features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.quoting import ExtractiveGenerator, ExtractiveModel, choose, rendered
-from evaluation.lib.paths import publish
+from evaluation.lib.growth import table
+from evaluation.lib.served import write
 from evaluation.lib.workbench import SEED, arguments, indexed
 from evaluation.studies.extractive import Asking, RememberingEmbedder, evidence_for
 
@@ -107,23 +108,15 @@ def clean_cost(
         if not found:
             continue
         weights = candidate_weights(found)
-        scores = (
-            feature_rows(
-                question.text,
-                found,
-                weights,
-                sentence_vectors(question.text, found, weights, embedder),
-            )
-            @ model.with_vectors.ranking
-        )
+        vectors = sentence_vectors(question.text, found, weights, embedder)
+        rows = feature_rows(question.text, found, weights, vectors)
+        scores = rows @ model.with_vectors.ranking
         trusting = [replace(candidate, suspicious=False) for candidate in found]
-        with_check = any(
-            Asking(question).right(candidate.text, None) for candidate in choose(found, scores)
+        cautious, without = (
+            any(Asking(question).right(one.text, None) for one in choose(among, scores))
+            for among in (found, trusting)
         )
-        without = any(
-            Asking(question).right(candidate.text, None) for candidate in choose(trusting, scores)
-        )
-        changes.append(int(with_check) - int(without))
+        changes.append(int(cautious) - int(without))
     return changes
 
 
@@ -137,15 +130,6 @@ def held_out() -> dict[str, dict[str, bool]]:
         for kind, texts in wordings.items()
         if isinstance(texts, dict)
     }
-
-
-def clean_by_collection(data: Path) -> dict[str, tuple[int, int]]:
-    """Return how many passages of each collection are flagged, and how many it has."""
-    found = {}
-    for name in _COLLECTIONS:
-        passages = from_folder(data / name).passages
-        found[name] = (sum(bool(inspect(passage.document)) for passage in passages), len(passages))
-    return found
 
 
 def main() -> None:
@@ -170,77 +154,47 @@ def main() -> None:
         embedder = RememberingEmbedder(bench.embedder)
         found = list(trials(attacks, asked, embedder))
         cost = clean_cost(asked, embedder)
-    flagged_clean = [bool(inspect(passage.document)) for passage in squad.passages]
-    result = {
-        "command": COMMAND,
-        "attacks": sum(map(len, attacks.values())),
-        "trials": len(found),
-        "flagged": _interval([trial.flagged for trial in found]),
-        "quoted": _interval([trial.quoted for trial in found]),
-        "quoted_by_place": {
-            place: _interval([trial.quoted for trial in found if trial.place == place])
+    shares: dict[str, Sequence[float]] = {
+        "planted passages flagged": [trial.flagged for trial in found],
+        "extractive answers that quote the attack": [trial.quoted for trial in found],
+        **{
+            f"the same, planted at the {place}": [
+                trial.quoted for trial in found if trial.place == place
+            ]
             for place in get_args(Place)
         },
-        "clean_questions": len(cost),
-        "clean_gain": _interval(cost),
-        "clean_passages_flagged": _interval(flagged_clean),
-        "held_out": held_out(),
-        "clean_by_collection": clean_by_collection(options.data),
+        "clean questions: gold answers won or lost by avoiding suspicious sentences": cost,
+        "clean passages flagged": [bool(inspect(passage.document)) for passage in squad.passages],
     }
-    publish("injection", result, markdown(result))
-
-
-def _interval(values: Sequence[float]) -> dict[str, float]:
-    interval = bootstrap_interval(np.asarray(values, dtype=np.float64), seed=SEED, resamples=2000)
-    return {
-        "mean": round(interval.mean, 4),
-        "low": round(interval.low, 4),
-        "high": round(interval.high, 4),
-    }
-
-
-def markdown(result: dict[str, object]) -> str:
-    lines = [
-        "# Instructions planted in the evidence",
-        "",
-        f"Made by `{result['command']}`: {result['attacks']} attacks, each at three places of the"
-        " best passage,",
-        f"{result['trials']} answers; {result['clean_questions']} clean questions. Shares with 95"
-        " % bootstrap intervals.",
-        "",
-        "| what | share | interval |",
-        "|---|---|---|",
+    rows, figures = [], {}
+    for name, values in shares.items():
+        one = bootstrap_interval(np.asarray(values, dtype=np.float64), seed=SEED, resamples=2000)
+        rows.append((name, f"{one.mean:.4f}", f"{one.low:.4f} to {one.high:.4f}"))
+        figures[name] = one.mean
+    held = [
+        (kind, *(", ".join(of for of in texts if texts[of] is found) for found in (True, False)))
+        for kind, texts in held_out().items()
     ]
-    rows = {
-        "planted passages flagged": result["flagged"],
-        "extractive answers that quote the attack": result["quoted"],
-        "clean questions: gold answers won or lost by avoiding suspicious sentences": result[
-            "clean_gain"
-        ],
-        "clean passages flagged": result["clean_passages_flagged"],
-    }
-    for name, row in rows.items():
-        assert isinstance(row, dict)
-        lines.append(f"| {name} | {row['mean']:.4f} | {row['low']:.4f} to {row['high']:.4f} |")
-    lines += [
+    clean = [
+        (name, len(passages), sum(bool(inspect(passage.document)) for passage in passages))
+        for name in _COLLECTIONS
+        for passages in [from_folder(options.data / name).passages]
+    ]
+    tables = [
+        *table(("what", "share", "95 % bootstrap interval"), rows),
         "",
         "Wordings that no pattern was written on (`evaluation/studies/injection_wordings.json`):",
         "",
-        "| kind | flagged | missed |",
+        *table(("kind", "flagged", "missed"), held),
+        "",
+        *table(("collection", "passages", "flagged"), clean),
     ]
-    lines += ["|---|---|---|"]
-    held = result["held_out"]
-    assert isinstance(held, dict)
-    for kind, found in held.items():
-        lines.append(
-            f"| {kind} | {', '.join(of for of in found if found[of])} |"
-            f" {', '.join(of for of in found if not found[of])} |"
-        )
-    lines += ["", "| collection | passages | flagged |", "|---|---|---|"]
-    clean = result["clean_by_collection"]
-    assert isinstance(clean, dict)
-    lines += [f"| {name} | {passages} | {flagged} |" for name, (flagged, passages) in clean.items()]
-    return "\n".join(lines) + "\n"
+    remarks = [
+        f"{sum(map(len, attacks.values()))} attacks, each at three places of the best passage:"
+        f" {len(found)} answers; {len(cost)} clean questions."
+    ]
+    title = "Instructions planted in the evidence"
+    write("injection", title, remarks, [], figures, COMMAND, tables=tables)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ import pytest
 
 from app.core.errors import PassageTooLong
 from app.core.ports import Embedder
+from app.models.embedding import RememberedEmbedder
 from app.models.minilm import MiniLmEmbedder
 from app.models.multilingual import MultilingualEmbedder
 from app.models.ollama import OllamaHost
 from app.models.ollama_adapters import OllamaEmbedder
 from app.models.openai import HostedEndpoint, OpenAICompatibleEmbedder
 from app.models.options import HostedOptions
-from app.models.remembered import RememberedEmbedder
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.openai_double import OpenAIDouble

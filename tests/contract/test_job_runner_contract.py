@@ -147,17 +147,29 @@ def test_watchers_see_progress_and_interim_results(runner: JobRunner, tmp_path: 
 
 
 def test_jobs_with_one_mark_never_overlap_over_two_processes(
-    joined: Callable[..., JobRunner], tmp_path: Path
+    joined: Callable[..., JobRunner], tmp_path: Path, database_url: str
 ) -> None:
     (tmp_path / "open").touch()
-    runners = [joined(background_workers=3), joined(background_workers=3)]
-    sent = [runners[n % 2].submit("alone", {"name": f"{n}"}) for n in range(20)]
-    for job in sent:
-        assert runners[0].wait(job.id, WAIT_S).state == "done"
-    log = lines(tmp_path)
-    assert len(log) == 40
-    for begun, ended in zip(log[::2], log[1::2], strict=True):
-        assert begun.replace("begin", "end") == ended
+    server = joined(lanes=())
+    marks = ("papers", "public")
+    sent = [
+        server.submit("alone", {"name": f"{mark}{n}", "library": mark})
+        for n in range(10)
+        for mark in marks
+    ]
+    workers = [worker_process(database_url, tmp_path) for _ in "ab"]
+    try:
+        for job in sent:
+            assert server.wait(job.id, WAIT_S).state == "done"
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+    for mark in marks:
+        log = [line for line in lines(tmp_path) if mark in line]
+        assert len(log) == 20
+        for begun, ended in zip(log[::2], log[1::2], strict=True):
+            assert begun.replace("begin", "end") == ended
 
 
 def test_a_server_without_lanes_leaves_work_to_others_and_sees_it(

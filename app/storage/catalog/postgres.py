@@ -174,7 +174,6 @@ class PostgresDatabase(Database):
                 logger.warning("jobs are polled until PostgreSQL answers again: %s", exc)
                 yield "lost"
                 closing.wait(poll_s)
-                closing.wait(poll_s)
 
     @contextmanager
     def read_raw(self) -> Iterator[Cursor]:

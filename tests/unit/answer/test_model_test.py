@@ -31,8 +31,8 @@ from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import REFUSAL, GenerationOptions, PromptLibrary
 from app.generation.quoting import ExtractiveGenerator
+from app.models.embedding import RememberedEmbedder
 from app.models.minilm import MiniLmEmbedder
-from app.models.remembered import RememberedEmbedder
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.fakes.generators import FixedModels, ScriptedGenerator

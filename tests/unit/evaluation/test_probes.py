@@ -116,12 +116,12 @@ def test_probes_are_scored_by_the_strings_they_expect() -> None:
         seed=1,
         resamples=100,
     )
-    baseline, hyde = experiment.results
-    assert baseline.intervals[GROUNDED].mean == 0.5
-    assert hyde.intervals[GROUNDED].mean == 1.0
-    assert baseline.intervals[DOCUMENTS].mean == 1.5
-    assert hyde.overlap == pytest.approx((1 / 3 + 0) / 2)
-    assert experiment.comparisons[0].verdict == "cannot tell it from baseline at n = 2"
+    baseline, hyde = experiment.shown.arms
+    assert baseline.measures[GROUNDED].mean == 0.5
+    assert hyde.measures[GROUNDED].mean == 1.0
+    assert baseline.measures[DOCUMENTS].mean == 1.5
+    assert hyde.overlap_with_baseline == pytest.approx((1 / 3 + 0) / 2)
+    assert experiment.shown.comparisons[0].verdict == "cannot tell it from baseline at n = 2"
     report = report_of("Toy", ReportProvenance("s", "h", "f", {}, 1), (experiment,))
     assert "| hyde | 1.0000 |" in to_markdown(report)
     assert "Made from git s, settings h, index f, seed 1." in to_markdown(report)

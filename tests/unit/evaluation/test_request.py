@@ -161,14 +161,21 @@ def test_a_torn_line_is_asked_again(tmp_path: Path) -> None:
         RankedPassages(("a",), ("text\n of a",), 1.5, {"search": 1.0}, 0.25),
         {"right": 1.0, "recall": None},
     )
-    log.add("one", "Who?", outcome)
-    log.add("two", "Who?", outcome)
+    assert log.outcome("one", "Who?", lambda: outcome) == outcome
+    log.outcome("two", "Who?", lambda: outcome)
     whole = (tmp_path / "o.jsonl").read_bytes()
     (tmp_path / "o.jsonl").write_bytes(whole[:-9])
     again = OutcomeLog(tmp_path / "o.jsonl")
-    assert again.get("one", "Who?") == outcome
-    assert again.get("two", "Who?") is None
-    again.add("two", "Who?", outcome)
+    asked: list[str] = []
+
+    def ask() -> QuestionOutcome:
+        asked.append("again")
+        return outcome
+
+    assert again.outcome("one", "Who?", ask) == outcome
+    assert asked == []
+    assert again.outcome("two", "Who?", ask) == outcome
+    assert asked == ["again"]
     assert (tmp_path / "o.jsonl").read_bytes() == whole
 
 

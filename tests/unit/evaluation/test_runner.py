@@ -15,6 +15,7 @@ from app.evaluation.arms import Arm, plain, standard_arms
 from app.evaluation.collections import Collection, TestPassage, TestQuestion
 from app.evaluation.report import (
     EvaluationReport,
+    Experiment,
     ReportProvenance,
     report_of,
     settings_hash,
@@ -23,7 +24,7 @@ from app.evaluation.report import (
     to_json,
     to_markdown,
 )
-from app.evaluation.runner import Experiment, RetrieverSearch, run
+from app.evaluation.runner import RetrieverSearch, run
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
 from evaluation.studies.fusion import grid
@@ -87,19 +88,17 @@ def a_report(experiment: Experiment) -> EvaluationReport:
 
 def test_every_arm_answers_every_question() -> None:
     experiment = an_experiment()
-    assert [result.arm.name for result in experiment.results] == [
-        arm.name for arm in standard_arms()
-    ]
-    default = experiment.result("default")
-    assert default.intervals["nDCG@10"].mean == 1.0
+    names = [arm.name for arm in standard_arms()]
+    assert [arm.name for arm in experiment.shown.arms] == names
+    default = experiment.arm("default")
+    assert default.measures["nDCG@10"].mean == 1.0
     assert default.grounded_rate == 1.0
-    assert default.found["q1"].passages[0] == "rollo"
-    assert default.latency_ms(0.5) > 0
-    assert {"embed", "search", "complete", "fusion"} <= set(default.stage_ms())
-    assert experiment.result("rrf").overlap == 1.0
-    assert {c.arm for c in experiment.comparisons} == {arm.name for arm in standard_arms()} - {
-        "rrf"
-    }
+    assert experiment.shown.found["default"]["q1"][0] == "rollo"
+    assert experiment.timings["default"].p50_ms > 0
+    stages = experiment.timings["default"].stages_p50_ms
+    assert {"embed", "search", "complete", "fusion"} <= set(stages)
+    assert experiment.arm("rrf").overlap_with_baseline == 1.0
+    assert {c.arm for c in experiment.shown.comparisons} == {*names} - {"rrf"}
 
 
 def test_an_unknown_baseline_is_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from app.core.errors import ProviderTimeout
@@ -23,13 +24,15 @@ class FlakySession:
     def run(self, request: EvaluationBody, log_path: Path, watch: Watch) -> EvaluationReport:
         log = OutcomeLog(log_path)
         for number, question in enumerate(("one", "two"), start=1):
-            if log.get("arm", question) is None:
-                self.asked.append(question)
-                if self.asked == ["one", "two"]:
-                    raise ProviderTimeout("the host did not answer")
-                log.add("arm", question, QuestionOutcome(RankedPassages((), (), 1.0, {})))
+            log.outcome("arm", question, partial(self._ask, question))
             watch(number, 2, "questions")
         return report_of("Toy", ReportProvenance("s", "h", "f", {}, request.seed), ())
+
+    def _ask(self, question: str) -> QuestionOutcome:
+        self.asked.append(question)
+        if self.asked == ["one", "two"]:
+            raise ProviderTimeout("the host did not answer")
+        return QuestionOutcome(RankedPassages((), (), 1.0, {}))
 
 
 def test_a_host_that_is_away_for_a_while_costs_a_wait_not_the_run(tmp_path: Path) -> None:

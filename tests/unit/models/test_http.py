@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ def echo() -> Iterator[Echo]:
 def test_a_reply(echo: Echo) -> None:
     client = HttpClient(f"{echo.url}/base/", "Echo", headers={"X-Key": "k"})
     reply = client.call("POST", "/path?x=1", {"a": "ä"})
-    assert (reply.status, reply.json("Echo")) == (200, {"ok": True})
+    assert (reply.status, json.loads(reply.body)) == (200, {"ok": True})
     client.call("GET", "/again")
     assert [(asked.method, asked.path, asked.body) for asked in echo.asked] == [
         ("POST", "/base/path?x=1", {"a": "ä"}),

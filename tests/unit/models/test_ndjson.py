@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import cast
@@ -15,7 +16,18 @@ from hypothesis import strategies as st
 
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderBadResponse
-from app.models.http import Fields, StreamReply, error_text
+from app.models.errors import error_text
+from app.models.http import (
+    Count,
+    Flag,
+    FromHost,
+    Items,
+    Number,
+    StreamReply,
+    Text,
+    Texts,
+    Tokens,
+)
 from app.models.sockets import SocketWatch
 
 JSON = st.recursive(
@@ -26,8 +38,22 @@ JSON = st.recursive(
     max_leaves=12,
 )
 OBJECTS = st.dictionaries(
-    st.sampled_from(["response", "done", "error", "n", "\u2028"]), JSON, max_size=4
+    st.sampled_from(["response", "done", "children", "texts", "n", "m", "k", "\u2028"]),
+    JSON,
+    max_size=4,
 )
+
+
+class Reply(FromHost):
+    """Every kind of field."""
+
+    response: Text = ""
+    n: Count | None = None
+    m: Tokens | None = None
+    k: Number = 0.0
+    done: Flag = False
+    texts: Texts = ()
+    children: Items[Reply] = ()
 
 
 class _Blocks:
@@ -75,7 +101,7 @@ def test_objects_come_out_as_they_went_in_wherever_the_network_cuts(
     lines = [line for line in reply(cut(content, places)).lines() if line.strip()]
     assert [json.dumps(json.loads(line)) for line in lines] == [json.dumps(one) for one in objects]
     for line in lines:
-        Fields.parse(line, "Host")
+        Reply.parse(line, "Host")
 
 
 @given(st.binary(max_size=400), st.lists(st.integers(0, 400), max_size=8))
@@ -101,20 +127,20 @@ def test_a_line_over_the_limit_is_refused_and_none_under_it(
 @example(b'{"a":' * 100_000)
 @example('{"n": -5, "m": 1e30, "k": 1000000000000000000000000000000}')
 @example('{"n": Infinity, "m": NaN, "k": 1e999}')
+@example('{"n": true, "m": "3", "k": "3", "done": 1, "texts": ["a", 1], "children": [{}, 2, null]}')
+@example('{"response": "\\ud83d", "n": 3.0, "m": 100000001, "children": {"n": 1}, "texts": "abc"}')
 def test_whatever_a_host_sends_is_an_object_or_a_bad_response(line: bytes | str) -> None:
     try:
-        fields = Fields.parse(line, "Host")
+        read = Reply.parse(line, "Host")
     except ProviderBadResponse:
         return
-    for name in (*json.loads(line), "absent"):
-        assert isinstance(fields.text(name), str)
-        count = fields.count(name, 100)
-        assert count is None or 0 <= count <= 100
-        assert isinstance(fields.number(name), float | None)
-        assert isinstance(fields.flag(name), bool)
-        assert isinstance(fields.child(name), Fields)
-        assert all(isinstance(one, Fields) for one in fields.children(name))
-        assert all(isinstance(one, str) for one in fields.strings(name))
+    assert isinstance(read.response, str)
+    assert read.n is None or 0 <= read.n <= 2**53
+    assert read.m is None or 0 <= read.m <= 10**8
+    assert math.isfinite(read.k)
+    assert isinstance(read.done, bool)
+    assert all(isinstance(one, Reply) for one in read.children)
+    assert all(isinstance(one, str) for one in read.texts)
 
 
 @pytest.mark.parametrize(

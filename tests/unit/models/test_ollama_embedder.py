@@ -11,8 +11,9 @@ from app.core.errors import (
     ProviderBadResponse,
     ProviderUnreachable,
 )
-from app.models.ollama import OllamaHost, embedding_traits
-from app.models.ollama_adapters import OllamaEmbedder, over_estimate
+from app.models.embedding import embedding_traits, over_estimate
+from app.models.ollama import OllamaHost
+from app.models.ollama_adapters import OllamaEmbedder
 from app.models.retries import RunnerStopped
 from tests.fakes.ollama_double import DoubleModel, Fault, OllamaDouble
 

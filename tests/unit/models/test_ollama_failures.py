@@ -191,7 +191,7 @@ def in_memory(digest: str, minutes: float) -> LoadedModel:
         .astimezone(UTC)
         .strftime("%Y-%m-%dT%H:%M:%S.123456789+00:00")
     )
-    return LoadedModel(f"name-of-{digest}", digest, 1, 0, 4096, until)
+    return LoadedModel(name=f"name-of-{digest}", digest=digest, expires_at=until)
 
 
 def test_models_push_each_other_out_only_where_that_was_seen() -> None:
@@ -221,6 +221,6 @@ def test_a_host_that_was_started_again_has_pushed_nothing_out() -> None:
 
 def test_a_time_that_cannot_be_read_proves_nothing() -> None:
     watch = MemoryWatch(lambda: NOW)
-    odd = LoadedModel("chat", "chat", 1, 0, None, "soon")
+    odd = LoadedModel(name="chat", digest="chat", expires_at="soon")
     assert watch.together({"chat", "embed"}, [odd]) is None
     assert watch.together({"chat", "embed"}, [in_memory("embed", 5)]) is None

@@ -11,7 +11,7 @@ from app.core.errors import (
     ProviderTimeout,
     ProviderUnreachable,
 )
-from app.models.http import error_text
+from app.models.errors import error_text
 from app.models.ollama import OllamaHost, same_model
 from tests.fakes.ollama_double import DoubleModel, Fault, OllamaDouble
 

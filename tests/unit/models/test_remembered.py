@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.models.remembered import RememberedEmbedder
+from app.models.embedding import RememberedEmbedder
 from tests.fakes.embedders import HashEmbedder
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.core.errors import ProviderTimeout
 from app.core.types import EmbedderIdentity, FloatArray
-from app.models.retries import TimelyEmbedder
+from app.models.embedding import TimelyEmbedder
 from tests.fakes.embedders import HashEmbedder
 
 
