@@ -57,11 +57,13 @@ def test_jobs_survive_reopening_and_are_pruned(options: IndexOptions) -> None:
 
 def test_answers_are_kept_rated_listed_and_wiped(store: IndexStore) -> None:
     for name in ("a", "b"):
-        store.answers.save(an_answer(name), {"answer_id": name, "answer": "Zürich"})
+        record = {"answer_id": name, "answer": "Zürich", "at": "2026-01-01T00:00:00Z"}
+        store.answers.save(an_answer(name), record)
     store.answers.add_feedback("a", {"thumb": "up"})
     assert store.answers.get("a") == {
         "answer_id": "a",
         "answer": "Zürich",
+        "at": "2026-01-01T00:00:00Z",
         "feedback": {"thumb": "up"},
     }
     assert [r["answer_id"] for r in store.answers.list()] == ["b", "a"]
