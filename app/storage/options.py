@@ -106,22 +106,14 @@ class IndexOptions:
         return f"{self.collection_papers if papers else self.collection_public}__"
 
     def advised_store(self, library: Library, vectors: int) -> StoreKind:
-        """Return the kind that suits so many vectors: Chroma, or faiss beyond its limit.
-
-        An engine suits any number.
-        """
+        """Return the kind for so many vectors: Chroma, faiss beyond its limit, or the engine."""
         if self.search_url:
             return "qdrant"
         graph = replace(self, search_url="", papers_store="chroma", public_store="chroma")
         return "chroma" if vectors <= graph.most_vectors(library) else "faiss"
 
     def most_vectors(self, library: Library, papers: int = 0) -> int:
-        """Return how many vectors of a library are searched at most.
-
-        Args:
-            library: Whose.
-            papers: Vectors of `papers`, whose room `public` does not have.
-        """
+        """Return how many vectors are searched at most; `public` has what `papers` leaves."""
         mine = STORE_BYTES[self.store_of(library)]
         most = self.max_dense_vectors
         taken = papers

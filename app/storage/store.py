@@ -50,7 +50,6 @@ from app.storage.projector import Projector
 from app.storage.queue import JobQueue
 from app.storage.status import ProjectionStatus
 from app.storage.vectors.library import DenseLibrary, DenseVectorIndex
-from app.storage.vectors.replica import Replica
 from app.storage.vectors.supervisor import StoreSupervisor
 from app.storage.words.port import LibraryWords
 from app.storage.writer import CatalogIndexWriter
@@ -122,7 +121,16 @@ class IndexStore:
         indexes = self._lexical.indexes
         wanted = threading.Event()
         self.dense = {
-            library: self._open_dense(library, wanted, _FOLLOWS[vector_store])
+            library: DenseLibrary(
+                library,
+                options,
+                self._log,
+                self.loader,
+                self.vector_stores[library],
+                self.database,
+                wanted,
+                follows=_FOLLOWS[vector_store],
+            )
             for library in Library
         }
         self.projector = Projector(self._log, self.loader, indexes, self.dense, self.database)
@@ -201,20 +209,6 @@ class IndexStore:
         self.calibrations = CalibrationRows(self.database)
         self.conversations = ConversationStore(self.database)
         self.models = ModelStore(self.database)
-
-    def _open_dense(
-        self, library: Library, wanted: threading.Event, follows: bool | None
-    ) -> DenseLibrary:
-        replica = Replica(
-            library,
-            self.options,
-            self._log,
-            self.loader,
-            self.vector_stores[library],
-            self.database,
-        )
-        parts = self._log, self.loader, replica, wanted
-        return DenseLibrary(library, self.options, *parts, follows=follows)
 
     def _start(self) -> None:
         self.codes.delete_others()

@@ -259,9 +259,7 @@ class CatalogIndexWriter:
     # --- vectors
 
     def claim(self, library: Library, fingerprint: Fingerprint) -> None:
-        """Declare what makes the next vectors; a library's first claim sets it.
-
-        While the library has no vectors.
+        """Declare what makes the next vectors, which sets it while a library has none.
 
         Raises:
             FingerprintMismatch: The library holds vectors made otherwise; the message names the
@@ -278,18 +276,10 @@ class CatalogIndexWriter:
         doc_ids: Sequence[str] | None = None,
         build: int | None = None,
     ) -> list[Chunk]:
-        """Return up to `limit` live chunks without a vector, in an order of documents.
+        """Return up to `limit` live chunks without a vector (see `VectorSink.pending_vectors`).
 
-        The order is `id`, `longest` or `linked`; chunks as they stand.
-
-        Args:
-            library: Whose chunks.
-            limit: At most this many.
-            order: Which documents first.
-            doc_ids: Only of these documents; None takes all. A backlog of millions does not slow
-                this down.
-            build: Without a vector in this build; None is the live one. A staged build is filled in
-                the order of chunks.
+        A backlog of millions does not slow `doc_ids` down. `build` None is the live one; a staged
+        one is filled in the order of chunks.
 
         Raises:
             InvalidInput: Unknown order.
@@ -314,9 +304,7 @@ class CatalogIndexWriter:
         vectors: FloatArray,
         build: int | None = None,
     ) -> None:
-        """Store L2-normalised rows `[n, dim]` durably and queue them for dense search.
-
-        They are stored as float16. Deleted and superseded chunks are left out.
+        """Store rows of live chunks (see `VectorSink.write_vectors`).
 
         Raises:
             FingerprintMismatch: The rows do not fit the build, the library has none yet (see
@@ -333,9 +321,7 @@ class CatalogIndexWriter:
     def write_packed_vectors(
         self, library: Library, packed: Mapping[int, bytes], build: int | None = None
     ) -> None:
-        """Store float16 rows by chunk id as they are, for imports.
-
-        Imports must not round twice.
+        """Store float16 rows by chunk id as they are, for imports, which must not round twice.
 
         Raises:
             FingerprintMismatch: The rows do not fit the library's fingerprint.
@@ -391,9 +377,7 @@ class CatalogIndexWriter:
     # --- deletion
 
     def delete(self, library: Library, doc_id: str, grace_s: float = 0) -> DeleteResult:
-        """Hide a document at once; purge it after `grace_s` seconds.
-
-        0 purges now; else `purge_due` does it.
+        """Hide a document at once; purge it now, or by `purge_due` after `grace_s` seconds.
 
         Raises:
             NotFound: No such document in this library.
@@ -461,10 +445,7 @@ class CatalogIndexWriter:
             return meta_value(sql, _deleted_key(library))
 
     def mark_purged(self, library: Library, until: str) -> None:
-        """Record that the projections' files were rebuilt after the time `until`.
-
-        Later deletions still wait.
-        """
+        """Record that files hold no byte of deletions up to the time `until`."""
         with self._database.write("purge") as sql:
             sql.execute(
                 delete(meta).where(meta.c.key == _deleted_key(library), meta.c.value <= until)

@@ -125,10 +125,7 @@ class SqliteCatalog:
     def __init__(
         self, database: Database, texts: TextCache, settling: Settling, originals: Originals
     ) -> None:
-        """Read from `database` through the text cache `texts`.
-
-        `settling` names revisions that are being replaced.
-        """
+        """Read through the cache `texts`; `settling` names revisions that are being replaced."""
         self._originals = originals
         self._database = database
         self.texts = texts
@@ -136,10 +133,7 @@ class SqliteCatalog:
         self._counted = SinceCommit(database, partial(count, database))
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
-        """Return live passages by chunk id in the order asked, without missing ones.
-
-        Missing are deleted and superseded ones.
-        """
+        """Return passages by chunk id in the order asked, without deleted and superseded ones."""
         if not chunk_ids:
             return {}
         with self._database.read_raw() as cursor:
@@ -224,9 +218,7 @@ class SqliteCatalog:
     def documents(
         self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
     ) -> tuple[list[Document], str | None]:
-        """Return a page of live documents, newest first, and the next cursor.
-
-        Title or file name contains `query`.
+        """Return documents with `query` in title or file name, newest first, and the next cursor.
 
         Raises:
             InvalidInput: The cursor is not one of ours, or the limit is not in 1..1000.
@@ -249,11 +241,7 @@ class SqliteCatalog:
         return found, str(rows[limit - 1][0]) if len(rows) > limit else None
 
     def chunks(self, library: Library, doc_id: str, revision: int | None = None) -> list[Chunk]:
-        """Return a revision's chunks in order; None is the live one.
-
-        Raises:
-            NotFound: No such document or revision.
-        """
+        """Return a revision's chunks in order; None is the live one."""
         with self._database.read() as sql:
             doc, document = live_row(sql, library, doc_id)
             key = (doc, revision or document.revision)

@@ -266,10 +266,7 @@ class CatalogLoader:
         return {row[0] for row in rows}
 
     def embedded(self, build: Build) -> int:
-        """Return how many live chunks have a vector in a build.
-
-        From the counter for the live build, else from the rows.
-        """
+        """Return how many live chunks have a vector in a build; counted if it is not live."""
         counted = select(libraries.c.embedded).where(
             libraries.c.library == build.library.value, libraries.c.live_build == build.number
         )

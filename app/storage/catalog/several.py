@@ -44,10 +44,7 @@ class ProcessLock:
         engine: Engine,
         translated: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """Prepare the lock `name`.
-
-        Connections come from `engine`, errors go to `translated`.
-        """
+        """Prepare the lock `name` on a connection of `engine`; errors go to `translated`."""
         self._name = {"name": f"documind {name}"}
         self._engine = engine
         self._translated = translated

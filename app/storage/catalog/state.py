@@ -280,12 +280,7 @@ _ANSWERED = delete(unlinks).where(unlinks.c.sha256 == bindparam("name"))
 
 
 def record_unlinks(sql: Connection, names: Iterable[str]) -> None:
-    """Allow unlinking originals without a reference, in the caller's transaction.
-
-    Args:
-        sql: A transaction of the catalog.
-        names: SHA-256 of each, 64 hex digits.
-    """
+    """Allow unlinking originals (SHA-256) without a reference, in the caller's transaction."""
     put(sql, unlinks, [{"sha256": name, "recorded_at": utc_now()} for name in names])
 
 
@@ -300,10 +295,7 @@ class Unlinks:
     under way."""
 
     def expect(self, sha256: str) -> None:
-        """Record bytes before they are stored, so that unaccepted ones can be unlinked.
-
-        A revision refers to accepted ones.
-        """
+        """Record bytes before they are stored, so that those no revision takes can be unlinked."""
         with self.database.write("unlink") as sql:
             record_unlinks(sql, [sha256])
 

@@ -149,10 +149,10 @@ def store_vectors(
     *,
     followed: bool = True,
 ) -> list[int]:
-    """Insert packed float16 vectors of live chunks; return the live chunks.
+    """Insert packed float16 vectors of live chunks into a build; return the live chunks.
 
-    Into a build. Vectors of the live build are counted and queued for its projections. Those of a
-    staged build count when it takes over.
+    Vectors of the live build are counted and queued for its projections. Those of a staged build
+    count when it takes over.
 
     Args:
         sql: A transaction of the catalog.
@@ -197,12 +197,7 @@ def store_vectors(
 
 
 def delete_vectors(sql: Connection, keys: Sequence[int]) -> None:
-    """Remove unusable vectors everywhere, so that their chunks are embedded again.
-
-    Args:
-        sql: A transaction of the catalog.
-        keys: Of `vectors`.
-    """
+    """Remove unusable vectors everywhere, so that their chunks are embedded again."""
     for key in keys:
         build, chunk_id = key >> BUILD_SHIFT, key & ((1 << BUILD_SHIFT) - 1)
         gone = sql.execute(delete(vectors).where(vectors.c.key == key)).rowcount
@@ -410,10 +405,7 @@ class Builds:
         return staged
 
     def _delete_build(self, library: Library, number: int) -> None:
-        """Take a build out of its role, then remove its vectors in batches.
-
-        A later call finishes an interrupted removal.
-        """
+        """Take a build out of its role, then remove its vectors, which a later call may finish."""
         with self._database.write("unstage") as sql:
             sql.execute(
                 delete(meta).where(meta.c.key == staged_key(library), meta.c.value == str(number))

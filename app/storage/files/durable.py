@@ -24,11 +24,7 @@ class Steps:
     """Counts write steps of one process; thread-safe."""
 
     def __init__(self, crash_at: int | None = None) -> None:
-        """Start counting at 0.
-
-        Args:
-            crash_at: End the process when this many steps were reached, from 1; None never does.
-        """
+        """Start counting at 0; end the process at step `crash_at`, from 1, if it is given."""
         self._crash_at = crash_at
         self._lock = threading.Lock()
         self._reached = 0
@@ -47,10 +43,7 @@ class Steps:
 
     @contextmanager
     def at(self, name: str) -> Iterator[None]:
-        """Surround one write named `store.action`; count a step before and after it.
-
-        The one after counts a success.
-        """
+        """Surround one write named `store.action`; count a step before it and after a success."""
         with self._lock:
             self._names[name] = self._names.get(name, 0) + 1
         self._reach()
@@ -172,10 +165,7 @@ def move_aside(path: Path, steps: Steps, step: str) -> Path:
 
 
 def move_contents_aside(path: Path, keep: str, steps: Steps, step: str) -> Path:
-    """Move a directory's content, except `keep`, into `store.broken.<UTC>` inside it.
-
-    For a directory that cannot be renamed itself.
-    """
+    """Move what a directory that cannot be renamed has, but `keep`, into `store.broken.<UTC>`."""
     target = _broken_name(path / "store")
     target.mkdir()
     for entry in list(path.iterdir()):

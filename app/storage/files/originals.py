@@ -21,10 +21,7 @@ _PART = ".*.part"
 
 
 def names_in(path: Path) -> set[str]:
-    """Return the SHA-256 of every original in a directory by file name.
-
-    Empty without the directory.
-    """
+    """Return the SHA-256 of every original in a directory, which need not be there."""
     if not path.is_dir():
         return set()
     return {
@@ -124,19 +121,13 @@ class Originals:
         return names_in(self._path)
 
     def delete_parts(self) -> int:
-        """Remove parts left by an interrupted `store`; return the number of files.
-
-        Nothing else may be storing.
-        """
+        """Remove parts of an interrupted `store`, while nothing else stores; return how many."""
         return sum(
             delete_file(path, self._steps, "originals.discard") for path in self._path.glob(_PART)
         )
 
     def delete_stale_copies(self) -> int:
-        """Remove cached files that were deleted elsewhere; return how many.
-
-        None: a directory is no cache.
-        """
+        """Remove cached files that were deleted elsewhere; a directory is no cache: return 0."""
         return 0
 
     def exists(self, sha256: str) -> bool:

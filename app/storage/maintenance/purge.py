@@ -103,9 +103,6 @@ class Purger:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether a broken copy has a name that `move_aside` gives.
-
-    Not one that a person chose in a shared directory.
-    """
+    """Return whether `move_aside` gave the name, and not a person in a shared directory."""
     name, _, stamp = path.name.partition(BROKEN_MARK)
     return bool(name) and stamp[:8].isdecimal() and stamp[8:9] == "T"

@@ -25,10 +25,7 @@ from app.storage.writer import CatalogIndexWriter
 
 
 class BuildView:
-    """Read and write access to one build; raises FingerprintMismatch afterwards.
-
-    That is, once the build no longer accepts vectors.
-    """
+    """Read and write one build; FingerprintMismatch is raised once it takes no vectors any more."""
 
     def __init__(self, vectors: DenseVectorIndex, writer: CatalogIndexWriter, number: int) -> None:
         self._vectors = vectors
@@ -38,11 +35,6 @@ class BuildView:
     def search(
         self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
     ) -> list[Scored]:
-        """Return up to k chunks by cosine distance, ascending.
-
-        Raises:
-            FingerprintMismatch: The build does not serve any more.
-        """
         return self._vectors.search(library, query, k, filters)
 
     def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
@@ -54,11 +46,6 @@ class BuildView:
     def pending_vectors(
         self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None
     ) -> list[Chunk]:
-        """Return up to `limit` live chunks without a vector in this build.
-
-        Raises:
-            FingerprintMismatch: The build takes no vectors any more.
-        """
         return self._writer.pending_vectors(library, limit, order, doc_ids, self.number)
 
     def write_vectors(
@@ -112,14 +99,9 @@ class Reembedding:
 
     @contextmanager
     def beside(self, library: Library, number: int, stop: threading.Event) -> Iterator[bool]:
-        """Keep a staged build's projections in step during the block.
+        """Keep a staged build's projections in step during the block; yield whether they are whole.
 
-        Yields whether they are complete.
-
-        Args:
-            library: Whose.
-            number: The staged build.
-            stop: When set, the work ends early.
+        The work ends early when `stop` is set.
 
         Raises:
             DiskFull: No space; the build that serves is untouched.
@@ -181,10 +163,7 @@ class Reembedding:
         return live, previous
 
     def delete_others(self, library: Library) -> int:
-        """Remove the previous and any unfinished build; return the number of vectors.
-
-        Their files go too.
-        """
+        """Remove the previous and any unfinished build with files; return how many vectors went."""
         removed = self.builds.delete_others(library)
         with self.supervisor.quiet():
             self.projector.dense[library].delete_others()

@@ -32,6 +32,11 @@ from app.storage.projector import Projector
 from app.storage.words.port import WordIndex
 from app.storage.words.tantivy import CHECKED_AT_START_BYTES, TantivyIndex, damaged_files
 
+if TYPE_CHECKING:
+    from app.storage.engine import SearchEngine
+
+log = logging.getLogger(__name__)
+
 CATALOG_NAME = "catalog.sqlite3"
 
 SEEN_NAME = "last_change"
@@ -196,11 +201,6 @@ def _known(sql: Connection, last: int, *, has_unlinks: bool) -> _Knowledge:
 
 # Open the lexical indexes at a start; make a damaged or incomplete one again.
 
-if TYPE_CHECKING:
-    from app.storage.engine import SearchEngine
-
-log = logging.getLogger(__name__)
-
 REBUILD_IN_FOREGROUND_CHUNKS = 20_000
 """A lexical index up to this size is rebuilt before the store opens (a second); a larger one
 while it serves."""
@@ -236,10 +236,17 @@ class LexicalRepair:
     def _path(self, library: Library) -> Path:
         return self._options.data_dir / "tantivy" / library.value
 
+    def _new(self, library: Library) -> WordIndex:
+        if self._engine is None:
+            return TantivyIndex(self._path(library), self._options, self._steps)
+        from app.storage.words.qdrant import QdrantWords  # noqa: PLC0415  # an extra
+
+        return QdrantWords(library, self._engine, self._options, self._steps)
+
     def _open(self, library: Library, *, heal: bool) -> WordIndex:
         path = self._path(library)
         if self._engine is not None:
-            words = _words_in(self._engine, library, self._options, self._steps)
+            words = self._new(library)
             if heal and path.exists():  # it was written last, so that the engine's may be old
                 words.delete_all()
                 delete_tree(path, self._steps, "tantivy.delete_embedded")
@@ -247,7 +254,7 @@ class LexicalRepair:
         problems = damaged_files(path, CHECKED_AT_START_BYTES) if heal else []
         try:
             if not problems:
-                return TantivyIndex(path, self._options, self._steps)
+                return self._new(library)
         except IndexDamaged as exc:
             problems = [exc.message]
         return self._exchange(library, problems[0])
@@ -260,13 +267,13 @@ class LexicalRepair:
             library.value,
             problem,
         )
-        if self._engine is not None:
-            words = _words_in(self._engine, library, self._options, self._steps)
-            words.delete_all()
-            return words
-        move_aside(self._path(library), self._steps, "tantivy.move_aside")
-        self._log.set_mark(library, "lexical", 0)
-        return TantivyIndex(self._path(library), self._options, self._steps)
+        if self._engine is None:
+            move_aside(self._path(library), self._steps, "tantivy.move_aside")
+            self._log.set_mark(library, "lexical", 0)
+            return self._new(library)
+        words = self._new(library)
+        words.delete_all()
+        return words
 
     def start(
         self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
@@ -322,14 +329,6 @@ class LexicalRepair:
         """Close every index."""
         for index in self.indexes.values():
             index.close()
-
-
-def _words_in(
-    engine: SearchEngine, library: Library, options: IndexOptions, steps: Steps
-) -> WordIndex:
-    from app.storage.words.qdrant import QdrantWords  # noqa: PLC0415  # an extra
-
-    return QdrantWords(library, engine, options, steps)
 
 
 # Bring a catalog to this release's schema without opening anything else.

@@ -386,15 +386,7 @@ class CachedBuild:
         change_log: ChangeLog,
         loader: CatalogLoader,
     ) -> None:
-        """Serve `build`; nothing is read before `catch_up`.
-
-        Args:
-            library: Whose build.
-            build: Which vectors.
-            most: Builds of more vectors have no cache.
-            change_log: Where changes come from.
-            loader: Where vectors come from.
-        """
+        """Serve `build`, without a cache above `most` vectors; nothing is read yet."""
         self._library = library
         self.build = build
         self._most = most
@@ -423,10 +415,7 @@ class CachedBuild:
             self._follow(self.cache, limit)
 
     def read(self, limit: int) -> tuple[VectorCache, int]:
-        """Read up to `limit` vectors, and the last change they include.
-
-        Others may write while it reads.
-        """
+        """Read up to `limit` vectors, and the last change they include, while others write."""
         applied = self._log.last()
         self._log.hold(self._library, self._holder, applied)
         cache = VectorCache(self.build.dimension, min(limit, self._loader.embedded(self.build)))

@@ -13,11 +13,13 @@ from app.core.errors import FingerprintMismatch, IndexDamaged, SearchAway
 from app.core.types import Filters, FloatArray, Library, Scored
 from app.core.vectors import nearest
 from app.storage.catalog.changes import STAGED, ChangeLog
+from app.storage.catalog.database import Database
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
 from app.storage.options import IndexOptions
 from app.storage.status import BuildState
 from app.storage.vectors.cache import FILLED_AT_ONCE, CachedBuild, VectorCache
+from app.storage.vectors.port import VectorStore
 from app.storage.vectors.replica import Replica
 
 log = logging.getLogger(__name__)
@@ -61,28 +63,24 @@ class DenseLibrary:
         options: IndexOptions,
         change_log: ChangeLog,
         loader: CatalogLoader,
-        replica: Replica,
+        store: VectorStore,
+        database: Database,
         wanted: threading.Event,
         *,
         follows: bool | None,
     ) -> None:
         """Serve `library`; nothing is read before `catch_up`.
 
-        Args:
-            library: Whose vectors.
-            options: How many are cached.
-            change_log: Where changes come from.
-            loader: Where vectors come from.
-            replica: The library's collection in the store.
-            wanted: Set when the store has something to do or failed.
-            follows: Whether the store is written here; False leaves that to a thread that waits for
-                `wanted`, None to a later process.
+        `wanted` is set when the store has something to do or failed. `follows` says whether the
+        store is written here; False leaves that to a thread that waits for `wanted`, None to a
+        later process.
         """
         self._library = library
         self._options = options
         self._log = change_log
         self._loader = loader
-        self.replica = replica
+        self.replica = Replica(library, options, change_log, loader, store, database)
+        """The library's collection in the store."""
         self._wanted = wanted
         self._follows = follows
         self._lock = threading.RLock()
@@ -104,7 +102,7 @@ class DenseLibrary:
     def search(
         self, query: FloatArray, k: int, filters: Filters | None, build: int | None = None
     ) -> list[Scored]:
-        """Return up to k chunks by cosine distance, ascending.
+        """Return up to k chunks, as `VectorIndex.search`.
 
         Args:
             query: float32 `[dim]`, norm 1.
@@ -157,11 +155,7 @@ class DenseLibrary:
     def _nearest(
         self, serving: CachedBuild, query: FloatArray, k: int, filters: Filters | None
     ) -> list[Scored]:
-        """Ask the cache, else the store for candidates, which the catalog's vectors score.
-
-        Raises:
-            IndexDamaged: There are vectors, but the store that finds them is not ready.
-        """
+        """Ask the cache, else the store for candidates, which the catalog's vectors score."""
         if k < 1:
             return []
         if serving.cache is not None:
@@ -223,10 +217,7 @@ class DenseLibrary:
         return _scored(query, self._loader.vectors(build, list(kept)), k)
 
     def fetch(self, chunk_ids: Sequence[int], build: int | None = None) -> dict[int, FloatArray]:
-        """Return a build's rows `[dim]` from the cache, else the catalog.
-
-        Build None: the live one.
-        """
+        """Return rows `[dim]` of a build, None: the live one, from the cache, else the catalog."""
         serving = self._current()
         if build is not None and (serving is None or serving.build.number != build):
             stored_in, cache = self._loader.build(build), None
@@ -340,11 +331,7 @@ class DenseLibrary:
         return not stop.is_set()
 
     def _follow_staged(self, staged: Staged) -> None:
-        """Apply every change to cache and collection.
-
-        Raises:
-            DiskFull: No space.
-        """
+        """Apply every change to cache and collection."""
         build, replica = staged.cached.build, self.replica
         staged.cached.catch_up(replica.limit)
         if not staged.whole:
@@ -370,9 +357,7 @@ class DenseLibrary:
         self._log.hold(self._library, STAGED, None)
 
     def take_over(self, commit: Callable[[int], None]) -> None:
-        """Make the staged build live; the caller holds the write lock.
-
-        So nothing is written during the swap.
+        """Make the staged build live; the caller holds the write lock, so nothing is written.
 
         Args:
             commit: Makes the build the live one in the catalog and sets the collection's mark to
@@ -398,11 +383,7 @@ class DenseLibrary:
         self._wanted.set()
 
     def complete_store(self, stop: threading.Event) -> None:
-        """Fill the live collection if a swap left it unfinished.
-
-        Raises:
-            DiskFull: No space.
-        """
+        """Fill the live collection if a swap left it unfinished."""
         if self._follows is not None and not self.replica.whole:
             self.replica.bring_up(stop)
 
@@ -417,10 +398,7 @@ class DenseLibrary:
             self.replica.delete_others(builds)
 
     def rebuild_state(self) -> BuildState | None:
-        """Return a fill's progress, or that a large library waits for one.
-
-        None when everything can be searched.
-        """
+        """Return a fill's progress, or that one is awaited; None when all can be searched."""
         serving = self._current()
         if self.replica.rebuilding or serving is None or self._count(serving):
             return self.replica.rebuilding
@@ -437,18 +415,10 @@ def _scored(query: FloatArray, stored: VectorRows, k: int) -> list[Scored]:
 
 
 class DenseVectorIndex:
-    """The VectorIndex port over both libraries, or over one given build.
-
-    Queries were embedded for that build.
-    """
+    """The VectorIndex port over both libraries, or over the build that queries are embedded for."""
 
     def __init__(self, libraries: Mapping[Library, DenseLibrary], build: int | None = None) -> None:
-        """Search `libraries`.
-
-        Args:
-            libraries: What there is.
-            build: Only this build's vectors; None takes whichever is live.
-        """
+        """Search `libraries`: the vectors of this build only; None takes those that are live."""
         self._libraries = libraries
         self._build = build
 

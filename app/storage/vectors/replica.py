@@ -41,7 +41,10 @@ elements that no search reaches."""
 
 
 class Replica:
-    """The collection of a library's live build; thread-safe."""
+    """The collection of a library's live build; thread-safe.
+
+    What asks the store raises its IndexDamaged and DiskFull (see `VectorStore`).
+    """
 
     def __init__(
         self,
@@ -52,10 +55,7 @@ class Replica:
         store: VectorStore,
         database: Database,
     ) -> None:
-        """Serve `library` from `store`; nothing is asked of it yet.
-
-        `database` has the locks of whoever writes to the collection.
-        """
+        """Serve `library` from `store`, under locks of `database`; nothing is asked yet."""
         self._library = library
         self._options = options
         self.kind = options.store_of(library)
@@ -142,12 +142,7 @@ class Replica:
         self._log.set_mark(self._library, self.kind, applied, flushed=flushed)
 
     def apply(self, build: Build, changes: Sequence[Change]) -> None:
-        """Bring a build's collection through some changes.
-
-        Raises:
-            IndexDamaged: The store failed.
-            DiskFull: No space.
-        """
+        """Bring a build's collection through some changes."""
         name, limit = self.collection(build), self.limit
         ids = list(dict.fromkeys(i for change in changes for i in change.ids))
         corrected = [change.doc for change in changes if change.kind == "correct"]
@@ -173,10 +168,6 @@ class Replica:
 
         Returns:
             The last change that it includes; None when `stop` was set first.
-
-        Raises:
-            IndexDamaged: The store failed.
-            DiskFull: No space.
         """
         name, applied, limit = self.collection(build), self._log.last(), self.limit
         total = min(self._loader.embedded(build), limit)
@@ -210,12 +201,7 @@ class Replica:
         )
 
     def bring_up(self, stop: threading.Event) -> None:
-        """Complete the live build's collection and let searches use it.
-
-        Raises:
-            IndexDamaged: The store failed.
-            DiskFull: No space.
-        """
+        """Complete the live build's collection and let searches use it."""
         self.whole = self._complete(stop) and not stop.is_set()
         self.follow(stop)
 
@@ -247,14 +233,7 @@ class Replica:
     # --- check
 
     def problem(self) -> str:
-        """Return why the live collection cannot be trusted; empty if it can.
-
-        Empty too if it was never completed.
-
-        Raises:
-            IndexDamaged: The store failed.
-            DiskFull: No space.
-        """
+        """Return why the live collection cannot be trusted; empty if it can or was never whole."""
         build = self._loader.live_build(self._library)
         if build is None or not self.applied:
             return ""

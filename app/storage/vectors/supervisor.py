@@ -49,8 +49,7 @@ class StoreSupervisor:
             wanted: Set when there is something to do.
             delete_unused: Called when every store is whole.
             replay_words: Brings a library's words up to the catalog.
-            shared: Whether to look for changes that another process committed and did not live to
-                apply.
+            shared: Whether to look for what another process committed and did not live to apply.
         """
         self._replay_words = replay_words
         self._look_every_s = LOOK_EVERY_S if shared else None

@@ -36,10 +36,7 @@ name per author, `language` the code by whose rules the words are stemmed."""
 
 
 def build_schema() -> tantivy.Schema:
-    """Return the schema: positions for the body only, frequencies for scores.
-
-    Phrases may be asked of the body.
-    """
+    """Return the schema: positions, for phrases, of the body only; frequencies for scores."""
     builder = tantivy.SchemaBuilder()
     for name in (TITLE, SECTION, BODY):
         builder.add_text_field(name, stored=False, tokenizer_name=ANALYZER, index_option="freq")
@@ -52,10 +49,7 @@ def build_schema() -> tantivy.Schema:
 
 
 def build_analyzer() -> tantivy.TextAnalyzer:
-    """Return the analyzer: split, drop tokens over 40 bytes, lower-case, stem.
-
-    Split at non-alphanumerics; Snowball English.
-    """
+    """Return the analyzer: split at non-alphanumerics, drop over 40 bytes, lower-case, stem."""
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(
@@ -164,10 +158,7 @@ class QueryBuilder:
 def conjunction(
     scored: tantivy.Query, conditions: Sequence[tantivy.Query], *, required: bool = True
 ) -> tantivy.Query:
-    """Return a query of all conditions, scored by `scored` alone.
-
-    When not `required`, conditions alone suffice (score 0).
-    """
+    """Return a query of all conditions, scored by `scored`, which may miss if not `required`."""
     if not conditions:
         return scored
     parts = [

@@ -204,10 +204,7 @@ by segment."""
 
 
 class TantivyIndex:
-    """One library's index; reads are concurrent, writers serialise their calls.
-
-    The calls are add, remove, commit and rollback.
-    """
+    """One library's index; reads are concurrent, writers serialise their calls."""
 
     def __init__(self, path: Path, options: IndexOptions, steps: Steps) -> None:
         """Open or create the index in directory `path`.
@@ -404,10 +401,7 @@ class TantivyIndex:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Drop queued words after an error; how many tantivy took is unknown.
-
-        A failed read drops nothing.
-        """
+        """Drop queued words after an error of a write: how many tantivy took is unknown."""
         try:
             with self._translated():
                 yield
