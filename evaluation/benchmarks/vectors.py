@@ -44,6 +44,7 @@ from app.storage.store import IndexStore
 from app.storage.vectors.faiss import FaissStore
 from evaluation.lib.corpus import (
     LIBRARY,
+    WINDOWS,
     YEARS,
     Figures,
     HalfArray,
@@ -323,12 +324,13 @@ def _flip_is_found(path: Path, rng: random.Random) -> bool:
 def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--real", type=int, default=WINDOWS, help="vectors that are no copies")
     parser.add_argument("--kills", type=int, default=20)
     given = parser.parse_args()
     embedder = MiniLmEmbedder(given.cache / "graph")
     with tempfile.TemporaryDirectory(prefix="documind-millions-", dir=given.cache) as folder:
         inputs = Path(folder)
-        real = make_inputs(given.data, given.cache, embedder, max(given.sizes), inputs)
+        real = make_inputs(given.data, given.cache, embedder, max(given.sizes), inputs, given.real)
         killed = kills(given.kills)
         say(f"kills: {killed}")
         steps: list[Figures] = []
