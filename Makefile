@@ -139,7 +139,7 @@ crash-suite: dev ## all of tests/crash: also concurrency, purges, re-embedding, 
 
 # The extra `shared` in an environment of its own, which sees the packages of .venv and adds its own to them.
 SHARED := .venv-shared
-SHARED_CONTRACTS := catalog job_store ledger model_store state_store vector_index lexical_index
+SHARED_CONTRACTS := catalog job_queue job_runner ledger model_store state_store vector_index lexical_index
 $(SHARED)/.ready: requirements-shared.lock requirements-shared-test.lock $(VENV)/.dev
 	@test -x $(SHARED)/bin/python || $(BIN)/python -m venv $(SHARED)
 	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(\"%s\")" % sysconfig.get_path("purelib"))' \

@@ -29,7 +29,7 @@ from app.core.types import (
 from app.generation.citations import claim_spans, plain_claim
 from app.generation.grounding import PromptEcho
 from app.generation.prompts import GenerationOptions, PromptLibrary
-from app.generation.reading import Claim, ReadPassage
+from app.generation.reading import Claim, ReadPassage, read_passage
 from app.generation.support import Comparison, SupportModel, verdict_of
 from app.retrieval.legs import merge
 from app.retrieval.request import SearchRequest
@@ -222,7 +222,7 @@ def _place_of(hit: Hit, known: dict[tuple[Library, int], SourcePassage]) -> Sour
                 chunk.revision,
             )
 
-        known[chunk.key] = SourcePassage(ReadPassage(hit.passage), told)
+        known[chunk.key] = SourcePassage(read_passage(hit.passage), told)
     return known[chunk.key]
 
 

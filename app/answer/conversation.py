@@ -17,13 +17,13 @@ from app.answer.models import AnswerOptions, ModelCalls
 from app.answer.search import SearcherFor, libraries
 from app.answer.writing import reads_as_refusal
 from app.core.errors import InvalidInput, ProviderError
-from app.core.ports import ConversationStore
 from app.core.text import tokenise, words
 from app.core.types import Message, Question, Role, Scope
 from app.generation.citations import without_marks
 from app.generation.context import TokenEstimate
 from app.generation.quote_features import named_things
 from app.generation.reading import content_tokens
+from app.storage.catalog.answers import ConversationStore
 
 _TITLE_CHARS = 60
 _ESTIMATE = TokenEstimate()

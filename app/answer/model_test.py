@@ -39,7 +39,7 @@ from app.answer.writing import (
 )
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ProviderError
-from app.core.ports import Generator, ModelStore
+from app.core.ports import Generator
 from app.core.trace import Trace
 from app.core.types import (
     Chunk,
@@ -55,6 +55,7 @@ from app.core.types import (
 )
 from app.generation.citations import without_marks
 from app.generation.grounding import Grounder
+from app.storage.catalog.state import ModelStore
 
 # Define the questions and passages that test models.
 

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, ProviderTimeout
-from app.core.ports import Generator, ModelStore
+from app.core.ports import Generator
 from app.core.trace import Trace
 from app.core.types import (
     Evidence,
@@ -28,6 +28,7 @@ from app.core.types import (
     WaitsFor,
 )
 from app.generation.prompts import PromptLibrary, Task
+from app.storage.catalog.state import ModelStore
 
 SIDE_CALL_S = 30.0
 """Longest call besides the answer's own (a draft, a rewrite, sub-queries), seconds: what it would

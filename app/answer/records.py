@@ -20,7 +20,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from app.answer.models import AnswerOptions
 from app.core.ids import web_link
-from app.core.ports import AnswerStore
 from app.core.types import (
     Answer,
     AnswerStatus,
@@ -50,6 +49,7 @@ from app.core.types import (
     TraceReport,
     Usage,
 )
+from app.storage.catalog.answers import AnswerStore
 
 # Passages as JSON: a hit of a search, a numbered source of an answer.
 

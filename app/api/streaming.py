@@ -40,7 +40,7 @@ from app.core.types import (
     SourcesEvent,
     TokenEvent,
 )
-from app.jobs.runner import JobBoard, is_finished
+from app.jobs.runner import JobRunner, is_finished
 
 _LONG_S = 3600.0
 """Of silence, for readers that ask for no heartbeat."""
@@ -463,7 +463,7 @@ class Places:
 
 
 async def settled(
-    board: JobBoard, job_id: str, until: Callable[[Job], bool], stopping: CancelToken
+    jobs: JobRunner, job_id: str, until: Callable[[Job], bool], stopping: CancelToken
 ) -> Job | None:
     """Return the job once `until` holds or it has ended; None if the server stops.
 
@@ -477,7 +477,7 @@ async def settled(
     woken = asyncio.Event()
 
     def look() -> Job | None:
-        job = board.get(job_id)
+        job = jobs.get(job_id)
         return job if until(job) or is_finished(job) else None
 
     def wake() -> None:
@@ -486,7 +486,7 @@ async def settled(
             loop.call_soon_threadsafe(woken.set)
 
     with (
-        board.subscribe(job_id, wake),
+        jobs.subscribe(job_id, wake),
         stopping.calling(partial(loop.call_soon_threadsafe, woken.set)),
     ):
         while True:

@@ -20,7 +20,7 @@ from app.core.errors import (
     ProviderUnreachable,
     Unreadable,
 )
-from app.core.ports import Embedder, Generator, ModelStore, Reranker
+from app.core.ports import Embedder, Generator, Reranker
 from app.core.types import (
     EmbeddingState,
     Fingerprint,
@@ -69,6 +69,7 @@ from app.models.selection import (
     compare,
 )
 from app.settings import Settings
+from app.storage.catalog.state import ModelStore
 
 T = TypeVar("T")
 

@@ -71,15 +71,12 @@ from app.jobs.maintenance import (
 )
 from app.jobs.reembed import REEMBED, CalibrateJob, ReembedJob, Target
 from app.jobs.runner import JobRunner, per_library
-from app.jobs.shared import SharedRunner
-from app.jobs.worker import LocalRunner
 from app.models.arxiv import ArxivClient
 from app.retrieval.pipeline import Retriever
 from app.retrieval.reading import Calibrations
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.settings import Settings
 from app.storage.files.lock import DirectoryLock
-from app.storage.opening import open_shared_jobs
 from app.storage.store import IndexStore
 
 logger = logging.getLogger(__name__)
@@ -94,7 +91,6 @@ class Services:
     def __init__(
         self,
         settings: Settings,
-        stack: ExitStack,
         store: IndexStore,
         models: Models,
         parser: SandboxedParser | DirectParser,
@@ -165,7 +161,9 @@ class Services:
             extractive=models.embedded.extractive,
         )
 
-        jobs = self.jobs = self._runner(stack)
+        jobs = self.jobs = JobRunner(
+            store.jobs, settings.jobs(), spans=spans, alone=not settings.is_shared
+        )
         self._register_ingest(arxiv)
         jobs.register(PULL, PullJob(models.pull), lane="network")
         register_reembed(
@@ -237,18 +235,6 @@ class Services:
             **{name: str(value) for name, value in chosen.items()},
             "generator": self.models.generator_name,
         }
-
-    def _runner(self, stack: ExitStack) -> JobRunner:
-        """Return what runs the jobs: this process alone, or several on one database.
-
-        Raises:
-            InvalidInput: A process that is alone would leave lanes without work.
-        """
-        options, store = self.settings.jobs(), self.store.jobs
-        if not self.settings.is_shared:
-            return LocalRunner(store, options, spans=self.spans)
-        shared = stack.enter_context(open_shared_jobs(self.settings.database_url))
-        return SharedRunner(shared, store, options, spans=self.spans)
 
     def _register_ingest(self, arxiv: ArxivClient) -> None:
         """Register the jobs that read documents into a library."""
@@ -353,7 +339,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         arxiv = ArxivClient(
             hosts.arxiv_base_url, max_bytes=hosts.arxiv_max_bytes, interval_s=hosts.arxiv_interval_s
         )
-        services = Services(settings, stack, store, models, parser, arxiv, spans)
+        services = Services(settings, store, models, parser, arxiv, spans)
         services.start(stack)
         yield services
 

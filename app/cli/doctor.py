@@ -193,7 +193,7 @@ CURES = {
 def engines(settings: Settings) -> Iterator[Diagnosis]:
     """Ask the engines that settings name, if any: address, version, state."""
     # SQL for this check only
-    from app.storage.maintenance.fsck import engine_states  # noqa: PLC0415
+    from app.storage.opening import engine_states  # noqa: PLC0415
 
     try:
         options = settings.index()

@@ -224,7 +224,7 @@ def status(as_json: JsonOption = False) -> None:
 
 
 HIDDEN = "(hidden)"
-_LISTS = {"search_url", "ollama_embed_urls"}
+_LISTS = {"search_url", "ollama_base_url"}
 """Several addresses with commas between them."""
 
 
@@ -284,8 +284,6 @@ def shown(field: str, value: object) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return ",".join(without_credentials(str(part)) for part in value)
-    if isinstance(value, Path):
-        return str(value)
     if field in _LISTS:
         return ",".join(map(without_credentials, str(value).split(",")))
-    return without_credentials(str(value))
+    return str(value) if isinstance(value, Path) else without_credentials(str(value))

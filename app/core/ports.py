@@ -12,7 +12,6 @@ from typing import Protocol, runtime_checkable
 
 from app.core.cancel import CancelToken
 from app.core.types import (
-    Answer,
     Chunk,
     DeleteResult,
     Document,
@@ -20,15 +19,10 @@ from app.core.types import (
     EmbedderIdentity,
     Filters,
     FloatArray,
-    LedgerEntry,
     LedgerPage,
-    LedgerSummary,
     Library,
     LibraryCounts,
-    Message,
     Metadata,
-    ModelFindings,
-    ModelSpeed,
     PageBoxes,
     PageText,
     ParsedDocument,
@@ -158,32 +152,6 @@ class LexicalIndex(Protocol):
         """
 
 
-class BulkLedger(Protocol):
-    """Records the outcome of every article of every bulk source.
-
-    Sums are counted from rows, so they are exact.
-    """
-
-    def entries(
-        self, library: Library, source: str, articles: Sequence[str]
-    ) -> dict[str, LedgerEntry]:
-        """Return what is known of these articles."""
-
-    def record(self, library: Library, source: str, entries: Sequence[LedgerEntry]) -> None:
-        """Write entries durably, replacing what was known of the same articles."""
-
-    def page(
-        self, library: Library, source: str, after: str = "", limit: int = 10_000
-    ) -> list[LedgerEntry]:
-        """Return entries with an article key above `after`, ascending by key."""
-
-    def delete(self, library: Library, source: str, articles: Sequence[str]) -> None:
-        """Drop entries of articles that the source no longer has."""
-
-    def summary(self, library: Library | None = None, source: str | None = None) -> LedgerSummary:
-        """Return the account of one source, one library or everything."""
-
-
 class Embedder(Protocol):
     """Texts to unit vectors. Texts over `identity.max_tokens` are refused, never cut."""
 
@@ -303,94 +271,6 @@ class PageLocator(Protocol):
             UnsupportedType: The original has no pages (only PDFs have).
             Unreadable: The original cannot be opened any more.
         """
-
-
-class AnswerStore(Protocol):
-    """Answers with their traces, by id, within retention."""
-
-    def save(self, answer: Answer, record: Mapping[str, object]) -> None:
-        """Keep an answer; `record` is its full JSON form."""
-
-    def get(self, answer_id: str) -> Mapping[str, object]:
-        """Return the record, or raise NotFound."""
-
-    def add_feedback(self, answer_id: str, feedback: Mapping[str, object]) -> None:
-        """Attach thumbs and the right passage, or raise NotFound."""
-
-    def list(self, limit: int = 100, with_feedback: bool = False) -> Sequence[Mapping[str, object]]:
-        """Return records, newest first."""
-
-    def delete(self, older_than: str | None = None) -> int:
-        """Forget all answers, or those before a UTC time; return how many."""
-
-
-class ConversationStore(Protocol):
-    """Conversations on the server: id, title, turns, running summary."""
-
-    def create(self, title: str = "", library: str | None = None) -> str:
-        """Return the id of a new conversation."""
-
-    def get(self, conversation_id: str) -> Mapping[str, object]:
-        """Return one with its turns, or raise NotFound.
-
-        Keys: id, title, library, summary, folded, created_at, updated_at, turns [{role, content,
-        answer_id, at}].
-        """
-
-    def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
-        """Return conversations without turns, newest first."""
-
-    def begin(self, conversation_id: str, question: str, answer_id: str) -> None:
-        """Keep a question that is being answered, as a turn of the user.
-
-        It takes the place of the same question where that got no answer. Raise NotFound.
-        """
-
-    def append(self, conversation_id: str, said: Sequence[Message], answer_id: str) -> None:
-        """Add a finished exchange atomically, in the place of the question that was begun."""
-
-    def set_summary(self, conversation_id: str, summary: str, folded: int) -> None:
-        """Keep the summary of the first `folded` messages."""
-
-    def rename(self, conversation_id: str, title: str) -> None:
-        """Change the title, or raise NotFound."""
-
-    def delete(self, conversation_id: str, grace_s: float = 0) -> int:
-        """Hide one, and forget it when its grace (seconds) is over; return how many."""
-
-    def restore(self, conversation_id: str) -> None:
-        """Undo a deletion within its grace, or raise NotFound."""
-
-    def delete_due(self) -> int:
-        """Forget the deleted ones whose grace is over; return how many."""
-
-    def delete_all(self) -> int:
-        """Forget all; return how many."""
-
-
-class ModelStore(Protocol):
-    """Keeps measurements and findings about models across restarts."""
-
-    def speed(self, host: str, model: str) -> ModelSpeed | None:
-        """Return how fast a model works on a host, None before it was measured."""
-
-    def keep_speed(self, host: str, model: str, speed: ModelSpeed) -> None:
-        """Replace the speed of a model on a host."""
-
-    def findings(self, digest: str) -> ModelFindings | None:
-        """Return what the test of a model found, None before it was tested."""
-
-    def keep_findings(self, digest: str, model: str, findings: ModelFindings) -> None:
-        """Replace what the test of a model found."""
-
-    def tested(self) -> Sequence[tuple[str, ModelFindings]]:
-        """Return names and findings of all tested models, newest first."""
-
-    def chosen(self) -> str:
-        """Return the model that was chosen to answer; empty for none."""
-
-    def choose(self, model: str) -> None:
-        """Keep which model answers from now on; empty: none is chosen."""
 
 
 class VectorSink(Protocol):

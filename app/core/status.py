@@ -152,32 +152,3 @@ class Job:
 
 
 StopRequest = Literal["pause", "cancel"]
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """A job's lane, and what it must not run together with."""
-
-    lane: str
-    mark: str
-    """Jobs with an equal mark never overlap; empty for none."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobClaim:
-    """A job that a worker took; lost once another worker takes it over."""
-
-    job: Job
-    ticket: int
-    attempts: int
-    """How often it was queued again."""
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """A change of a job in any process, or that none came for a while."""
-
-    kind: Literal["state", "progress", "quiet", "lost"]
-    """`state`: something may run or should stop; `quiet`: nothing came; `lost`: the connection is
-    gone, and changes go by unseen."""
-    job_id: str = ""

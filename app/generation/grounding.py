@@ -17,7 +17,7 @@ from app.core.types import Citation, CitedBy, Evidence, Sentence, Verdict
 from app.generation.citations import MARK, ClaimReader, guard, mark_numbers, plain_claim, with_mark
 from app.generation.prompts import PLACEHOLDER, REFUSAL, GenerationOptions
 from app.generation.quoting import asks_yes_or_no
-from app.generation.reading import Claim, ReadPassage, content_tokens
+from app.generation.reading import Claim, ReadPassage, content_tokens, read_passage
 from app.generation.support import Comparison, Examination, SupportModel, longest_run, verdict_of
 
 # Find answer sentences that repeat the prompt instead of the passages.
@@ -103,7 +103,7 @@ class Grounder:
         guarded = guard(text, by_number.keys())
         if guarded == REFUSAL:
             return Grounded(guarded, (Sentence(guarded, 0, len(guarded), "supported"),))
-        passages = {item.n: ReadPassage(item.hit.passage) for item in evidence}
+        passages = {item.n: read_passage(item.hit.passage) for item in evidence}
         examination = self._model.examine(passages.values())
         reader = ClaimReader.of(guarded)
         asked = _echoed_words(question)

@@ -27,6 +27,7 @@ from app.generation.reading import (
     content_tokens,
     is_named,
     opposites,
+    read_passage,
     specifics,
     spelt_figures,
     term_weights,
@@ -293,7 +294,7 @@ def feature_rows(
     best_own = max(own, default=0.0)
     best_score = max((candidate.item.hit.score for candidate in found), default=1.0) or 1.0
     passages = {
-        n: wanted.share(tokens_with_title(item))
+        n: wanted.share(read_passage(item.hit.passage).with_title)
         for n, item in {candidate.item.n: candidate.item for candidate in found}.items()
     }
     grams = _gram_shares(question, found)
@@ -325,11 +326,6 @@ def feature_rows(
             ]
         )
     return np.asarray(rows, dtype=np.float64).reshape(len(found), len(FEATURES))
-
-
-def tokens_with_title(item: Evidence) -> set[str]:
-    """Return the distinct stemmed tokens of a passage and its document's title."""
-    return set(tokenise(f"{item.hit.passage.document.title}\n{item.hit.passage.chunk.text}"))
 
 
 def candidate_weights(found: Sequence[Candidate]) -> dict[str, float]:
@@ -446,7 +442,7 @@ def missing_things(question: str, evidence: Sequence[Evidence]) -> tuple[str, ..
         return _missing_in(language, named_things(question), passages)
     return unnamed_in(
         question,
-        [ReadPassage(passage) for passage in passages if passage.chunk.section not in LISTS],
+        [read_passage(passage) for passage in passages if passage.chunk.section not in LISTS],
     )
 
 
@@ -543,7 +539,7 @@ def sufficiency_row(
     lead = lead_of(found, scores, chosen)
     best, asked = found[lead], content_tokens(question)
     items: list[Evidence] = list({one.item.n: one.item for one in found}.values())
-    absent = min(len(set(asked) - tokens_with_title(item)) for item in items)
+    absent = min(len(set(asked) - read_passage(item.hit.passage).with_title) for item in items)
     covered = {
         name: float(rows[lead, FEATURES.index(name)])
         for name in ("coverage_around", "coverage_passage")

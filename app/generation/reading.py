@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from app.core.cancel import lazy
@@ -250,6 +250,11 @@ class ReadPassage:
         return frozenset(tokenise(self.context))
 
     @lazy
+    def with_title(self) -> frozenset[str]:
+        """Distinct tokens of title and text."""
+        return frozenset(tokenise(f"{self.title}\n{self.text}"))
+
+    @lazy
     def known_by_initial(self) -> Mapping[str, Sequence[str]]:
         """The tokens of `known` by their first character."""
         found: dict[str, list[str]] = {}
@@ -268,6 +273,16 @@ class ReadPassage:
         """First letters of the capitalised words of the context, Roman numerals whole."""
         found = re.findall(r"\b([A-Z])[a-z]+|\b([IVX]+)\b", self.context)
         return "".join(first or numeral for first, numeral in found).lower()
+
+
+_KEPT = 64
+"""Passages whose reading is kept: those of one question, and of the next one like it."""
+
+
+@lru_cache(maxsize=_KEPT)
+def read_passage(passage: Passage) -> ReadPassage:
+    """Return a passage, read: quoting, names and the check look at the same ones."""
+    return ReadPassage(passage)
 
 
 def _bounded(text: str, start: int, end: int) -> list[tuple[int, int]]:

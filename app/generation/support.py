@@ -13,13 +13,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from app.core.cancel import lazy
 from app.core.text import tokenise
 from app.core.types import Verdict
 from app.generation.citations import without_marks
@@ -34,6 +34,7 @@ from app.generation.reading import (
     is_spelt_out,
     negations,
     prefixed,
+    spelt_figures,
     token_weights,
     unknown_words,
 )
@@ -52,18 +53,26 @@ FAITHFUL_FEATURES = (
 OPPOSITES = FAITHFUL_FEATURES.index("opposites")
 
 
-def faithful_row(
-    claim: Claim, passage: ReadPassage, window: str, unknown: AbstractSet[str]
-) -> npt.NDArray[np.float64]:
-    """Return FAITHFUL_FEATURES of a claim, float64 `[len(FAITHFUL_FEATURES)]`.
+class Placed:
+    """A claim at its place in a passage, the window that holds most of it."""
 
-    Args:
-        claim: What was said.
-        passage: Where it should stand.
-        window: The characters of the passage that hold most of it.
-        unknown: Content words of the claim that stand nowhere in the passage, however spelt.
-    """
-    near, known = frozenset(tokenise(window)), antonyms()
+    def __init__(self, claim: Claim, passage: ReadPassage, found: Alignment) -> None:
+        self.claim = claim
+        self.passage = passage
+        self.found = found
+        self.window = passage.text[found.start : found.end]
+        self.near = tokenise(self.window)
+
+    @lazy
+    def unknown(self) -> frozenset[str]:
+        """Content words of the claim that stand nowhere in the passage, however spelt."""
+        return unknown_words(self.claim, self.passage)
+
+
+def faithful_row(placed: Placed) -> npt.NDArray[np.float64]:
+    """Return FAITHFUL_FEATURES of a claim, float64 `[len(FAITHFUL_FEATURES)]`."""
+    claim, passage, unknown = placed.claim, placed.passage, placed.unknown
+    near, known = frozenset(placed.near), antonyms()
     denied = claim.specifics.negations
     opposites = prefixes = 0
     for token in claim.wanted:
@@ -76,7 +85,7 @@ def faithful_row(
         [
             float(sum(not is_spelt_out(name, passage) for name in claim.specifics.names & unknown)),
             float(min(2, len(claim.figures - passage.figures))),
-            float(max(0, denied - negations(window))),
+            float(max(0, denied - negations(placed.window))),
             float(min(2, denied)),
             float(opposites),
             float(prefixes),
@@ -109,38 +118,50 @@ _NEAR_COPY = 0.35
 right sentences are like that."""
 
 
-def contradicts(claim: Claim, passage: ReadPassage, found: Alignment, row: Floats) -> bool:
+def contradicts(placed: Placed, row: Floats) -> bool:
     """Return whether a claim differs from its passage in what must not differ.
 
-    It has a figure that stands nowhere in the passage, or denies more often than the window does,
-    or is a near copy in which nothing but names is strange.
+    It has a figure that stands nowhere in the passage and is no year that the window implies, or
+    denies more often than the window does, or is a near copy in which nothing but names is strange.
 
     Args:
-        claim: What was said.
-        passage: The cited passage.
-        found: From `align`.
+        placed: What was said, and where it should stand.
         row: From `support_row`.
     """
+    claim, passage = placed.claim, placed.passage
     names, run, unknown = (row[FEATURES.index(name)] for name in ("names", "run", "unknown_count"))
     if names >= 1 and unknown <= names and run >= _NEAR_COPY:
         return True
-    if claim.specifics.negations > negations(passage.text[found.start : found.end]):
+    if claim.specifics.negations > negations(placed.window):
         return True
-    return bool(claim.figures - passage.figures)
+    return bool(claim.figures - passage.figures - _implied_years(placed.window))
 
 
-def support_row(claim: Claim, passage: ReadPassage, found: Alignment) -> Floats:
+def _implied_years(text: str) -> frozenset[str]:
+    """Return the years that a text gives by another: 2014, in "2016, two years after"."""
+    figures = [int(figure) for figure in spelt_figures(text) if figure.isdigit()]
+    return frozenset(
+        str(year + sign * span)
+        for year in figures
+        for span in figures
+        for sign in (1, -1)
+        if 1000 <= year <= 2100 and span < 1000
+    )
+
+
+def support_row(placed: Placed) -> Floats:
     """Return FEATURES of a claim and its passage, float64 `[len(FEATURES)]`."""
-    known, ordered = passage.known, claim.content
-    strangers = unknown_words(claim, passage)
-    unknown = [token for token in ordered if token in strangers]
+    claim, passage, ordered = placed.claim, placed.passage, placed.claim.content
+    unknown = [token for token in ordered if token in placed.unknown]
     strange = [
-        name for name in claim.specifics.names if name not in known and not is_named(name, passage)
+        name
+        for name in claim.specifics.names
+        if name not in passage.known and not is_named(name, passage)
     ]
-    run = longest_run(claim.tokens, tokenise(passage.text[found.start : found.end]))
+    run = longest_run(claim.tokens, placed.near)
     return np.asarray(
         [
-            found.coverage,
+            placed.found.coverage,
             float(min(2, len(strange))),
             run / max(1, len(claim.tokens)),
             len(unknown) / max(1, len(ordered)),
@@ -221,8 +242,6 @@ class SupportModel:
 class Comparison:
     """A claim compared with a passage."""
 
-    claim: Claim
-    passage: ReadPassage
     alignment: Alignment
     """The place: the sentence or row that says it or says otherwise, else the window nearest."""
     row: Floats
@@ -231,6 +250,8 @@ class Comparison:
     """FAITHFUL_FEATURES, float64 `[len(FAITHFUL_FEATURES)]`."""
     said: bool | None
     """Whether one place says the claim (True), says otherwise, or neither (None)."""
+    differs: bool
+    """From `contradicts`."""
     opposed: bool
     """The place has the opposite of a word, of the only one that it lacks unless the claim was
     written from it: in what a search found the opposite often belongs to something else."""
@@ -248,7 +269,7 @@ class Comparison:
         """Return whether the passage says otherwise."""
         if self.copied or self.said is not None:
             return self.said is False and not self.copied
-        return self.opposed or contradicts(self.claim, self.passage, self.alignment, self.row)
+        return self.opposed or self.differs
 
     @property
     def score(self) -> float:
@@ -324,14 +345,14 @@ class Examination:
         found = align(claim, passage, self._weights)
         if found is None:
             return None
-        row = support_row(claim, passage, found)
-        window = passage.text[found.start : found.end]
-        changes = faithful_row(claim, passage, window, unknown_words(claim, passage))
+        placed = Placed(claim, passage, found)
+        row, changes = support_row(placed), faithful_row(placed)
         verbatim = found.coverage >= _VERBATIM and bool(row[_RUN] >= _VERBATIM)
         copied = verbatim and (
-            len(claim.tokens) >= _LONG_COPY or tokenise(without_marks(window)) == claim.tokens
+            len(claim.tokens) >= _LONG_COPY
+            or tokenise(without_marks(placed.window)) == claim.tokens
         )
-        strange = len(claim.wanted.difference(tokenise(window)))
+        strange = len(claim.wanted.difference(placed.near))
         opposed = (
             found.coverage >= _SAME_MATTER
             and says_the_opposite(changes)
@@ -339,12 +360,11 @@ class Examination:
         )
         said, place = (None, None) if copied else _said(claim, passage)
         return Comparison(
-            claim,
-            passage,
             replace(found, start=place[0], end=place[1]) if place else found,
             row,
             changes,
             said,
+            contradicts(placed, row),
             opposed,
             copied,
             verbatim,

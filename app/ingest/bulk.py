@@ -33,7 +33,7 @@ from app.core.errors import Conflict, DocuMindError, NotFound
 from app.core.ids import document_id
 from app.core.languages import language_of
 from app.core.normalisation import normalise
-from app.core.ports import BulkLedger, IndexWriter
+from app.core.ports import IndexWriter
 from app.core.types import (
     Article,
     DocumentDraft,
@@ -48,6 +48,7 @@ from app.ingest.chunking import chunk
 from app.ingest.names import IngestOptions
 from app.ingest.parsers.html import parse_html
 from app.ingest.parsers.wikitext import parse_wikitext
+from app.storage.catalog.state import BulkLedger
 
 # Turn a batch of articles into chunks in a worker process; picklable.
 

@@ -18,7 +18,9 @@ from app.core.errors import (
     NotFound,
     ProviderError,
     ProviderUnreachable,
+    StorageError,
     Superseded,
+    error_classes,
 )
 from app.core.ports import Catalog, IndexWriter
 from app.core.types import IngestOutcome, Job, JobFile, Library, RawDocument
@@ -36,7 +38,7 @@ from app.jobs.runner import (
 from app.models.arxiv import ArxivClient
 
 if TYPE_CHECKING:
-    from app.storage.catalog.state import SqliteJobStore
+    from app.storage.queue import JobQueue
 
 # Embed what a library lacks: the backfill job, and one run for other jobs.
 
@@ -208,13 +210,21 @@ class OriginalFiles(Protocol):
         ...
 
 
+_MOMENTARY = {
+    kind.code: kind
+    for kind in error_classes().values()
+    if kind.retryable or issubclass(kind, StorageError)
+}
+"""By code: errors that say nothing about the file that met them."""
+
+
 @dataclass(frozen=True, slots=True)
 class IngestJob:
     """Handler of `ingest`; safe to repeat, since what is done is found unchanged."""
 
     parts: Collecting
     originals: OriginalFiles
-    jobs: SqliteJobStore
+    jobs: JobQueue
     """Which other uploads still need the same bytes."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
@@ -225,7 +235,8 @@ class IngestJob:
         Raises:
             Cancelled: Paused, cancelled or shutting down.
             Superseded: All files were deleted after they were accepted.
-            DiskFull: No space; a retried job goes on later, another one reports it per file.
+            StorageError: A file could not be stored now, and the sender left; else it is
+                reported per file. The job is tried again.
         """
         payload = IngestPayload.from_json(context.payload)
         try:
@@ -280,9 +291,9 @@ class IngestJob:
         )
         if outcomes and all(outcome.code == Superseded.code for outcome in outcomes):
             raise Superseded(outcomes[0].reason or "deleted after it was accepted")
-        full = next((outcome for outcome in outcomes if outcome.code == DiskFull.code), None)
-        if full is not None and payload.retry:
-            raise DiskFull(full.reason or "no space")
+        for outcome in outcomes if payload.retry else ():
+            if (error := _MOMENTARY.get(outcome.code or "")) is not None:
+                raise error(outcome.reason or "it could not be stored")
         return outcomes
 
     def _documents(self, payload: IngestPayload, job_id: str) -> Iterator[RawDocument]:

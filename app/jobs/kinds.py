@@ -27,7 +27,7 @@ from app.jobs.ingest import (
 from app.jobs.runner import JobRunner, is_finished, per_library
 
 if TYPE_CHECKING:
-    from app.storage.catalog.state import SqliteJobStore
+    from app.storage.queue import JobQueue
 
 INGEST = "ingest"
 SAMPLES = "samples"
@@ -43,8 +43,8 @@ EVALUATION = "evaluation"
 CALIBRATE = "calibrate"
 
 
-def register_ingest(parts: Collecting, originals: OriginalFiles, jobs: SqliteJobStore) -> None:
-    """Register `ingest` and `backfill`; `jobs` is the store of the runner."""
+def register_ingest(parts: Collecting, originals: OriginalFiles, jobs: JobQueue) -> None:
+    """Register `ingest` and `backfill`; `jobs` is the queue of the runner."""
     parts.runner.register(INGEST, IngestJob(parts, originals, jobs))
     parts.runner.register(BACKFILL, BackfillJob(parts), lane="background", exclusive=per_library)
 

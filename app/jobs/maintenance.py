@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, cast
 from app.answer.model_test import ModelReply, ModelTester
 from app.core.cancel import CancelToken
 from app.core.errors import NotFound, StorageError
-from app.core.ports import ModelStore
 from app.core.types import Job, Library, ModelFindings
 from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import ReportArchive
@@ -33,6 +32,7 @@ from app.jobs.kinds import (
 )
 from app.jobs.runner import JobContext, JobRunner, is_finished, per_library
 from app.models.ollama import PullProgress
+from app.storage.catalog.state import ModelStore
 
 if TYPE_CHECKING:
     from app.storage.store import IndexStore
@@ -103,13 +103,13 @@ class Maintenance:
 
     def end_grace(self) -> int:
         """Remove deleted documents and conversations whose grace is over; return how many."""
-        return self.store.remover.purge_due() + self.store.conversations.delete_due()
+        return self.store.writer.purge_due() + self.store.conversations.delete_due()
 
     def purge_is_due(self) -> bool:
         """Return whether bytes of deleted documents are old enough to purge."""
         now = datetime.now(UTC)
         for library in Library:
-            at = self.store.remover.deleted_at(library)
+            at = self.store.writer.deleted_at(library)
             if at is None:
                 continue
             small = self.store.catalog.counts(library).chunks <= PURGE_SMALL_CHUNKS

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from app.core.text import tokenise
 from app.core.types import Band, Fingerprint, Fusion, Library, Mode, Passage, Signals
 from app.retrieval.request import RetrievalOptions
 from app.retrieval.search import Floats, QuestionWords
+from app.storage.catalog.state import CalibrationRows
 
 
 @dataclass(slots=True, eq=False)
@@ -213,22 +213,10 @@ class Calibration:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-class Rows(Protocol):
-    """Stores calibrations made here."""
-
-    def get(self, key: str) -> Mapping[str, float] | None:
-        """Return a row, None when there is none."""
-        ...
-
-    def put(self, key: str, row: Mapping[str, float]) -> None:
-        """Keep a row."""
-        ...
-
-
 class Calibrations:
     """The table: rows that were made here, then those that come with the program."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: CalibrationRows) -> None:
         self._rows = rows
 
     def of(self, fingerprint: Fingerprint) -> Calibration | None:

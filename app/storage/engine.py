@@ -246,7 +246,7 @@ class SearchEngine(Nodes):
         with suppress(NoCollection):
             self.call(lambda client: client.delete_collection(PREFIX + name))
 
-    # --- points
+    # --- points; an unknown collection has none
 
     def upsert(self, name: str, points: Sequence[models.PointStruct]) -> None:
         """Add or replace points; they are durable on a majority of replicas and found after it.
@@ -267,6 +267,18 @@ class SearchEngine(Nodes):
                 lambda client: client.delete(PREFIX + name, points_selector=selector, wait=True)
             )
 
+    def _found(
+        self,
+        none: Answer,
+        ask: Callable[[QdrantClient], Answer],
+        timeout_s: int = SEARCH_S,
+        rounds: int = ROUNDS,
+    ) -> Answer:
+        try:
+            return self.call(ask, timeout_s, rounds=rounds)
+        except NoCollection:
+            return none
+
     def search(
         self,
         name: str,
@@ -277,67 +289,53 @@ class SearchEngine(Nodes):
         chosen: models.Filter | None = None,
         width: int | None = None,
     ) -> list[tuple[int, float]]:
-        """Return up to n points' ids and scores, best first; none from an unknown collection."""
-        params = models.SearchParams(hnsw_ef=width) if width else None
-        try:
-            found = self.call(
-                lambda client: client.query_points(
-                    PREFIX + name,
-                    query=query,
-                    using=using,
-                    limit=n,
-                    query_filter=chosen,
-                    search_params=params,
-                    with_payload=False,
-                ),
-                SEARCH_S,
-                rounds=1,
+        """Return up to n points' ids and scores, best first."""
+
+        def ask(client: QdrantClient) -> list[tuple[int, float]]:
+            found = client.query_points(
+                PREFIX + name,
+                query=query,
+                using=using,
+                limit=n,
+                query_filter=chosen,
+                search_params=models.SearchParams(hnsw_ef=width) if width else None,
+                with_payload=False,
             )
-        except NoCollection:
-            return []
-        return [(cast("int", point.id), point.score) for point in found.points]
+            return [(cast("int", point.id), point.score) for point in found.points]
+
+        return self._found([], ask, rounds=1)
 
     def count(self, name: str, chosen: models.Filter | None = None) -> int:
-        try:
-            return int(
-                self.call(
-                    lambda client: client.count(PREFIX + name, count_filter=chosen, exact=True)
-                ).count
-            )
-        except NoCollection:
-            return 0
+        def ask(client: QdrantClient) -> int:
+            return int(client.count(PREFIX + name, count_filter=chosen, exact=True).count)
+
+        return self._found(0, ask, WORK_S)
 
     def values(self, name: str, field: str, n: int) -> list[str]:
         """Return up to n values of a field with an index, those of most points first."""
-        try:
-            found = self.call(lambda client: client.facet(PREFIX + name, field, limit=n), SEARCH_S)
-        except NoCollection:
-            return []
-        return [str(hit.value) for hit in found.hits]
+
+        def ask(client: QdrantClient) -> list[str]:
+            return [str(hit.value) for hit in client.facet(PREFIX + name, field, limit=n).hits]
+
+        return self._found([], ask)
 
     def payload(self, name: str, ids: Sequence[int], field: str) -> dict[int, list[str]]:
         """Return a field of several values of points; those that are gone are absent."""
-        try:
-            found = self.call(
-                lambda client: client.retrieve(PREFIX + name, ids=list(ids), with_payload=[field]),
-                SEARCH_S,
-            )
-        except NoCollection:
-            return {}
-        return {cast("int", point.id): (point.payload or {}).get(field, []) for point in found}
+
+        def ask(client: QdrantClient) -> dict[int, list[str]]:
+            found = client.retrieve(PREFIX + name, ids=list(ids), with_payload=[field])
+            return {cast("int", point.id): (point.payload or {}).get(field, []) for point in found}
+
+        return self._found({}, ask)
 
     def first_ids(self, name: str, chosen: models.Filter, n: int) -> list[int]:
         """Return the lowest ids, up to n, of the points that meet a filter."""
-        try:
-            points, _ = self.call(
-                lambda client: client.scroll(
-                    PREFIX + name, scroll_filter=chosen, limit=n, with_payload=False
-                ),
-                SEARCH_S,
-            )
-        except NoCollection:
-            return []
-        return [cast("int", point.id) for point in points]
+
+        def ask(client: QdrantClient) -> list[int]:
+            found = client.scroll(PREFIX + name, scroll_filter=chosen, limit=n, with_payload=False)
+            return [cast("int", point.id) for point in found[0]]
+
+        return self._found([], ask)
 
     def ids(self, name: str, piece: int = 10_000) -> set[int]:
         found, offset = set[int](), None

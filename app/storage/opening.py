@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from app.core.errors import DatabaseAway, ExtraMissing, InvalidInput
+from app.core.errors import DocuMindError, ExtraMissing, InvalidInput
 from app.core.ids import without_credentials
 from app.core.types import Library, StoreKind
 from app.storage.catalog.changes import ChangeLog, Settling
@@ -26,7 +27,23 @@ from app.storage.vectors.chroma import ChromaStore
 from app.storage.vectors.port import VectorStore
 
 if TYPE_CHECKING:
-    from app.storage.queue import PostgresJobs
+    from app.storage.engine import SearchEngine
+
+log = logging.getLogger(__name__)
+
+
+def _shared(module: str, who: str) -> ModuleType:
+    """Return a module whose client is in the extra `shared`; `who` needs it, for the message."""
+    try:
+        return importlib.import_module(f"app.storage.{module}")
+    except ModuleNotFoundError as exc:
+        raise InvalidInput(
+            f"{who} the extra 'shared': pip install 'documind-server[shared]'"
+        ) from exc
+
+
+def _postgresql(name: str) -> ModuleType:
+    return _shared(f"catalog.{name}", "DATABASE_URL needs")
 
 
 def open_database(path: Path, url: str, steps: Steps, *, shared: bool = False) -> Database:
@@ -61,44 +78,12 @@ def open_log(database: Database, *, shared: bool) -> tuple[ChangeLog, Settling]:
     """
     if not shared:
         return ChangeLog(database), Settling()
-    from app.storage.catalog.several import (  # noqa: PLC0415
-        SharedChangeLog,
-        SharedSettling,
-    )
-
-    return SharedChangeLog(database), SharedSettling(database)
-
-
-def ask_database(url: str) -> str:
-    """Return a PostgreSQL database's name and version; nothing is created or locked.
-
-    Raises:
-        InvalidInput: The address is wrong or does not answer, or the extra `shared` is missing.
-    """
-    return str(_postgresql("postgres").ask(url))
-
-
-def _postgresql(name: str) -> ModuleType:
-    """Return a module of PostgreSQL, whose driver is an extra."""
-    try:
-        return importlib.import_module(f"app.storage.catalog.{name}")
-    except ModuleNotFoundError as exc:
-        raise InvalidInput(
-            "DATABASE_URL needs the extra 'shared': pip install 'documind-server[shared]'"
-        ) from exc
-
-
-# Open the originals: an object store where an address names one, else a directory.
-
-log = logging.getLogger(__name__)
+    several = _postgresql("several")
+    return several.SharedChangeLog(database), several.SharedSettling(database)
 
 
 def open_originals(options: IndexOptions, steps: Steps) -> Originals:
     """Return the originals; with an object store, put there what only the directory has.
-
-    Args:
-        options: Say where.
-        steps: Where write steps are counted.
 
     Raises:
         InvalidInput: The address is wrong or does not answer, or the extra `shared` is missing.
@@ -107,75 +92,26 @@ def open_originals(options: IndexOptions, steps: Steps) -> Originals:
     directory = options.data_dir / "originals"
     if not options.originals_url:
         return Originals(directory, steps)
-    kept: Originals = _object_store().ObjectOriginals(
-        options.data_dir / "originals-cache",
-        steps,
-        options.originals_url,
-        options.originals_cache_bytes,
-    )
-    _put_there(directory, kept)
-    return kept
-
-
-def ask_object_store(url: str) -> str:
-    """Return an object store's address; nothing is created.
-
-    Raises:
-        InvalidInput: The address is wrong or does not answer, or the extra `shared` is missing.
-    """
-    return str(_object_store().ask(url))
-
-
-def _object_store() -> ModuleType:
-    """Return the module of object stores, whose client is an extra."""
-    try:
-        return importlib.import_module("app.storage.files.object_originals")
-    except ModuleNotFoundError as exc:
-        raise InvalidInput(
-            "ORIGINALS_URL needs the extra 'shared': pip install 'documind-server[shared]'"
-        ) from exc
-
-
-def _put_there(directory: Path, kept: Originals) -> None:
+    cache, most = options.data_dir / "originals-cache", options.originals_cache_bytes
+    kept: Originals = _object_store().ObjectOriginals(cache, steps, options.originals_url, most)
     missing = sorted(names_in(directory) - kept.names()) if directory.is_dir() else []
     for name in missing:
         kept.store(directory / f"{name}.bin")
     if missing:
         log.info("%d originals of %s were put into the object store", len(missing), directory)
+    return kept
 
 
-# Open the search engine that a setting names; its client is imported for nothing else.
-
-if TYPE_CHECKING:
-    from app.storage.engine import SearchEngine
+def _object_store() -> ModuleType:
+    return _shared("files.object_originals", "ORIGINALS_URL needs")
 
 
-def _named(url: str, api_key: str, replicas: int = 1) -> SearchEngine:
-    """Return the engine at `url`, not asked yet.
-
-    Raises:
-        InvalidInput: An address is none, or the extra `shared` is missing.
-    """
-    try:
-        from app.storage.engine import SearchEngine  # noqa: PLC0415  # an extra
-    except ModuleNotFoundError as exc:
-        raise InvalidInput(
-            "SEARCH_URL needs the extra 'shared': pip install 'documind-server[shared]'"
-        ) from exc
-    return SearchEngine(url, api_key, replicas)
-
-
-def ask_node(url: str, api_key: str) -> str:
-    """Return a node's address and version; nothing is created.
-
-    Raises:
-        InvalidInput: It does not answer or refuses the key, or the extra `shared` is missing.
-    """
-    engine = _named(url, api_key)
-    try:
-        return f"{without_credentials(engine.urls[0])}, Qdrant {engine.version()}"
-    finally:
-        engine.close()
+def _engine(url: str, api_key: str, replicas: int = 1) -> SearchEngine:
+    """Return the engine at `url`, not asked yet."""
+    engine: SearchEngine = _shared("engine", "SEARCH_URL needs").SearchEngine(
+        url, api_key, replicas
+    )
+    return engine
 
 
 def open_engine(options: IndexOptions) -> SearchEngine | None:
@@ -186,15 +122,9 @@ def open_engine(options: IndexOptions) -> SearchEngine | None:
     """
     if not options.search_url:
         return None
-    engine = _named(options.search_url, options.search_api_key, options.search_replicas)
+    engine = _engine(options.search_url, options.search_api_key, options.search_replicas)
     engine.check()
     return engine
-
-
-# Open the store of vectors that each library asks for, and remove what it left.
-
-if TYPE_CHECKING:
-    from app.storage.engine import SearchEngine
 
 
 def open_stores(
@@ -245,34 +175,63 @@ def delete_unused(
                 if name.startswith(options.prefix_of(library)):
                     store.drop(name)
     for kind, path in options.store_dirs.items():
-        if kind not in map(options.store_of, stores) and path.exists():
-            _delete(path, options, steps)
+        if kind in map(options.store_of, stores) or not path.exists():
+            continue
+        if options.data_dir in path.parents:
+            delete_tree(path, steps, "vectors.delete_unused")
+        else:
+            log.warning("no library keeps its vectors in %s any more: it may be removed", path)
 
 
-def _delete(path: Path, options: IndexOptions, steps: Steps) -> None:
-    if options.data_dir in path.parents:
-        delete_tree(path, steps, "vectors.delete_unused")
-    else:
-        log.warning("no library keeps its vectors in %s any more: it may be removed", path)
+# Ask the engines that settings name, each by itself: PostgreSQL, Qdrant, object store.
 
 
-# Open the queue of several processes where the settings ask for it.
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """An engine that a setting names, and how it is now."""
+
+    name: str
+    setting: str
+    detail: str
+    """Its address and version; or why it cannot be used, with its address."""
+    answers: bool
 
 
-def open_shared_jobs(url: str) -> AbstractContextManager[PostgresJobs]:
-    """Return the queue in the catalog's database; leaving it closes it.
+def engine_states(options: IndexOptions) -> Iterator[EngineState]:
+    """Yield the state of each engine, and of each node of a search engine.
 
-    Raises:
-        InvalidInput: The database does not answer, or the extra `shared` is missing.
+    Nothing is created or locked. An engine that no setting names is left out.
     """
+    asked: list[tuple[str, str, Callable[[], str]]] = []
+    if options.database_url:
+        asked.append(
+            (
+                "PostgreSQL",
+                "DATABASE_URL",
+                lambda: str(_postgresql("postgres").ask(options.database_url)),
+            )
+        )
+    for url in filter(None, options.search_url.split(",")):
+        asked.append(("Qdrant", "SEARCH_URL", partial(_ask_node, url, options.search_api_key)))
+    if options.originals_url:
+        asked.append(
+            (
+                "object store",
+                "ORIGINALS_URL",
+                lambda: str(_object_store().ask(options.originals_url)),
+            )
+        )
+    for name, setting, ask in asked:
+        try:
+            yield EngineState(name, setting, ask(), answers=True)
+        except DocuMindError as exc:
+            yield EngineState(name, setting, exc.message, answers=False)
+
+
+def _ask_node(url: str, api_key: str) -> str:
+    """Return a node's address and version."""
+    engine = _engine(url, api_key)
     try:
-        module = importlib.import_module("app.storage.queue")
-    except ModuleNotFoundError as exc:
-        raise InvalidInput(
-            "jobs of several servers (SEARCH_URL) need the extra 'shared': pip install"
-            " 'documind-server[shared]'"
-        ) from exc
-    try:
-        return closing(module.PostgresJobs(url))
-    except DatabaseAway as exc:
-        raise InvalidInput(exc.message) from exc
+        return f"{without_credentials(engine.urls[0])}, Qdrant {engine.version()}"
+    finally:
+        engine.close()

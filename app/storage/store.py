@@ -14,19 +14,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from app.core.errors import IndexDamaged, InvalidInput
+from app.core.errors import IndexDamaged, InvalidInput, StorageError
 from app.core.trace import counted
 from app.core.types import Fingerprint, Library
-from app.storage.catalog.answers import SqliteAnswerStore, SqliteConversationStore
+from app.storage.catalog.answers import AnswerStore, ConversationStore
 from app.storage.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.catalog.state import (
-    CatalogModelStore,
-    SqliteCalibrations,
-    SqliteJobStore,
-    SqliteLedger,
+    BulkLedger,
+    CalibrationRows,
+    ModelStore,
     SyncClaims,
     Unlinks,
 )
@@ -35,13 +34,11 @@ from app.storage.catalog.vectors import Builds, VectorCheck
 from app.storage.files.durable import Steps, delete_retired
 from app.storage.maintenance.backup import NO_BACKUP, BackupReport, backup
 from app.storage.maintenance.bundle import Bundler
-from app.storage.maintenance.fsck import Fsck, VectorStoreCheck
-from app.storage.maintenance.fsck_catalog import CatalogCheck
+from app.storage.maintenance.fsck import Fsck
 from app.storage.maintenance.purge import Purger
 from app.storage.maintenance.reembedding import Reembedding
 from app.storage.maintenance.start import (
     LexicalRepair,
-    Presence,
     is_small,
     note_change,
     open_catalog,
@@ -50,7 +47,7 @@ from app.storage.maintenance.start import (
 from app.storage.opening import delete_unused, open_engine, open_log, open_originals, open_stores
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
-from app.storage.removal import Remover
+from app.storage.queue import JobQueue
 from app.storage.status import ProjectionStatus
 from app.storage.vectors.library import DenseLibrary, DenseVectorIndex
 from app.storage.vectors.replica import Replica
@@ -119,7 +116,9 @@ class IndexStore:
             self.loader.on_unusable = unusable.delete
             if is_small(self.database):
                 unusable.delete(unusable.find())
-        self._lexical = LexicalRepair(options, self._log, self.steps, self._engine, heal=heal)
+        self._lexical = LexicalRepair(
+            options, self._log, self.steps, self._engine, self.database.lock_of, heal=heal
+        )
         indexes = self._lexical.indexes
         wanted = threading.Event()
         self.dense = {
@@ -129,11 +128,8 @@ class IndexStore:
         self.projector = Projector(self._log, self.loader, indexes, self.dense, self.database)
         self.status = ProjectionStatus(self._log, self.projector.state)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
-        remover = self.remover = Remover(
-            self.database, self.catalog, self.projector, self.originals, texts
-        )
         self.builds = Builds(self.database)
-        parts = self.database, self.catalog, self.projector, remover, self.originals
+        parts = self.database, self.catalog, self.projector, self.originals
         self.writer = CatalogIndexWriter(*parts, settling, self.builds)
         self.lexical = LibraryWords(indexes)
         self.vectors = DenseVectorIndex(self.dense)
@@ -144,24 +140,26 @@ class IndexStore:
             self.dense,
             wanted,
             lambda: delete_unused(options, self.vector_stores, self.steps),
-            self.projector.catch_up_lexical,
+            lambda library: self.projector.words[library].catch_up(),
             shared=options.shared,
         )
         self.fsck = Fsck(
-            CatalogCheck(self.database, self.originals, self.unlinks, unusable, self._log),
+            self.database,
+            self.originals,
+            self.unlinks,
+            unusable,
             self.loader,
             self.projector,
             indexes,
-            self.dense,
-            VectorStoreCheck(self.supervisor, self.loader, self.dense, options),
+            self.supervisor,
+            options,
             self.steps,
         )
         self.purger = Purger(
             self.database,
             self.loader,
             self.projector,
-            remover,
-            self.dense,
+            self.writer,
             self.supervisor,
             options,
             self.steps,
@@ -171,7 +169,6 @@ class IndexStore:
             self.builds,
             self.loader,
             self.projector,
-            self.dense,
             self.supervisor,
             self.writer,
         )
@@ -185,7 +182,6 @@ class IndexStore:
             self.steps,
             options.max_file_bytes,
         )
-        self._presence = Presence(self.database, indexes, self._engine, self.originals)
         self.calls = counted(self.database, self._engine, self.originals)
         self._heals = heal
         if heal:
@@ -198,13 +194,13 @@ class IndexStore:
 
     def _open_state(self) -> None:
         """Open what the catalog keeps besides documents."""
-        self.jobs = SqliteJobStore(self.database)
-        self.ledger = SqliteLedger(self.database)
+        self.jobs = JobQueue(self.database)
+        self.ledger = BulkLedger(self.database)
         self.claims = SyncClaims(self.database)
-        self.answers = SqliteAnswerStore(self.database)
-        self.calibrations = SqliteCalibrations(self.database)
-        self.conversations = SqliteConversationStore(self.database)
-        self.models = CatalogModelStore(self.database)
+        self.answers = AnswerStore(self.database)
+        self.calibrations = CalibrationRows(self.database)
+        self.conversations = ConversationStore(self.database)
+        self.models = ModelStore(self.database)
 
     def _open_dense(
         self, library: Library, wanted: threading.Event, follows: bool | None
@@ -222,7 +218,7 @@ class IndexStore:
 
     def _start(self) -> None:
         self.codes.delete_others()
-        self.remover.purge_due()
+        self.writer.purge_due()
         self.unlinks.settle_at_start()
         for library in Library:
             self._lexical.start(library, self.projector, partial(self.catalog.counts, library))
@@ -241,13 +237,26 @@ class IndexStore:
             DiskFull: No space; run it again.
         """
         for library in Library:
-            self.projector.rebuild_lexical(library, self.catalog.counts(library).documents)
+            self.projector.words[library].rebuild(self.catalog.counts(library).documents)
             self.dense[library].refill_cache()
         self.supervisor.refill("asked to rebuild")
 
     def missing(self) -> tuple[str, ...]:
-        """Return what is missing under the store: catalog, a lexical index, an engine."""
-        return self._presence.missing()
+        """Return what was deleted, cut, renamed or replaced under the server.
+
+        `catalog`, `lexical index of ...`; or which engine is away: `database ...`,
+        `search engine ...`, `object store ...`.
+        """
+        return (
+            *self.database.missing(),
+            *(
+                f"lexical index of {library.value}"
+                for library, index in self._lexical.indexes.items()
+                if index.lost()
+            ),
+            *(() if self._engine is None else self._engine.away()),
+            *self.originals.away(),
+        )
 
     def backup(
         self, target: Path, progress: Callable[[int, int], None] | None = None
@@ -267,6 +276,9 @@ class IndexStore:
         self._lexical.wait()
         try:
             self.projector.close()
+            for dense in self.dense.values():
+                with suppress(StorageError):  # the next start applies it again
+                    dense.replica.flush()
             self._log.save()
             if self._heals:
                 with suppress(IndexDamaged):  # the next start finds it and says what to do

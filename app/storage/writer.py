@@ -1,13 +1,18 @@
-"""Write to the index: acknowledged means in the catalog and searchable."""
+"""Write to the index: acknowledged means in the catalog and searchable.
+
+A deletion is hidden at once, purged when its grace is over, undone until then.
+"""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sqlalchemy import update
+from sqlalchemy import bindparam, delete, select, update
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.types import (
@@ -23,140 +28,84 @@ from app.core.types import (
     Metadata,
     WriteResult,
 )
+from app.storage.catalog.answers import purge_quotes
 from app.storage.catalog.changes import STAGED, Settling
 from app.storage.catalog.database import Database
 from app.storage.catalog.documents import SqliteCatalog
-from app.storage.catalog.revisions import RevisionBatch, Stored, Written, store_links
+from app.storage.catalog.revisions import RevisionBatch, Stored, Written
 from app.storage.catalog.rows import (
     LexicalDocument,
     add_change,
     author_keys,
+    count_document,
+    delete_chunk_vectors,
+    live_chunk_ids,
     pack_strings,
     pack_vector,
+    repoint_duplicates,
     search_key,
 )
-from app.storage.catalog.schema import documents
-from app.storage.catalog.state import record_page, refuse_superseded
+from app.storage.catalog.schema import documents, meta, meta_value, pieces, put_meta, revisions
+from app.storage.catalog.state import (
+    ORIGINALS,
+    awaited_originals,
+    delete_claims,
+    record_page,
+    record_unlinks,
+    refuse_superseded,
+    supersede,
+)
 from app.storage.catalog.texts import TextCodec
 from app.storage.catalog.vectors import Builds, checked_rows, claim_fingerprint, store_vectors
-from app.storage.files.durable import utc_now
+from app.storage.files.durable import utc_now, utc_text
 from app.storage.files.originals import Originals
 from app.storage.projector import Projector
-from app.storage.removal import Remover
 
-# Write batches of revisions: rows in one transaction, words in groups.
+CLEAR_BATCH = 500
+"""Documents per transaction when a library is cleared."""
 
+_LINKS_PAGE = 10_000
+_LAST_CHARACTER = "\U0010ffff"
+"""Sorts after any continuation of a prefix, in the order of code points, which is SQLite's."""
 
-class TextWriter:
-    """Implements `IndexWriter.write`, `store` and `settle`; thread-safe, serial."""
-
-    def __init__(self, database: Database, projector: Projector, settling: Settling) -> None:
-        self._database = database
-        self._projector = projector
-        self._settling = settling
-        self._codecs = threading.local()
-
-    def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
-        """Store a batch and wait until it is found by its words (see `IndexWriter.write`)."""
-        with self._projector.writing:
-            written = self._store(drafts, None)
-            commits = [
-                self._projector.commit_lexical(library)
-                for library in {draft.library for draft in drafts}
-            ]
-        for commit in commits:
-            commit.result()
-        return written.results
-
-    def store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None) -> list[WriteResult]:
-        """Store a batch whose words follow within seconds (see `IndexWriter.store`)."""
-        for library in {draft.library for draft in drafts}:
-            self._projector.wait_for_room(library)
-            self._projector.set_background(library, True)
-        with self._projector.writing:
-            return self._store(drafts, page).results
-
-    def settle(self, library: Library) -> None:
-        """Wait until everything stored is found by its words (see `IndexWriter.settle`)."""
-        self._projector.set_background(library, False)
-        self._projector.flush_lexical(library)
-        self._projector.catch_up_lexical(library)
-
-    def _store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None) -> Written:
-        """Store rows and bring their words.
-
-        A batch that replaces documents is found on return: the old revision is shown until the new
-        one is found, and no other write may come between the two.
-        """
-        for draft in drafts:
-            _check_spans(draft)
-        for library in sorted({draft.library for draft in drafts}):
-            if not self._projector.gathering(library):
-                self._projector.catch_up_lexical(library)
-        superseded: list[tuple[int, int]] = []
-        try:
-            with self._database.write("documents") as sql:
-                refuse_superseded(sql, drafts)
-                self._projector.log.save_into(sql)
-                written = RevisionBatch(sql, self._database.dialect, self._codec().pack).write(
-                    drafts
-                )
-                if page is not None:
-                    record_page(sql, page)
-                superseded = [
-                    (item.doc, item.superseded)
-                    for item in written.stored
-                    if item.superseded is not None
-                ]
-                self._settling.begin(superseded)
-            self._gather(written)
-            if superseded:
-                for library in written.last_seq:
-                    self._projector.commit_lexical(library).result()
-        finally:
-            self._settling.end(superseded)
-        for library, ids in written.removed.items():
-            self._projector.hide(library, ids)
-        return written
-
-    def _gather(self, written: Written) -> None:
-        for library, seq in written.last_seq.items():
-            stored = [item for item in written.stored if item.draft.library is library]
-            replaced = frozenset(item.doc for item in stored if item.superseded is not None)
-            try:
-                self._projector.gather_lexical(
-                    library, list(_lexical_documents(stored)), replaced, seq
-                )
-            except BaseException as exc:
-                self._projector.rollback_lexical(library, exc)
-                raise
-
-    def _codec(self) -> TextCodec:
-        codec: TextCodec | None = getattr(self._codecs, "codec", None)
-        if codec is None:
-            codec = self._codecs.codec = TextCodec()
-        return codec
+_OF_LIBRARY = select(documents.c.doc).where(documents.c.library == bindparam("library"))
+_KEY = _OF_LIBRARY.where(
+    documents.c.doc_id == bindparam("doc_id"), documents.c.state == bindparam("state")
+)
+_USED = ORIGINALS.where(revisions.c.sha256 == bindparam("sha256"))
+# The library is not asked for: with it SQLite would read all documents of the library.
+_DUE = select(documents.c.doc, documents.c.library).where(
+    documents.c.state == "deleted", documents.c.purge_at <= bindparam("now")
+)
+_OF = documents.c.doc == bindparam("of")
+_LINKED = update(documents).where(_OF).values(links=bindparam("count"))
+_SEEN = (documents.c.sha256, documents.c.revision)
+_RESTORE = (
+    update(documents)
+    .where(_OF)
+    .values(state="live", purge_at=None, updated_at=bindparam("now"))
+    .returning(*_SEEN)
+)
+_HIDE = (
+    update(documents)
+    .where(_OF)
+    .values(state="deleted", purge_at=bindparam("due"), duplicate_of=None)
+    .returning(*_SEEN)
+)
+_NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
+_KEYS = select(documents.c.source_key).where(_NAMED)
+_PURGED = select(
+    documents.c.doc, documents.c.doc_id, documents.c.embedded, documents.c.source_key
+).where(_NAMED)
+_KEPT = ORIGINALS.where(revisions.c.doc.in_(bindparam("docs", expanding=True)))
+_DELETE = delete(documents).where(_NAMED)
 
 
-def _lexical_documents(stored: Iterable[Stored]) -> Iterable[LexicalDocument]:
-    for item in stored:
-        draft = item.draft
-        chunks = [
-            (number, span.section, draft.text[span.start : span.end])
-            for number, span in enumerate(draft.chunks, item.first_chunk_id)
-        ]
-        facts = item.doc, draft.doc_id, item.title, item.authors, item.year, draft.type
-        yield LexicalDocument(*facts, chunks, item.language)
-
-
-def _check_spans(draft: DocumentDraft) -> None:
-    length = len(draft.text)
-    for span in draft.chunks:
-        if not 0 <= span.start < span.end <= length:
-            raise InvalidInput(
-                f"chunk {span.ordinal} of {draft.source_key!r} spans {span.start}..{span.end},"
-                f" outside 0..{length} of its text"
-            )
+@dataclass(frozen=True, slots=True)
+class _Purged:
+    vectors: int
+    quotes: int
+    originals: int
 
 
 class CatalogIndexWriter:
@@ -167,7 +116,6 @@ class CatalogIndexWriter:
         database: Database,
         catalog: SqliteCatalog,
         projector: Projector,
-        remover: Remover,
         originals: Originals,
         settling: Settling,
         builds: Builds,
@@ -175,19 +123,18 @@ class CatalogIndexWriter:
         self._database = database
         self._catalog = catalog
         self._projector = projector
-        self._remover = remover
+        self._words = projector.words
         self._originals = originals
+        self._settling = settling
         self._builds = builds
-        self._texts = TextWriter(database, projector, settling)
+        self._codecs = threading.local()
+
+    # --- documents
 
     def current(self, library: Library, source_key: str) -> Document | None:
         return self._catalog.by_source_key(library, source_key)
 
     def source_revision(self, document: Document) -> str | None:
-        """Return the source's edition of a live document.
-
-        See `IndexWriter.source_revision`.
-        """
         return self._catalog.source_revision(document)
 
     def store_original(self, content: bytes | Path) -> str:
@@ -197,40 +144,117 @@ class CatalogIndexWriter:
         """Return where the original with this SHA-256 is kept."""
         return self._originals.path(sha256)
 
-    def delete_unaccepted(self, shas: Collection[str]) -> None:
-        self._remover.delete_unaccepted(shas)
-
-    def delete_original(self, sha256: str) -> None:
-        """Remove an original that no document refers to; otherwise nothing happens."""
-        self._remover.delete_original(sha256)
-
     def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
-        """Make drafts live in one atomic batch, in order.
-
-        On return they are durable and found by lexical search: acknowledged.
+        """Store a batch and wait until it is found by its words (see `IndexWriter.write`).
 
         Raises:
             DiskFull: No space; the batch is not acknowledged.
             Conflict: A source key belongs to another document.
         """
-        return self._texts.write(drafts) if drafts else []
+        if not drafts:
+            return []
+        with self._projector.writing:
+            written = self._store(drafts, None)
+            commits = [self._words[of].commit() for of in {draft.library for draft in drafts}]
+        for commit in commits:
+            commit.result()
+        return written.results
 
     def store(
         self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None
     ) -> list[WriteResult]:
-        """Store drafts and a ledger page atomically; their words follow.
-
-        See `IndexWriter.store`.
+        """Store drafts and a ledger page atomically; their words follow (`IndexWriter.store`).
 
         Raises:
             DiskFull: No space; the batch is not stored, or words of batches before it cannot be
                 committed.
             Conflict: A source key belongs to another document.
         """
-        return self._texts.store(drafts, page)
+        for library in {draft.library for draft in drafts}:
+            self._words[library].wait_for_room()
+            self._words[library].background = True
+        with self._projector.writing:
+            return self._store(drafts, page).results
 
     def settle(self, library: Library) -> None:
-        self._texts.settle(library)
+        """Wait until everything stored is found by its words (see `IndexWriter.settle`)."""
+        self._words[library].background = False
+        self._words[library].flush()
+        self._words[library].catch_up()
+
+    def _store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None) -> Written:
+        """Store rows and bring their words.
+
+        A batch that replaces documents is found on return: the old revision is shown until the new
+        one is found, and no other write may come between the two.
+        """
+        for draft in drafts:
+            _check_spans(draft)
+        for library in sorted({draft.library for draft in drafts}):
+            if not self._words[library].in_step:
+                self._words[library].catch_up()
+        if not hasattr(self._codecs, "codec"):
+            self._codecs.codec = TextCodec()
+        superseded: list[tuple[int, int]] = []
+        try:
+            with self._database.write("documents") as sql:
+                refuse_superseded(sql, drafts)
+                self._projector.log.save_into(sql)
+                batch = RevisionBatch(sql, self._database.dialect, self._codecs.codec.pack)
+                written = batch.write(drafts)
+                if page is not None:
+                    record_page(sql, page)
+                superseded = [
+                    (item.doc, item.superseded)
+                    for item in written.stored
+                    if item.superseded is not None
+                ]
+                self._settling.begin(superseded)
+            self._queue_words(written)
+            if superseded:
+                for library in written.last_seq:
+                    self._words[library].commit().result()
+        finally:
+            self._settling.end(superseded)
+        for library, ids in written.removed.items():
+            self._projector.dense[library].hide(ids)
+        return written
+
+    def _queue_words(self, written: Written) -> None:
+        for library, seq in written.last_seq.items():
+            stored = [item for item in written.stored if item.draft.library is library]
+            replaced = frozenset(item.doc for item in stored if item.superseded is not None)
+            try:
+                self._words[library].put(list(_lexical_documents(stored)), replaced, seq)
+            except BaseException as exc:
+                self._words[library].rollback(exc)
+                raise
+
+    def write_links(
+        self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = ""
+    ) -> str | None:
+        """Store link counts of documents under `prefix`, a page (`IndexWriter.write_links`).
+
+        Raises:
+            DiskFull: No space; pages before are kept.
+        """
+        key = documents.c.source_key
+        page = (
+            select(key, documents.c.doc, documents.c.filename, documents.c.links)
+            .where(
+                documents.c.library == library.value,
+                key > max(prefix, after),
+                key < prefix + _LAST_CHARACTER,
+            )
+            .order_by(key)
+            .limit(_LINKS_PAGE)
+        )
+        rows = self._database.rows(page)
+        counted = ((links_of(filename), doc, links) for _, doc, filename, links in rows)
+        if more := [{"of": doc, "count": count} for count, doc, links in counted if count > links]:
+            with self._database.write("links") as sql:
+                sql.execute(_LINKED, more)
+        return rows[-1][0] if len(rows) == _LINKS_PAGE else None
 
     # --- vectors
 
@@ -283,19 +307,6 @@ class CatalogIndexWriter:
             rows = cursor.execute(sql[order], (library.value, limit, *named)).fetchall()
         return self._catalog.chunks_by_id(library, [row[0] for row in rows])
 
-    def write_links(
-        self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = ""
-    ) -> str | None:
-        """Store link counts of documents under `prefix`, one page after `after`.
-
-        Returns:
-            The source key to go on after, None at the end.
-
-        Raises:
-            DiskFull: No space; pages before are kept.
-        """
-        return store_links(self._database, library, prefix, links_of, after)
-
     def write_vectors(
         self,
         library: Library,
@@ -339,24 +350,6 @@ class CatalogIndexWriter:
     def apply(self, library: Library) -> None:
         self._projector.apply(library)
 
-    # --- single documents
-
-    def delete(self, library: Library, doc_id: str, grace_s: float = 0) -> DeleteResult:
-        return self._remover.delete(library, doc_id, grace_s)
-
-    def restore(self, library: Library, doc_id: str) -> Document:
-        """Undo a deletion within its grace.
-
-        Raises:
-            NotFound: No such document, or it is purged.
-        """
-        self._remover.restore(library, doc_id)
-        return self._catalog.document(library, doc_id)
-
-    def delete_all(self, library: Library) -> LibraryCounts:
-        """Delete every document of a library; return what was removed."""
-        return self._remover.delete_all(library)
-
     def correct(self, library: Library, doc_id: str, metadata: Metadata) -> Document:
         """Replace the facts of a live document, for later revisions too.
 
@@ -382,7 +375,7 @@ class CatalogIndexWriter:
                 updated_at=utc_now(),
             )
         )
-        self._projector.flush_lexical(library)
+        self._words[library].flush()
         with self._projector.writing:
             with self._database.write("correct") as sql:
                 doc = sql.execute(corrected.returning(documents.c.doc)).scalar()
@@ -391,6 +384,185 @@ class CatalogIndexWriter:
                         f"no document {doc_id!r} in library {library.value!r}; it was deleted since"
                     )
                 add_change(sql, library, "correct", doc, before.revision, None)
-            self._projector.catch_up_lexical(library)
+            self._words[library].catch_up()
         self._projector.apply(library)
         return self._catalog.document(library, doc_id)
+
+    # --- deletion
+
+    def delete(self, library: Library, doc_id: str, grace_s: float = 0) -> DeleteResult:
+        """Hide a document at once; purge it after `grace_s` seconds.
+
+        0 purges now; else `purge_due` does it.
+
+        Raises:
+            NotFound: No such document in this library.
+        """
+        self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
+        self._words[library].flush()
+        with self._projector.writing:
+            doc = self._key(library, doc_id, "live")
+            hidden = self._hide(library, [doc], grace_s)
+            purged = self._purge(library, [doc]) if grace_s <= 0 else _Purged(0, 0, 0)
+        self._projector.apply(library)
+        return DeleteResult(
+            doc_id, len(hidden), purged.vectors, purged.originals, purged.quotes, grace_s <= 0
+        )
+
+    def delete_all(self, library: Library) -> LibraryCounts:
+        """Delete and purge every live document of a library; return what it held."""
+        before = self._catalog.counts(library)
+        self._words[library].flush()
+        while True:
+            with self._projector.writing:
+                docs = self._live(library, CLEAR_BATCH)
+                if not docs:
+                    with self._database.write("remove") as sql:
+                        supersede(sql, library, None)
+                    break
+                self._hide(library, docs, 0)
+                self._purge(library, docs)
+        self._projector.apply(library)
+        return before
+
+    def restore(self, library: Library, doc_id: str) -> Document:
+        """Undo a deletion within its grace.
+
+        Raises:
+            NotFound: Not deleted, unknown, or purged.
+        """
+        self._words[library].flush()
+        with self._projector.writing:
+            doc = self._key(library, doc_id, "deleted")
+            with self._database.write("restore") as sql:
+                sha256, revision = sql.execute(_RESTORE, {"of": doc, "now": utc_now()}).one()
+                count_document(sql, doc, 1)
+                add_change(sql, library, "restore", doc, revision, live_chunk_ids(sql, doc))
+                repoint_duplicates(sql, library, {sha256})
+            self._words[library].catch_up()
+        self._projector.apply(library)
+        return self._catalog.document(library, doc_id)
+
+    def purge_due(self) -> int:
+        """Purge every deleted document whose grace is over; return how many."""
+        done = 0
+        for library in Library:
+            with self._projector.writing:
+                due = self._database.rows(_DUE, {"now": utc_now()})
+                docs = [row.doc for row in due if row.library == library.value]
+                if docs:
+                    self._purge(library, docs)
+                    done += len(docs)
+        return done
+
+    def deleted_at(self, library: Library) -> str | None:
+        """Return the time of the last deletion whose bytes files may still hold, if any."""
+        with self._database.read() as sql:
+            return meta_value(sql, _deleted_key(library))
+
+    def mark_purged(self, library: Library, until: str) -> None:
+        """Record that the projections' files were rebuilt after the time `until`.
+
+        Later deletions still wait.
+        """
+        with self._database.write("purge") as sql:
+            sql.execute(
+                delete(meta).where(meta.c.key == _deleted_key(library), meta.c.value <= until)
+            )
+
+    def delete_unaccepted(self, shas: Collection[str]) -> None:
+        for sha256 in set(shas) - awaited_originals(self._database):
+            self.delete_original(sha256)
+
+    def delete_original(self, sha256: str) -> None:
+        """Remove an original that no document refers to; otherwise nothing happens."""
+        self._unlink(sha256)
+
+    def _unlink(self, sha256: str) -> int:
+        with self._projector.writing:
+            used = self._database.rows(_USED, {"sha256": sha256})
+            return 0 if used else int(self._originals.delete(sha256))
+
+    def _key(self, library: Library, doc_id: str, state: str) -> int:
+        rows = self._database.rows(
+            _KEY, {"library": library.value, "doc_id": doc_id, "state": state}
+        )
+        if not rows:
+            raise NotFound(f"no {state} document {doc_id!r} in library {library.value!r}")
+        return int(rows[0].doc)
+
+    def _live(self, library: Library, limit: int) -> list[int]:
+        live = _OF_LIBRARY.where(documents.c.state == "live").limit(limit)
+        return [row.doc for row in self._database.rows(live, {"library": library.value})]
+
+    def _hide(self, library: Library, docs: Sequence[int], grace_s: float) -> list[int]:
+        """Take documents out of every search, durably; return their chunk ids."""
+        due = utc_text(datetime.now(UTC) + timedelta(seconds=grace_s))
+        hidden: list[int] = []
+        with self._database.write("remove") as sql:
+            self._projector.log.save_into(sql)
+            supersede(sql, library, sql.execute(_KEYS, {"docs": docs}).scalars().all())
+            shas: set[str] = set()
+            for doc in docs:
+                count_document(sql, doc, -1)
+                sha256, revision = sql.execute(_HIDE, {"of": doc, "due": due}).one()
+                ids = live_chunk_ids(sql, doc)
+                add_change(sql, library, "remove", doc, revision, ids)
+                hidden.extend(ids)
+                shas.add(sha256)
+            repoint_duplicates(sql, library, shas)
+        self._projector.dense[library].hide(hidden)
+        self._words[library].catch_up()
+        return hidden
+
+    def _purge(self, library: Library, docs: Sequence[int]) -> _Purged:
+        """Remove hidden documents: rows, quotes in answers, and originals."""
+        quotes = vectors = 0
+        with self._database.write("purge") as sql:
+            rows = [row for some in pieces(docs) for row in sql.execute(_PURGED, {"docs": some})]
+            shas = {
+                sha256
+                for some in pieces(docs)
+                for sha256 in sql.execute(_KEPT, {"docs": some}).scalars()
+            }
+            for doc, doc_id, embedded, _ in rows:
+                quotes += purge_quotes(sql, library, doc_id)
+                vectors += embedded
+                delete_chunk_vectors(sql, doc)
+            put_meta(sql, _deleted_key(library), utc_now())
+            record_unlinks(sql, shas)
+            delete_claims(sql, library, [source_key for _, _, _, source_key in rows])
+            # Chunks and revisions go with their document (ON DELETE CASCADE).
+            for some in pieces(docs):
+                sql.execute(_DELETE, {"docs": some})
+        for doc in docs:
+            self._catalog.texts.delete(doc)
+        unneeded = shas - awaited_originals(
+            self._database
+        )  # another upload of the same bytes may wait for its turn
+        return _Purged(vectors, quotes, sum(self._unlink(sha256) for sha256 in unneeded))
+
+
+def _deleted_key(library: Library) -> str:
+    return f"deleted_since_purge/{library.value}"
+
+
+def _lexical_documents(stored: Iterable[Stored]) -> Iterable[LexicalDocument]:
+    for item in stored:
+        draft = item.draft
+        chunks = [
+            (number, span.section, draft.text[span.start : span.end])
+            for number, span in enumerate(draft.chunks, item.first_chunk_id)
+        ]
+        facts = item.doc, draft.doc_id, item.title, item.authors, item.year, draft.type
+        yield LexicalDocument(*facts, chunks, item.language)
+
+
+def _check_spans(draft: DocumentDraft) -> None:
+    length = len(draft.text)
+    for span in draft.chunks:
+        if not 0 <= span.start < span.end <= length:
+            raise InvalidInput(
+                f"chunk {span.ordinal} of {draft.source_key!r} spans {span.start}..{span.end},"
+                f" outside 0..{length} of its text"
+            )

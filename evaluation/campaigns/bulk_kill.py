@@ -26,17 +26,17 @@ from pathlib import Path
 from typing import Any
 
 from app.core.types import Library
-from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 from app.jobs.bulk import account
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
-from app.storage.catalog.state import SqliteLedger
+from app.storage.catalog.state import BulkLedger
 from app.storage.files.durable import Steps
 from app.storage.maintenance.start import catalog_path
 from app.storage.options import IndexOptions
 from app.storage.words.tantivy import TantivyIndex
 from evaluation.lib.paths import ROOT, parser_of
 from evaluation.lib.served import Line, write
+from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def stored(data_dir: Path) -> Stored:
             chunks=sum(len(row[3]) for row in rows),
             digest=hashlib.sha256(json.dumps(rows).encode()).hexdigest(),
             duplicates=sum(count - 1 for count in keys.values()),
-            ledger=account(SqliteLedger(database).summary(Library.PUBLIC)),
+            ledger=account(BulkLedger(database).summary(Library.PUBLIC)),
         )
     finally:
         database.close()

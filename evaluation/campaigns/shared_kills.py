@@ -4,13 +4,16 @@ Run: `.venv-shared/bin/python -m evaluation.campaigns.shared_kills --kills 50`
 
 Two servers that run no jobs and two workers are processes of their own on one real PostgreSQL and
 one double of Qdrant, which is the engine on one node. Each kill waits until the round has
-acknowledged uploads, so no round is void. Kills come in turn: SIGKILL of a server, SIGKILL of a
-worker, the end of every database connection. It is no power cut: the page cache survives.
+acknowledged uploads, so no round is void. Kills come in turn: SIGKILL of a server, SIGKILL or
+SIGTERM of a worker, the end of every database connection. Every other upload is not waited for: it
+is acknowledged when it is accepted. Now and then a document gets a new revision that nobody waits for
+and is deleted at once: it must not come back. It is no power cut: the page cache survives.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -20,10 +23,13 @@ from urllib.parse import quote
 
 import requests
 
+from app.core.errors import DocuMindError
 from evaluation.lib.served import Line, Served, write
 from tests.fakes.postgres_server import PostgresServer, running_server
 from tests.shared.engines import DoubleProcess, Working, data_of
 
+DELETED_EACH = 6
+"""Of so many uploads through a server one document is deleted."""
 EACH_ROUND = 3
 """Uploads that a round has acknowledged before it kills."""
 TIMEOUT_S = 60
@@ -42,6 +48,13 @@ class Campaign:
     workers: Sequence[Working]
     database: PostgresServer
     acknowledged: list[str] = field(default_factory=list)
+    """Names of uploads that were waited for and answered as stored."""
+    accepted: dict[str, str] = field(default_factory=dict)
+    """Job ids of uploads that nobody waited for, by name."""
+    deleted: list[str] = field(default_factory=list)
+    """Names whose deletion was acknowledged while a new revision waited."""
+    failed: int = 0
+    """Accepted uploads whose job ended otherwise than done."""
     refused: int = 0
     server_kills: int = 0
     worker_kills: int = 0
@@ -51,28 +64,49 @@ class Campaign:
 
     def upload(self, at: int) -> None:
         """Upload through one server until the end; a refused file is not sent again."""
-        number = 0
+        number, mine = 0, list[str]()
         with requests.Session() as session:
             session.trust_env = False
             while not self.stop.is_set():
                 number += 1
-                name = f"w{at}x{number}"
-                text = f"{name} is a walrus that whistles.".encode()
-                try:
-                    reply = session.post(
-                        f"{self.servers[at].url}/api/v1/ingest?library=papers&wait=true",
-                        files={"file": (f"{name}.txt", text)},
-                        timeout=TIMEOUT_S,
-                    )
-                except requests.RequestException:
-                    self.refused += 1
-                    self.stop.wait(WAIT_S)
-                    continue
-                if reply.status_code == 201:
+                name, waits = f"w{at}x{number}", number % 2 == 0
+                reply = self._send(session, at, name, waits=waits)
+                if waits and reply is not None and reply.status_code == 201:
                     self.acknowledged.append(name)
+                    mine.append(name)
+                elif not waits and reply is not None and reply.status_code == 202:
+                    self.accepted[name] = reply.json()["job_id"]
                 else:
                     self.refused += 1
                     self.stop.wait(WAIT_S)
+                if number % DELETED_EACH == 0 and mine:
+                    self._replace_and_delete(session, at, mine.pop())
+
+    def _send(
+        self, session: requests.Session, at: int, name: str, *, waits: bool
+    ) -> requests.Response | None:
+        """Upload a file; return the reply, None without one."""
+        try:
+            return session.post(
+                f"{self.servers[at].url}/api/v1/ingest?library=papers&wait={str(waits).lower()}",
+                files={"file": (f"{name}.txt", f"{name} is a walrus that whistles.".encode())},
+                timeout=TIMEOUT_S,
+            )
+        except requests.RequestException:
+            return None
+
+    def _replace_and_delete(self, session: requests.Session, at: int, name: str) -> None:
+        """Send a document again, wait for nothing, and delete it.
+
+        The text is the same: what is found of it is found by the same word.
+        """
+        self.acknowledged.remove(name)
+        self._send(session, at, name, waits=False)
+        try:
+            self.servers[at].client.delete("papers", f"{name}.txt")
+        except DocuMindError:
+            return  # it may be gone or not
+        self.deleted.append(name)
 
     def round(self, number: int) -> None:
         """Wait for progress, then kill a server or a worker, or end all connections."""
@@ -88,6 +122,9 @@ class Campaign:
             server.wait_ready()
         elif kind == 1:
             worker = self.workers[turn % len(self.workers)]
+            if turn % 2:
+                worker.process.send_signal(signal.SIGTERM)
+                worker.process.wait(TIMEOUT_S)
             worker.kill()
             self.worker_kills += 1
             worker.start()
@@ -111,12 +148,22 @@ class Campaign:
             for writer in writers:
                 writer.join()
 
+    def settle(self) -> None:
+        """Wait until every accepted upload has ended, and count those that failed."""
+        client = self.servers[0].client
+        for job_id in self.accepted.values():
+            self.failed += client.follow(job_id)["state"] != "done"
+
+    def returned(self) -> list[str]:
+        """Return deleted documents that a server finds."""
+        return [name for one in self.servers for name in self.deleted if _finds(one, name)]
+
     def lost(self) -> list[str]:
-        """Return acknowledged uploads that a server does not find by its words."""
+        """Return acknowledged and accepted uploads that a server does not find by their words."""
         return [
             name
             for server in self.servers
-            for name in self.acknowledged
+            for name in (*self.acknowledged, *self.accepted)
             if not _finds(server, name)
         ]
 
@@ -125,8 +172,8 @@ def _finds(server: Served, name: str) -> bool:
     return name in str(server.client.search(quote(name), "papers", limit=5)["hits"])
 
 
-def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str]]:
-    """Start all, kill, and return what was done and what was lost."""
+def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str], list[str]]:
+    """Start all, kill, and return what was done, what was lost and what came back."""
     engine = DoubleProcess(folder / "engine")
     with running_server() as database:
         engine.start()
@@ -151,7 +198,8 @@ def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str]]:
                 worker.wait_said("DocuMind works")
             done = Campaign(servers, workers, database)
             done.run(kills)
-            return done, done.lost()
+            done.settle()
+            return done, done.lost(), done.returned()
         finally:
             for process in (*servers, *workers):
                 process.close()
@@ -164,26 +212,30 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50)
     kills = parser.parse_args().kills
     with tempfile.TemporaryDirectory(prefix="documind-kills-") as folder:
-        done, lost = campaign(Path(folder), kills)
-    for name in lost:
-        print("lost:", name)
+        done, lost, returned = campaign(Path(folder), kills)
+    print(*(f"lost: {name}" for name in lost), *(f"back: {name}" for name in returned), sep="\n")
     return write(
         "shared_kills",
         "Kills of servers that share one library",
         [
             "Two servers that run no jobs, two workers, one PostgreSQL, one double of Qdrant (the"
             " engine on one node, no replication). Uploads",
-            "go through both servers, each waits until a worker has done it; each kill came after"
-            f" {EACH_ROUND} more were acknowledged. A file that is refused is not sent again.",
+            "go through both servers; every other one waits until a worker has done it, and each kill"
+            f" came after {EACH_ROUND} more of those were acknowledged. A file that is refused is not"
+            " sent again.",
         ],
         [
-            Line("acknowledged uploads that a server does not find", len(lost), 0, ""),
+            Line("acknowledged or accepted uploads that a server does not find", len(lost), 0, ""),
+            Line("deleted documents that a server finds", len(returned), 0, ""),
+            Line("accepted uploads whose job failed", done.failed, 0, ""),
             Line(
                 "kills", done.server_kills + done.worker_kills + done.cuts, kills, "", at_most=False
             ),
         ],
         {
-            "acknowledged uploads": len(done.acknowledged),
+            "acknowledged uploads, waited for": len(done.acknowledged),
+            "accepted uploads, not waited for": len(done.accepted),
+            "deletions while a new revision waited": len(done.deleted),
             "refused or broken uploads": done.refused,
             "kills of a server": done.server_kills,
             "kills of a worker": done.worker_kills,

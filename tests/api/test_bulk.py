@@ -11,9 +11,9 @@ import pytest
 
 from app.cli import bulk
 from app.core.types import Job, Library
-from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 from app.jobs.runner import JobContext, is_finished
 from app.storage.files.lock import DirectoryLock
+from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions, write_xml
 from tests.api.conftest import Site, listening
 from tests.unit.cli.test_main import run
 

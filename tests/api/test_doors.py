@@ -221,6 +221,23 @@ def test_behind_a_proxy_with_a_prefix(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_citation_leads_to_the_page_behind_a_prefix(tmp_path: Path, *, stream: bool) -> None:
+    asked = {
+        "model": "documind-papers",
+        "stream": stream,
+        "messages": [{"role": "user", "content": "At how many degrees does copper melt?"}],
+    }
+    with site(tmp_path, root_path="/rag", trusted_hosts=("docs.example",)) as opened:
+        opened.upload(("copper.txt", b"Copper melts at 1085 degrees Celsius, and so it is poured."))
+        headers = {"Host": "docs.example"}
+        told = opened.client.post("/rag/v1/chat/completions", json=asked, headers=headers).text
+        (address,) = set(re.findall(r'"url": ?"([^"]+)"', told))
+        assert address.startswith("http://docs.example/rag/?library=papers&doc=")
+        shown = opened.client.get(address.removeprefix("http://docs.example"), headers=headers)
+        assert shown.status_code == 200
+
+
 def test_probes_answer_while_the_services_are_built(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     go = threading.Event()

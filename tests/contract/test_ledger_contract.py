@@ -1,16 +1,14 @@
-"""What every BulkLedger does."""
+"""What the ledger of bulk sources does, on each database of the catalog."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from app.core.ports import BulkLedger
 from app.core.types import LedgerEntry, Library
-from app.storage.catalog.state import SqliteLedger
+from app.storage.catalog.state import BulkLedger
 from app.storage.files.durable import Steps
 from app.storage.opening import open_database
-from tests.fakes.ledgers import DictLedger
 
 PUBLIC = Library.PUBLIC
 ROWS = [
@@ -22,15 +20,10 @@ ROWS = [
 ]
 
 
-@pytest.fixture(params=["dict", "database"])
-def ledger(
-    request: pytest.FixtureRequest, tmp_path: Path, database_url: str
-) -> Iterator[BulkLedger]:
-    if request.param == "dict":
-        yield DictLedger()
-        return
+@pytest.fixture
+def ledger(tmp_path: Path, database_url: str) -> Iterator[BulkLedger]:
     database = open_database(tmp_path / "catalog.sqlite3", database_url, Steps())
-    yield SqliteLedger(database)
+    yield BulkLedger(database)
     database.close()
 
 

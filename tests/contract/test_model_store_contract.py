@@ -1,4 +1,4 @@
-"""What every ModelStore does, run on the fake and on the catalog."""
+"""What the store of measurements of models does, on each database of the catalog."""
 
 from __future__ import annotations
 
@@ -7,20 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from app.core.ports import ModelStore
 from app.core.types import ModelFindings, ModelSpeed
+from app.storage.catalog.state import ModelStore
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from tests.fakes.answer_stores import MemoryModelStore
 
 
-@pytest.fixture(params=["memory", "catalog"])
-def models(
-    request: pytest.FixtureRequest, tmp_path: Path, database_url: str
-) -> Iterator[ModelStore]:
-    if request.param == "memory":
-        yield MemoryModelStore()
-        return
+@pytest.fixture
+def models(tmp_path: Path, database_url: str) -> Iterator[ModelStore]:
     options = IndexOptions(tmp_path, tmp_path / "chroma", database_url, tantivy_threads=1)
     with IndexStore(options, vector_store="off") as store:
         yield store.models

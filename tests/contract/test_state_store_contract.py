@@ -1,4 +1,4 @@
-"""What every AnswerStore and ConversationStore does, run on the fakes and on the catalog's database."""
+"""What the stores of answers and conversations do, on each database of the catalog."""
 
 from __future__ import annotations
 
@@ -9,20 +9,14 @@ import pytest
 
 from app.answer.records import StoredRecord
 from app.core.errors import NotFound
-from app.core.ports import AnswerStore, ConversationStore
 from app.core.types import Answer, Message, Question
+from app.storage.catalog.answers import AnswerStore, ConversationStore
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from tests.fakes.answer_stores import MemoryAnswerStore, MemoryConversationStore
 
 
-@pytest.fixture(params=["memory", "database"])
-def stores(
-    request: pytest.FixtureRequest, tmp_path: Path, database_url: str
-) -> Iterator[tuple[AnswerStore, ConversationStore]]:
-    if request.param == "memory":
-        yield MemoryAnswerStore(), MemoryConversationStore()
-        return
+@pytest.fixture
+def stores(tmp_path: Path, database_url: str) -> Iterator[tuple[AnswerStore, ConversationStore]]:
     options = IndexOptions(tmp_path, tmp_path / "chroma", database_url, tantivy_threads=1)
     with IndexStore(options, vector_store="off") as store:
         yield store.answers, store.conversations

@@ -152,5 +152,21 @@ def test_a_store_that_is_set_aside_is_empty_and_goes_on(store: VectorStore) -> N
 def test_a_closed_store_opens_again(opened: VectorStore) -> None:
     opened.set_aside()
     put(opened, [1, 2], unit_rows(2))
+    assert opened.flush("papers__1", at_once=True)
     opened.close()
     assert opened.ids("papers__1") == {1, 2}
+
+
+def test_what_is_durable_stays_and_the_rest_may_be_told_again(opened: VectorStore) -> None:
+    opened.set_aside()
+    put(opened, [1, 2, 3], unit_rows(3))
+    opened.flush("papers__1", at_once=True)
+    put(opened, [3, 4], unit_rows(2, seed=5))
+    opened.delete("papers__1", [2])
+    durable = opened.flush("papers__1", at_once=False)
+    opened.close()
+    assert opened.ids("papers__1") in ([{1, 3, 4}] if durable else [{1, 3, 4}, {1, 2, 3}])
+    put(opened, [3, 4], unit_rows(2, seed=5))
+    opened.delete("papers__1", [2])
+    assert opened.ids("papers__1") == {1, 3, 4}
+    assert opened.search("papers__1", unit_rows(1, seed=5)[0], 1) == [3]

@@ -5,8 +5,8 @@ import subprocess
 import threading
 from pathlib import Path
 
-from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 from evaluation.campaigns.bulk_kill import Command, campaign, stored
+from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
 
 def test_killed_runs_end_with_what_an_uninterrupted_one_has(tmp_path: Path) -> None:

@@ -146,12 +146,12 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def rebuild_lexical(self) -> None:
         """Make the lexical index anew."""
-        self.store.projector.rebuild_lexical(PAPERS, len(self.live))
+        self.store.projector.words[PAPERS].rebuild(len(self.live))
 
     @rule()
     def refill_cache(self) -> None:
         """Read the cache again."""
-        for dense in self.store.reembedding.dense.values():
+        for dense in self.store.dense.values():
             dense.refill_cache()
 
     @rule()

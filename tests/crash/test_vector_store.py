@@ -166,7 +166,7 @@ def test_a_cache_that_is_large_is_filled_while_the_store_serves(
     monkeypatch.setattr("app.storage.vectors.library.FILLED_AT_ONCE", 10)
     with caplog.at_level(logging.ERROR), IndexStore(options) as store:
         assert store.supervisor.wait(100)
-        cache = store.dense[PAPERS]._serving.feed.cache  # type: ignore[union-attr]
+        cache = store.dense[PAPERS]._serving.cache  # type: ignore[union-attr]
         assert cache is not None
         assert cache.count == N
     assert caplog.text == ""

@@ -20,7 +20,7 @@ from app.core.types import (
     Metadata,
     WriteResult,
 )
-from tests.fakes.ledgers import DictLedger
+from app.storage.catalog.state import BulkLedger
 
 _AT = "2026-01-01T00:00:00Z"
 
@@ -28,7 +28,7 @@ _AT = "2026-01-01T00:00:00Z"
 class MemoryIndexWriter:
     """Keeps live revisions, chunks and vectors; counts calls that tests look at."""
 
-    def __init__(self, ledger: DictLedger | None = None) -> None:
+    def __init__(self, ledger: BulkLedger | None = None) -> None:
         """Record pages of `store` in `ledger`."""
         self._ledger = ledger
         self._lock = threading.RLock()

@@ -123,7 +123,7 @@ def local_services(
             settings.arxiv_base_url if named else "http://127.0.0.1:9", interval_s=0.0
         )
         parser = DirectParser(settings.ingest())
-        services = Services(settings, stack, store, local, parser, arxiv, spans)
+        services = Services(settings, store, local, parser, arxiv, spans)
         services.jobs.start()
         stack.callback(services.jobs.close)
         yield services

@@ -36,6 +36,9 @@ class MemoryVectorStore:
         for chunk_id in chunk_ids:
             self._rows.get(collection, {}).pop(chunk_id, None)
 
+    def flush(self, collection: str, *, at_once: bool) -> bool:
+        return True
+
     def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
         held = self._rows.get(collection, {})
         if not held:

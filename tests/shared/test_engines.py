@@ -216,7 +216,7 @@ def test_migrate_runs_beside_servers_that_share_the_catalog(
     """An upgrade of a cluster migrates while the servers of the release before still answer."""
     engine = "http://127.0.0.1:9"  # a migration asks the database alone
     assert migrated(tmp_path / "one", own_server.url(), SEARCH_URL=engine).returncode == 0
-    assert own_server.run("SELECT count(*) FROM procrastinate_jobs") == "0"
+    assert own_server.run("SELECT count(*) FROM jobs") == "0"
     running = open_database(tmp_path / "none", own_server.url(), Steps(), shared=True)
     try:
         ended = migrated(tmp_path / "two", own_server.url(), SEARCH_URL=engine)

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.core.errors import InvalidInput
-from app.core.types import Library, Route
+from app.core.types import Library
 from app.jobs.runner import IngestPayload, UploadedFile
-from app.storage.opening import open_shared_jobs
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.shared.engines import ROOT, DoubleProcess, Working
@@ -38,10 +36,10 @@ def test_a_worker_does_what_another_process_accepted(
     options = IndexOptions(
         data, data / "chroma", database_url, search_url=engine.url, vector_cache_vectors=0
     )
-    with IndexStore(options, vector_store="off") as store, open_shared_jobs(database_url) as queue:
+    with IndexStore(options, vector_store="off") as store:
         file = UploadedFile("walrus.txt", "walrus.txt", store.writer.store_original(WORDS))
         payload = IngestPayload(Library.PAPERS, (file,)).to_json()
-        job_id = queue.create("ingest", payload, Route("interactive", "")).id
+        job_id = store.jobs.create("ingest", payload).id
     worker = Working(
         data, DATABASE_URL=database_url, SEARCH_URL=engine.url, EMBEDDING_PROVIDER="minilm",
         LOG_LEVEL="INFO", JOB_LANES="interactive,background",
@@ -66,8 +64,3 @@ def test_a_worker_without_a_database_ends_with_2(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert "DATABASE_URL and SEARCH_URL" in done.stderr
-
-
-def test_a_queue_without_an_answer_names_the_setting() -> None:
-    with pytest.raises(InvalidInput, match=r"does not answer.*DATABASE_URL"):
-        open_shared_jobs("postgresql://nobody@127.0.0.1:9/nothing")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.ingest.sources.dumps import FirstArticles, open_articles
-from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 from scripts import build_public_corpus, bulk_index_public, stream_wikipedia_to_txt
+from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
 
 @pytest.fixture

@@ -69,6 +69,7 @@ def test_config_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SECRET not in str(shown)
     assert shown["ORIGINALS_URL"] == "s3://b/p?endpoint=http://h:1"
     assert shown["SEARCH_URL"] == "http://h:6333,h2:6333"
+    assert shown["OLLAMA_BASE_URL"] == "http://127.0.0.1:8,127.0.0.1:7"
     assert shown["DATA_DIR"] == "/tmp/me@here"
 
 

@@ -101,16 +101,17 @@ _QUOTING = (
 _FORGET = delete(answer_documents).where(_DRAWN_ON)
 
 
-class SqliteAnswerStore:
-    """The AnswerStore port on the catalog."""
+class AnswerStore:
+    """Answers with their traces, by id, within retention."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def save(self, answer: Answer, record: Record) -> None:
+        """Keep an answer; `record` is its full JSON form."""
         shown = (item.hit.passage.document for item in answer.evidence)
         documents = sorted({(document.library.value, document.doc_id) for document in shown})
-        row = {"answer_id": answer.answer_id, "record": _packed(record), "created_at": utc_now()}
+        row = {"answer_id": answer.answer_id, "record": _packed(record), "created_at": record["at"]}
         with self._database.write("answer") as sql:
             sql.execute(delete(answers).where(answers.c.answer_id == answer.answer_id))
             n = sql.execute(insert(answers).returning(answers.c.n), row).scalar_one()
@@ -152,12 +153,14 @@ class SqliteAnswerStore:
             raise NotFound(f"no answer {answer_id!r} to attach feedback to")
 
     def list(self, limit: int = 100, with_feedback: bool = False) -> Sequence[Record]:
+        """Return records, newest first."""
         found = _RECORDS.order_by(answers.c.n.desc()).limit(limit)
         if with_feedback:
             found = found.where(answers.c.feedback.is_not(None))
         return [_record_from(*row) for row in self._database.rows(found)]
 
     def delete(self, older_than: str | None = None) -> int:
+        """Forget all answers, or those before a UTC time; return how many."""
         old = (
             delete(answers)
             if older_than is None
@@ -208,8 +211,8 @@ _ADD_TURN = insert(turns)
 _TURNS = select(turns.c.role, turns.c.content, turns.c.answer_id, turns.c.at).order_by(turns.c.n)
 
 
-class SqliteConversationStore:
-    """The ConversationStore port on the catalog."""
+class ConversationStore:
+    """Conversations: id, title, turns, running summary."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -223,6 +226,9 @@ class SqliteConversationStore:
 
     def get(self, conversation_id: str) -> Mapping[str, object]:
         """Return one with its turns.
+
+        Keys: id, title, library, summary, folded, created_at, updated_at, turns [{role, content,
+        answer_id, at}].
 
         Raises:
             NotFound: No such conversation.
@@ -241,10 +247,18 @@ class SqliteConversationStore:
         return found | {"turns": [dict(turn) for turn in said]}
 
     def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
+        """Return conversations without turns, newest first."""
         newest = select(*_SHOWN).where(_KEPT).order_by(conversations.c.n.desc()).limit(limit)
         return [dict(row._mapping) for row in self._database.rows(newest)]
 
     def begin(self, conversation_id: str, question: str, answer_id: str) -> None:
+        """Keep a question that is being answered, as a turn of the user.
+
+        It takes the place of the same question where that got no answer.
+
+        Raises:
+            NotFound: No such conversation.
+        """
         with self._database.write("conversation") as sql:
             n = _touch(sql, conversation_id)
             same = (turns.c.conversation == n) & (turns.c.content == question)
@@ -286,6 +300,7 @@ class SqliteConversationStore:
             raise _unknown(conversation_id)
 
     def delete(self, conversation_id: str, grace_s: float = 0) -> int:
+        """Hide one, and forget it when its grace (seconds) is over; return how many."""
         until = (datetime.now(UTC) + timedelta(seconds=grace_s)).isoformat()
         with self._database.write("conversation") as sql:
             gone = sql.execute(_of(conversation_id).values(forget_at=until)).rowcount
@@ -294,6 +309,11 @@ class SqliteConversationStore:
         return gone
 
     def restore(self, conversation_id: str) -> None:
+        """Undo a deletion.
+
+        Raises:
+            NotFound: No such conversation was deleted, or its grace is over.
+        """
         due = conversations.c.forget_at > datetime.now(UTC).isoformat()
         back = update(conversations).where(conversations.c.id == conversation_id, due)
         with self._database.write("conversation") as sql:
@@ -301,6 +321,7 @@ class SqliteConversationStore:
                 raise NotFound(f"no deleted conversation {conversation_id!r} can be brought back")
 
     def delete_due(self) -> int:
+        """Forget the deleted ones whose grace is over; return how many."""
         due = conversations.c.forget_at <= datetime.now(UTC).isoformat()
         if not self._database.rows(select(conversations.c.n).where(due).limit(1)):
             return 0

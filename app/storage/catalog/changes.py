@@ -6,7 +6,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
@@ -71,19 +71,27 @@ class ChangeLog:
         self._database = database
         self._lock = threading.Lock()
         self._marks = {
-            (library, projection): seq for library, projection, seq in database.rows(_MARKS)
+            (library, projection): int(seq) for library, projection, seq in database.rows(_MARKS)
         }
+        self._flushed: dict[tuple[str, str], int] = {}
+        """The marks that are on disk, of projections that have more in memory."""
         self._held: dict[tuple[Library, str], int] = {}
 
     def mark(self, library: Library, projection: Projection) -> int:
         """Return up to which change a projection is applied; 0 before the first."""
         with self._lock:
-            return int(self._marks.get((library.value, projection), 0))
+            return self._marks.get((library.value, projection), 0)
 
-    def set_mark(self, library: Library, projection: Projection, seq: int) -> None:
-        """A projection has committed everything up to `seq`; 0 says that it holds nothing."""
+    def set_mark(
+        self, library: Library, projection: Projection, seq: int, *, flushed: bool = True
+    ) -> None:
+        """A projection has everything up to `seq`, on disk if `flushed`; 0: it holds nothing."""
         key = (library.value, projection)
         with self._lock:
+            if flushed:
+                self._flushed.pop(key, None)
+            else:
+                self._flushed.setdefault(key, self._marks.get(key, 0))
             if self._marks.get(key, 0) != seq:
                 self._marks[key] = seq
             if projection != "lexical" and seq:
@@ -104,11 +112,8 @@ class ChangeLog:
             return {
                 f"{library}/{projection}": seq
                 for (library, projection), seq in sorted(self._marks.items())
-                if seq or projection == "lexical" or not self._dense_mark(library)
+                if seq or projection == "lexical" or not _dense_mark(self._marks, library)
             }
-
-    def _dense_mark(self, library: str) -> int:
-        return int(max(self._marks.get((library, store), 0) for store in get_args(StoreKind)))
 
     def save_into(self, sql: Connection) -> None:
         """Write watermarks that moved, as part of the caller's transaction.
@@ -120,7 +125,7 @@ class ChangeLog:
         with self._lock:
             moved = [
                 {"library": key[0], "projection": key[1], "seq": seq}
-                for key, seq in self._marks.items()
+                for key, seq in (self._marks | self._flushed).items()
                 if held.get(key, 0) != seq
             ]
         put(sql, watermarks, moved)
@@ -132,7 +137,7 @@ class ChangeLog:
             for library in Library:
                 lexical = self.mark(library, "lexical")
                 with self._lock:
-                    applied = self._dense_mark(library.value)
+                    applied = _dense_mark(self._marks | self._flushed, library.value)
                 dense = min(applied, self._kept_after(library))
                 sql.execute(APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
 
@@ -179,6 +184,12 @@ class ChangeLog:
             Change(seq, cast("Kind", kind), doc, unpack_ids(ids)) for seq, kind, doc, ids in rows
         ]
 
+    def batches(self, library: Library, after: int, *, dense: bool) -> Iterator[list[Change]]:
+        """Yield all changes after one, in order, those that come while it yields too."""
+        while found := self.pending(library, after, dense=dense):
+            yield found
+            after = found[-1].seq
+
     def lags(self) -> dict[str, int]:
         """Return how many changes each projection is behind; LAG_COUNTED means more.
 
@@ -200,6 +211,10 @@ class ChangeLog:
         """Return the newest change; 0 before the first."""
         with self._database.read() as sql:
             return self._database.dialect.last_change(sql)
+
+
+def _dense_mark(marks: Mapping[tuple[str, str], int], library: str) -> int:
+    return max(marks.get((library, store), 0) for store in get_args(StoreKind))
 
 
 # Show replaced revisions to running questions until the new text is searchable.

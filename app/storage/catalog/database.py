@@ -13,39 +13,12 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine, Executable, Row, Table, inspect, text
+from sqlalchemy import Connection, Engine, Executable, Row, inspect, text
 
 from app.storage.catalog.engine import refuse_newer, upgrade
 from app.storage.catalog.schema import SCHEMA_VERSION
+from app.storage.catalog.statements import SqlDialect
 from app.storage.files.durable import Steps
-
-# Name the columns that a batch of documents writes, for `SqlDialect.insert_rows`.
-
-RowValues = tuple[object, ...]
-"""The values of one row, in the order of the columns."""
-
-_DOCUMENT = (
-    "doc library doc_id source_key revision state filename type sha256 title authors author_keys"
-    " year arxiv_id source_url"
-    " licence flags has_original characters pages bytes chunks embedded source_revision corrected"
-    " links search_key added_at"
-    " updated_at language"
-).split()
-_KEPT = {"doc", "library", "doc_id", "source_key", "corrected", "links", "added_at"}
-INSERT_DOCUMENT = f"INSERT INTO documents ({', '.join(_DOCUMENT)})"
-REPLACING = "ON CONFLICT (doc) DO UPDATE SET purge_at = NULL, " + ", ".join(
-    f"{column} = excluded.{column}" for column in _DOCUMENT if column not in _KEPT
-)
-"""Follows INSERT_DOCUMENT: another revision of a document that is there."""
-INSERT_REVISION = (
-    "INSERT INTO revisions (doc, revision, sha256, source_revision, has_original,"
-    " characters, pages, text, created_at)"
-)
-INSERT_CHUNK = 'INSERT INTO chunks (chunk_id, doc, revision, ordinal, start, "end", section, page)'
-INSERT_CHANGE = "INSERT INTO changes (library, kind, doc, revision, ids)"
-
-
-# Declare the statements that each database has of its own.
 
 
 class Cursor(Protocol):
@@ -54,55 +27,6 @@ class Cursor(Protocol):
     # each driver returns its own cursor
     def execute(self, query: str, values: Sequence[object] = ..., /) -> Any:  # noqa: ANN401
         """Run a statement; rows are read from the result."""
-
-
-class SqlDialect(Protocol):
-    """A module with the statements of one database."""
-
-    PASSAGES: str
-    """Chunks and documents; values: ids, library."""
-    TEXTS: str
-    """Texts; values: pairs of document and revision, as JSON."""
-    CODES: str
-    """Codes for late interaction; values: ids."""
-    MATCHING: str
-    """Ids of live chunks; values: ids. A condition of FILTERS follows."""
-    FILTERS: Mapping[str, str]
-    """Conditions on chunk (c) and document (d) by the field of `Filters`; a value each."""
-    VECTORS_OF: str
-    """Vectors with what filters ask; values: build << 40, ids. VECTORS_END follows."""
-    VECTORS_BETWEEN: str
-    """The same of keys between two values. VECTORS_END follows."""
-    VECTORS_END: str
-    """The order by key, and LIMIT."""
-    FILTERED_VECTORS: str
-    """The same, documents first; values: build << 40, library. Conditions of FILTERS follow."""
-    LIMIT: str
-    """The end of a query; value: at most this many."""
-    VECTOR_IDS: str
-    """Ids of live chunks with a vector; values: keys that it lies between."""
-    COUNT_VECTORS: str
-    """Their number."""
-    CHUNKS_WITHOUT_VECTOR: str
-    """Ids; values: library, build << 40, chunk id to begin after, limit."""
-    PENDING: Mapping[str, str]
-    """Ids of chunks without a vector by the order of documents; values: library, limit."""
-    PENDING_OF: Mapping[str, str]
-    """The same of documents; a third value names them, as JSON."""
-
-    def insert_rows(
-        self, sql: Connection, insert: str, rows: Sequence[RowValues], after: str = "", /
-    ) -> None:
-        """Run `insert VALUES (...) after` for all rows."""
-
-    def last_id(self, sql: Connection, table: Table, /) -> int:
-        """Return the newest number of a table; it is never given out twice."""
-
-    def keep_last_id(self, sql: Connection, table: Table, last: int, /) -> None:
-        """Make `last` the newest number of a table whose rows were inserted with numbers."""
-
-    def last_change(self, sql: Connection, /) -> int:
-        """Return the newest change that the connection sees; 0 before the first."""
 
 
 def id_list(ids: Sequence[int]) -> str:
@@ -211,6 +135,28 @@ class Database(ABC):
             finally:
                 if transaction.is_active:
                     transaction.rollback()
+
+    def write_apart(self, name: str) -> AbstractContextManager[Connection]:
+        """Yield a connection as `write` does, for what no document depends on.
+
+        It waits for no other writer where the database has several.
+        """
+        return self.write(name)
+
+    def lock_in(self, sql: Connection, name: str) -> None:  # noqa: B027  # nothing to wait for
+        """Hold a lock of all processes until the transaction ends; SQLite has one writer anyway."""
+
+    def notify(self, sql: Connection, news: str) -> None:  # noqa: B027  # others look themselves
+        """Tell every process of jobs' changes when the transaction is committed; see `news`."""
+
+    def news(self, closing: threading.Event, poll_s: float) -> Iterator[str]:
+        """Yield what `notify` was given, by any process, until `closing`.
+
+        `lost` where changes may have gone by unseen, as all do in SQLite; an empty text after
+        `poll_s` seconds without any.
+        """
+        while not closing.wait(poll_s):
+            yield "lost"
 
     def _writing_connection(self) -> AbstractContextManager[Connection]:
         return self._writer.connect()

@@ -131,7 +131,7 @@ class SqliteCatalog:
         """
         self._originals = originals
         self._database = database
-        self._texts = texts
+        self.texts = texts
         self._settling = settling
         self._counted = SinceCommit(database, partial(count, database))
 
@@ -168,12 +168,12 @@ class SqliteCatalog:
         self, cursor: Cursor, keys: Iterable[tuple[int, int]]
     ) -> dict[tuple[int, int], str]:
         wanted = list(keys)
-        texts = self._texts.get(wanted)
+        texts = self.texts.get(wanted)
         missing = [key for key in wanted if key not in texts]
         if missing:
             rows = cursor.execute(self._database.dialect.TEXTS, (json.dumps(missing),)).fetchall()
             for doc, revision, frame in rows:
-                texts[doc, revision] = self._texts.unpack((doc, revision), frame)
+                texts[doc, revision] = self.texts.unpack((doc, revision), frame)
         return texts
 
     def document(self, library: Library, doc_id: str) -> Document:
@@ -262,10 +262,10 @@ class SqliteCatalog:
         return [_chunk_from(row, document, text) for row in rows]
 
     def _text_of(self, sql: Connection, document: Document, key: tuple[int, int]) -> str:
-        held = self._texts.get([key]).get(key)
+        held = self.texts.get([key]).get(key)
         if held is None:
             frame = of_revision(sql, document, key, revisions.c.text)[0]
-            held = self._texts.unpack(key, frame)
+            held = self.texts.unpack(key, frame)
         return held
 
     def chunks_by_id(self, library: Library, chunk_ids: Sequence[int]) -> list[Chunk]:

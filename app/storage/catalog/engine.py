@@ -10,7 +10,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
-from app.core.errors import IndexDamaged, StorageError
+from app.core.errors import DatabaseAway, IndexDamaged, StorageError
 from app.storage.catalog.schema import SCHEMA_VERSION
 from app.storage.files.durable import disk_full
 
@@ -80,7 +80,7 @@ def translate(path: Path, cause: BaseException | None) -> Exception:
     if name.startswith(_DAMAGED) or "malformed" in str(cause):
         return damaged(path.name, str(cause))
     if name.startswith(_UNUSABLE):
-        return StorageError(
+        return DatabaseAway(
             f"the catalog {str(path)!r} cannot be opened or written ({cause}): it or its directory"
             " is gone, not writable"
             " for this user, or too many files are open (`ulimit -n`)"

@@ -7,11 +7,22 @@ Several servers share a catalog by `several`.
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import psycopg
-from sqlalchemy import URL, Engine, create_engine, event, make_url, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    ExceptionContext,
+    create_engine,
+    event,
+    make_url,
+    text,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
@@ -26,10 +37,12 @@ from app.core.errors import (
     StorageError,
 )
 from app.core.trace import Calls
-from app.storage.catalog import postgres_statements
 from app.storage.catalog.database import Cursor, Database
 from app.storage.catalog.schema import metadata
+from app.storage.catalog.statements import PostgresDialect
 from app.storage.files.durable import Steps
+
+logger = logging.getLogger(__name__)
 
 RETRY_AFTER_S = 5.0
 """When to come back while the database is away."""
@@ -46,6 +59,14 @@ CONNECTING = {
 _OWNER_WAIT = "5s"
 """How long a start waits for the lock of a server that was killed a moment ago."""
 
+CHANNEL = "documind_jobs"
+"""Channels belong to the database: two catalogs in it hear of each other's jobs, which they do not
+have."""
+_NOTIFY = text("SELECT pg_notify(:channel, :news)")
+_LOCK_IN = text("SELECT pg_advisory_xact_lock(hashtext(current_schema()), hashtext(:name))")
+
+_APART, _MORE_APART = 2, 6
+"""Connections for jobs."""
 _READERS, _MORE_READERS = 8, 24
 """Connections kept and added; with the writer a third of PostgreSQL's default of 100."""
 
@@ -75,8 +96,10 @@ class PostgresDatabase(Database):
         )
         writer = open_engine(address, size=1, more=0, isolation="READ COMMITTED")
         event.listen(writer, "connect", self._own)
+        self._address = address
+        self._apart = self._engine_of(url, size=_APART, more=_MORE_APART)
         try:
-            super().__init__(self._name, postgres_statements, steps, writer, readers)
+            super().__init__(self._name, PostgresDialect(), steps, writer, readers)
             self._take_lock()
         except DatabaseAway as exc:
             raise InvalidInput(f"DATABASE_URL: {exc.message}") from exc
@@ -113,6 +136,46 @@ class PostgresDatabase(Database):
         return open_engine(parsed(url), size=size, more=more, isolation="READ COMMITTED")
 
     @contextmanager
+    def _writing_connection(self) -> Iterator[Connection]:
+        with super()._writing_connection() as connection:
+            try:
+                yield connection
+            except psycopg.errors.ReadOnlySqlTransaction:  # of a driver's own cursor
+                connection.invalidate()
+                raise
+
+    @contextmanager
+    def write_apart(self, name: str) -> Iterator[Connection]:
+        """Yield a connection in a transaction that waits for no writer of documents."""
+        with self.translated(), self._apart.connect() as sql, sql.begin() as transaction:
+            yield sql
+            with self.steps.at(f"catalog.{name}"):
+                transaction.commit()
+
+    def lock_in(self, sql: Connection, name: str) -> None:
+        sql.execute(_LOCK_IN, {"name": name})
+
+    def notify(self, sql: Connection, news: str) -> None:
+        sql.execute(_NOTIFY, {"channel": CHANNEL, "news": news})
+
+    def news(self, closing: threading.Event, poll_s: float) -> Iterator[str]:
+        """Yield what `notify` was given; a lost connection is made again."""
+        address = self._address.set(drivername="postgresql").render_as_string(hide_password=False)
+        while not closing.is_set():
+            try:
+                with psycopg.connect(address, autocommit=True, **CONNECTING) as connection:
+                    connection.execute(f"LISTEN {CHANNEL}")
+                    yield "lost"  # of what happened before, nothing was heard
+                    while not closing.is_set():
+                        for note in connection.notifies(timeout=poll_s):
+                            yield note.payload
+                        yield ""
+            except psycopg.Error as exc:
+                logger.warning("jobs are polled until PostgreSQL answers again: %s", exc)
+                yield "lost"
+                closing.wait(poll_s)
+
+    @contextmanager
     def read_raw(self) -> Iterator[Cursor]:
         """Yield a plain cursor for reads that a person waits for; rows are tuples."""
         with self.translated():
@@ -133,6 +196,11 @@ class PostgresDatabase(Database):
             except (psycopg.Error, PoolTimeout) as exc:
                 raise self.calls.failed(error_of(self._name, exc)) from exc
 
+    def close(self) -> None:
+        """Close every connection."""
+        super().close()
+        self._apart.dispose()
+
     def check(self) -> list[str]:
         """Return no fault: PostgreSQL holds references itself and reads pages by checksum."""
         return self.check_pages()
@@ -142,12 +210,15 @@ class PostgresDatabase(Database):
         return []
 
     def missing(self) -> Sequence[str]:
-        """Return the database's address where it does not answer now."""
+        """Return the database's address where it does not answer now, or cannot be written."""
         try:
-            self.rows(text("SELECT 1"))
+            with self.read() as sql:
+                read_only = sql.execute(text("SHOW transaction_read_only")).scalar() == "on"
+                if read_only:
+                    sql.invalidate()  # another may find the primary
         except DatabaseAway:
-            return (f"database {self._name}",)
-        return ()
+            read_only = True
+        return (f"database {self._name}",) if read_only else ()
 
     def size_bytes(self) -> int:
         """Return the size of the catalog's tables, in bytes."""
@@ -211,6 +282,11 @@ def open_engine(address: URL, *, size: int, more: int, isolation: str) -> Engine
         connection.execute("SET client_encoding = 'UTF8'")
         connection.commit()
 
+    @event.listens_for(engine, "handle_error")
+    def _leave_standby(context: ExceptionContext) -> None:
+        if isinstance(context.original_exception, psycopg.errors.ReadOnlySqlTransaction):
+            context.is_disconnect = True  # a new connection may find the primary
+
     return engine
 
 
@@ -250,6 +326,12 @@ def error_of(name: str, cause: BaseException | None) -> DocuMindError:
             return DiskFull(f"the database {name} has no space left: free some")
         case psycopg.errors.DataCorrupted() | psycopg.errors.IndexCorrupted():
             return IndexDamaged(f"the database {name} is damaged ({detail}): restore a dump of it")
+        case psycopg.errors.ReadOnlySqlTransaction():
+            return DatabaseAway(
+                f"the database {name} can only be read at present ({detail}); what was acknowledged"
+                " is kept",
+                retry_after_s=RETRY_AFTER_S,
+            )
         case psycopg.DataError():
             return InvalidInput(f"PostgreSQL cannot keep a value: {detail}")
         case psycopg.OperationalError() | psycopg.InterfaceError() | PoolTimeout():

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Select, and_, bindparam, func, select
 
 from app.core.types import Document, Filters, Library
-from app.storage.catalog.database import Database, SqlDialect, id_list
+from app.storage.catalog.database import Database, id_list
 from app.storage.catalog.rows import (
     DOCUMENTS,
     Build,
@@ -37,6 +37,7 @@ from app.storage.catalog.schema import (
     revisions,
     vectors,
 )
+from app.storage.catalog.statements import SqlDialect
 from app.storage.catalog.texts import TextCodec
 from app.storage.catalog.vectors import fingerprint_from, staged_key
 

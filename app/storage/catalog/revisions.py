@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, select
 
 from app.core.errors import Conflict
 from app.core.types import DocumentDraft, Library, WriteResult
-from app.storage.catalog import database
-from app.storage.catalog.database import Database, SqlDialect
-from app.storage.catalog.database import RowValues as Row
+from app.storage.catalog import statements
 from app.storage.catalog.rows import (
     author_keys,
     count_document,
@@ -24,6 +22,8 @@ from app.storage.catalog.rows import (
     strings_from,
 )
 from app.storage.catalog.schema import chunks, documents, pieces
+from app.storage.catalog.statements import RowValues as Row
+from app.storage.catalog.statements import SqlDialect
 from app.storage.catalog.texts import pack_pages
 from app.storage.files.durable import utc_now
 
@@ -271,10 +271,10 @@ class RevisionBatch:
             if gone:
                 self._written.removed.setdefault(draft.library, []).extend(gone)
         insert = self._dialect.insert_rows
-        insert(self._sql, database.INSERT_DOCUMENT, document_rows, database.REPLACING)
-        insert(self._sql, database.INSERT_REVISION, revision_rows)
-        insert(self._sql, database.INSERT_CHANGE, change_rows)
-        insert(self._sql, database.INSERT_CHUNK, chunk_rows)
+        insert(self._sql, statements.INSERT_DOCUMENT, document_rows, statements.REPLACING)
+        insert(self._sql, statements.INSERT_REVISION, revision_rows)
+        insert(self._sql, statements.INSERT_CHANGE, change_rows)
+        insert(self._sql, statements.INSERT_CHUNK, chunk_rows)
 
     def _document_row(self, item: Stored, revision: int) -> tuple[object, ...]:
         draft = item.draft
@@ -333,54 +333,3 @@ class RevisionBatch:
             self._written.results.append(
                 WriteResult(result.doc_id, result.revision, result.status, first)
             )
-
-
-# Keep how many links lead to each document, for the order of embedding.
-
-_LINKS_PAGE = 10_000
-_LAST_CHARACTER = "\U0010ffff"
-"""Sorts after any continuation of a prefix, in the order of code points, which is SQLite's."""
-_LINKED = (
-    update(documents).where(documents.c.doc == bindparam("of")).values(links=bindparam("count"))
-)
-
-
-def store_links(
-    database: Database,
-    library: Library,
-    prefix: str,
-    links_of: Callable[[str], int],
-    after: str = "",
-) -> str | None:
-    """Store link counts of documents under `prefix`, one page after `after`.
-
-    Args:
-        database: Holds the documents.
-        library: Whose documents.
-        prefix: Of source keys.
-        links_of: Returns the count for a file name.
-        after: The source key that ended the page before.
-
-    Returns:
-        The source key to go on after, None at the end.
-
-    Raises:
-        DiskFull: No space; pages before are kept.
-    """
-    key = documents.c.source_key
-    page = (
-        select(key, documents.c.doc, documents.c.filename, documents.c.links)
-        .where(
-            documents.c.library == library.value,
-            key > max(prefix, after),
-            key < prefix + _LAST_CHARACTER,
-        )
-        .order_by(key)
-        .limit(_LINKS_PAGE)
-    )
-    rows = database.rows(page)
-    counted = ((links_of(filename), doc, links) for _, doc, filename, links in rows)
-    if more := [{"of": doc, "count": count} for count, doc, links in counted if count > links]:
-        with database.write("links") as sql:
-            sql.execute(_LINKED, more)
-    return rows[-1][0] if len(rows) == _LINKS_PAGE else None

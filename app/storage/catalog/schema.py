@@ -53,7 +53,7 @@ def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind, nullable=False) for name in names]
 
 
-SCHEMA_VERSION = "0006"
+SCHEMA_VERSION = "0007"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 
@@ -62,9 +62,10 @@ BUILD_SHIFT = 40
 room for 10^12 chunks."""
 
 
-def _where(name: str, condition: str, *of: Column[Any]) -> None:
+def _where(name: str, condition: str, *of: Column[Any], unique: bool = False) -> None:
     """Declare an index over the rows that meet a condition."""
-    Index(name, *of, sqlite_where=text(condition), postgresql_where=text(condition))
+    rows = text(condition)
+    Index(name, *of, unique=unique, sqlite_where=rows, postgresql_where=rows)
 
 
 # What wrote this store: app, chromadb and schema versions, and small flags.
@@ -220,7 +221,19 @@ jobs = Table(
     *required(Text, "errors", "files", "payload"),
     Column("result", Text),
     *required(Text, "created_at", "updated_at"),
+    # Jobs with an equal mark never run at once; empty for none.
+    Column("mark", Text, nullable=False, server_default=""),
+    # The run that has the job, when it was last heard of, and what it is asked for: pause, cancel.
+    Column("worker", Text),
+    Column("heard_at", Float),
+    Column("stop", Text),
+    # Seconds since 1970: a job that is tried again waits until then. How often it was put back.
+    Column("not_before", Float),
+    Column("attempts", Big, nullable=False, server_default="0"),
 )
+Index("ix_jobs_state", jobs.c.state, jobs.c.n)
+Index("ix_jobs_worker", jobs.c.worker)
+_where("ux_jobs_mark", "state = 'running' AND mark <> ''", jobs.c.mark, unique=True)
 
 conversations = Table(
     "conversations",

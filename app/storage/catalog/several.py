@@ -217,9 +217,11 @@ class SharedChangeLog(ChangeLog):
         """Return up to which change a projection is applied; 0 before the first."""
         return self._rows(library).get(projection, 0)
 
-    def set_mark(self, library: Library, projection: Projection, seq: int) -> None:
-        """A projection has committed everything up to `seq`; 0 says that it holds nothing."""
-        if self.mark(library, projection) != seq:
+    def set_mark(
+        self, library: Library, projection: Projection, seq: int, *, flushed: bool = True
+    ) -> None:
+        """A projection has everything up to `seq`, on disk if `flushed`; 0: it holds nothing."""
+        if flushed and self.mark(library, projection) != seq:
             with self._database.write("watermarks") as sql:
                 self.set_mark_in(sql, library, projection, seq)
 

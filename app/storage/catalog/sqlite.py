@@ -16,9 +16,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
 from app.core.errors import IndexDamaged
-from app.storage.catalog import sqlite_statements
 from app.storage.catalog.database import Cursor, Database
 from app.storage.catalog.engine import open_engine, translate
+from app.storage.catalog.statements import SqliteDialect
 from app.storage.files.durable import Steps
 
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
@@ -41,7 +41,7 @@ class SqliteDatabase(Database):
         """
         self.path = path
         writer, readers = open_engine(path, immediate=True), open_engine(path, immediate=False)
-        super().__init__(path.name, sqlite_statements, steps, writer, readers)
+        super().__init__(path.name, SqliteDialect(), steps, writer, readers)
         self._opened = path.stat()
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Jobs in the catalog: they survive a restart."""
+"""Keep in the catalog what is no document: accepted uploads, ledgers, claims, models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 from sqlalchemy import (
     Connection,
-    Row,
     and_,
     bindparam,
     delete,
@@ -19,15 +18,11 @@ from sqlalchemy import (
     insert,
     literal_column,
     select,
-    update,
 )
 
-from app.core.errors import NotFound, Superseded
-from app.core.ids import new_id
+from app.core.errors import Superseded
 from app.core.types import (
     DocumentDraft,
-    Job,
-    JobFile,
     LedgerEntry,
     LedgerPage,
     LedgerSummary,
@@ -57,96 +52,10 @@ from app.storage.files.originals import Originals
 FINISHED = ("done", "failed", "cancelled")
 """States that a job does not leave."""
 
-JOBS = select(*(column for column in jobs.c if column is not jobs.c.n))
-_MINE = jobs.c.id == bindparam("of")
-_JOB = JOBS.where(_MINE)
-_SAVE = update(jobs).where(_MINE)
 _UNFINISHED = jobs.c.state.not_in(FINISHED)
 _SUPERSEDED = "superseded/"
 """With the id of a job: source keys that a deletion keeps out."""
 _PAYLOADS = select(jobs.c.payload).where(_UNFINISHED)
-
-
-class SqliteJobStore:
-    """Jobs that survive a restart."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def create(
-        self,
-        kind: str,
-        payload: Mapping[str, object],
-        *,
-        total: int | None = None,
-        unit: str = "items",
-    ) -> Job:
-        """Store a queued job durably and return it."""
-        job = new_job(kind, payload, total=total, unit=unit)
-        with self._database.write("job") as sql:
-            sql.execute(insert(jobs), job_values(job))
-        return job
-
-    def get(self, job_id: str) -> Job:
-        """Return a job, or raise NotFound."""
-        found = self._database.rows(_JOB, {"of": job_id})
-        if not found:
-            raise NotFound(f"no job {job_id!r}; finished jobs are forgotten after a while")
-        return job_of(found[0])
-
-    def list(self, limit: int = 100) -> Sequence[Job]:
-        """Return jobs, newest first."""
-        return [
-            job_of(row) for row in self._database.rows(JOBS.order_by(jobs.c.n.desc()).limit(limit))
-        ]
-
-    def unfinished(self) -> Sequence[Job]:
-        """Return every queued, running or paused job, oldest first.
-
-        Read at the start of a process.
-        """
-        return [
-            job_of(row) for row in self._database.rows(JOBS.where(_UNFINISHED).order_by(jobs.c.n))
-        ]
-
-    def delete_finished(self, keep_finished: int) -> int:
-        """Forget finished jobs beyond the newest `keep_finished`; return how many."""
-        finished = select(jobs.c.n).where(jobs.c.state.in_(FINISHED)).order_by(jobs.c.n.desc())
-        with self._database.write("job") as sql:
-            newest = finished.limit(keep_finished)
-            return sql.execute(
-                delete(jobs).where(jobs.c.state.in_(FINISHED), jobs.c.n.not_in(newest))
-            ).rowcount
-
-    def save(self, job: Job) -> None:
-        """Replace a job's state durably.
-
-        Raises:
-            NotFound: The job was forgotten.
-        """
-        with self._database.write("job") as sql:
-            changed = sql.execute(
-                _SAVE, job_values(job) | {"of": job.id, "updated_at": utc_now()}
-            ).rowcount
-        if not changed:
-            raise NotFound(f"no job {job.id!r} to save")
-
-
-def new_job(
-    kind: str,
-    payload: Mapping[str, object],
-    *,
-    files: Sequence[JobFile] = (),
-    total: int | None = None,
-    unit: str = "items",
-) -> Job:
-    """Return a queued job with an id of its own; nothing is stored."""
-    now = utc_now()
-    errors: tuple[str, ...] = ()
-    return Job(
-        new_id(), kind, "queued", 0, total, unit, None, errors, tuple(files), dict(payload), None,
-        now, now,
-    )  # fmt: skip
 
 
 def awaited_originals(database: Database) -> set[str]:
@@ -215,39 +124,6 @@ def _superseded(sql: Connection, job_id: str) -> set[str]:
     return set(json.loads(meta_value(sql, _SUPERSEDED + job_id) or "[]"))
 
 
-def job_values(job: Job) -> dict[str, object]:
-    """Return a job as its row's columns."""
-    return {
-        "id": job.id,
-        "kind": job.kind,
-        "state": job.state,
-        "done": job.done,
-        "total": job.total,
-        "unit": job.unit,
-        "eta_s": job.eta_s,
-        "errors": json.dumps(job.errors),
-        "files": json.dumps([asdict(file) for file in job.files]),
-        "payload": json.dumps(dict(job.payload)),
-        "result": None if job.result is None else json.dumps(dict(job.result)),
-        "created_at": job.created_at,
-        "updated_at": job.updated_at,
-    }
-
-
-def job_of(row: Row[*tuple[Any, ...]]) -> Job:
-    """Return the job of a row that has exactly its columns."""
-    packed = dict(row._mapping)
-    return Job(
-        **packed
-        | {
-            "errors": tuple(json.loads(packed["errors"])),
-            "files": tuple(JobFile(**file) for file in json.loads(packed["files"])),
-            "payload": json.loads(packed["payload"]),
-            "result": packed["result"] and json.loads(packed["result"]),
-        }
-    )
-
-
 # The bulk ledger in the catalog: one row per article of every source.
 
 _ENTRIES = select(ledger.c.article, ledger.c.revision, ledger.c.state, ledger.c.reason)
@@ -256,8 +132,11 @@ _SUMS = select(ledger.c.state, ledger.c.reason, func.count()).group_by(
 )
 
 
-class SqliteLedger:
-    """The BulkLedger port; sums are counted from rows, so they are exact."""
+class BulkLedger:
+    """Records the outcome of every article of every bulk source.
+
+    Sums are counted from rows, so they are exact.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -286,6 +165,7 @@ class SqliteLedger:
     def page(
         self, library: Library, source: str, after: str = "", limit: int = 10_000
     ) -> list[LedgerEntry]:
+        """Return entries with an article key above `after`, ascending by key."""
         following = _ENTRIES.where(
             ledger.c.library == library.value, ledger.c.source == source, ledger.c.article > after
         )
@@ -295,6 +175,7 @@ class SqliteLedger:
         ]
 
     def delete(self, library: Library, source: str, articles: Sequence[str]) -> None:
+        """Drop entries of articles that the source no longer has."""
         if not articles:
             return
         gone = delete(ledger).where(ledger.c.library == library.value, ledger.c.source == source)
@@ -303,6 +184,7 @@ class SqliteLedger:
                 connection.execute(gone.where(ledger.c.article.in_(some)))
 
     def summary(self, library: Library | None = None, source: str | None = None) -> LedgerSummary:
+        """Return the account of one source, one library or everything."""
         sums = _SUMS.order_by(ledger.c.reason)
         if library is not None:
             sums = sums.where(ledger.c.library == library.value)
@@ -487,7 +369,7 @@ _PREFIX = "calibration:"
 """Of the keys in the table `meta`."""
 
 
-class SqliteCalibrations:
+class CalibrationRows:
     """Reads and writes rows; thread-safe."""
 
     def __init__(self, database: Database) -> None:
@@ -519,13 +401,14 @@ _CHOSEN_KEY = "chosen_model"
 """Of the table `meta`."""
 
 
-class CatalogModelStore:
-    """The ModelStore port on the catalog."""
+class ModelStore:
+    """Keeps measurements and findings about models across restarts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def speed(self, host: str, model: str) -> ModelSpeed | None:
+        """Return how fast a model works on a host, None before it was measured."""
         found = select(model_speeds.c.reading, model_speeds.c.writing).where(
             model_speeds.c.host == host, model_speeds.c.model == model
         )
@@ -544,6 +427,7 @@ class CatalogModelStore:
             )
 
     def findings(self, digest: str) -> ModelFindings | None:
+        """Return what the test of a model found, None before it was tested."""
         with self._database.read() as sql:
             kept = sql.execute(
                 select(model_tests.c.findings).where(model_tests.c.digest == digest)
@@ -562,6 +446,7 @@ class CatalogModelStore:
             sql.execute(insert(model_tests).values(row))
 
     def tested(self) -> Sequence[tuple[str, ModelFindings]]:
+        """Return names and findings of all tested models, newest first."""
         rows = select(model_tests.c.model, model_tests.c.findings).order_by(
             model_tests.c.at.desc(), model_tests.c.model
         )
@@ -571,9 +456,11 @@ class CatalogModelStore:
             ]
 
     def chosen(self) -> str:
+        """Return the model that was chosen to answer; empty for none."""
         with self._database.read() as sql:
             return meta_value(sql, _CHOSEN_KEY) or ""
 
     def choose(self, model: str) -> None:
+        """Keep which model answers from now on; empty: none is chosen."""
         with self._database.write("model") as sql:
             put_meta(sql, _CHOSEN_KEY, model)

@@ -17,7 +17,7 @@ from pathlib import Path
 from app.core.errors import Conflict, IndexDamaged, InvalidInput
 from app.storage.catalog.engine import refuse_newer, schema_of
 from app.storage.catalog.sqlite import SqliteDatabase
-from app.storage.catalog.sqlite_statements import end_backups
+from app.storage.catalog.statements import end_backups
 from app.storage.files.durable import (
     Steps,
     delete_file,

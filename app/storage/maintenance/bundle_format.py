@@ -293,30 +293,23 @@ def _read_block(file: IO[bytes], head: bytes, max_original_bytes: int) -> Block:
         raise _Wrong(f"length: {length:,} bytes are announced, {len(packed):,} are there")
     if hashlib.sha256(packed).digest() != head[_LENGTH.size :]:
         raise _Wrong("checksum: the bytes are not those that were written")
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES)
     try:
         if (stated := zstandard.frame_content_size(packed)) > most:
             raise _Wrong(f"size: it unpacks to {stated:,} bytes, at most {most:,} are read")
-        with zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).stream_reader(
-            packed
-        ) as content:
-            return _unpack(content, max_original_bytes)
+        with unpacker.stream_reader(packed) as content:
+            prefix = _take(content, _LENGTH.size)
+            size = _LENGTH.unpack(prefix)[0] if len(prefix) == _LENGTH.size else 1
+            if size > MAX_BLOCK_BYTES:
+                raise _Wrong(f"fields: {size:,} bytes, at most {MAX_BLOCK_BYTES:,} are read")
+            fields = _take(content, size)
+            if len(fields) != size:
+                raise _Wrong("fields: they are cut short")
+            record = _record(fields)
+            room = max_original_bytes if isinstance(record, Original) else MAX_BLOCK_BYTES - size
+            payload = _take(content, room + 1)
     except zstandard.ZstdError as exc:
         raise _Wrong(f"content: {exc}") from exc
-
-
-def _unpack(content: zstandard.ZstdDecompressionReader, max_original_bytes: int) -> Block:
-    prefix = _take(content, _LENGTH.size)
-    if len(prefix) != _LENGTH.size:
-        raise _Wrong("fields: they are cut short")
-    (size,) = _LENGTH.unpack(prefix)
-    if size > MAX_BLOCK_BYTES:
-        raise _Wrong(f"fields: {size:,} bytes, at most {MAX_BLOCK_BYTES:,} are read")
-    fields = _take(content, size)
-    if len(fields) != size:
-        raise _Wrong("fields: they are cut short")
-    record = _record(fields)
-    room = max_original_bytes if isinstance(record, Original) else MAX_BLOCK_BYTES - size
-    payload = _take(content, room + 1)
     if len(payload) > room:
         advice = "; raise MAX_FILE_SIZE_MB" if isinstance(record, Original) else ""
         raise _Wrong(f"payload ({record.kind}): more than {room:,} bytes{advice}")

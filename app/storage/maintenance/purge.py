@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +12,8 @@ from app.storage.catalog.reading import CatalogLoader
 from app.storage.files.durable import BROKEN_MARK, Steps, delete_file, delete_tree
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
-from app.storage.removal import Remover
-from app.storage.vectors.library import DenseLibrary
 from app.storage.vectors.supervisor import StoreSupervisor
+from app.storage.writer import CatalogIndexWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,7 @@ class Purger:
     database: Database
     loader: CatalogLoader
     projector: Projector
-    remover: Remover
-    dense: Mapping[Library, DenseLibrary]
+    writer: CatalogIndexWriter
     supervisor: StoreSupervisor
     options: IndexOptions
     steps: Steps
@@ -57,15 +54,14 @@ class Purger:
             DiskFull: Compacting the catalog needs as much space again as it takes.
         """
         before = self._size()
-        documents = self.remover.purge_due()
+        documents = self.writer.purge_due()
         with self.projector.writing:
-            deletions = {library: self.remover.deleted_at(library) for library in Library}
+            deletions = {library: self.writer.deleted_at(library) for library in Library}
         libraries = [library for library, at in deletions.items() if at is not None]
         for library in libraries:
             self.projector.apply(library)
-            self.projector.refresh_lexical(library)
-            self.projector.compact_lexical(library)
-            self.dense[library].compact_cache()
+            self.projector.words[library].refresh()
+            self.projector.dense[library].compact_cache()
         if libraries and self.options.stored:
             # Stores keep deleted vectors (of Chroma: docs/facts/chroma.md): only a new one, in a
             # process that never held them, is free of them.
@@ -73,7 +69,7 @@ class Purger:
         removed = self._delete_broken()
         for library, at in deletions.items():
             if at is not None:
-                self.remover.mark_purged(library, at)
+                self.writer.mark_purged(library, at)
         self.projector.log.save()
         self.database.vacuum()
         return PurgeReport(

@@ -8,7 +8,7 @@ serves; after a crash the vectors so far are kept and the projections are made a
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from app.storage.catalog.documents import count
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.vectors import Builds, HeldBuild, make_live
 from app.storage.projector import Projector
-from app.storage.vectors.library import DenseLibrary, DenseVectorIndex
+from app.storage.vectors.library import DenseVectorIndex
 from app.storage.vectors.supervisor import StoreSupervisor
 from app.storage.writer import CatalogIndexWriter
 
@@ -79,13 +79,12 @@ class Reembedding:
     builds: Builds
     loader: CatalogLoader
     projector: Projector
-    dense: Mapping[Library, DenseLibrary]
     supervisor: StoreSupervisor
     writer: CatalogIndexWriter
 
     def view(self, number: int) -> BuildView:
         """Return a build as its embedder sees it."""
-        return BuildView(DenseVectorIndex(self.dense, number), self.writer, number)
+        return BuildView(DenseVectorIndex(self.projector.dense, number), self.writer, number)
 
     def begin(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
         """Return the build to fill; remove one of another kind with its files.
@@ -102,7 +101,7 @@ class Reembedding:
         staged = self.builds.stage(library, fingerprint)
         self.builds.delete_unused(library)
         with self.supervisor.quiet():
-            self.dense[library].delete_others()
+            self.projector.dense[library].delete_others()
         return staged
 
     def missing(self, library: Library, number: int) -> int:
@@ -130,7 +129,7 @@ class Reembedding:
             raise Conflict(
                 f"build {number} of library {library.value!r} is gone: start the re-embedding again"
             )
-        dense = self.dense[library]
+        dense = self.projector.dense[library]
         with self.supervisor.quiet():
             try:
                 yield dense.stage(build, stop)
@@ -143,19 +142,21 @@ class Reembedding:
         Raises:
             DiskFull: No space; the old build serves on.
         """
-        dense = self.dense[library]
+        dense = self.projector.dense[library]
         with self.projector.writing:
             dense.take_over(lambda seq: self._commit(library, number, seq))
 
     def _commit(self, library: Library, number: int, seq: int) -> None:
         with self.database.write("swap_build") as sql:
             make_live(sql, library, number)
-            self.projector.log.set_mark_in(sql, library, self.dense[library].replica.kind, seq)
+            self.projector.log.set_mark_in(
+                sql, library, self.projector.dense[library].replica.kind, seq
+            )
 
     def complete(self, library: Library, stop: threading.Event) -> None:
         """Fill the collection of the build that serves now, if it could not be before."""
         with self.supervisor.quiet():
-            self.dense[library].complete_store(stop)
+            self.projector.dense[library].complete_store(stop)
 
     def revert(self, library: Library, stop: threading.Event) -> tuple[HeldBuild, HeldBuild]:
         """Make the previous build live again; return both builds, the present first.
@@ -186,5 +187,5 @@ class Reembedding:
         """
         removed = self.builds.delete_others(library)
         with self.supervisor.quiet():
-            self.dense[library].delete_others()
+            self.projector.dense[library].delete_others()
         return removed

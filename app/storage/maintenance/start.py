@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,11 +22,11 @@ from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.catalog.engine import damaged
 from app.storage.catalog.schema import SCHEMA_VERSION, jobs, meta, unlinks, watermarks
-from app.storage.catalog.sqlite_statements import last_change
 from app.storage.catalog.state import FINISHED, ORIGINALS, UNLINKED_KEY, originals_in
+from app.storage.catalog.statements import SqliteDialect
 from app.storage.files.durable import Steps, delete_tree, move_aside, replace_file
-from app.storage.files.originals import Originals, names_in
-from app.storage.opening import open_database, open_shared_jobs
+from app.storage.files.originals import names_in
+from app.storage.opening import open_database
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
 from app.storage.words.port import WordIndex
@@ -177,7 +177,7 @@ def _read(catalog: Path) -> _Knowledge:
             tables = set(inspect(sql).get_table_names())
             if not {"revisions", "jobs", "changes", "watermarks", "meta"} <= tables:
                 return _Knowledge()
-            return _known(sql, last_change(sql), has_unlinks="unlinks" in tables)
+            return _known(sql, SqliteDialect().last_change(sql), has_unlinks="unlinks" in tables)
     finally:
         engine.dispose()
 
@@ -214,14 +214,16 @@ class LexicalRepair:
         options: IndexOptions,
         log: ChangeLog,
         steps: Steps,
-        engine: SearchEngine | None = None,
+        engine: SearchEngine | None,
+        lock_of: Callable[[str], AbstractContextManager[object]],
         *,
         heal: bool,
     ) -> None:
         """Open every library's index, in `engine` if there is one.
 
-        With `heal`, a damaged one is moved aside.
+        With `heal`, a damaged one is moved aside. `lock_of` returns a lock of all processes.
         """
+        self._lock_of = lock_of
         self._engine = engine
         self._options = options
         self._log = log
@@ -301,7 +303,7 @@ class LexicalRepair:
         self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
     ) -> None:
         """Make an index again that holds another number of chunks than the catalog."""
-        with projector.rebuilding(library):
+        with self._lock_of(f"words of {library.value}"):
             with projector.writing:  # no other process writes between the two counts
                 held, wanted = self.indexes[library].count, counts()
             if held != wanted.chunks:
@@ -309,7 +311,7 @@ class LexicalRepair:
                     "the lexical index of %s holds %d chunks, the catalog %d: making it again",
                     library.value, held, wanted.chunks,
                 )  # fmt: skip
-                projector.rebuild_lexical(library, wanted.documents)
+                projector.words[library].rebuild(wanted.documents)
 
     def wait(self) -> None:
         """Wait until no index is being made again."""
@@ -330,47 +332,6 @@ def _words_in(
     return QdrantWords(library, engine, options, steps)
 
 
-# Check that a running server's files still exist, and that its engines answer.
-
-if TYPE_CHECKING:
-    from app.storage.engine import SearchEngine
-
-
-class Presence:
-    """The catalog, lexical indexes and engines as at the opening; thread-safe."""
-
-    def __init__(
-        self,
-        database: Database,
-        lexical: Mapping[Library, WordIndex],
-        engine: SearchEngine | None,
-        originals: Originals,
-    ) -> None:
-        """Watch these parts; `lexical` is the store's own table.
-
-        The store replaces damaged indexes in that table.
-        """
-        self._database = database
-        self._lexical = lexical
-        self._engine = engine
-        self._originals = originals
-
-    def missing(self) -> tuple[str, ...]:
-        """Return what was deleted, cut, renamed or replaced under the server.
-
-        `catalog`, `lexical index of ...`; or which engine is away: `database ...`,
-        `search engine ...`, `object store ...`.
-        """
-        missing = list(self._database.missing())
-        missing += [
-            f"lexical index of {library.value}"
-            for library, index in self._lexical.items()
-            if index.lost()
-        ]
-        away = () if self._engine is None else self._engine.away()
-        return (*missing, *away, *self._originals.away())
-
-
 # Bring a catalog to this release's schema without opening anything else.
 
 
@@ -389,7 +350,7 @@ def migrate_catalog(options: IndexOptions) -> Migration:
     """Create or upgrade the catalog that the settings name, in one transaction.
 
     The caller holds the directory's lock where the catalog is a file. Servers that share a catalog
-    may run meanwhile; the tables of their jobs are created too.
+    may run meanwhile.
 
     Raises:
         InvalidInput: DATABASE_URL is wrong, or its database does not answer.
@@ -403,9 +364,6 @@ def migrate_catalog(options: IndexOptions) -> Migration:
         catalog_path(options.data_dir), options.database_url, Steps(), shared=options.shared
     )
     try:
-        if options.shared:
-            with open_shared_jobs(options.database_url):
-                pass
         return Migration(database.name, database.schema_before, SCHEMA_VERSION)
     finally:
         database.close()

@@ -372,8 +372,8 @@ FILLED_AT_ONCE = 20_000
 serves."""
 
 
-class CacheFeed:
-    """The cache of one build, while the build is small enough.
+class CachedBuild:
+    """A build that is searched, and its cache while it is small enough.
 
     The owner serialises the calls that write.
     """
@@ -396,7 +396,7 @@ class CacheFeed:
             loader: Where vectors come from.
         """
         self._library = library
-        self._build = build
+        self.build = build
         self._most = most
         self._log = change_log
         self._loader = loader
@@ -407,7 +407,7 @@ class CacheFeed:
     @property
     def fits(self) -> bool:
         """Return whether the build is small enough for a cache."""
-        return self._most > 0 and self._loader.embedded(self._build) <= self._most
+        return self._most > 0 and self._loader.embedded(self.build) <= self._most
 
     def catch_up(self, limit: int) -> None:
         """Fill the cache, or apply every new change; hold at most `limit` rows.
@@ -429,10 +429,10 @@ class CacheFeed:
         """
         applied = self._log.last()
         self._log.hold(self._library, self._holder, applied)
-        cache = VectorCache(self._build.dimension, min(limit, self._loader.embedded(self._build)))
+        cache = VectorCache(self.build.dimension, min(limit, self._loader.embedded(self.build)))
         after = 0
         while cache.count < limit:
-            stored = self._loader.vectors_after(self._build, after, LOAD_BATCH)
+            stored = self._loader.vectors_after(self.build, after, LOAD_BATCH)
             if not stored.chunk_ids:
                 break
             room = limit - cache.count
@@ -447,17 +447,16 @@ class CacheFeed:
 
     @property
     def _holder(self) -> str:
-        return f"cache of build {self._build.number}"
+        return f"cache of build {self.build.number}"
 
     def _follow(self, cache: VectorCache, limit: int) -> None:
         while True:
-            while changes := self._pending():
+            for changes in self._log.batches(self._library, self._applied, dense=True):
                 self._apply(cache, changes, limit)
                 self._applied = changes[-1].seq
-            embedded = self._loader.embedded(self._build)
-            if (
-                not self._pending()
-            ):  # counted after the last change, and nothing was written while it was
+            embedded = self._loader.embedded(self.build)
+            # Counted after the last change, and nothing was written while it was.
+            if not self._log.pending(self._library, self._applied, dense=True, limit=1):
                 break
         self._log.hold(self._library, self._holder, self._applied)
         if cache.count != min(embedded, limit):
@@ -470,9 +469,6 @@ class CacheFeed:
             self.publish(*self.read(limit))
         cache.compact()
 
-    def _pending(self) -> Sequence[Change]:
-        return self._log.pending(self._library, self._applied, dense=True)
-
     def _apply(self, cache: VectorCache, changes: Sequence[Change], limit: int) -> None:
         for change in changes:
             if change.kind == "correct":
@@ -480,7 +476,7 @@ class CacheFeed:
                 continue
             for at in range(0, len(change.ids), LOAD_BATCH):
                 ids = change.ids[at : at + LOAD_BATCH]
-                stored = self._loader.vectors(self._build, ids)
+                stored = self._loader.vectors(self.build, ids)
                 cache.hide(ids)
                 room = max(0, limit - cache.count)
                 cache.describe(stored.documents)
@@ -492,7 +488,7 @@ class CacheFeed:
         if cache is None:
             return []
         wanted, after = set[int](), 0
-        while ids := self._loader.vectors_after(self._build, after, LOAD_BATCH).chunk_ids:
+        while ids := self._loader.vectors_after(self.build, after, LOAD_BATCH).chunk_ids:
             wanted.update(ids)
             after = ids[-1]
         held = set(cache.ids())

@@ -90,12 +90,8 @@ class Child:
     """Wait so many seconds for the process to end, kill it otherwise; return how it ended."""
 
 
-Launch = Callable[[Path, int], Child]
-"""Starts the process for a store's directory and a width of searches (`ef_search`)."""
-
-
 def launch(path: Path, ef_search: int) -> Child:
-    """Start the process."""
+    """Start the process for a store's directory and a width of searches."""
     (searches, theirs), (writes, others) = Pipe(), Pipe()
     with theirs, others:
         handles = (theirs.fileno(), others.fileno())
@@ -130,7 +126,6 @@ class ChromaStore:
         steps: Steps,
         *,
         ef_search: int,
-        start: Launch | None = None,
         search_s: float = SEARCH_S,
     ) -> None:
         """Use the store in directory `path`.
@@ -139,13 +134,11 @@ class ChromaStore:
             path: Made when it is not there.
             steps: Told of every write.
             ef_search: How wide Chroma searches at least.
-            start: Starts the process; None takes `launch`.
             search_s: How long a search waits, in seconds.
         """
         self.path = path
         self._steps = steps
         self._ef_search = ef_search
-        self._start = start or launch
         self._search_s = search_s
         self._lock = threading.RLock()
         self._child: Child | None = None
@@ -172,14 +165,12 @@ class ChromaStore:
         """Remove vectors, durably."""
         if chunk_ids:
             with self._steps.at("chroma.delete"):
-                for at in range(
-                    0, len(chunk_ids), 4 * PIECE
-                ):  # a deletion costs a quarter of a row
-                    self._work(
-                        "delete",
-                        collection,
-                        [str(chunk_id) for chunk_id in chunk_ids[at : at + 4 * PIECE]],
-                    )
+                size = 4 * PIECE  # a deletion costs a quarter of a row
+                for at in range(0, len(chunk_ids), size):
+                    self._work("delete", collection, list(map(str, chunk_ids[at : at + size])))
+
+    def flush(self, collection: str, *, at_once: bool) -> bool:  # noqa: ARG002
+        return True
 
     def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
         """Return the ids of up to n neighbours, nearest first.
@@ -190,10 +181,8 @@ class ChromaStore:
         child = self._child
         if child is None:
             raise self._failed("it is not running")
-        return cast(
-            "list[int]",
-            self._ask(child, child.searches, self._search_s, "search", collection, query, n),
-        )
+        asked = "search", collection, query, n
+        return cast("list[int]", self._ask(child, child.searches, self._search_s, *asked))
 
     def ids(self, collection: str) -> set[int]:
         return cast("set[int]", self._work("ids", collection))
@@ -233,7 +222,7 @@ class ChromaStore:
             if self._child is None:
                 if self.path.exists() and not self.path.is_dir():
                     raise self._failed("it is not a directory")
-                self._child = self._start(self.path, self._ef_search)
+                self._child = launch(self.path, self._ef_search)
             child = self._child
         return self._ask(child, child.writes, WORK_S, operation, *arguments)
 

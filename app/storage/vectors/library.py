@@ -17,10 +17,10 @@ from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
 from app.storage.options import IndexOptions
 from app.storage.status import BuildState
-from app.storage.vectors.cache import FILLED_AT_ONCE, CacheFeed, VectorCache
+from app.storage.vectors.cache import FILLED_AT_ONCE, CachedBuild, VectorCache
 from app.storage.vectors.replica import Replica
 
-# Search one build: the cache, else the store's candidates, scored exactly.
+log = logging.getLogger(__name__)
 
 SCANNED = 4_000
 """Vectors that are compared one by one (30 ms): those that a rare filter allows, or all while
@@ -41,152 +41,15 @@ SPARE = 10
 """Candidates asked for beyond k, for those that were deleted since."""
 
 
-@dataclass(frozen=True, slots=True)
-class DenseReader:
-    """Searches one build."""
-
-    build: Build
-    cache: VectorCache | None
-    loader: CatalogLoader
-    replica: Replica
-    whole: bool
-    """Whether the store holds the build."""
-    applied: int
-    """The last change that the store has."""
-    on_failure: Callable[[], None]
-
-    @property
-    def count(self) -> int:
-        if self.cache is not None:
-            return self.cache.count
-        embedded = self.loader.embedded(self.build)
-        return min(embedded, self.replica.limit) if self.whole or embedded <= SCANNED else 0
-
-    def search(self, query: FloatArray, k: int, filters: Filters | None) -> list[Scored]:
-        """Return up to k chunks by cosine distance, ascending.
-
-        Raises:
-            IndexDamaged: There are vectors, but the store that finds them is not ready.
-        """
-        if k < 1:
-            return []
-        if self.cache is not None:
-            return self.cache.search(query, k, filters)
-        small = self.loader.embedded(self.build) <= SCANNED
-        if self.whole and not (small and filters):
-            try:
-                if filters:
-                    return self._filtered(query, k, filters)
-                proposed = self._candidates(query, max(CANDIDATES, 2 * (k + SPARE)))[0]
-                return _scored(query, self.loader.vectors(self.build, proposed), k)
-            except IndexDamaged as exc:
-                log.warning("%s", exc.message)
-                self.on_failure()
-        if (small or filters) and (few := self._few(filters or Filters())) is not None:
-            return _scored(query, few, k)
-        raise IndexDamaged(
-            f"the vectors of {self.build.library.value!r} are being checked or filled again"
-        )
-
-    def _few(self, filters: Filters) -> VectorRows | None:
-        """Return the vectors that filters allow; None when there are more than SCANNED."""
-        found = self.loader.filtered_vectors(self.build, filters, SCANNED + 1)
-        return found if len(found.chunk_ids) <= SCANNED else None
-
-    def _candidates(self, query: FloatArray, n: int) -> tuple[list[int], int]:
-        """Return up to n candidates, and how many of them the store proposed.
-
-        Chunks whose vectors the store has not seen yet are among them.
-        """
-        proposed = self.replica.store.search(self.replica.collection(self.build), query, n)
-        unseen = self.replica.pending_ids(self.applied, SCANNED)
-        return [*proposed, *unseen], len(proposed)
-
-    def _filtered(self, query: FloatArray, k: int, filters: Filters) -> list[Scored]:
-        """Ask for more candidates until the filters keep enough.
-
-        What a rare filter allows is scanned in the end.
-        """
-        n, wanted = OVERFETCH * k, max(CANDIDATES, 2 * (k + SPARE))
-        while True:
-            candidates, proposed = self._candidates(query, n)
-            kept = self.loader.matching(filters, candidates)
-            if len(kept) >= wanted:
-                break
-            if n >= MOST_CANDIDATES or proposed < n:
-                if (few := self._few(filters)) is not None:
-                    return _scored(query, few, k)
-                break
-            # As many more as the share that was kept asks for, and a third besides.
-            n = min(MOST_CANDIDATES, max(OVERFETCH * n, 4 * wanted * n // (3 * len(kept) or 1)))
-        return _scored(query, self.loader.vectors(self.build, list(kept)), k)
-
-
-def _scored(query: FloatArray, stored: VectorRows, k: int) -> list[Scored]:
-    best, distances = nearest(query, stored.rows, np.array(stored.chunk_ids, dtype=np.int64), k)
-    return [
-        Scored(stored.chunk_ids[at], float(distance))
-        for at, distance in zip(best, distances, strict=True)
-    ]
-
-
-# Builds that are searched: the live one, and one that is made while that serves.
-
-
 @dataclass(slots=True)
-class Serving:
-    """A build and its cache."""
+class Staged:
+    """A complete build that follows the changes while another one serves."""
 
-    build: Build
-    feed: CacheFeed
-
-
-@dataclass(slots=True)
-class Staged(Serving):
-    """A complete build that follows the changes but answers no question of users."""
-
-    replica: Replica
+    cached: CachedBuild
     applied: int = 0
     """The last change that its collection has."""
     whole: bool = False
     """Whether the collection holds everything; if not, it is filled after the take-over."""
-
-    def fill(self, stop: threading.Event) -> None:
-        """Fill cache and collection, unless the store is down or `stop` is set first.
-
-        Raises:
-            DiskFull: No space.
-        """
-        self.feed.catch_up(self.replica.limit)
-        if not self.replica.whole:
-            return
-        try:
-            applied = self.replica.fill(self.build, stop)
-        except IndexDamaged:
-            self._lose_store()
-            return
-        self.applied, self.whole = applied or 0, applied is not None
-
-    def follow(self, library: Library, changes: ChangeLog) -> None:
-        """Apply every change to cache and collection.
-
-        Raises:
-            DiskFull: No space.
-        """
-        self.feed.catch_up(self.replica.limit)
-        try:
-            while self.whole and (pending := changes.pending(library, self.applied, dense=True)):
-                self.replica.apply(self.build, pending)
-                self.applied = pending[-1].seq
-        except IndexDamaged:
-            self._lose_store()
-
-    def _lose_store(self) -> None:
-        log.exception("the vector store failed; the collection is filled after the take-over")
-        self.whole = self.replica.whole = False
-
-
-log = logging.getLogger(__name__)
 
 
 class DenseLibrary:
@@ -223,13 +86,20 @@ class DenseLibrary:
         self._wanted = wanted
         self._follows = follows
         self._lock = threading.RLock()
-        self._serving: Serving | None = None
+        self._serving: CachedBuild | None = None
         self._staged: Staged | None = None
 
     @property
     def count(self) -> int:
         serving = self._current()
-        return 0 if serving is None else self._reader(serving).count
+        return 0 if serving is None else self._count(serving)
+
+    def _count(self, serving: CachedBuild) -> int:
+        if serving.cache is not None:
+            return serving.cache.count
+        embedded = self._loader.embedded(serving.build)
+        whole, _ = self._store_of(serving)
+        return min(embedded, self.replica.limit) if whole or embedded <= SCANNED else 0
 
     def search(
         self, query: FloatArray, k: int, filters: Filters | None, build: int | None = None
@@ -248,7 +118,7 @@ class DenseLibrary:
         """
         serving = self._current()
         if build is not None and (serving is None or serving.build.number != build):
-            serving = self._staged
+            serving = self._staged.cached if self._staged else None
             if serving is None or serving.build.number != build:
                 live = self._loader.live_build(self._library)
                 if live is not None and live.number == build:
@@ -264,9 +134,9 @@ class DenseLibrary:
                 f"the query has {len(query)} dimensions, the vectors of library"
                 f" {self._library.value!r} {dimension}"
             )
-        return self._reader(serving).search(query, k, filters)
+        return self._nearest(serving, query, k, filters)
 
-    def _current(self) -> Serving | None:
+    def _current(self) -> CachedBuild | None:
         """Return what serves; another process may have made another build live."""
         if not self.replica.shared:
             return self._serving
@@ -274,18 +144,83 @@ class DenseLibrary:
         if build is None:
             return None
         if serving is None or serving.build.number != build.number:
-            serving = self._serving = Serving(build, self._feed(build))
+            serving = self._serving = self._cached(build)
         return serving
 
-    def _reader(self, serving: Serving) -> DenseReader:
-        held = serving if isinstance(serving, Staged) else self.replica
-        whole = held.whole and (held.applied > 0 or not self.replica.shared)  # else being filled
-        place = (serving.build, serving.feed.cache, self._loader, self.replica)
-        return DenseReader(*place, whole, held.applied, self._store_failed)
+    def _store_of(self, serving: CachedBuild) -> tuple[bool, int]:
+        """Return whether the store holds a build, and the last change that it has."""
+        staged = self._staged
+        held = staged if staged is not None and staged.cached is serving else self.replica
+        applied = held.applied
+        return held.whole and (applied > 0 or not self.replica.shared), applied  # else being filled
 
-    def _store_failed(self) -> None:
-        self.replica.whole = False
-        self._wanted.set()
+    def _nearest(
+        self, serving: CachedBuild, query: FloatArray, k: int, filters: Filters | None
+    ) -> list[Scored]:
+        """Ask the cache, else the store for candidates, which the catalog's vectors score.
+
+        Raises:
+            IndexDamaged: There are vectors, but the store that finds them is not ready.
+        """
+        if k < 1:
+            return []
+        if serving.cache is not None:
+            return serving.cache.search(query, k, filters)
+        build = serving.build
+        small = self._loader.embedded(build) <= SCANNED
+        whole, applied = self._store_of(serving)
+        if whole and not (small and filters):
+            try:
+                if filters:
+                    return self._filtered(build, applied, query, k, filters)
+                proposed = self._candidates(build, applied, query, max(CANDIDATES, 2 * (k + SPARE)))
+                return _scored(query, self._loader.vectors(build, proposed[0]), k)
+            except IndexDamaged as exc:
+                log.warning("%s", exc.message)
+                self.replica.whole = False
+                self._wanted.set()
+        if (small or filters) and (few := self._few(build, filters or Filters())) is not None:
+            return _scored(query, few, k)
+        raise IndexDamaged(
+            f"the vectors of {build.library.value!r} are being checked or filled again"
+        )
+
+    def _few(self, build: Build, filters: Filters) -> VectorRows | None:
+        """Return the vectors that filters allow; None when there are more than SCANNED."""
+        found = self._loader.filtered_vectors(build, filters, SCANNED + 1)
+        return found if len(found.chunk_ids) <= SCANNED else None
+
+    def _candidates(
+        self, build: Build, applied: int, query: FloatArray, n: int
+    ) -> tuple[list[int], int]:
+        """Return up to n candidates, and how many of them the store proposed.
+
+        Chunks whose vectors the store has not seen yet are among them.
+        """
+        proposed = self.replica.store.search(self.replica.collection(build), query, n)
+        unseen = self.replica.pending_ids(applied, SCANNED)
+        return [*proposed, *unseen], len(proposed)
+
+    def _filtered(
+        self, build: Build, applied: int, query: FloatArray, k: int, filters: Filters
+    ) -> list[Scored]:
+        """Ask for more candidates until the filters keep enough.
+
+        What a rare filter allows is scanned in the end.
+        """
+        n, wanted = OVERFETCH * k, max(CANDIDATES, 2 * (k + SPARE))
+        while True:
+            candidates, proposed = self._candidates(build, applied, query, n)
+            kept = self._loader.matching(filters, candidates)
+            if len(kept) >= wanted:
+                break
+            if n >= MOST_CANDIDATES or proposed < n:
+                if (few := self._few(build, filters)) is not None:
+                    return _scored(query, few, k)
+                break
+            # As many more as the share that was kept asks for, and a third besides.
+            n = min(MOST_CANDIDATES, max(OVERFETCH * n, 4 * wanted * n // (3 * len(kept) or 1)))
+        return _scored(query, self._loader.vectors(build, list(kept)), k)
 
     def fetch(self, chunk_ids: Sequence[int], build: int | None = None) -> dict[int, FloatArray]:
         """Return a build's rows `[dim]` from the cache, else the catalog.
@@ -297,7 +232,7 @@ class DenseLibrary:
             stored_in, cache = self._loader.build(build), None
         else:
             stored_in = serving.build if serving else self._loader.live_build(self._library)
-            cache = serving.feed.cache if serving else None
+            cache = serving.cache if serving else None
         found = cache.fetch(chunk_ids) if cache is not None else {}
         missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in found]
         if missing and stored_in is not None:
@@ -308,9 +243,12 @@ class DenseLibrary:
     def hide(self, chunk_ids: Sequence[int]) -> None:
         """Hide chunks at once; the store's proposals of them have no live row."""
         with self._lock:
-            for serving in (self._serving, self._staged):
-                if serving is not None and serving.feed.cache is not None:
-                    serving.feed.cache.hide(chunk_ids)
+            for cache in self._caches():
+                cache.hide(chunk_ids)
+
+    def _caches(self) -> list[VectorCache]:
+        staged = self._staged.cached if self._staged else None
+        return [held.cache for held in (self._serving, staged) if held and held.cache]
 
     def catch_up(self) -> None:
         """Apply every change to the cache, and to the store if it is written here.
@@ -327,10 +265,11 @@ class DenseLibrary:
             serving = self._serving
             if serving is None or serving.build.number != build.number:
                 if serving is not None:
-                    serving.feed.release()
-                serving = self._serving = Serving(build, self._feed(build))
-            if serving.feed.cache is not None or self._fills_at_once(build):
-                serving.feed.catch_up(self.replica.limit)
+                    serving.release()
+                serving = self._serving = self._cached(build)
+            at_once = self._follows is not False or self._loader.embedded(build) <= FILLED_AT_ONCE
+            if serving.cache is not None or at_once:
+                serving.catch_up(self.replica.limit)
         if self._follows:
             try:
                 self.replica.follow()
@@ -340,43 +279,38 @@ class DenseLibrary:
                 log.exception("the vector store failed while it was written; it is checked next")
         self._wanted.set()
 
-    def _feed(self, build: Build) -> CacheFeed:
-        return CacheFeed(
-            self._library, build, self._options.vector_cache_vectors, self._log, self._loader
-        )
-
-    def _fills_at_once(self, build: Build) -> bool:
-        return self._follows is not False or self._loader.embedded(build) <= FILLED_AT_ONCE
+    def _cached(self, build: Build) -> CachedBuild:
+        most = self._options.vector_cache_vectors
+        return CachedBuild(self._library, build, most, self._log, self._loader)
 
     def fill_cache(self) -> None:
         """Fill the cache when `catch_up` found it too large to be filled in its turn."""
         serving = self._serving
-        if serving is None or serving.feed.cache is not None or not serving.feed.fits:
+        if serving is None or serving.cache is not None or not serving.fits:
             return
-        read = serving.feed.read(self.replica.limit)
+        read = serving.read(self.replica.limit)
         with self._lock:
-            if self._serving is serving and serving.feed.cache is None:
-                serving.feed.publish(*read)
-                serving.feed.catch_up(self.replica.limit)
+            if self._serving is serving and serving.cache is None:
+                serving.publish(*read)
+                serving.catch_up(self.replica.limit)
 
     def compare_cache(self) -> list[str]:
         """Return how the cache differs from the catalog, one line a chunk."""
         with self._lock:
-            return self._serving.feed.compare(self.replica.limit) if self._serving else []
+            return self._serving.compare(self.replica.limit) if self._serving else []
 
     def refill_cache(self) -> None:
         """Read the cache from the catalog again."""
         with self._lock:
             if self._serving is not None:
-                self._serving.feed.release()
-                self._serving.feed.catch_up(self.replica.limit)
+                self._serving.release()
+                self._serving.catch_up(self.replica.limit)
 
     def compact_cache(self) -> None:
         """Take hidden rows out of memory."""
         with self._lock:
-            for serving in (self._serving, self._staged):
-                if serving is not None and serving.feed.cache is not None:
-                    serving.feed.cache.compact(above=0.0)
+            for cache in self._caches():
+                cache.compact(above=0.0)
 
     # --- another build, made while the live one serves
 
@@ -394,18 +328,45 @@ class DenseLibrary:
             Whether it was completed.
         """
         self._log.hold(self._library, STAGED, self._log.last())
-        staged = Staged(build, self._feed(build), self.replica)
-        staged.fill(stop)
+        staged = Staged(self._cached(build))
+        staged.cached.catch_up(self.replica.limit)
+        if self.replica.whole:
+            try:
+                applied = self.replica.fill(build, stop)
+                staged.applied, staged.whole = applied or 0, applied is not None
+            except IndexDamaged:
+                self._lose_store(staged)
         self._staged = staged
         return not stop.is_set()
+
+    def _follow_staged(self, staged: Staged) -> None:
+        """Apply every change to cache and collection.
+
+        Raises:
+            DiskFull: No space.
+        """
+        build, replica = staged.cached.build, self.replica
+        staged.cached.catch_up(replica.limit)
+        if not staged.whole:
+            return
+        try:
+            for changes in self._log.batches(self._library, staged.applied, dense=True):
+                replica.apply(build, changes)
+                staged.applied = changes[-1].seq
+            replica.store.flush(replica.collection(build), at_once=True)
+        except IndexDamaged:
+            self._lose_store(staged)
+
+    def _lose_store(self, staged: Staged) -> None:
+        log.exception("the vector store failed; the collection is filled after the take-over")
+        staged.whole = self.replica.whole = False
 
     def unstage(self) -> None:
         """Let the staged build go; its collection goes with the next staging or purge."""
         staged, self._staged = self._staged, None
-        if staged is not None and (
-            self._serving is None or self._serving.build.number != staged.build.number
-        ):
-            staged.feed.release()
+        live = self._serving
+        if staged is not None and (live is None or live.build.number != staged.cached.build.number):
+            staged.cached.release()
         self._log.hold(self._library, STAGED, None)
 
     def take_over(self, commit: Callable[[int], None]) -> None:
@@ -421,7 +382,8 @@ class DenseLibrary:
         if staged is None:
             raise IndexDamaged(f"no other build is ready for library {self._library.value!r}")
         with self._lock, self.replica.lock:
-            staged.follow(self._library, self._log)
+            self._follow_staged(staged)
+            self.replica.flush()
             before = self.replica.applied
             try:
                 commit(self._log.last() if staged.whole else 0)
@@ -430,8 +392,8 @@ class DenseLibrary:
                 raise
             self.replica.whole = staged.whole
             if self._serving is not None:
-                self._serving.feed.release()
-            self._serving = Serving(staged.build, staged.feed)
+                self._serving.release()
+            self._serving = staged.cached
         self.unstage()
         self._wanted.set()
 
@@ -447,7 +409,8 @@ class DenseLibrary:
     def delete_others(self) -> None:
         """Remove the store's collections of builds that do not serve."""
         with self._lock:
-            builds = [one.build for one in (self._current(), self._staged) if one is not None]
+            staged = self._staged.cached if self._staged else None
+            builds = [one.build for one in (self._current(), staged) if one is not None]
         if self.replica.shared:
             builds += self._loader.staged_builds(self._library)  # another process may fill one
         if builds and self.replica.whole:
@@ -459,13 +422,18 @@ class DenseLibrary:
         None when everything can be searched.
         """
         serving = self._current()
-        if self.replica.rebuilding or serving is None or self._reader(serving).count:
+        if self.replica.rebuilding or serving is None or self._count(serving):
             return self.replica.rebuilding
         waiting = self._loader.embedded(serving.build)
         return BuildState("rebuilding", 0, waiting) if waiting else None
 
 
-# The VectorIndex port over the dense projections.
+def _scored(query: FloatArray, stored: VectorRows, k: int) -> list[Scored]:
+    best, distances = nearest(query, stored.rows, np.array(stored.chunk_ids, dtype=np.int64), k)
+    return [
+        Scored(stored.chunk_ids[at], float(distance))
+        for at, distance in zip(best, distances, strict=True)
+    ]
 
 
 class DenseVectorIndex:

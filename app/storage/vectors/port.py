@@ -29,7 +29,8 @@ class VectorStore(Protocol):
     being with its first vector. The catalog can fill it again at any time, so a store may lose
     data. What it must promise:
 
-    - What `upsert` and `delete` were told is durable and found by searches when they return.
+    - What `upsert` and `delete` were told is found by searches when they return, and durable when
+      `flush` returns True. Told again it changes nothing.
     - `search` may miss neighbours (recall) and may return chunks that were deleted. It never blocks
       longer than a few seconds.
     - Every method is thread-safe, and a search does not wait until a long series of writes is over.
@@ -70,6 +71,14 @@ class VectorStore(Protocol):
         """Remove vectors; ids and collections that are unknown are fine."""
         ...
 
+    def flush(self, collection: str, *, at_once: bool) -> bool:
+        """Write what a collection has in memory only, at once or when it is much.
+
+        Returns:
+            Whether everything is durable; if not, the process may lose what was told since it was.
+        """
+        ...
+
     def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
         """Return up to n neighbours' ids by cosine distance, nearest first as far as known.
 
@@ -104,5 +113,5 @@ class VectorStore(Protocol):
         ...
 
     def close(self) -> None:
-        """Let the store go; a call after it opens the store again."""
+        """Let the store go, with what was not flushed; a call after it opens the store again."""
         ...

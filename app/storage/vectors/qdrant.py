@@ -73,6 +73,9 @@ class QdrantStore:
             with self._steps.at("qdrant.delete"):
                 self._engine.delete(ROOM + collection, chunk_ids)
 
+    def flush(self, collection: str, *, at_once: bool) -> bool:  # noqa: ARG002
+        return True
+
     def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
         """Return the ids of up to n neighbours, nearest first.
 

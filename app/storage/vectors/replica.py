@@ -124,11 +124,22 @@ class Replica:
             if changes:
                 try:
                     self.apply(build, changes)
+                    self._flush(build, changes[-1].seq, at_once=False)
                 except IndexDamaged:
                     self.whole = False
                     raise
-                self._log.set_mark(self._library, self.kind, changes[-1].seq)
             return bool(changes)
+
+    def flush(self) -> None:
+        """Make what the collection was told durable."""
+        with self.lock:
+            build = self._loader.live_build(self._library)
+            if build is not None and (applied := self.applied):
+                self._flush(build, applied, at_once=True)
+
+    def _flush(self, build: Build, applied: int, *, at_once: bool) -> None:
+        flushed = self.store.flush(self.collection(build), at_once=at_once)
+        self._log.set_mark(self._library, self.kind, applied, flushed=flushed)
 
     def apply(self, build: Build, changes: Sequence[Change]) -> None:
         """Bring a build's collection through some changes.
@@ -181,7 +192,10 @@ class Replica:
                 self._upsert(build, stored, limit - done)
                 after, done = stored.chunk_ids[-1], min(limit, done + len(stored.chunk_ids))
                 self.rebuilding = BuildState("rebuilding", done, total)
-            return None if stop.is_set() else applied
+            if stop.is_set():
+                return None
+            self.store.flush(name, at_once=True)
+            return applied
         finally:
             self.rebuilding = None
 
@@ -265,10 +279,8 @@ class Replica:
     def uncertain(self) -> set[int]:
         """Return the chunks whose last change is not known to be applied."""
         found: set[int] = set()
-        mark = self.applied
-        while changes := self._log.pending(self._library, mark, dense=True):
+        for changes in self._log.batches(self._library, self.applied, dense=True):
             found.update(i for change in changes for i in change.ids)
-            mark = changes[-1].seq
         return found
 
     def _finds(self, build: Build, row: FloatArray) -> bool:

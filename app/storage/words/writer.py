@@ -1,17 +1,17 @@
-"""Write words of stored rows to a lexical index in grouped commits.
-
-One thread hands them to tantivy.
-"""
+"""Keep an index of words in step with the catalog: write, replay, rebuild."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 
 from app.core.types import Library
+from app.storage.catalog.changes import ChangeLog
+from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
+from app.storage.status import BuildState
 from app.storage.words.port import WordIndex
 
 GROUP_CHUNKS = 32_000
@@ -23,28 +23,35 @@ WAITING_CHUNKS = 8_000
 """Chunks that may wait for tantivy while it commits; a writer that brings more waits too."""
 
 
-class LexicalWriter:
-    """Single writer of a lexical index.
+REBUILD_BATCH_DOCS = 200
+"""Documents per commit while an index is rebuilt: searches see it grow, writers wait for one
+batch at most."""
 
-    Call `settle` under the write lock before writing to it from elsewhere. `put` is called with the
-    write lock held, so that words come in the order of the catalog's changes. A group that fails is
-    dropped, and so is all that follows until `settle`: the rows are in the catalog, from where
-    `settle` replays the words.
+
+class LexicalWriter:
+    """Single writer of a lexical index, in groups, by one thread.
+
+    `put` is called with the write lock held, so that words come in the order of the catalog's
+    changes. A group that fails is dropped, and so is all that follows until `settle`: the rows are
+    in the catalog, from where `catch_up` replays the words.
     """
 
     def __init__(
         self,
         library: Library,
         indexes: Mapping[Library, WordIndex],
-        committed: Callable[[int], None],
+        log: ChangeLog,
+        loader: CatalogLoader,
+        writing: AbstractContextManager[object],
     ) -> None:
-        """Feed the index of `library`; report applied changes to `committed`.
-
-        The index is looked up at each use.
-        """
+        """Feed the index of `library`, which is looked up at each use, under the lock `writing`."""
         self._library = library
         self._indexes = indexes
-        self._committed = committed
+        self._log = log
+        self._loader = loader
+        self._writing = writing
+        self.rebuilding: BuildState | None = None
+        """Progress of a running rebuild."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"words-{library.value}")
         self._room = threading.Condition()
         self._waiting = 0
@@ -59,9 +66,16 @@ class LexicalWriter:
         self._error: BaseException | None = None
 
     @property
-    def under_way(self) -> bool:
-        """Return whether uncommitted words were put, and none was dropped."""
-        return self.last_put != self._done and self._error is None
+    def _index(self) -> WordIndex:
+        return self._indexes[self._library]
+
+    @property
+    def in_step(self) -> bool:
+        """Return whether words are under way and nothing needs a replay; hold the write lock."""
+        under_way = self.last_put != self._done and self._error is None
+        return under_way and not self._log.pending(
+            self._library, self.last_put, dense=False, limit=1
+        )
 
     def wait_for_room(self) -> None:
         """Wait while more than WAITING_CHUNKS wait for tantivy, without the lock."""
@@ -80,6 +94,10 @@ class LexicalWriter:
         """Begin to commit what was put; the future raises what dropped any of it."""
         return self._thread.submit(self._commit)
 
+    def flush(self) -> None:
+        """Wait until what was put is committed or dropped, without the write lock."""
+        self.commit().exception()
+
     def settle(self) -> None:
         """Commit what was put, or drop it on failure, and wait; under the write lock."""
         with suppress(Exception):  # a replay meets it again, if it lasts
@@ -96,6 +114,64 @@ class LexicalWriter:
         self.settle()
         self._thread.shutdown()
 
+    # --- from the catalog
+
+    def catch_up(self) -> None:
+        """Replay changes that the index lacks: after a crash, a full disk, no new text."""
+        with self._writing:
+            self.settle()  # what it commits is not pending any more
+            applied = self._log.mark(self._library, "lexical")
+            for changes in self._log.batches(self._library, applied, dense=False):
+                self._replace(list(dict.fromkeys(change.doc for change in changes)))
+                self._log.set_mark(self._library, "lexical", changes[-1].seq)
+
+    def rebuild(self, total_docs: int) -> None:
+        """Rebuild the index from the catalog in batches while it serves."""
+        self.rebuilding = BuildState("rebuilding", 0, total_docs)
+        try:
+            with self._writing:
+                self.settle()
+                self._index.delete_all()
+                self._log.set_mark(self._library, "lexical", self._log.last())
+            for done in self._write_all():
+                self.rebuilding = BuildState("rebuilding", done, total_docs)
+        finally:
+            self.rebuilding = None
+
+    def refresh(self) -> None:
+        """Rewrite every live document, so that no file holds deleted words.
+
+        Every document is found at every moment, because each is taken out and put in by one commit.
+        """
+        for _ in self._write_all():
+            pass
+        with self._writing:
+            self.settle()
+            self._index.compact()
+
+    def _write_all(self) -> Iterator[int]:
+        """Replace the library's documents a batch per commit; yield how many are done."""
+        after, done = 0, 0
+        while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
+            with self._writing:
+                self.catch_up()
+                self._replace(docs)
+            after, done = docs[-1], done + len(docs)
+            yield done
+
+    def _replace(self, docs: Sequence[int]) -> None:
+        """Take documents out and put in those that are live, in one commit."""
+        index = self._index
+        try:
+            for doc in docs:
+                index.delete(doc)
+            for document in self._loader.lexical_documents(docs):
+                index.add(document)
+            index.commit()
+        except BaseException:
+            index.rollback()
+            raise
+
     # --- in the thread
 
     def _take(
@@ -109,11 +185,10 @@ class LexicalWriter:
         try:
             if self._error is None:
                 self._begin_group(background)
-                index = self._indexes[self._library]
                 for document in documents:
                     if document.doc in replaced:
-                        index.delete(document.doc)
-                    index.add(document)
+                        self._index.delete(document.doc)
+                    self._index.add(document)
                 self._taken = seq
                 self._group_chunks += chunks
                 if self._group_chunks >= GROUP_CHUNKS:
@@ -127,7 +202,7 @@ class LexicalWriter:
 
     def _begin_group(self, background: bool) -> None:
         if self._timer is None:
-            self._indexes[self._library].set_background(background)
+            self._index.set_background(background)
             self._timer = threading.Timer(GROUP_S, self._time_is_up)
             self._timer.daemon = True
             self._timer.start()
@@ -142,18 +217,18 @@ class LexicalWriter:
         if self._taken == self._done:
             return
         try:
-            self._indexes[self._library].commit()
+            self._index.commit()
         except BaseException as exc:
             self._fail(exc)
             raise
         self._end_group()
         self._done = self._taken
-        self._committed(self._done)
+        self._log.set_mark(self._library, "lexical", self._done)
 
     def _fail(self, error: BaseException) -> None:
         self._error = self._error or error
         self._end_group()
-        self._indexes[self._library].rollback()
+        self._index.rollback()
 
     def _end_group(self) -> None:
         if self._timer is not None:

@@ -19,10 +19,13 @@ from app.generation.grounding import Grounder
 from app.generation.prompts import GenerationOptions, PromptLibrary
 from app.generation.quoting import ExtractiveGenerator
 from app.retrieval.request import RetrievalOptions
-from tests.fakes.answer_stores import MemoryAnswerStore, MemoryConversationStore, MemoryModelStore
+from app.storage.catalog.answers import AnswerStore, ConversationStore
+from app.storage.catalog.database import Database
+from app.storage.catalog.state import ModelStore
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels
 from tests.fakes.retrievers import PassageCatalog, WordRetriever, passage
+from tests.stores import catalog_database
 
 PROMPTS = PromptLibrary.load()
 
@@ -51,19 +54,23 @@ class Bench:
     models: FixedModels = field(default_factory=FixedModels)
     options: AnswerOptions = field(default_factory=AnswerOptions)
     embedder: Embedder | None = field(default_factory=HashEmbedder)
-    answers: MemoryAnswerStore = field(default_factory=MemoryAnswerStore)
-    conversations: MemoryConversationStore = field(default_factory=MemoryConversationStore)
-    known: MemoryModelStore = field(default_factory=MemoryModelStore)
+    database: Database = field(default_factory=catalog_database)
     generation: GenerationOptions = field(default_factory=lambda: GenerationOptions(max_tokens=256))
     rarity: dict[str, int] = field(default_factory=dict)
     """Chunks that hold a stemmed token."""
     touched: list[Library] = field(default_factory=list)
     """Libraries whose shelf was asked for, in order."""
+    answers: AnswerStore = field(init=False)
+    conversations: ConversationStore = field(init=False)
+    known: ModelStore = field(init=False)
     retriever: WordRetriever = field(init=False)
     memory: ConversationMemory = field(init=False)
     service: RAGService = field(init=False)
 
     def __post_init__(self) -> None:
+        self.answers = AnswerStore(self.database)
+        self.conversations = ConversationStore(self.database)
+        self.known = ModelStore(self.database)
         self.retriever = WordRetriever(self.passages)
         self.retriever.passages = self.passages  # the same list: tests add and remove
         self.memory = ConversationMemory(self.conversations, self.options)

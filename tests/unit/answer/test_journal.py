@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from app.answer.models import AnswerOptions
 from app.answer.records import AnswerJournal
 from app.core.types import Answer, Library, Question
-from tests.fakes.answer_stores import MemoryAnswerStore
+from app.storage.catalog.answers import AnswerStore
 from tests.fakes.retrievers import passage
+from tests.stores import catalog_database, kept_answers
 from tests.unit.answer.bench import Bench, papers
 
 QUESTION = "What is the melting point of copper?"
@@ -18,13 +19,13 @@ def _answer() -> Answer:
     return Bench(options=AnswerOptions(store_answers="off")).ask(papers(QUESTION))
 
 
-def _journal(store: MemoryAnswerStore, clock: list[datetime], **options: object) -> AnswerJournal:
+def _journal(store: AnswerStore, clock: list[datetime], **options: object) -> AnswerJournal:
     chosen = AnswerOptions(**options)  # type: ignore[arg-type]
     return AnswerJournal(store, chosen, lambda: {"FUSION": "rrf"}, lambda: clock[0])
 
 
 def test_full_keeps_question_trace_and_settings() -> None:
-    store, answer = MemoryAnswerStore(), _answer()
+    store, answer = AnswerStore(catalog_database()), _answer()
     _journal(store, [NOON]).keep(answer)
     record = store.get(answer.answer_id)
     assert record["answer"] == answer.text
@@ -38,7 +39,7 @@ def test_full_keeps_question_trace_and_settings() -> None:
 
 
 def test_hash_keeps_places_and_no_words() -> None:
-    store, answer = MemoryAnswerStore(), _answer()
+    store, answer = AnswerStore(catalog_database()), _answer()
     _journal(store, [NOON], store_answers="hash").keep(answer)
     kept = json.dumps(store.get(answer.answer_id)).lower()
     for word in ("melting", "1085", "electricity", "celsius"):
@@ -50,29 +51,35 @@ def test_hash_keeps_places_and_no_words() -> None:
 
 
 def test_off_keeps_nothing() -> None:
-    store = MemoryAnswerStore()
+    store = AnswerStore(catalog_database())
     journal = _journal(store, [NOON], store_answers="off")
     journal.keep(_answer())
-    assert store.records == {}
+    assert kept_answers(store) == []
     assert not journal.keeps_traces
 
 
 def test_retention_forgets_old_answers_at_most_once_an_hour() -> None:
-    store, clock = MemoryAnswerStore(), [NOON]
+    store, clock = AnswerStore(catalog_database()), [NOON]
     journal = _journal(store, clock, answer_retention_days=7)
-    journal.keep(_answer())
-    journal.keep(_answer())
-    assert store.wiped == ["2026-04-24T12:00:00Z"]
-    clock[0] += timedelta(days=8)
-    newest = _answer()
-    journal.keep(newest)
-    assert list(store.records) == [newest.answer_id]
+    old, first, second, third = (_answer() for _ in range(4))
+    journal.keep(old)
+    clock[0] = NOON + timedelta(days=8)
+    journal.keep(first)
+    assert kept_answers(store) == [first.answer_id]
+    _journal(store, [NOON]).keep(old)
+    clock[0] += timedelta(minutes=30)
+    journal.keep(second)
+    assert kept_answers(store) == [second.answer_id, old.answer_id, first.answer_id]
+    clock[0] += timedelta(minutes=31)
+    journal.keep(third)
+    assert kept_answers(store) == [third.answer_id, second.answer_id, first.answer_id]
 
 
 def test_without_retention_nothing_is_forgotten() -> None:
-    store = MemoryAnswerStore()
-    _journal(store, [NOON]).keep(_answer())
-    assert store.wiped == []
+    store, old, new = AnswerStore(catalog_database()), _answer(), _answer()
+    _journal(store, [NOON - timedelta(days=3000)]).keep(old)
+    _journal(store, [NOON]).keep(new)
+    assert kept_answers(store) == [new.answer_id, old.answer_id]
 
 
 def test_hash_forgets_the_figures_of_disagreements() -> None:

@@ -5,7 +5,8 @@ import pytest
 from app.answer.models import MIN_TOKENS, PLAIN_TOKENS, MannerOptions, ModelSpeeds, manner
 from app.core.types import ModelFindings, ModelProfile, ModelSpeed, Usage
 from app.models.ollama import parameters_in_name, parameters_of
-from tests.fakes.answer_stores import MemoryModelStore
+from app.storage.catalog.state import ModelStore
+from tests.stores import catalog_database
 
 AUTO = MannerOptions()
 SMALL, LARGE = (
@@ -58,7 +59,7 @@ def test_what_the_test_found_overrides_the_size_and_the_question_overrides_both(
 
 
 def test_speeds_are_learned_kept_and_not_swept_away_by_a_cached_prompt() -> None:
-    store = MemoryModelStore()
+    store = ModelStore(catalog_database())
     speeds = ModelSpeeds(store)
     assert speeds.of("host", "m") is None
     speeds.observe("host", "m", Usage(300, 20, prompt_seconds=1.0, completion_seconds=2.0))
@@ -71,7 +72,7 @@ def test_speeds_are_learned_kept_and_not_swept_away_by_a_cached_prompt() -> None
 
 @pytest.mark.parametrize("seconds", [1e-9, 1e9])
 def test_a_speed_that_no_host_has_is_not_believed(seconds: float) -> None:
-    speeds = ModelSpeeds(MemoryModelStore())
+    speeds = ModelSpeeds(ModelStore(catalog_database()))
     speeds.observe("host", "model", Usage(1_000_000, 100_000, seconds, seconds))
     speed = speeds.of("host", "model")
     assert speed is not None
@@ -81,7 +82,7 @@ def test_a_speed_that_no_host_has_is_not_believed(seconds: float) -> None:
 
 
 def test_a_call_that_says_no_duration_or_is_short_teaches_nothing() -> None:
-    speeds = ModelSpeeds(MemoryModelStore())
+    speeds = ModelSpeeds(ModelStore(catalog_database()))
     speeds.observe("host", "m", Usage(300, 20))
     speeds.observe("host", "m", Usage(8, 2, prompt_seconds=0.5))
     assert speeds.of("host", "m") is None

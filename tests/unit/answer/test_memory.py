@@ -6,7 +6,8 @@ from app.answer.conversation import ConversationMemory, Memory, recollection
 from app.answer.models import AnswerOptions
 from app.core.errors import NotFound
 from app.core.types import Message, Question
-from tests.fakes.answer_stores import MemoryConversationStore
+from app.storage.catalog.answers import ConversationStore
+from tests.stores import catalog_database
 
 
 class _Summariser:
@@ -20,7 +21,7 @@ class _Summariser:
 
 
 def _memory(
-    store: MemoryConversationStore, exchanges: int, **options: object
+    store: ConversationStore, exchanges: int, **options: object
 ) -> tuple[ConversationMemory, Question]:
     memory = ConversationMemory(store, AnswerOptions(**options))  # type: ignore[arg-type]  # keywords
     conversation = memory.open(None, "papers", "first question")
@@ -30,7 +31,7 @@ def _memory(
 
 
 def test_the_buffer_keeps_the_last_exchanges_and_folds_the_rest_once() -> None:
-    store = MemoryConversationStore()
+    store = ConversationStore(catalog_database())
     memory, question = _memory(store, 5, memory_buffer_size=2)
     summariser = _Summariser("They talked about 0 to 2.")
     first = memory.recall(question, summariser)
@@ -47,7 +48,7 @@ def test_the_buffer_keeps_the_last_exchanges_and_folds_the_rest_once() -> None:
 
 
 def test_a_long_conversation_is_summarised_once_per_buffer() -> None:
-    store = MemoryConversationStore()
+    store = ConversationStore(catalog_database())
     memory, question = _memory(store, 0)
     summariser = _Summariser(*(f"S{i}" for i in range(20)))
     for turn in range(20):
@@ -60,7 +61,7 @@ def test_a_long_conversation_is_summarised_once_per_buffer() -> None:
 
 
 def test_long_answers_are_folded_several_at_a_time() -> None:
-    store = MemoryConversationStore()
+    store = ConversationStore(catalog_database())
     memory, question = _memory(store, 0)
     summariser = _Summariser(*(f"S{i}" for i in range(20)))
     for turn in range(20):
@@ -73,7 +74,7 @@ def test_long_answers_are_folded_several_at_a_time() -> None:
 
 
 def test_a_buffer_of_zero_folds_every_turn() -> None:
-    store = MemoryConversationStore()
+    store = ConversationStore(catalog_database())
     memory, question = _memory(store, 1, memory_buffer_size=0)
     summariser = _Summariser("S1", "S2")
     assert memory.recall(question, summariser) == Memory("S1", (), ("What is question 0?",))
@@ -83,7 +84,7 @@ def test_a_buffer_of_zero_folds_every_turn() -> None:
 
 
 def test_without_a_model_nothing_is_lost_and_a_later_model_catches_up() -> None:
-    store = MemoryConversationStore()
+    store = ConversationStore(catalog_database())
     memory, question = _memory(store, 4, memory_buffer_size=1)
     kept = memory.recall(question, _Summariser())
     assert (kept.summary, len(kept.recent)) == ("", 8)
@@ -92,7 +93,7 @@ def test_without_a_model_nothing_is_lost_and_a_later_model_catches_up() -> None:
 
 
 def test_a_long_backlog_is_folded_in_readable_portions() -> None:
-    store = MemoryConversationStore()
+    store = ConversationStore(catalog_database())
     memory, question = _memory(store, 12, memory_buffer_size=1, memory_token_budget=100)
     summariser = _Summariser(*(f"S{i}" for i in range(20)))
     found = memory.recall(question, summariser)
@@ -107,7 +108,7 @@ def test_a_long_backlog_is_folded_in_readable_portions() -> None:
 
 
 def test_a_fold_that_breaks_off_goes_on_later() -> None:
-    store = MemoryConversationStore()
+    store = ConversationStore(catalog_database())
     memory, question = _memory(store, 12, memory_buffer_size=1, memory_token_budget=100)
     assert memory.recall(question, _Summariser("S0")).summary == "S0"
     later = _Summariser(*(f"L{i}" for i in range(20)))
@@ -117,7 +118,7 @@ def test_a_fold_that_breaks_off_goes_on_later() -> None:
 
 
 def test_the_token_budget_bounds_what_is_kept() -> None:
-    store = MemoryConversationStore()
+    store = ConversationStore(catalog_database())
     memory, question = _memory(
         store, 10, memory_strategy="buffer", memory_buffer_size=10, memory_token_budget=60
     )
@@ -128,7 +129,7 @@ def test_the_token_budget_bounds_what_is_kept() -> None:
 
 
 def test_a_summary_never_eats_the_whole_budget() -> None:
-    store = MemoryConversationStore()
+    store = ConversationStore(catalog_database())
     memory, question = _memory(store, 3, memory_buffer_size=1, memory_token_budget=100)
     summary = memory.recall(question, _Summariser("word " * 500 + "end")).summary
     assert summary.endswith("end")
@@ -137,12 +138,12 @@ def test_a_summary_never_eats_the_whole_budget() -> None:
 
 
 def test_memory_may_be_off() -> None:
-    memory, question = _memory(MemoryConversationStore(), 3, memory_strategy="none")
+    memory, question = _memory(ConversationStore(catalog_database()), 3, memory_strategy="none")
     assert not memory.recall(question, _Summariser())
 
 
 def test_history_that_comes_with_the_question_is_taken_as_it_is() -> None:
-    memory = ConversationMemory(MemoryConversationStore(), AnswerOptions())
+    memory = ConversationMemory(ConversationStore(catalog_database()), AnswerOptions())
     history = (
         Message("user", "hi"),
         Message("assistant", "Hello!"),
@@ -155,7 +156,7 @@ def test_history_that_comes_with_the_question_is_taken_as_it_is() -> None:
 
 
 def test_opening_checks_and_titles() -> None:
-    store = MemoryConversationStore()
+    store = ConversationStore(catalog_database())
     memory = ConversationMemory(store, AnswerOptions())
     created = memory.open(None, "papers", "  A very\nlong question " + "x" * 100)
     title = str(store.get(created)["title"])

@@ -13,6 +13,7 @@ from app.models.ollama_adapters import OllamaGenerator
 from app.models.retries import CallSlots
 from tests.fakes.generators import FixedModels
 from tests.fakes.ollama_double import Fault, OllamaDouble, Script
+from tests.stores import kept_answers
 from tests.unit.answer.bench import Bench, codes, papers
 
 QUESTION = "What is the melting point of copper?"
@@ -102,4 +103,4 @@ def test_leaving_stops_the_model(double: OllamaDouble, bench: Bench) -> None:
             break
     stream.close()
     assert double.wait_for_abort()
-    assert bench.answers.records == {}
+    assert kept_answers(bench.answers) == []

@@ -37,6 +37,7 @@ from app.core.types import (
 from app.generation.prompts import REFUSAL, GenerationOptions
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.fakes.retrievers import passage
+from tests.stores import kept_answers
 from tests.unit.answer.bench import (
     COPPER,
     DUARTE,
@@ -264,7 +265,7 @@ def test_retrieve_only_ranks_everything_and_writes_nothing() -> None:
     assert len(answer.evidence) == 2
     assert bench.retriever.requests[0].keep_weak
     assert bench.models.asked == []
-    assert bench.answers.records == {}
+    assert kept_answers(bench.answers) == []
     assert Bench(passages=[]).ask(papers("x", retrieve_only=True)).status == "retrieved"
 
 
@@ -323,7 +324,7 @@ def test_a_model_host_that_fails_where_nothing_can_be_quoted_is_an_error_and_not
                 "Which metal won the regatta prize?", fallback=True, conversation_id=conversation
             )
         )
-    assert bench.answers.records == {}
+    assert kept_answers(bench.answers) == []
     assert turns_of(bench, conversation) == ["Which metal won the regatta prize?"]
 
 
@@ -506,7 +507,7 @@ def test_closing_the_stream_stops_the_model_and_keeps_only_the_question() -> Non
     stream.close()  # what the edge does when a client goes away
     assert cancel.cancelled
     assert (model.cancelled, model.closed) == (1, 1)
-    assert bench.answers.records == {}
+    assert kept_answers(bench.answers) == []
     assert turns_of(bench, conversation) == [QUESTION]
 
 
@@ -515,7 +516,7 @@ def test_a_cancelled_question_ends_in_cancelled_and_keeps_nothing() -> None:
     conversation = bench.conversations.create()
     with pytest.raises(Cancelled):
         cancel_at(bench, papers(QUESTION, conversation_id=conversation), TokenEvent)
-    assert bench.answers.records == {}
+    assert kept_answers(bench.answers) == []
     assert turns_of(bench, conversation) == [QUESTION]
 
 
@@ -523,12 +524,18 @@ def test_a_cancelled_quote_is_not_kept() -> None:
     bench = Bench()
     with pytest.raises(Cancelled):
         cancel_at(bench, papers(QUESTION), SourcesEvent)
-    assert bench.answers.records == {}
+    assert kept_answers(bench.answers) == []
 
 
-def test_a_full_disk_costs_the_record_not_the_answer(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_costs_the_record_not_the_answer(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench = Bench()
-    bench.answers.failure = DiskFull("no space")
+
+    def full(answer: Answer, record: object) -> None:
+        raise DiskFull("no space")
+
+    monkeypatch.setattr(bench.answers, "save", full)
     assert bench.ask(papers(QUESTION)).status == "answered"
     assert "no space" in caplog.text
     assert QUESTION not in caplog.text
@@ -544,7 +551,7 @@ def test_one_service_answers_many_threads() -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda text: bench.ask(papers(text)), list(asked) * 8))
     assert all(asked[answer.question.text] in answer.text for answer in answers)
-    assert len({answer.answer_id for answer in answers}) == len(bench.answers.records) == 24
+    assert len({answer.answer_id for answer in answers}) == len(kept_answers(bench.answers)) == 24
 
 
 def test_an_unknown_conversation_is_not_found() -> None:
@@ -555,7 +562,7 @@ def test_an_unknown_conversation_is_not_found() -> None:
 def test_the_trace_shows_candidates_only_when_kept_or_asked_for() -> None:
     quiet = Bench(options=AnswerOptions(store_answers="off"))
     assert all(stage.items == () for stage in quiet.ask(papers(QUESTION)).trace.stages)
-    assert quiet.answers.records == {}
+    assert kept_answers(quiet.answers) == []
 
 
 def test_a_small_model_reads_the_quoted_sentences_and_stands_below_them() -> None:

@@ -49,8 +49,8 @@ def test_a_server_that_is_alone_works_in_every_lane() -> None:
     assert Settings().jobs().threads == {"interactive": 2, "background": 2, "network": 1}
 
 
-def test_the_embedded_composition_imports_no_queue() -> None:
-    extras = ("procrastinate", "psycopg", "app.storage.queue")
+def test_the_embedded_composition_imports_no_database_driver() -> None:
+    extras = ("psycopg", "app.storage.catalog.postgres")
     code = f"import sys, app.bootstrap, app.cli.serve; print([m for m in {extras} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -167,6 +167,10 @@ def test_a_part_of_a_claim_does_not_carry_the_rest(claim: str, said: Verdict) ->
             "It binds to a class I receptor of a cell.",
         ),
         ("It honours the dead of WWII.", "It honours the dead of World War II."),
+        (
+            "The fence was built in 2014.",
+            "Per was hired in 2016, two years after the fence was built.",
+        ),
     ],
 )
 def test_a_figure_in_another_form_does_not_contradict(claim: str, text: str) -> None:

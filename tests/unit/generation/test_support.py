@@ -12,6 +12,7 @@ from app.generation.reading import Claim, ReadPassage, align, token_weights
 from app.generation.support import (
     FEATURES,
     Comparison,
+    Placed,
     SupportModel,
     contradicts,
     longest_run,
@@ -38,7 +39,7 @@ def compared(claim: str, passage: Passage) -> Comparison | None:
 def features(claim: str) -> dict[str, float]:
     found = align(Claim(claim), READ, WEIGHTS)
     assert found is not None
-    return dict(zip(FEATURES, support_row(Claim(claim), READ, found).tolist(), strict=True))
+    return dict(zip(FEATURES, support_row(Placed(Claim(claim), READ, found)).tolist(), strict=True))
 
 
 def test_a_sentence_of_the_passage_is_supported_for_certain() -> None:
@@ -66,10 +67,8 @@ def test_features_by_hand() -> None:
 def test_another_figure_or_a_denial_contradicts(claim: str, contradicted: bool) -> None:
     found = align(Claim(claim), READ, WEIGHTS)
     assert found is not None
-    assert (
-        contradicts(Claim(claim), READ, found, support_row(Claim(claim), READ, found))
-        is contradicted
-    )
+    placed = Placed(Claim(claim), READ, found)
+    assert contradicts(placed, support_row(placed)) is contradicted
 
 
 def test_a_strange_name_shows() -> None:

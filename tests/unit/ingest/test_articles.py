@@ -12,7 +12,7 @@ from pyarrow import parquet
 from app.core.errors import InvalidInput, NotFound, Unreadable
 from app.ingest.bulk import Positioned
 from app.ingest.sources.dumps import is_part, open_articles, source_name
-from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
+from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
 ROWS = [
     {"id": str(n), "url": f"https://w.example/{n}", "title": f"Title {n}", "text": f"Text of {n}."}

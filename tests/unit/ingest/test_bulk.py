@@ -12,9 +12,10 @@ from app.core.types import Article, DocumentDraft, Library, WriteResult
 from app.ingest import bulk
 from app.ingest.bulk import BulkIndexer, BulkOptions, BulkTask, SeenKeys
 from app.ingest.names import IngestOptions
-from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions
+from app.storage.catalog.state import BulkLedger
+from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions
 from tests.fakes.index_writer import MemoryIndexWriter
-from tests.fakes.ledgers import DictLedger
+from tests.stores import catalog_database
 
 TASK = BulkTask(Library.PUBLIC, "synthetic", IngestOptions())
 SHAPE = SyntheticOptions(articles=1300, vocabulary=500, mean_words=30)
@@ -27,7 +28,7 @@ class Crash(Exception):
 class CrashingWriter(MemoryIndexWriter):
     """Dies before or after its n-th write."""
 
-    def __init__(self, ledger: DictLedger, crash_at: int, *, after: bool) -> None:
+    def __init__(self, ledger: BulkLedger, crash_at: int, *, after: bool) -> None:
         super().__init__(ledger)
         self.crash_at, self.after, self.writes = crash_at, after, 0
 
@@ -48,9 +49,9 @@ def state(writer: MemoryIndexWriter) -> set[tuple[str, str, int]]:
     }
 
 
-def recorded() -> tuple[MemoryIndexWriter, DictLedger]:
+def recorded() -> tuple[MemoryIndexWriter, BulkLedger]:
     """A writer and the ledger that its batches are accounted for in."""
-    ledger = DictLedger()
+    ledger = BulkLedger(catalog_database())
     return MemoryIndexWriter(ledger), ledger
 
 
@@ -79,7 +80,7 @@ def test_every_article_is_accounted_for() -> None:
 def test_a_run_that_was_killed_resumes_to_the_same_set(crash_at: int, after: bool) -> None:
     whole, accounted = recorded()
     expected = BulkIndexer(whole, accounted).run(TASK, articles(), BulkOptions())
-    ledger = DictLedger()
+    ledger = BulkLedger(catalog_database())
     writer = CrashingWriter(ledger, crash_at, after=after)
     with pytest.raises(Crash):
         BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
@@ -97,7 +98,7 @@ def test_documents_know_how_many_articles_link_to_them_also_after_a_resumed_run(
             else [article.redirect_to]
         ):
             linking.setdefault(target[:1].upper() + target[1:], set()).add(article.key)
-    ledger = DictLedger()
+    ledger = BulkLedger(catalog_database())
     writer = CrashingWriter(ledger, 2, after=True)
     with pytest.raises(Crash):
         BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
@@ -111,7 +112,7 @@ def test_documents_know_how_many_articles_link_to_them_also_after_a_resumed_run(
 
 
 def test_a_second_run_writes_nothing() -> None:
-    ledger = DictLedger()
+    ledger = BulkLedger(catalog_database())
     writer = CrashingWriter(ledger, 0, after=False)
     first = BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
     writes = writer.writes
@@ -179,8 +180,12 @@ def test_worker_processes_give_the_same_result(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(bulk, "_ALONE_CHARACTERS", 10_000)
     alone, together = MemoryIndexWriter(), MemoryIndexWriter()
     small = replace(SHAPE, articles=200)
-    one = BulkIndexer(alone, DictLedger()).run(TASK, articles(small), BulkOptions(workers=0))
-    two = BulkIndexer(together, DictLedger()).run(TASK, articles(small), BulkOptions(workers=2))
+    one = BulkIndexer(alone, BulkLedger(catalog_database())).run(
+        TASK, articles(small), BulkOptions(workers=0)
+    )
+    two = BulkIndexer(together, BulkLedger(catalog_database())).run(
+        TASK, articles(small), BulkOptions(workers=2)
+    )
     assert one == two
     assert state(alone) == state(together)
 

@@ -11,9 +11,8 @@ from app.evaluation.report import EvaluationReport, ReportArchive, ReportProvena
 from app.evaluation.runner import OutcomeLog, QuestionOutcome, RankedPassages
 from app.evaluation.session import Watch
 from app.jobs.maintenance import register_evaluation
-from app.jobs.runner import JobOptions
-from app.jobs.worker import LocalRunner
-from tests.fakes.job_store import OwnJobStore
+from app.jobs.runner import JobOptions, JobRunner
+from tests.fakes.job_queue import OwnQueue
 
 
 class FlakySession:
@@ -38,7 +37,7 @@ class FlakySession:
 
 def test_a_host_that_is_away_for_a_while_costs_a_wait_not_the_run(tmp_path: Path) -> None:
     session = FlakySession()
-    runner = LocalRunner(OwnJobStore(), JobOptions(retry_s=0.01))
+    runner = JobRunner(OwnQueue(), JobOptions(retry_s=0.01))
     service = register_evaluation(runner, lambda: session, ReportArchive(tmp_path))  # type: ignore[arg-type,return-value]  # a fake
     runner.start()
     try:

@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from app.core.errors import DiskFull, ProviderUnreachable
+from app.core.errors import DatabaseAway, DiskFull, ProviderUnreachable, SearchAway, StorageError
 from app.core.ports import Embedder
 from app.core.types import Fingerprint, FloatArray, Job, Library
 from app.ingest.embedding import VectorBackfill
@@ -19,11 +19,18 @@ from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
 from app.jobs.ingest import Collecting
 from app.jobs.kinds import register_ingest, resume_backfills
-from app.jobs.runner import IngestPayload, IngestReport, JobOptions, UploadedFile, has_text
-from app.jobs.worker import LocalRunner
+from app.jobs.runner import (
+    IngestPayload,
+    IngestReport,
+    JobOptions,
+    JobRunner,
+    UploadedFile,
+    has_text,
+)
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
+from tests.fakes.job_queue import put_row
 
 PAPERS = Library.PAPERS
 WAIT_S = 20.0
@@ -66,8 +73,8 @@ class Shop:
         )
         self.runner = self._runner()
 
-    def _runner(self) -> LocalRunner:
-        runner = LocalRunner(self.store.jobs, JobOptions(retry_s=0.01))
+    def _runner(self) -> JobRunner:
+        runner = JobRunner(self.store.jobs, JobOptions(retry_s=0.01))
         ingest = IngestOptions(embed_batch=4)
         embedder: Embedder = self.embedder
         parts = Collecting(
@@ -113,7 +120,7 @@ def report(job: Job) -> IngestReport:
     return found
 
 
-def eventually(runner: LocalRunner, kind: str, until: Callable[[Job], bool]) -> Job:
+def eventually(runner: JobRunner, kind: str, until: Callable[[Job], bool]) -> Job:
     """Wait for the only job of a kind."""
     [job] = [job for job in runner.list() if job.kind == kind]
     return runner.wait(job.id, WAIT_S, until)
@@ -223,7 +230,7 @@ def test_a_job_cut_off_after_its_text_says_indexed_when_it_is_done_again(tmp_pat
     interrupted = first.store.jobs.get(job.id)
     first.close()
     second = Shop(tmp_path)
-    second.store.jobs.save(replace(interrupted, state="running"))
+    put_row(second.store.jobs, replace(interrupted, state="running"))
     second.runner.start()
     again = report(second.runner.wait(job.id, WAIT_S))
     assert again.outcomes[0].status == "indexed"
@@ -233,8 +240,9 @@ def test_a_job_cut_off_after_its_text_says_indexed_when_it_is_done_again(tmp_pat
     second.close()
 
 
-def test_an_accepted_job_waits_for_space_and_a_watched_one_says_507(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("trouble", [DiskFull, DatabaseAway, SearchAway, StorageError])
+def test_an_accepted_job_waits_until_it_can_be_stored_and_a_watched_one_is_told(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, trouble: type[StorageError]
 ) -> None:
     tries: list[int] = []
     write = shop.store.writer.write
@@ -242,15 +250,16 @@ def test_an_accepted_job_waits_for_space_and_a_watched_one_says_507(
     def full(drafts: object) -> object:
         tries.append(1)
         if len(tries) <= 3:
-            raise DiskFull("no space left")
+            raise trouble("not now")
         return write(drafts)  # type: ignore[arg-type]
 
     monkeypatch.setattr(shop.store.writer, "write", full)
     watched = report(shop.runner.wait(shop.send(a_txt=b"first text").id, WAIT_S))
-    assert watched.outcomes[0].code == "disk_full"
+    assert watched.outcomes[0].code == trouble.code
     accepted = shop.runner.wait(shop.send(retry=True, b_txt=b"second text").id, WAIT_S)
     assert len(tries) == 4
     assert report(accepted).outcomes[0].status == "indexed"
+    assert accepted.errors == (f"{trouble.code}: not now",)
 
 
 def test_a_start_asks_for_missing_vectors_once(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from app.evaluation.cases import CaseBody
 from app.ingest.embedding import VectorBackfill
 from app.jobs.ingest import BACKFILL
 from app.jobs.reembed import ReembedPayload, request_reembed
-from app.jobs.runner import JobOptions
-from app.jobs.worker import LocalRunner
+from app.jobs.runner import JobOptions, JobRunner
 from app.settings import Settings
 from app.storage.maintenance.reembedding import Reembedding
 from app.storage.options import IndexOptions
@@ -55,7 +54,7 @@ class Shop:
     """A store with jobs over it; `new` is what a re-embedding takes, `live` what answers questions."""
 
     store: IndexStore
-    jobs: LocalRunner
+    jobs: JobRunner
     settings: Settings
     new: Embedder
     embedders: dict[str, Embedder] = field(default_factory=dict)
@@ -110,7 +109,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     options = IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
     settings = Settings(_env_file=None, data_dir=data)
     with IndexStore(options, vector_store="off") as store:
-        jobs = LocalRunner(store.jobs, JobOptions(retry_s=0.01))
+        jobs = JobRunner(store.jobs, JobOptions(retry_s=0.01))
         shop = Shop(store, jobs, settings, HashEmbedder(48, model="new"))
 
         def backfill(context: object) -> None:
@@ -242,6 +241,8 @@ def test_rolling_back_and_discarding(shop: Shop) -> None:
     shop.add("late")
     back = shop.run(action="rollback")
     assert (back["outcome"], back["before"], back["after"]) == ("rolled_back", "new", "old")
+    (backfill,) = [job for job in shop.jobs.list() if job.kind == BACKFILL]
+    assert shop.jobs.wait(backfill.id, 30).state == "done"
     assert shop.backfilled == ["papers"]
     gone = shop.run(action="discard")
     assert (gone["outcome"], gone["removed_vectors"]) == ("discarded", 24)

@@ -11,11 +11,27 @@ from dataclasses import replace
 import pytest
 
 from app.core.cancel import CancelToken
-from app.core.errors import Cancelled, Conflict, DiskFull, InvalidInput, NotFound, Unreadable
+from app.core.errors import (
+    Cancelled,
+    Conflict,
+    DatabaseAway,
+    DiskFull,
+    InvalidInput,
+    NotFound,
+    ProviderBadResponse,
+    StorageError,
+    Unreadable,
+)
 from app.core.types import Job, JobFile
-from app.jobs.runner import Handler, JobContext, JobOptions, RateEstimate, per_library
-from app.jobs.worker import LocalRunner
-from tests.fakes.job_store import OwnJobStore
+from app.jobs.runner import (
+    Handler,
+    JobContext,
+    JobOptions,
+    JobRunner,
+    RateEstimate,
+    per_library,
+)
+from tests.fakes.job_queue import OwnQueue, put_row
 
 WAIT_S = 10.0
 
@@ -40,10 +56,8 @@ class Gate:
 
 
 @contextmanager
-def running(
-    store: OwnJobStore, kinds: Mapping[str, Handler], **options: float
-) -> Iterator[LocalRunner]:
-    runner = LocalRunner(store, JobOptions(**options))  # type: ignore[arg-type]
+def running(store: OwnQueue, kinds: Mapping[str, Handler], **options: float) -> Iterator[JobRunner]:
+    runner = JobRunner(store, JobOptions(**options))  # type: ignore[arg-type]
     for name, handler in kinds.items():
         runner.register(name, handler)
     runner.start()
@@ -54,7 +68,7 @@ def running(
 
 
 def test_a_job_runs_to_its_result_and_its_row_says_so() -> None:
-    store = OwnJobStore()
+    store = OwnQueue()
 
     def handler(context: JobContext) -> Mapping[str, object]:
         context.progress(3, 3, "files")
@@ -62,7 +76,7 @@ def test_a_job_runs_to_its_result_and_its_row_says_so() -> None:
 
     with running(store, {"echo": handler}) as runner:
         job = runner.submit("echo", {"word": "hello"})
-        assert store.get(job.id).state == "queued"
+        assert job.state == "queued"
         ended = runner.wait(job.id, WAIT_S)
     assert ended == store.get(job.id)
     assert (ended.state, ended.result, ended.done, ended.total, ended.unit) == (
@@ -76,7 +90,7 @@ def test_a_job_runs_to_its_result_and_its_row_says_so() -> None:
 
 def test_a_job_sent_before_the_start_runs_once() -> None:
     ran: list[str] = []
-    runner = LocalRunner(OwnJobStore(), JobOptions())
+    runner = JobRunner(OwnQueue(), JobOptions())
     runner.register("count", lambda context: ran.append(context.job_id))
     job = runner.submit("count", {})
     runner.start()
@@ -88,24 +102,24 @@ def test_a_job_sent_before_the_start_runs_once() -> None:
 
 
 def test_an_unknown_kind_is_refused_and_leaves_no_row() -> None:
-    store = OwnJobStore()
+    store = OwnQueue()
     with running(store, {}) as runner, pytest.raises(InvalidInput, match="'nope'"):
         runner.submit("nope", {})
     assert list(store.list()) == []
 
 
 def test_a_full_disk_refuses_the_job_instead_of_forgetting_it() -> None:
-    store = OwnJobStore()
-    store.fail = DiskFull("no space")
+    store = OwnQueue()
     with running(store, {"echo": lambda _: None}) as runner:
+        store.fail(DiskFull("no space"))
         with pytest.raises(DiskFull):
             runner.submit("echo", {})
-        store.fail = None
+        store.fail(None)
         assert runner.list() == []
 
 
 def test_our_errors_fail_the_job_with_their_code_and_others_stay_private() -> None:
-    store = OwnJobStore()
+    store = OwnQueue()
 
     def ours(_: JobContext) -> None:
         raise Unreadable("page 3 is torn")
@@ -124,14 +138,17 @@ def test_our_errors_fail_the_job_with_their_code_and_others_stay_private() -> No
     assert second.id in second.errors[0]
 
 
-def test_an_accepted_job_is_tried_again_after_a_retryable_error() -> None:
-    store = OwnJobStore()
+@pytest.mark.parametrize(
+    "trouble", [DiskFull("no space"), DatabaseAway("read-only"), StorageError("not writable")]
+)
+def test_an_accepted_job_is_tried_again_after_trouble_that_may_pass(trouble: StorageError) -> None:
+    store = OwnQueue()
     attempts: list[int] = []
 
     def handler(_: JobContext) -> Mapping[str, object]:
         attempts.append(1)
         if len(attempts) < 3:
-            raise DiskFull("no space")
+            raise trouble
         return {"attempts": len(attempts)}
 
     with running(store, {"write": handler}, retry_s=0.001) as runner:
@@ -141,13 +158,13 @@ def test_an_accepted_job_is_tried_again_after_a_retryable_error() -> None:
     assert (kept.state, kept.result, kept.errors) == (
         "done",
         {"attempts": 3},
-        ("disk_full: no space",),
+        (f"{trouble.code}: {trouble.message}",),
     )
     assert refused.state == "failed"
 
 
 def test_what_ran_when_the_process_ended_runs_again_and_what_was_paused_waits() -> None:
-    store = OwnJobStore()
+    store = OwnQueue()
     first = Gate()
     with running(store, {"work": first}, workers=1) as runner:
         job = runner.submit("work", {"n": 1})
@@ -162,17 +179,25 @@ def test_what_ran_when_the_process_ended_runs_again_and_what_was_paused_waits() 
         assert runner.get(resting.id).state == "paused"
 
 
+@pytest.mark.parametrize(
+    "broken_by",
+    [
+        RuntimeError("cannot schedule new futures after interpreter shutdown"),
+        StorageError("the catalog is closed"),
+        ProviderBadResponse("half a reply"),
+    ],
+)
 def test_work_that_the_end_of_the_process_breaks_is_no_failure(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, broken_by: Exception
 ) -> None:
-    store, begun = OwnJobStore(), threading.Event()
+    store, begun = OwnQueue(), threading.Event()
 
     def broken(context: JobContext) -> Mapping[str, object]:
         stopping = threading.Event()
         context.cancel.on_cancel(stopping.set)
         begun.set()
         assert stopping.wait(WAIT_S)
-        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+        raise broken_by
 
     with running(store, {"bulk": broken}) as runner:
         job = runner.submit("bulk", {})
@@ -181,10 +206,49 @@ def test_work_that_the_end_of_the_process_breaks_is_no_failure(
     assert "unexpectedly" not in caplog.text
 
 
+def test_an_end_that_cannot_be_written_is_shown_and_written_later() -> None:
+    store, gate = OwnQueue(), Gate()
+    with running(store, {"work": gate}, poll_s=0.01) as runner:
+        job = runner.submit("work", {})
+        assert gate.started.acquire(timeout=WAIT_S)
+        store.fail(DatabaseAway("read-only"))
+        gate.opened.set()
+        assert runner.wait(job.id, WAIT_S).state == "done"
+        assert store.get(job.id).state == "running"
+        store.fail(None)
+        deadline = time.monotonic() + WAIT_S
+        while store.get(job.id).state != "done":
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        assert runner.get(job.id).result == {"runs": 1}
+
+
+def test_a_job_that_does_not_stop_in_time_is_queued_again_and_writes_no_more() -> None:
+    store, begun, ends = OwnQueue(), threading.Event(), threading.Event()
+
+    def deaf(_: JobContext) -> Mapping[str, object]:
+        begun.set()
+        assert ends.wait(WAIT_S)
+        return {"late": True}
+
+    runner = JobRunner(store, JobOptions())
+    runner.register("deaf", deaf)
+    runner.start()
+    job = runner.submit("deaf", {})
+    assert begun.wait(WAIT_S)
+    runner.close(0.01)
+    assert store.get(job.id).state == "queued"
+    ends.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("job-"):
+            thread.join(WAIT_S)
+    assert (store.get(job.id).state, store.get(job.id).result) == ("queued", None)
+
+
 def test_a_killed_process_leaves_running_rows_that_run_again() -> None:
-    store = OwnJobStore()
+    store = OwnQueue()
     job = store.create("work", {})
-    store.save(replace(job, state="running", result={"half": True}))
+    put_row(store, replace(job, state="running", result={"half": True}))
     seen: list[object] = []
 
     def handler(context: JobContext) -> Mapping[str, object]:
@@ -197,7 +261,7 @@ def test_a_killed_process_leaves_running_rows_that_run_again() -> None:
 
 
 def test_pause_and_resume() -> None:
-    store = OwnJobStore()
+    store = OwnQueue()
     gate = Gate()
     with running(store, {"work": gate}) as runner:
         job = runner.submit("work", {})
@@ -216,7 +280,7 @@ def test_pause_and_resume() -> None:
 
 
 def test_cancel_ends_waiting_and_running_jobs_and_a_second_cancel_changes_nothing() -> None:
-    store = OwnJobStore()
+    store = OwnQueue()
     gate = Gate()
     with running(store, {"work": gate}, workers=1) as runner:
         job, queued = runner.submit("work", {}), runner.submit("work", {})
@@ -231,9 +295,9 @@ def test_cancel_ends_waiting_and_running_jobs_and_a_second_cancel_changes_nothin
 
 
 def test_long_work_does_not_hold_up_an_upload() -> None:
-    store = OwnJobStore()
+    store = OwnQueue()
     gate = Gate()
-    runner = LocalRunner(store, JobOptions(background_workers=1))
+    runner = JobRunner(store, JobOptions(background_workers=1))
     runner.register("backfill", gate, lane="background")
     runner.register("ingest", lambda _: {"in": True})
     runner.start()
@@ -255,7 +319,7 @@ def test_a_background_step_waits_for_interactive_work_but_not_for_ever() -> None
         order.append("gave up waiting")
         upload.opened.set()
 
-    runner = LocalRunner(OwnJobStore(), JobOptions(give_way_s=0.05))
+    runner = JobRunner(OwnQueue(), JobOptions(give_way_s=0.05))
     runner.register("backfill", backfill, lane="background")
     runner.register("ingest", upload)
     runner.start()
@@ -270,7 +334,7 @@ def test_a_background_step_waits_for_interactive_work_but_not_for_ever() -> None
 
 def test_one_library_is_never_worked_on_twice_at_once_and_waiting_requests_are_merged() -> None:
     gate = Gate()
-    runner = LocalRunner(OwnJobStore(), JobOptions(background_workers=3))
+    runner = JobRunner(OwnQueue(), JobOptions(background_workers=3))
     runner.register("backfill", gate, lane="background", exclusive=per_library)
     runner.start()
     try:
@@ -293,7 +357,7 @@ def test_one_library_is_never_worked_on_twice_at_once_and_waiting_requests_are_m
 
 
 def test_progress_and_files_are_seen_at_once_but_written_seldom() -> None:
-    store = OwnJobStore()
+    store = OwnQueue()
     seen: list[Job] = []
 
     def handler(context: JobContext) -> None:
@@ -309,11 +373,12 @@ def test_progress_and_files_are_seen_at_once_but_written_seldom() -> None:
     assert seen[0].files[1] == JobFile("b.txt", "done", 1.0)
     assert seen[0].errors == ("a.txt: unreadable",)
     assert seen[0].done == 99
-    assert store.saves == 1
+    assert store.saves == 0
+    assert store.get(seen[0].id).done == 99
 
 
 def test_an_interim_result_wakes_those_who_wait_for_it_and_is_durable() -> None:
-    store = OwnJobStore()
+    store = OwnQueue()
     gate = threading.Event()
 
     def handler(context: JobContext) -> None:
@@ -332,7 +397,7 @@ def test_an_interim_result_wakes_those_who_wait_for_it_and_is_durable() -> None:
 
 def test_watching_ends_with_the_job_and_stops_when_the_reader_leaves() -> None:
     gate = Gate()
-    with running(OwnJobStore(), {"work": gate}) as runner:
+    with running(OwnQueue(), {"work": gate}) as runner:
         job = runner.submit("work", {})
         assert gate.started.acquire(timeout=WAIT_S)
         reader = CancelToken()
@@ -348,7 +413,7 @@ def test_watching_ends_with_the_job_and_stops_when_the_reader_leaves() -> None:
 
 
 def test_finished_jobs_are_pruned_and_waiting_ones_never() -> None:
-    store = OwnJobStore()
+    store = OwnQueue()
     gate = Gate()
     with running(store, {"work": lambda _: None, "gate": gate}, keep_finished=2) as runner:
         old = runner.submit("gate", {})

@@ -24,14 +24,11 @@ from app.retrieval.reading import (
     passes,
 )
 from app.retrieval.request import RetrievalOptions
+from app.storage.catalog.state import CalibrationRows
 from tests.fakes.retrievers import passage
+from tests.stores import catalog_database
 
 OPTIONS = RetrievalOptions()
-
-
-class _Rows(dict[str, dict[str, float]]):
-    def put(self, key: str, row: object) -> None:
-        self[key] = dict(row)  # type: ignore[call-overload]  # a mapping
 
 
 def _reading(similarity: float, overlap: float = 0.3) -> Reading:
@@ -56,7 +53,7 @@ def test_the_row_that_ships_is_of_the_embedded_model_and_holds_the_defaults(
     other = MultilingualEmbedder().identity
     multilingual = Fingerprint(other.model, other.digest, other.dimension, "", "", "any", "any")
     assert list(packaged()) == [embedder_key(fingerprint), embedder_key(multilingual)]
-    row = Calibrations(_Rows()).of(fingerprint)
+    row = Calibrations(CalibrationRows(catalog_database())).of(fingerprint)
     assert row is not None
     assert row.applied(OPTIONS) == OPTIONS
 
@@ -97,7 +94,7 @@ def test_too_few_pairs_and_an_embedder_that_tells_nothing_apart_are_refused() ->
 
 def test_rows_made_here_come_first() -> None:
     fingerprint = Fingerprint("m", "d", 3, "", "", "c", "a")
-    table = Calibrations(_Rows())
+    table = Calibrations(CalibrationRows(catalog_database()))
     assert table.of(fingerprint) is None
     row = Calibration(0.4, 0.4, 20.0, 0.5, 0.3, 0.1, 0.9)
     table.keep(fingerprint, row)

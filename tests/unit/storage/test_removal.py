@@ -11,12 +11,13 @@ import pytest
 
 from app.core.errors import DiskFull, NoOriginal, NotFound, Superseded
 from app.core.types import Answer, Evidence, Hit, Library, Message, Question
-from app.storage import removal
+from app.storage import writer
 from app.storage.catalog.answers import BLANK, redact_answer
 from app.storage.files.durable import Steps
 from app.storage.files.originals import Originals
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
+from tests.fakes.job_queue import put_row
 from tests.unit.storage.drafts import make_draft
 from tests.unit.storage.test_writer import embed_all, found
 
@@ -66,7 +67,7 @@ def test_an_original_stays_while_an_accepted_upload_waits_for_its_turn(store: In
     assert store.writer.delete(PAPERS, draft.doc_id).originals == 0
     assert [fault.code for fault in store.fsck.run(repair=True).faults] == []
     assert store.writer.original_path(sha256).exists()
-    store.jobs.save(replace(job, state="cancelled"))
+    put_row(store.jobs, replace(job, state="cancelled"))
     assert [fault.code for fault in store.fsck.run(repair=True).faults] == ["original_orphan"]
     assert not store.writer.original_path(sha256).exists()
 
@@ -116,7 +117,7 @@ def test_within_the_grace_a_deletion_can_be_undone(store: IndexStore) -> None:
         0,
     )
     assert store.catalog.counts(PAPERS).chunks == 0
-    assert store.remover.purge_due() == 0
+    assert store.writer.purge_due() == 0
     assert store.writer.restore(PAPERS, draft.doc_id).state == "live"
     assert (found(store, "walruses"), store.vectors.count(PAPERS)) == ({draft.doc_id}, 1)
     assert store.catalog.counts(PAPERS).embedded == 1
@@ -133,8 +134,8 @@ def test_after_the_grace_it_is_purged(store: IndexStore, monkeypatch: pytest.Mon
         .isoformat(timespec="milliseconds")
         .replace("+00:00", "Z")
     )
-    monkeypatch.setattr(removal, "utc_now", lambda: later)
-    assert store.remover.purge_due() == 1
+    monkeypatch.setattr(writer, "utc_now", lambda: later)
+    assert store.writer.purge_due() == 1
     with pytest.raises(NotFound):
         store.writer.restore(PAPERS, draft.doc_id)
 
@@ -264,7 +265,7 @@ def test_a_purge_cut_short_is_finished_at_the_next_start(
         def cut(*_: object) -> None:
             raise DiskFull("as if the process ended here")
 
-        monkeypatch.setattr(store.remover, "_purge", cut)
+        monkeypatch.setattr(store.writer, "_purge", cut)
         with pytest.raises(DiskFull):
             store.writer.delete(PAPERS, draft.doc_id)
     with IndexStore(options, vector_store="off") as store, store.database.read_raw() as cursor:

@@ -10,6 +10,7 @@ from app.core.errors import NotFound
 from app.core.types import Answer, JobFile, Message, Question
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
+from tests.fakes.job_queue import put_row
 
 
 def an_answer(answer_id: str) -> Answer:
@@ -20,7 +21,8 @@ def test_jobs_survive_reopening_and_are_pruned(options: IndexOptions) -> None:
     with IndexStore(options, vector_store="off") as store:
         first = store.jobs.create("ingest", {"files": ["a"]}, total=3, unit="chunks")
         second = store.jobs.create("bulk", {})
-        store.jobs.save(
+        put_row(
+            store.jobs,
             replace(
                 first,
                 state="running",
@@ -29,7 +31,7 @@ def test_jobs_survive_reopening_and_are_pruned(options: IndexOptions) -> None:
                 errors=("x",),
                 files=(JobFile("a", "running", 0.5),),
                 result={"n": 1},
-            )
+            ),
         )
     with IndexStore(options, vector_store="off") as store:
         job = store.jobs.get(first.id)
@@ -45,13 +47,12 @@ def test_jobs_survive_reopening_and_are_pruned(options: IndexOptions) -> None:
         assert [j.id for j in store.jobs.list()] == [second.id, first.id]
         assert [j.id for j in store.jobs.unfinished()] == [first.id, second.id]
         for job in store.jobs.list():
-            store.jobs.save(replace(job, state="done"))
+            put_row(store.jobs, replace(job, state="done"))
         assert store.jobs.delete_finished(1) == 1
         assert [j.id for j in store.jobs.list()] == [second.id]
         with pytest.raises(NotFound):
             store.jobs.get(first.id)
-        with pytest.raises(NotFound):
-            store.jobs.save(first)
+        assert not store.jobs.save(first, "a worker")
 
 
 def test_answers_are_kept_rated_listed_and_wiped(store: IndexStore) -> None:

@@ -170,7 +170,7 @@ def test_words_whose_commit_failed_are_found_after_what_comes_next(
     monkeypatch.setattr(word_queue, "GROUP_CHUNKS", 1)
     commits = Commits(monkeypatch, DiskFull("no space"))
     store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
-    assert eventually(lambda: not store.projector.gathering(PAPERS))
+    assert eventually(lambda: not store.projector.words[PAPERS].in_step)
     assert commits.count == 1
     if then == "settle":
         store.writer.settle(PAPERS)
@@ -194,7 +194,7 @@ def test_words_put_behind_a_failure_are_not_committed_without_those_before(
     store.writer.store([make_draft("b.txt", "beta", chunks=1)])
     mark = store.projector.log.mark(PAPERS, "lexical")
     commits.go_on.set()
-    assert eventually(lambda: not store.projector.gathering(PAPERS))
+    assert eventually(lambda: not store.projector.words[PAPERS].in_step)
     assert (store.projector.log.mark(PAPERS, "lexical"), found(store, "beta")) == (mark, set())
     store.writer.settle(PAPERS)
     assert frequencies(store, "alpha", "beta") == (2, {"alpha": 1, "beta": 1})
@@ -291,7 +291,7 @@ def test_words_that_never_came_are_replayed_before_those_that_follow(
     store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
     with monkeypatch.context() as patch:
         patch.setattr(
-            "app.storage.writer.TextWriter._gather", lambda *_: None
+            "app.storage.writer.CatalogIndexWriter._queue_words", lambda *_: None
         )  # the process was interrupted behind the rows
         store.writer.store([make_draft("b.txt", "beta", chunks=1)])
     store.writer.store([make_draft("c.txt", "gamma", chunks=1)])
@@ -333,7 +333,7 @@ def test_a_failed_read_drops_no_words(store: IndexStore, monkeypatch: pytest.Mon
         def searcher(self) -> object:
             raise ValueError("an index file cannot be read")
 
-    index = store.projector._lexical[PAPERS]
+    index = store.projector.words[PAPERS]._index
     with monkeypatch.context() as patch:
         patch.setattr(index, "_index", Torn())
         with pytest.raises(IndexDamaged):

@@ -15,6 +15,7 @@ from app.storage.catalog.revisions import RevisionBatch
 from app.storage.catalog.rows import Build
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
+from tests.fakes.job_queue import put_row
 from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 
 PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
@@ -149,7 +150,7 @@ def test_words_that_could_not_be_brought_follow_with_the_next_write(
     def full(*_: object, **__: object) -> None:
         raise DiskFull("no space")
 
-    monkeypatch.setattr(store.projector, "gather_lexical", full)
+    monkeypatch.setattr(store.projector.words[PAPERS], "put", full)
     with pytest.raises(DiskFull):
         store.writer.write([make_draft("b.txt", "beta", chunks=1)])
     monkeypatch.undo()
@@ -183,7 +184,7 @@ def test_an_unacknowledged_commit_is_searchable_after_the_next_write(
     def full(*_: object) -> None:
         raise DiskFull("no space")
 
-    monkeypatch.setattr(store.projector, "commit_lexical", full)
+    monkeypatch.setattr(store.projector.words[PAPERS], "commit", full)
     with pytest.raises(DiskFull):
         store.writer.write([make_draft("b.txt", "beta", chunks=1)])
     monkeypatch.undo()
@@ -217,7 +218,7 @@ def test_the_most_linked_wait_first_and_a_part_of_a_dump_takes_no_links_away(
     keys = {
         name: document.doc_id for name in names if (document := store.writer.current(PAPERS, name))
     }
-    monkeypatch.setattr("app.storage.catalog.revisions._LINKS_PAGE", 2)
+    monkeypatch.setattr("app.storage.writer._LINKS_PAGE", 2)
     asked: list[str] = []
 
     def ask(whole: dict[str, int], name: str) -> int:
@@ -391,7 +392,7 @@ def test_originals_of_waiting_jobs_outlive_a_restart_and_orphans_do_not(
     with IndexStore(options, vector_store="off") as store:
         assert store.writer.original_path(wanted).read_bytes() == b"accepted"
         assert not store.writer.original_path(orphan).exists()
-        store.jobs.save(replace(job, state="failed"))
+        put_row(store.jobs, replace(job, state="failed"))
     with IndexStore(options, vector_store="off") as store:
         assert not store.writer.original_path(wanted).exists()
 

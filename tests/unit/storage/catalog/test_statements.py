@@ -16,25 +16,23 @@ from sqlalchemy.sql.expression import Executable
 
 import app.storage.catalog as package
 from app.core.types import Job, LedgerEntry, Library
-from app.storage import removal, writer
+from app.storage import writer
 from app.storage.catalog import schema
 from app.storage.catalog import schema as statements
 from app.storage.catalog import schema as work_schema
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.catalog.schema import metadata
-from app.storage.catalog.state import SqliteJobStore, SqliteLedger
+from app.storage.catalog.state import BulkLedger
 from app.storage.files.durable import Steps
 from app.storage.opening import open_database
+from app.storage.queue import JobQueue
 from app.storage.store import IndexStore
 from tests.unit.storage.drafts import make_draft
 
 POSTGRESQL = postgresql.dialect()  # type: ignore[no-untyped-call]
 FOLDER = Path(package.__path__[0])
-OWN_SQL = {
-    f"{name}.py"
-    for name in "engine sqlite sqlite_statements postgres postgres_statements several".split()
-}
+OWN_SQL = {f"{name}.py" for name in "engine sqlite postgres several statements".split()}
 """Statements of the dialects, and of the databases themselves: PRAGMA, BEGIN, SET."""
 
 
@@ -66,9 +64,9 @@ def raw_statements(path: Path) -> list[int]:
 
 def test_only_the_dialects_file_holds_sql() -> None:
     files = [path for path in FOLDER.glob("*.py") if path.name not in OWN_SQL]
-    files += [Path(str(module.__file__)) for module in (writer, removal)]
+    files.append(Path(str(writer.__file__)))
     assert {path.name: found for path in files if (found := raw_statements(path))} == {}
-    assert raw_statements(FOLDER / "sqlite_statements.py")
+    assert raw_statements(FOLDER / "statements.py")
 
 
 def test_every_table_can_be_created_on_postgresql() -> None:
@@ -91,7 +89,7 @@ def test_statements_compile_for_postgresql() -> None:
     ]
     held = [
         value
-        for module in (*modules, writer, removal)
+        for module in (*modules, writer)
         for value in vars(module).values()
         if isinstance(value, Executable) and hasattr(value, "compile")
     ]
@@ -128,7 +126,7 @@ def test_put_replaces_and_add_adds(database: Database) -> None:
 
 
 def test_more_names_than_one_statement_takes(database: Database) -> None:
-    ledger = SqliteLedger(database)
+    ledger = BulkLedger(database)
     names = [f"a{n}" for n in range(2 * statements.PIECE + 1)]
     ledger.record(Library.PUBLIC, "dump", [LedgerEntry(name, "1", "indexed") for name in names])
     assert sorted(ledger.entries(Library.PUBLIC, "dump", [*names, "absent"])) == sorted(names)
@@ -173,7 +171,7 @@ def test_an_applied_change_goes_once_every_projection_has_it(database: Database)
 
 
 def test_pruned_jobs_are_the_oldest_finished_ones(database: Database) -> None:
-    store = SqliteJobStore(database)
+    store = JobQueue(database)
     made: list[Job] = [store.create("ingest", {}) for _ in range(5)]
     with database.write("test") as sql:
         for job in (made[0], made[1], made[3]):

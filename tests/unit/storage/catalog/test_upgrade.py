@@ -6,6 +6,8 @@ import hashlib
 import json
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,14 +15,16 @@ from typing import cast
 
 import pytest
 from alembic.script import ScriptDirectory
+from sqlalchemy import select
 
 from app.core.errors import StorageError
 from app.core.types import Library
 from app.storage.catalog import database, engine, sqlite
-from app.storage.catalog.schema import SCHEMA_VERSION
-from app.storage.files.durable import Steps
+from app.storage.catalog.schema import SCHEMA_VERSION, jobs
+from app.storage.files.durable import CRASH_STATUS, Steps
 from app.storage.maintenance.backup import restore
 from app.storage.options import IndexOptions
+from app.storage.queue import JobQueue
 from app.storage.store import IndexStore
 from tests.unit.storage.drafts import make_draft
 from tests.unit.storage.stores import FOLDER, TEXTS
@@ -114,6 +118,58 @@ def test_a_store_of_an_earlier_release_opens_with_everything(
         options, vector_store="off"
     ) as store:  # and once more, now that it is of this release
         check(store)
+
+
+OLD_JOBS = {
+    "a" * 32: ("ingest", "queued", {"library": "papers", "files": []}),
+    "b" * 32: ("backfill", "running", {"library": "papers"}),
+    "c" * 32: ("backfill", "queued", {"library": "public"}),
+    "d" * 32: ("fsck", "paused", {}),
+    "e" * 32: ("export", "done", {"library": "papers"}),
+}
+CARRIED = {
+    "a" * 32: ("queued", ""),
+    "b" * 32: ("queued", "backfill:papers"),
+    "c" * 32: ("queued", "backfill:public"),
+    "d" * 32: ("paused", "fsck:all"),
+    "e" * 32: ("done", ""),
+}
+OPEN = """
+import sys
+from pathlib import Path
+from app.storage.catalog.sqlite import SqliteDatabase
+from app.storage.files.durable import Steps
+SqliteDatabase(Path(sys.argv[1]), Steps(int(sys.argv[2])))
+"""
+
+
+@pytest.mark.parametrize("revision", [one for one in REVISIONS if one < "0007"])
+@pytest.mark.parametrize("crash_at", [0, 1, 2])
+def test_jobs_of_an_earlier_release_go_on_also_where_the_upgrade_is_killed(
+    options: IndexOptions, revision: str, crash_at: int
+) -> None:
+    lay_out(options, revision)
+    path = options.data_dir / "catalog.sqlite3"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM jobs")
+        for job_id, (kind, state, payload) in OLD_JOBS.items():
+            connection.execute(
+                "INSERT INTO jobs (id, kind, state, done, unit, errors, files, payload, created_at,"
+                " updated_at) VALUES (?, ?, ?, 1, 'items', '[]', '[]', ?, '2026', '2026')",
+                (job_id, kind, state, json.dumps(payload)),
+            )
+    if crash_at:  # 1: before the commit, 2: after it
+        killed = subprocess.run([sys.executable, "-c", OPEN, path, str(crash_at)], check=False)
+        assert killed.returncode == CRASH_STATUS
+    opened = sqlite.SqliteDatabase(path, Steps())
+    queue = JobQueue(opened)
+    rows = opened.rows(select(jobs.c.id, jobs.c.state, jobs.c.mark))
+    assert {row.id: (row.state, row.mark) for row in rows} == CARRIED
+    assert [job.done for job in queue.list()] == [1] * len(OLD_JOBS)
+    assert [queue.take(["backfill", "ingest"], f"{n}") is not None for n in range(4)] == [
+        True, True, True, False,
+    ]  # fmt: skip
+    opened.close()
 
 
 def shape(path: Path) -> dict[str, object]:

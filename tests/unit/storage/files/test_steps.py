@@ -107,11 +107,11 @@ def test_the_check_sees_a_bare_write_and_accepts_a_named_one(line: str) -> None:
 
 
 def test_transactions_are_committed_in_one_place_only() -> None:
-    """The queue of several processes is in PostgreSQL alone; tests kill its processes."""
+    """Once for each kind of database; what no document depends on has a transaction of its own in PostgreSQL."""
     implicit = [
         path.name
         for path in INDEX.rglob("*.py")
-        if path.name != "queue.py"
+        if path.name != "postgres.py"
         and ".begin()" in path.read_text().replace("connection.begin()", "", 1)
     ]
     assert implicit == []

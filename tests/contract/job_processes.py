@@ -1,6 +1,6 @@
-"""Runners on one PostgreSQL, in this process or in one that a test kills.
+"""Runners on one database, in this process or in one that a test kills.
 
-    python -m tests.shared.job_processes URL FOLDER
+    python -m tests.contract.job_processes URL FOLDER
 
 The kinds are those of `register`: what a handler does is seen in FOLDER.
 """
@@ -10,41 +10,39 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg
-from sqlalchemy.pool import ConnectionPoolEntry
-
 from app.core.errors import DiskFull
 from app.jobs.runner import JobContext, JobOptions, JobRunner, per_library
-from app.jobs.shared import SharedRunner
-from app.storage.catalog.postgres import PostgresDatabase
-from app.storage.catalog.state import SqliteJobStore
+from app.storage.catalog.database import Database
+from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.files.durable import Steps
-from app.storage.queue import PostgresJobs
+from app.storage.queue import JobQueue
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 30.0
 QUICK = {"beat_s": 0.2, "lost_after_s": 1.5, "poll_s": 0.2, "save_interval_s": 0.05}
 
 
-class FreeDatabase(PostgresDatabase):
-    """A catalog that other processes write to as well."""
+def open_free(url: str, folder: Path) -> Database:
+    """Open a catalog that other processes write to: of an address, else a file in the folder."""
+    if not url:
+        return SqliteDatabase(folder / "jobs.sqlite3", Steps())
+    from app.storage.catalog.several import SharedDatabase  # noqa: PLC0415  # the extra `shared`
 
-    def _own(self, connection: psycopg.Connection, _: ConnectionPoolEntry) -> None:
-        """Take no lock."""
+    return SharedDatabase(url, Steps())
 
 
 @contextmanager
-def shared_runner(url: str, folder: Path, **options: object) -> Iterator[SharedRunner]:
+def shared_runner(url: str, folder: Path, **options: object) -> Iterator[JobRunner]:
     """Yield a started runner with connections of its own."""
-    database, shared = FreeDatabase(url, Steps()), PostgresJobs(url)
-    runner = SharedRunner(
-        shared,
-        SqliteJobStore(database),
+    database = open_free(url, folder)
+    runner = JobRunner(
+        JobQueue(database),
         JobOptions(**{**QUICK, **options}),  # type: ignore[arg-type]
+        alone=False,
     )
     register(runner, folder)
     runner.start()
@@ -52,7 +50,6 @@ def shared_runner(url: str, folder: Path, **options: object) -> Iterator[SharedR
         yield runner
     finally:
         runner.close(WAIT_S)
-        shared.close()
         database.close()
 
 
@@ -97,9 +94,17 @@ def lines(folder: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
+def until(holds: Callable[[], object]) -> None:
+    """Wait until it holds."""
+    deadline_s = time.monotonic() + WAIT_S
+    while not holds():
+        assert time.monotonic() < deadline_s, "it does not come to hold"
+        time.sleep(0.02)
+
+
 def worker_process(url: str, folder: Path) -> subprocess.Popen[bytes]:
     """Start a process that works in every lane."""
-    command = [sys.executable, "-m", "tests.shared.job_processes", url, str(folder)]
+    command = [sys.executable, "-m", "tests.contract.job_processes", url, str(folder)]
     return subprocess.Popen(command, cwd=ROOT)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
-from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
+from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
 SMALL = SyntheticOptions(articles=120, vocabulary=2000, mean_words=120)
 
