@@ -158,6 +158,7 @@ def memory(path: Path, inputs: Path, _: int) -> Figures:
             small = FaissStore(Path(folder), Steps(), learn_from=len(queries))
             small.upsert("small", range(1, len(queries) + 1), queries, UNSTAMPED)
             small.search("small", queries[0], 2 * POOL)
+            small.flush("small", at_once=True)
             small.close()
     store = FaissStore(path / "faiss", Steps())
     gc.collect()
@@ -256,6 +257,7 @@ def write_batches(path: Path, _: Path, batch: int) -> Figures:
             rows = np.random.default_rng(batch).standard_normal((BATCH, DIMENSION))
             store.upsert(NAME, ids, rows.astype(np.float32), UNSTAMPED)
             store.delete(NAME, ids[:DELETED])
+            store.flush(NAME, at_once=True)
             print(batch, flush=True)
             batch += 1
 
