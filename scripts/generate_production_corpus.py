@@ -1,9 +1,6 @@
-"""Write a synthetic MediaWiki dump from a seed, with the markup of a real one.
+"""Write a synthetic MediaWiki dump from a seed.
 
 `python -m scripts.generate_production_corpus --articles 100000 OUT.xml.bz2`
-
-Made for scale and crash tests, where a real dump is too large to carry. The same seed gives the
-same bytes.
 """
 
 from __future__ import annotations
@@ -53,7 +50,11 @@ class SyntheticOptions:
 
 
 class SyntheticEncyclopedia:
-    """A stream of articles in constant memory; iterating again gives the same ones."""
+    """A stream of articles with the markup of real ones, in constant memory.
+
+    Iterating again gives the same ones. Made for scale and crash tests, where a real dump is too
+    large to carry.
+    """
 
     def __init__(self, options: SyntheticOptions) -> None:
         self._options = options

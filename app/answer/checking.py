@@ -30,7 +30,7 @@ from app.generation.citations import claim_spans, plain_claim
 from app.generation.grounding import PromptEcho
 from app.generation.prompts import GenerationOptions, PromptLibrary
 from app.generation.reading import Claim, ReadPassage, read_passage
-from app.generation.support import Comparison, SupportModel, verdict_of
+from app.generation.support import Comparison, Origin, SupportModel, verdict_of
 from app.retrieval.legs import merge
 from app.retrieval.request import SearchRequest
 
@@ -84,7 +84,7 @@ class CheckService:
         """Check a text against another text; findings have offsets and no document."""
         place = SourcePassage(ReadPassage.of_text(source), lambda one: _finding(one, source, 0))
         return self._check(
-            text, lambda claims: [[place]] * len(claims), cancel or CancelToken(), source_given=True
+            text, "source", lambda claims: [[place]] * len(claims), cancel or CancelToken()
         )
 
     def in_libraries(
@@ -92,7 +92,7 @@ class CheckService:
     ) -> CheckReport:
         """Check a text against the best passages for each sentence, in the scope."""
         with self._library_places(scope) as places:
-            return self._check(text, places, cancel or CancelToken())
+            return self._check(text, "search", places, cancel or CancelToken())
 
     @contextmanager
     def _library_places(self, scope: Scope) -> Iterator[PlacesOf]:
@@ -121,7 +121,7 @@ class CheckService:
         ]
         claims = [(one.start, one.end, Claim(plain_claim(one.text))) for one in open_]
         with self._library_places(scope) as places:
-            found = self._verdicts(claims, places, cancel or CancelToken())
+            found = self._verdicts(claims, "search", places, cancel or CancelToken())
             better = {
                 start: findings[0] for start, verdict, findings in found if verdict == "supported"
             }
@@ -141,7 +141,7 @@ class CheckService:
         return (merge(found, _PASSAGES) if len(found) > 1 else next(iter(found.values()))).hits
 
     def _check(
-        self, text: str, places_of: PlacesOf, cancel: CancelToken, *, source_given: bool = False
+        self, text: str, against: Origin, places_of: PlacesOf, cancel: CancelToken
     ) -> CheckReport:
         spans = claim_spans(text)
         claims = [
@@ -149,7 +149,7 @@ class CheckService:
         ]
         found = {
             start: (verdict, findings)
-            for start, verdict, findings in self._verdicts(claims, places_of, cancel, source_given)
+            for start, verdict, findings in self._verdicts(claims, against, places_of, cancel)
         }
         nothing: tuple[Verdict, list[Finding]] = ("no_claim", [])
         sentences = []
@@ -164,27 +164,27 @@ class CheckService:
     def _verdicts(
         self,
         claims: Sequence[tuple[int, int, Claim]],
+        against: Origin,
         places_of: PlacesOf,
         cancel: CancelToken,
-        source_given: bool = False,
     ) -> Iterator[tuple[int, Verdict, list[Finding]]]:
         """Yield start, verdict and findings of each claim, in order."""
         for batch in _batches(claims):
             cancel.raise_if_cancelled()
             places = places_of([claim for _, _, claim in batch])
             for (start, _, _), (verdict, findings) in zip(
-                batch, self._judged(batch, places, source_given), strict=True
+                batch, self._judged(batch, against, places), strict=True
             ):
                 yield start, verdict, findings
 
     def _judged(
         self,
         batch: Sequence[tuple[int, int, Claim]],
+        against: Origin,
         places: Sequence[Sequence[SourcePassage]],
-        source_given: bool,
     ) -> Iterator[tuple[Verdict, list[Finding]]]:
         distinct = {id(place.passage): place.passage for found in places for place in found}
-        examination = self._model.examine(distinct.values(), source_given=source_given)
+        examination = self._model.examine(distinct.values(), against)
         for (_, _, claim), passages in zip(batch, places, strict=True):
             if self._echo.repeats(claim):
                 yield "not_found", []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import takewhile
 
 from app.core.text import tokenise
@@ -153,6 +154,11 @@ _PHRASES = tuple(
         ("set up", "founded"),
     )
 )
+_SHORT = {"K": "thousand", "M": "million", "B": "billion", "bn": "billion", "T": "trillion"}
+_SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+"""Powers of ten."""
+_SHORT_NUMBER = re.compile(rf"(?<![\w.])(\d[\d,]*(?:\.\d+)?) ?({'|'.join(_SHORT)})\b")
+"""110M parameters, 1.4T tokens."""
 _REFERENCE = re.compile(r"\s?\[\d{1,4}(?:[,\s\u2013-]+\d{1,4})*\]")
 _DOUBLED = re.compile(r"(?<=[a-z])['\u2019]s\b")
 
@@ -210,11 +216,16 @@ def read(text: str) -> list[Token]:
         plain = phrase.sub(word, plain)
     plain = re.sub(r"([$\u20ac\u00a3])\s?(\d[\d,.]*\d|\d)", r"\2 \1", plain)
     plain = re.sub(r"(?<=\d)\s?[-\u2013](?=\d)", " to ", plain)
+    plain = _SHORT_NUMBER.sub(lambda found: f"{found[1]} {_SHORT[found[2]]}", plain)
     plain = re.sub(r"(?<=\w)-(?=\w)", " ", plain)
     marked = _OPERATOR.sub(lambda found: f" \u27e8{(found.lastgroup or 'o0')[1:]}\u27e9 ", plain)
     tokens: list[Token] = []
     for found in _TOKEN.finditer(marked):
         token = _token(found, first=not any(one.said for one in tokens))
+        if token.key in _SCALES and tokens and tokens[-1].kind == "n":
+            whole = Decimal(tokens[-1].key.rstrip(".")).scaleb(_SCALES[token.key])
+            tokens[-1] = Token("n", plain_number(f"{whole:f}"))
+            continue
         if token.kind == "w" and _passive(found.group(), tokens):
             token = Token("w", f"{token.key}~", token.name, past=True)
         tokens.append(token)

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -203,6 +204,11 @@ CONTRADICTED = 0.1
 """Most support that a contradicted claim can have; under any sensible threshold."""
 
 
+Origin = Literal["evidence", "source", "search"]
+"""What passages are: the evidence that an answer was written from, the text that claims were
+written from, or what a search for a claim found."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SupportModel:
     """Logistic weights, the last entry the bias."""
@@ -231,11 +237,9 @@ class SupportModel:
             np.asarray(data["faithful"], dtype=np.float64),
         )
 
-    def examine(
-        self, passages: Iterable[ReadPassage], *, source_given: bool = False
-    ) -> Examination:
+    def examine(self, passages: Iterable[ReadPassage], are: Origin = "evidence") -> Examination:
         """Return the examination of claims against these passages; see `Examination`."""
-        return Examination(passages, self, source_given=source_given)
+        return Examination(passages, self, are)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +255,8 @@ class Comparison:
     said: bool | None
     """Whether one place says the claim (True), says otherwise, or neither (None)."""
     differs: bool
-    """From `contradicts`."""
+    """From `contradicts`; of what a search found only if the place lacks no other word: it may
+    speak of something else."""
     opposed: bool
     """The place has the opposite of a word, of the only one that it lacks unless the claim was
     written from it: in what a search found the opposite often belongs to something else."""
@@ -323,19 +328,17 @@ def verdict_of(found: Iterable[Comparison], least: float) -> tuple[Verdict, Comp
 class Examination:
     """An answer's claims and passages; reads texts once."""
 
-    def __init__(
-        self, passages: Iterable[ReadPassage], model: SupportModel, *, source_given: bool = False
-    ) -> None:
+    def __init__(self, passages: Iterable[ReadPassage], model: SupportModel, are: Origin) -> None:
         """Weigh the words of the passages.
 
         Args:
-            passages: The evidence.
+            passages: What the claims are held against.
             model: Weights of the features.
-            source_given: The passage is what the claims were written from, not one of many that a
-                search found.
+            are: Where the passages come from.
         """
         self._model = model
-        self._shift = _SOURCE_GIVEN if source_given else 0.0
+        self._are = are
+        self._shift = _SOURCE_GIVEN if are == "source" else 0.0
         self._weights = token_weights(
             tokens for passage in passages for tokens in passage.sentence_tokens
         )
@@ -352,19 +355,20 @@ class Examination:
             len(claim.tokens) >= _LONG_COPY
             or tokenise(without_marks(placed.window)) == claim.tokens
         )
-        strange = len(claim.wanted.difference(placed.near))
+        lacking = len(claim.wanted.difference(placed.near))
         opposed = (
             found.coverage >= _SAME_MATTER
             and says_the_opposite(changes)
-            and (self._shift > 0 or strange == 1)
+            and (self._are == "source" or lacking == 1)
         )
+        differs = contradicts(placed, row) and (self._are != "search" or lacking <= 1)
         said, place = (None, None) if copied else _said(claim, passage)
         return Comparison(
             replace(found, start=place[0], end=place[1]) if place else found,
             row,
             changes,
             said,
-            contradicts(placed, row),
+            differs,
             opposed,
             copied,
             verbatim,

@@ -528,10 +528,8 @@ class JobRunner:
                 again_in_s = self._run(run)
                 continue
             with self._changed:
-                self._changed.wait_for(
-                    lambda seen=seen: self._closing.is_set() or self._wakes != seen,  # type: ignore[misc]
-                    again_in_s,
-                )
+                if self._wakes == seen and not self._closing.is_set():
+                    self._changed.wait(again_in_s)
             again_in_s = None
 
     def _take(self, lane: Lane) -> JobContext | None:
@@ -555,7 +553,8 @@ class JobRunner:
     def _run(self, run: JobContext) -> float | None:
         """Run a job to any end; return the seconds after which it is tried again."""
         kind = self._kinds[run.kind]
-        logger.log(self._level, "job %s (%s) begins", run.job_id, run.kind)
+        log = logger.debug if self._alone else logger.info
+        log("job %s (%s) begins", run.job_id, run.kind)
         self._tell(run.job_id)
         span = self._spans.begin(
             f"job {run.kind}", {"documind.job": run.job_id, "documind.lane": kind.lane}
@@ -570,14 +569,9 @@ class JobRunner:
             }
         )
         span.end()
-        logger.log(self._level, "job %s (%s): %s", run.job_id, run.kind, ended.state)
+        log("job %s (%s): %s", run.job_id, run.kind, ended.state)
         self._settle(run, ended, again_in_s)
         return again_in_s
-
-    @property
-    def _level(self) -> int:
-        """Return how loud the log is of single jobs."""
-        return logging.DEBUG if self._alone else logging.INFO
 
     def _perform(self, run: JobContext, handler: Handler) -> tuple[Job, float | None]:
         """Call the handler. An edge: none of its exceptions leaves this.

@@ -44,6 +44,7 @@ from app.storage.store import IndexStore
 from app.storage.vectors.faiss import FaissStore
 from evaluation.lib.corpus import (
     LIBRARY,
+    WINDOWS,
     YEARS,
     Figures,
     HalfArray,
@@ -157,6 +158,7 @@ def memory(path: Path, inputs: Path, _: int) -> Figures:
             small = FaissStore(Path(folder), Steps(), learn_from=len(queries))
             small.upsert("small", range(1, len(queries) + 1), queries, UNSTAMPED)
             small.search("small", queries[0], 2 * POOL)
+            small.flush("small", at_once=True)
             small.close()
     store = FaissStore(path / "faiss", Steps())
     gc.collect()
@@ -255,6 +257,7 @@ def write_batches(path: Path, _: Path, batch: int) -> Figures:
             rows = np.random.default_rng(batch).standard_normal((BATCH, DIMENSION))
             store.upsert(NAME, ids, rows.astype(np.float32), UNSTAMPED)
             store.delete(NAME, ids[:DELETED])
+            store.flush(NAME, at_once=True)
             print(batch, flush=True)
             batch += 1
 
@@ -323,12 +326,13 @@ def _flip_is_found(path: Path, rng: random.Random) -> bool:
 def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--real", type=int, default=WINDOWS, help="vectors that are no copies")
     parser.add_argument("--kills", type=int, default=20)
     given = parser.parse_args()
     embedder = MiniLmEmbedder(given.cache / "graph")
     with tempfile.TemporaryDirectory(prefix="documind-millions-", dir=given.cache) as folder:
         inputs = Path(folder)
-        real = make_inputs(given.data, given.cache, embedder, max(given.sizes), inputs)
+        real = make_inputs(given.data, given.cache, embedder, max(given.sizes), inputs, given.real)
         killed = kills(given.kills)
         say(f"kills: {killed}")
         steps: list[Figures] = []

@@ -131,9 +131,14 @@ class Served:
 
 
 def pss_bytes(pid: int) -> int:
-    """Return the proportional memory of a process and all its children."""
-    root = psutil.Process(pid)
-    return sum(process.memory_full_info().pss for process in [root, *root.children(recursive=True)])
+    """Return the proportional memory of a process and all its children that have not ended."""
+    total = 0
+    with suppress(psutil.Error):
+        root = psutil.Process(pid)
+        for process in [root, *root.children(recursive=True)]:
+            with suppress(psutil.Error):
+                total += process.memory_full_info().pss
+    return total
 
 
 def instructions() -> str:

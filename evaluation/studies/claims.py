@@ -31,7 +31,7 @@ from app.evaluation.collections import from_folder
 from app.evaluation.metrics import bootstrap_interval
 from app.generation.prompts import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, SupportModel
+from app.generation.support import FAITHFUL_FEATURES, Comparison, Floats, Origin, SupportModel
 from evaluation.lib.fits import logistic
 from evaluation.lib.growth import table
 from evaluation.lib.paths import ROOT
@@ -75,7 +75,7 @@ def summaries(folder: Path, judge: SupportModel) -> Iterator[Summary]:
             compared = compare(
                 judge,
                 [(text, ReadPassage.of_text(row["doc"])) for text in texts],
-                source_given=True,
+                "source",
             )
             yield Summary(
                 path.stem,
@@ -94,12 +94,12 @@ def summaries(folder: Path, judge: SupportModel) -> Iterator[Summary]:
 
 
 def compare(
-    judge: SupportModel, pairs: Sequence[tuple[str, ReadPassage]], *, source_given: bool
+    judge: SupportModel, pairs: Sequence[tuple[str, ReadPassage]], are: Origin
 ) -> list[tuple[Comparison | None, Floats]]:
     """Return each claim's comparison with its passage, and faithful row."""
     out: list[tuple[Comparison | None, Floats]] = []
     for text, passage in pairs:
-        examination = judge.examine([passage], source_given=source_given)
+        examination = judge.examine([passage], are)
         found = examination.compare(Claim(text), passage)
         out.append((found, found.changes if found else np.zeros(len(FAITHFUL_FEATURES))))
     return out
@@ -202,7 +202,7 @@ def planted_cases(folder: Path, judge: SupportModel) -> list[tuple[str, Comparis
         for case in planter.cases(question)
     ]
     compared = compare(
-        judge, [(case.claim, ReadPassage(case.passage)) for case in cases], source_given=False
+        judge, [(case.claim, ReadPassage(case.passage)) for case in cases], "evidence"
     )
     return [(case.kind, found, row) for case, (found, row) in zip(cases, compared, strict=True)]
 

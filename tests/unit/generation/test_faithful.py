@@ -15,7 +15,7 @@ TEXT = (
 
 def judged(claim: str, text: str = TEXT) -> Comparison:
     passage = ReadPassage.of_text(text)
-    examination = SupportModel.load().examine([passage], source_given=True)
+    examination = SupportModel.load().examine([passage], "source")
     found = examination.compare(Claim(claim), passage)
     assert found is not None
     return found

@@ -20,7 +20,7 @@ off the pump. The mill is old. It grinds rye and stands by the brook. Its wheel 
 
 def verdict(claim: str, text: str = MEADOW) -> Verdict:
     passage = ReadPassage.of_text(text)
-    found = SupportModel.load().examine([passage], source_given=True).compare(Claim(claim), passage)
+    found = SupportModel.load().examine([passage], "source").compare(Claim(claim), passage)
     return verdict_of([found] if found else [], 0.45)[0]
 
 
@@ -177,12 +177,41 @@ def test_a_figure_in_another_form_does_not_contradict(claim: str, text: str) -> 
     assert verdict(claim, text) in ("supported", "weak")
 
 
+def test_what_a_search_found_contradicts_only_where_it_lacks_no_other_word() -> None:
+    text = "The ranker was an encoder of 22 million parameters that read each passage once."
+    passage = ReadPassage.of_text(text)
+    claims = {
+        "An encoder of 500 million parameters read each passage once.": "contradicted",
+        "The translator Babel has 500 million parameters.": "not_found",
+    }
+    examination = SupportModel.load().examine([passage], "search")
+    for claim, said in claims.items():
+        found = examination.compare(Claim(claim), passage)
+        assert verdict_of([found] if found else [], 0.45)[0] == said
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ("The base model has 110 million parameters.", "supported"),
+        ("The base model has 110,000,000 parameters.", "supported"),
+        ("The base model has 110 billion parameters.", "contradicted"),
+        ("The large model has 1.5 billion parameters.", "supported"),
+    ],
+)
+def test_a_number_with_a_letter_is_the_number_in_words(claim: str, said: Verdict) -> None:
+    assert (
+        verdict(claim, "The base model has 110M parameters, the large model has 1.5B parameters.")
+        == said
+    )
+
+
 def test_an_opposite_somewhere_else_contradicts_only_what_was_written_from_the_text() -> None:
     text = "The old mill stands at the first bridge and was the name of a large inn of the town."
     claim = Claim("The new inn was painted and has the name of the mill at the first bridge.")
     passage = ReadPassage.of_text(text)
     found = [
-        SupportModel.load().examine([passage], source_given=given).compare(claim, passage)
-        for given in (True, False)
+        SupportModel.load().examine([passage], given).compare(claim, passage)
+        for given in ("source", "evidence")
     ]
     assert [one and one.contradicted for one in found] == [True, False]
