@@ -175,6 +175,7 @@ def test_quotes_in_stored_answers_and_conversations_are_blanked(store: IndexStor
     )
     record = {
         "answer_id": "a1",
+        "at": "2026-01-01T00:00:00.000Z",
         "answer": text,
         "sources": [
             {
