@@ -178,6 +178,8 @@ KEPT = 4
 """Nothing of others is deleted while fewer documents are live."""
 REPLACE, GRACE = 0.4, 0.3
 """Share of uploads that replace a document, and of deletions that are undone."""
+_TIMEOUT_S = 600.0
+"""A machine with other work answers late; a reply that never comes is found all the same."""
 REFUSED_S = 0.2
 """A refused client waits so long, as Retry-After would have it wait longer."""
 MOST_S = 120.0
@@ -264,7 +266,7 @@ class Load:
         """Send a request; note its status, whether it may be, and its time; 0 if it broke."""
         begun = time.monotonic()
         try:
-            reply = client.request(method, self._url + path, timeout=120, **sent)  # type: ignore[arg-type]
+            reply = client.request(method, self._url + path, timeout=_TIMEOUT_S, **sent)  # type: ignore[arg-type]
         except requests.RequestException as error:
             with self.tally.lock:
                 self.tally.odd.append(f"{method} {path}: {error!r:.200}")
