@@ -13,6 +13,7 @@ and is deleted at once: it must not come back. It is no power cut: the page cach
 from __future__ import annotations
 
 import argparse
+import re
 import signal
 import tempfile
 import threading
@@ -174,7 +175,8 @@ class Campaign:
 
 
 def _finds(server: Served, name: str) -> bool:
-    return name in str(server.client.search(quote(name), "papers", limit=5)["hits"])
+    hits = str(server.client.search(quote(name), "papers", limit=5)["hits"])
+    return re.search(rf"\b{name}\b", hits) is not None
 
 
 def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str], list[str]]:
