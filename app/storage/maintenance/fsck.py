@@ -343,14 +343,15 @@ class Fsck:
             detail = "vectors of a wrong size or not finite; they are embedded again"
             fault = Fault("catalog_vectors", "", len(unusable), detail)
             yield fault, lambda: self.unusable.delete(unusable)
-        for mark, seq in self.projector.log.marks().items():
+        log = self.projector.log
+        for mark, seq in log.marks().items():
             if seq > last:
                 library, projection = mark.split("/")
                 detail = f"{projection} claims change {seq} of {last}"
                 yield (
                     Fault("catalog_watermarks", library, 1, detail),
                     # the table holds projections only
-                    partial(self.projector.log.set_mark, Library(library), projection, 0),  # type: ignore[arg-type]
+                    partial(log.set_mark, Library(library), projection, 0),  # type: ignore[arg-type]
                 )
 
     def _execute(self, statement: Executable, rows: Sequence[Mapping[str, object]]) -> None:
