@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from sqlalchemy import (
     Executable,
@@ -25,6 +25,7 @@ from sqlalchemy import (
 
 from app.core.errors import IndexDamaged
 from app.core.types import Library
+from app.storage.catalog.changes import Projection
 from app.storage.catalog.database import Database
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import repoint_duplicates
@@ -348,11 +349,8 @@ class Fsck:
             if seq > last:
                 library, projection = mark.split("/")
                 detail = f"{projection} claims change {seq} of {last}"
-                yield (
-                    Fault("catalog_watermarks", library, 1, detail),
-                    # the table holds projections only
-                    partial(log.set_mark, Library(library), projection, 0),  # type: ignore[arg-type]
-                )
+                forget = partial(log.set_mark, Library(library), cast("Projection", projection), 0)
+                yield Fault("catalog_watermarks", library, 1, detail), forget
 
     def _execute(self, statement: Executable, rows: Sequence[Mapping[str, object]]) -> None:
         with self.database.write("fsck") as sql:
