@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.answer.models import AnswerOptions, MannerOptions
+from app.answer.options import AnswerOptions, MannerOptions
 from app.core.errors import ExtraMissing, InvalidInput
 from app.core.ids import default_data_dir, is_loopback
 from app.core.types import (

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from app.answer.intent import past_questions
-from app.answer.models import AnswerOptions, ModelCalls
+from app.answer.models import ModelCalls
+from app.answer.options import AnswerOptions
 from app.answer.search import SearcherFor, libraries
 from app.answer.writing import reads_as_refusal
 from app.core.errors import InvalidInput, ProviderError

@@ -17,15 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from app.answer.models import (
-    Manner,
-    MannerOptions,
-    ModelCalls,
-    ModelChoice,
-    ModelSelector,
-    ModelSpeeds,
-    manner,
-)
+from app.answer.models import Manner, ModelCalls, ModelChoice, ModelSelector, ModelSpeeds, manner
+from app.answer.options import MannerOptions
 from app.answer.writing import (
     CONFIDENT,
     AnswerWriter,

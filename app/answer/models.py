@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
+from app.answer.options import MannerOptions
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, ProviderTimeout
 from app.core.ports import Generator
@@ -21,7 +22,6 @@ from app.core.types import (
     ModelProfile,
     ModelSpeed,
     Prompt,
-    PromptKind,
     Quote,
     Token,
     Usage,
@@ -284,16 +284,6 @@ class Manner:
     """The reason, for people."""
 
 
-@dataclass(frozen=True, slots=True)
-class MannerOptions:
-    """The configuration of it."""
-
-    prompts: PromptKind = "auto"
-    evidence: EvidenceKind = "auto"
-    first_token_target_s: float = 3
-    """Seconds that a model may read before its first word."""
-
-
 def manner(
     profile: ModelProfile,
     speed: ModelSpeed | None,
@@ -440,25 +430,3 @@ def _mean(old: float | None, seen: float) -> float:
         return seen
     bounded = min(max(seen, old / _SWING), old * _SWING)
     return 1.0 / ((1.0 - _NEWEST) / old + _NEWEST / bounded)
-
-
-# Options of the query use case.
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerOptions:
-    """Strategies, memory and privacy."""
-
-    flare_active_retrieval: bool = False
-    flare_draft_max_context_chars: int = 6000
-    memory_strategy: Literal["summary_buffer", "buffer", "none"] = "summary_buffer"
-    memory_buffer_size: int = 4
-    """Exchanges kept word for word; 0 with summary_buffer folds every turn."""
-    memory_token_budget: int = 2000
-    store_answers: Literal["off", "hash", "full"] = "full"
-    answer_retention_days: int = 0
-    """0: for ever."""
-    refusal_language: Literal["en", "question"] = "en"
-    """Language of the sentence of an abstention."""
-    manner: MannerOptions = field(default_factory=MannerOptions)
-    """How models are asked."""

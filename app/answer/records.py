@@ -18,7 +18,7 @@ from urllib.parse import quote_plus
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from app.answer.models import AnswerOptions
+from app.answer.options import AnswerOptions
 from app.core.ids import web_link
 from app.core.types import (
     Answer,

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 
 from app.answer.conversation import ConversationMemory, carried, recollection, rewrite
 from app.answer.disagreement import disagreement_notice, disagreements
-from app.answer.models import AnswerOptions, Manner, ModelSpeeds, manner, worth_asking
+from app.answer.models import Manner, ModelSpeeds, manner, worth_asking
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
+from app.answer.options import AnswerOptions
 from app.answer.search import Search, SearcherFor, Targets, libraries
 from app.answer.steps import (
     NO_WRITER,

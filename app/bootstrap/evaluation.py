@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from app.answer.conversation import ConversationMemory
-from app.answer.models import AnswerOptions, ModelSelector, ModelSpeeds
+from app.answer.models import ModelSelector, ModelSpeeds
+from app.answer.options import AnswerOptions
 from app.answer.records import AnswerJournal
 from app.answer.research import Research
 from app.answer.search import LibrarySearcher

@@ -29,7 +29,8 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 
 from app.answer.conversation import ConversationMemory
-from app.answer.models import MannerOptions, ModelSelector, ModelSpeeds
+from app.answer.models import ModelSelector, ModelSpeeds
+from app.answer.options import MannerOptions
 from app.answer.records import AnswerJournal
 from app.answer.research import Research
 from app.answer.search import LibrarySearcher, SearcherFor

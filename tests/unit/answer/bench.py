@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from app.answer.conversation import ConversationMemory
-from app.answer.models import AnswerOptions, ModelSpeeds
+from app.answer.models import ModelSpeeds
+from app.answer.options import AnswerOptions
 from app.answer.records import AnswerJournal
 from app.answer.research import Research
 from app.answer.search import LibrarySearcher

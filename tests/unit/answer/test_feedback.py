@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.answer.models import AnswerOptions
+from app.answer.options import AnswerOptions
 from app.answer.records import answer_set, to_case
 from app.evaluation.cases import load
 from tests.unit.answer.bench import COPPER, TIDES, Bench, papers

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from app.answer.models import AnswerOptions
+from app.answer.options import AnswerOptions
 from app.answer.records import AnswerJournal
 from app.core.types import Answer, Library, Question
 from app.storage.catalog.answers import AnswerStore

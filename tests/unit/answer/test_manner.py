@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.models import MIN_TOKENS, PLAIN_TOKENS, MannerOptions, ModelSpeeds, manner
+from app.answer.models import MIN_TOKENS, PLAIN_TOKENS, ModelSpeeds, manner
+from app.answer.options import MannerOptions
 from app.core.types import ModelFindings, ModelProfile, ModelSpeed, Usage
 from app.models.ollama import parameters_in_name, parameters_of
 from app.storage.catalog.state import ModelStore

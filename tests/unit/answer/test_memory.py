@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.answer.conversation import ConversationMemory, Memory, recollection
-from app.answer.models import AnswerOptions
+from app.answer.options import AnswerOptions
 from app.core.errors import NotFound
 from app.core.types import Message, Question
 from app.storage.catalog.answers import ConversationStore

@@ -21,7 +21,8 @@ from app.answer.model_test import (
     exam_questions,
     findings_of,
 )
-from app.answer.models import MannerOptions, ModelSpeeds, manner
+from app.answer.models import ModelSpeeds, manner
+from app.answer.options import MannerOptions
 from app.answer.writing import AnswerWriter
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, InvalidInput, ProviderUnreachable

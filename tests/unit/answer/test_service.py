@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.models import AnswerOptions, MannerOptions, manner, worth_asking
+from app.answer.models import manner, worth_asking
+from app.answer.options import AnswerOptions, MannerOptions
 from app.answer.strategies import renumbered
 from app.answer.writing import is_refusal
 from app.core.cancel import CancelToken

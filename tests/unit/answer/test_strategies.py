@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answer.models import AnswerOptions
+from app.answer.options import AnswerOptions
 from app.answer.search import fused, hypothetical_vector, joined
 from app.answer.strategies import gate, read_draft
 from app.core.errors import ProviderUnreachable

@@ -1,0 +1,37 @@
+"""Options of answers. Settings read them, so nothing heavy is imported here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.core.types import EvidenceKind, PromptKind
+
+
+@dataclass(frozen=True, slots=True)
+class MannerOptions:
+    """The configuration of it."""
+
+    prompts: PromptKind = "auto"
+    evidence: EvidenceKind = "auto"
+    first_token_target_s: float = 3
+    """Seconds that a model may read before its first word."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """Strategies, memory and privacy."""
+
+    flare_active_retrieval: bool = False
+    flare_draft_max_context_chars: int = 6000
+    memory_strategy: Literal["summary_buffer", "buffer", "none"] = "summary_buffer"
+    memory_buffer_size: int = 4
+    """Exchanges kept word for word; 0 with summary_buffer folds every turn."""
+    memory_token_budget: int = 2000
+    store_answers: Literal["off", "hash", "full"] = "full"
+    answer_retention_days: int = 0
+    """0: for ever."""
+    refusal_language: Literal["en", "question"] = "en"
+    """Language of the sentence of an abstention."""
+    manner: MannerOptions = field(default_factory=MannerOptions)
+    """How models are asked."""
