@@ -37,18 +37,6 @@ def cosine_distances(query: FloatArray, rows: FloatArray) -> FloatArray:
     return distances
 
 
-def top_k_smallest(values: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
-    """Return the positions of the k smallest values, ascending; ties by position."""
-    n = len(values)
-    if k <= 0 or n == 0:
-        return np.empty(0, dtype=np.intp)
-    if k >= n:
-        return np.argsort(values, kind="stable")
-    bound = np.partition(values, k - 1)[k - 1]
-    candidates = np.flatnonzero(values <= bound)
-    return candidates[np.argsort(values[candidates], kind="stable")][:k]
-
-
 ROUNDING = 1e-5
 """More than any order of summation changes a float32 dot product of unit rows of 4,096 numbers
 (about n * 2^-24 at worst)."""

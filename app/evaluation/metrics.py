@@ -93,26 +93,6 @@ def percentile(values: Sequence[float], share: float) -> float:
     return float(np.quantile(np.asarray(values, dtype=np.float64), share)) if values else 0.0
 
 
-def area_under_curve(positives: Sequence[float], negatives: Sequence[float]) -> float:
-    """Return the probability that a positive outscores a negative; ties count half.
-
-    This is the area under the ROC curve.
-
-    Raises:
-        ValueError: One side is empty.
-
-    References:
-        Mann, Whitney 1947; Hanley, McNeil: The meaning and use of the area under a ROC curve,
-        Radiology 1982.
-    """
-    if not positives or not negatives:
-        raise ValueError("the area under the curve needs positives and negatives")
-    ordered = np.sort(np.asarray(negatives, dtype=np.float64))
-    below = np.searchsorted(ordered, positives, side="left")
-    not_above = np.searchsorted(ordered, positives, side="right")
-    return float((below + not_above).mean() / (2 * len(ordered)))
-
-
 # Test whether arms differ, and by how much: paired intervals and tests.
 
 RESAMPLES = 10_000

@@ -1,4 +1,4 @@
-"""Fit linear weights: deterministic, from zero."""
+"""Fit linear weights, deterministic and from zero, and say how well a score tells two groups apart."""
 
 from __future__ import annotations
 
@@ -41,3 +41,23 @@ def logistic(
         return float(likelihood.sum() + (penalty * weights) @ weights / 2), slope
 
     return least(loss, rows.shape[1], bounds)
+
+
+def area_under_curve(positives: Sequence[float], negatives: Sequence[float]) -> float:
+    """Return the probability that a positive outscores a negative; ties count half.
+
+    This is the area under the ROC curve.
+
+    Raises:
+        ValueError: One side is empty.
+
+    References:
+        Mann, Whitney 1947; Hanley, McNeil: The meaning and use of the area under a ROC curve,
+        Radiology 1982.
+    """
+    if not positives or not negatives:
+        raise ValueError("the area under the curve needs positives and negatives")
+    ordered = np.sort(np.asarray(negatives, dtype=np.float64))
+    below = np.searchsorted(ordered, positives, side="left")
+    not_above = np.searchsorted(ordered, positives, side="right")
+    return float((below + not_above).mean() / (2 * len(ordered)))

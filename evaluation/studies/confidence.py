@@ -17,10 +17,9 @@ from itertools import compress
 
 import numpy as np
 
-from app.evaluation.metrics import area_under_curve
 from app.generation.quote_features import SUFFICIENCY, Floats
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.fits import logistic
+from evaluation.lib.fits import area_under_curve, logistic
 from evaluation.lib.served import write
 from evaluation.lib.workbench import arguments, hash_of
 from evaluation.studies.extractive import (

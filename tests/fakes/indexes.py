@@ -22,7 +22,7 @@ from app.core.types import (
     Scored,
     TextSpan,
 )
-from app.core.vectors import cosine_distances, top_k_smallest
+from app.core.vectors import cosine_distances
 
 
 def matches(passage: Passage, filters: Filters | None) -> bool:
@@ -151,7 +151,8 @@ class ExactVectors:
         ids = list(rows)
         distances = cosine_distances(query, np.stack(list(rows.values())))
         return [
-            Scored(ids[at], float(distances[at])) for at in top_k_smallest(distances, k).tolist()
+            Scored(ids[at], float(distances[at]))
+            for at in np.argsort(distances, kind="stable")[:k].tolist()
         ]
 
     def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:

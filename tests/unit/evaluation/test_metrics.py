@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from app.evaluation.metrics import (
     MEASURES,
-    area_under_curve,
     grounded,
     overlap_with,
     per_question,
     percentile,
 )
+from evaluation.lib.fits import area_under_curve
 
 RELEVANCE = {"q1": {"a": 1, "b": 1}, "q2": {"c": 1}}
 
