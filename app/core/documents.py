@@ -52,6 +52,14 @@ class Heading:
     title: str
 
 
+class BlockSpan(NamedTuple):
+    """Characters `[start, end)` that are one row, item, field, piece of code, quote or note."""
+
+    kind: str
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class Metadata:
     """Facts about a document besides its text; every field can be corrected."""
@@ -72,6 +80,8 @@ class ParsedDocument:
     media_type: str
     pages: tuple[PageSpan, ...] = ()
     headings: tuple[Heading, ...] = ()
+    blocks: tuple[BlockSpan, ...] = ()
+    """Other blocks than headings and paragraphs, in order."""
     title: str | None = None
     authors: tuple[str, ...] = ()
     year: int | None = None

@@ -14,7 +14,7 @@ its core begins.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -192,19 +192,43 @@ def chunk(
             f"CHUNK_OVERLAP {options.chunk_overlap!r} must be at least 0 and less than CHUNK_SIZE"
             f" {options.chunk_size!r}"
         )
+    whole = _Whole(parsed)
     spans = [
         _Span(start, core, end, section, page)
         for seg_start, seg_end, section, page in _segments(parsed, options.chunker)
-        for start, core, end in _cut(parsed.text, seg_start, seg_end, options)
+        for start, core, end in _cut(parsed.text, seg_start, seg_end, options, whole)
     ]
     if options.chunker == "recursive":
         spans = _with_sections(spans, sections(parsed))
     if count_tokens is not None and max_tokens is not None:
-        spans = _fit(parsed.text, spans, count_tokens, max_tokens)
+        spans = _fit(parsed.text, spans, count_tokens, max_tokens, whole)
     return tuple(
         ChunkSpan(ordinal, span.start, span.end, span.section, span.page)
         for ordinal, span in enumerate(spans)
     )
+
+
+_NOT_CUT = frozenset({"row", "item", "field"})
+
+
+class _Whole:
+    """The rows, items and fields of a text, none of which is cut if it fits into a chunk."""
+
+    def __init__(self, parsed: ParsedDocument) -> None:
+        spans = [(one.start, one.end) for one in parsed.blocks if one.kind in _NOT_CUT]
+        self._spans = spans
+        self._starts = [start for start, _ in spans]
+
+    def within(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return those that begin in `[start, end)`."""
+        return self._spans[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
+
+    def next_start(self, at: int, end: int) -> int:
+        """Return `at`, or where the block that it lies in ends: the start of the next, or `end`."""
+        index = bisect_right(self._starts, at) - 1
+        if index < 0 or at == self._starts[index] or at >= self._spans[index][1]:
+            return at
+        return self._starts[index + 1] if index + 1 < len(self._starts) else end
 
 
 class _Span(NamedTuple):
@@ -242,7 +266,9 @@ def _with_sections(spans: Sequence[_Span], named: Sequence[SectionSpan]) -> list
     ]
 
 
-def _cut(text: str, start: int, end: int, options: IngestOptions) -> Iterator[tuple[int, int, int]]:
+def _cut(
+    text: str, start: int, end: int, options: IngestOptions, whole: _Whole
+) -> Iterator[tuple[int, int, int]]:
     """Yield start, core and end of the chunks of one segment."""
     start, end = _trimmed(text, start, end)
     if end - start <= options.chunk_size:
@@ -250,20 +276,42 @@ def _cut(text: str, start: int, end: int, options: IngestOptions) -> Iterator[tu
             yield start, start, end
         return
     before = start
-    for at, last in _joined(
-        _cores(text, start, end, options.chunk_size - options.chunk_overlap), options.chunk_size
-    ):
-        yield (
-            _reach_back(
-                text, before, at, min(options.chunk_overlap, options.chunk_size - (last - at))
-            ),
-            at,
-            last,
-        )
+    cores = _cores(text, start, end, options.chunk_size - options.chunk_overlap, whole)
+    for at, last in _joined(cores, options.chunk_size):
+        overlap = min(options.chunk_overlap, options.chunk_size - (last - at))
+        yield min(at, whole.next_start(_reach_back(text, before, at, overlap), at)), at, last
         before = at
 
 
-def _cores(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
+def _cores(text: str, start: int, end: int, size: int, whole: _Whole) -> Iterator[tuple[int, int]]:
+    """Yield cores: what lies between blocks by the splitter, blocks packed whole."""
+    if not whole.within(start, end):
+        yield from _split(text, start, end, size)
+        return
+    held: tuple[int, int] | None = None
+    for at, last in _pieces(text, start, end, size, whole):
+        if held is not None and last - held[0] <= size:
+            held = held[0], last
+        else:
+            if held is not None:
+                yield held
+            held = at, last
+    if held is not None:
+        yield held
+
+
+def _pieces(text: str, start: int, end: int, size: int, whole: _Whole) -> Iterator[tuple[int, int]]:
+    blocks = whole.within(start, end)
+    position = start
+    for at, last in blocks:
+        if last - at <= size and at >= position and last <= end:
+            yield from _split(text, position, at, size)
+            yield at, last
+            position = last
+    yield from _split(text, position, end, size)
+
+
+def _split(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
     """Yield the splitter's pieces without blank margins, runs without blanks cut by length."""
     begin = stop = start
     for piece in _splitter(size).split_text(text[start:end]):
@@ -332,8 +380,14 @@ def _reach_back(text: str, before: int, at: int, overlap: int) -> int:
     return low if unbroken else at
 
 
-def _fit(text: str, spans: list[_Span], count_tokens: CountTokens, max_tokens: int) -> list[_Span]:
-    """Split spans over the limit near their middle, at a sentence, word or character."""
+def _fit(
+    text: str,
+    spans: list[_Span],
+    count_tokens: CountTokens,
+    max_tokens: int,
+    whole: _Whole,
+) -> list[_Span]:
+    """Split spans over the limit near their middle, at a block, sentence, word or character."""
     done: list[_Span] = []
     todo = spans
     while todo:
@@ -347,7 +401,7 @@ def _fit(text: str, spans: list[_Span], count_tokens: CountTokens, max_tokens: i
             else:
                 again += (
                     span._replace(start=left, core=left, end=right)
-                    for left, right in halves(text, span.core, span.end)
+                    for left, right in _halves(text, span.core, span.end, whole)
                 )
         todo = again
     done.sort(key=lambda span: span.core)
@@ -357,6 +411,18 @@ def _fit(text: str, spans: list[_Span], count_tokens: CountTokens, max_tokens: i
         if done[index].start <= done[index - 1].start:
             done[index] = done[index]._replace(start=done[index].core)
     return done
+
+
+def _halves(
+    text: str, start: int, end: int, whole: _Whole
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return two spans that cover `[start, end)`, cut before a block if there are some."""
+    middle = (start + end) // 2
+    blocks = [at for at, _ in whole.within(start + 1, end)]
+    if not blocks:
+        return halves(text, start, end)
+    cut = min(blocks, key=lambda at: abs(at - middle))
+    return _trimmed(text, start, cut), (cut, end)
 
 
 def halves(text: str, start: int, end: int) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -29,7 +29,7 @@ from typing import Any, Self
 
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError, InputError, Unreadable, error_classes
-from app.core.types import Heading, PageBoxes, PageSpan, PageText, ParsedDocument
+from app.core.types import BlockSpan, Heading, PageBoxes, PageSpan, PageText, ParsedDocument
 from app.ingest.names import IngestOptions
 
 # Exchange frames of a JSON header and a body between server and parsing child.
@@ -101,6 +101,7 @@ def pack_document(parsed: ParsedDocument) -> tuple[dict[str, object], bytes]:
         "media_type": parsed.media_type,
         "pages": [(p.number, p.start, p.end) for p in parsed.pages],
         "headings": [(h.start, h.end, h.level, h.title) for h in parsed.headings],
+        "blocks": parsed.blocks,
         "title": parsed.title,
         "authors": parsed.authors,
         "year": parsed.year,
@@ -120,6 +121,7 @@ def unpack_document(header: Header, body: bytes) -> ParsedDocument:
             Heading(int(start), int(end), int(level), str(title)[:_TITLE_CHARACTERS])
             for start, end, level, title in header["headings"]
         ),
+        blocks=tuple(BlockSpan(str(k), int(start), int(end)) for k, start, end in header["blocks"]),
         title=None if header["title"] is None else str(header["title"])[:_TITLE_CHARACTERS],
         authors=tuple(str(author)[:_TITLE_CHARACTERS] for author in header["authors"][:_AUTHORS]),
         year=None if header["year"] is None else int(header["year"]),

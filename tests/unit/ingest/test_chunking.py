@@ -12,6 +12,7 @@ from app.core.errors import InvalidInput
 from app.core.types import Heading, PageSpan, ParsedDocument
 from app.ingest.chunking import chunk, halves
 from app.ingest.names import IngestOptions
+from app.ingest.parsers.blocks import Block, Cell, write
 from tests.fakes.embedders import HashEmbedder
 
 WORDS = st.sampled_from(
@@ -235,3 +236,36 @@ def test_an_overlap_that_cannot_advance_is_refused(size: int, overlap: int) -> N
         chunk(
             ParsedDocument("x", "text/plain"), IngestOptions(chunk_size=size, chunk_overlap=overlap)
         )
+
+
+@pytest.mark.parametrize("limit", [None, 60])
+def test_rows_and_items_are_whole_in_a_chunk(limit: int | None) -> None:
+    rows = [
+        [Cell(f"Person{at} Vik. Jr."), Cell(f"22 85 37 {at}"), Cell("a hall. It is red" * 3)]
+        for at in range(60)
+    ]
+    heads = [Cell("Name"), Cell("Phone"), Cell("Room")]
+    items = [Block("item", f"Step {at}. Open it. Then wait for the sign.") for at in range(40)]
+    table = Block("table", rows=[heads, *rows])
+    parsed = write(
+        [Block("paragraph", "They work here. " * 30), table, *items, Block("paragraph", "End.")],
+        "text/plain",
+    )
+    embedder = HashEmbedder()
+    spans = chunk(
+        parsed,
+        IngestOptions(chunk_size=400, chunk_overlap=100),
+        embedder.count_tokens if limit else None,
+        limit,
+    )
+    for one in parsed.blocks:
+        assert any(span.start <= one.start and one.end <= span.end for span in spans), one
+    starts = {one.start for one in parsed.blocks}
+    inside = [
+        span.start
+        for span in spans
+        for one in parsed.blocks
+        if one.start < span.start < one.end or one.start < span.end < one.end
+    ]
+    assert not inside
+    assert starts & {span.start for span in spans}

@@ -173,7 +173,7 @@ def test_a_child_inherits_no_socket_and_no_secret(monkeypatch: pytest.MonkeyPatc
 
 
 HEADER: dict[str, Any] = {
-    "media_type": "text/plain", "pages": [], "headings": [], "title": None, "authors": [], "year": None, "warnings": [],
+    "media_type": "text/plain", "pages": [], "headings": [], "blocks": [], "title": None, "authors": [], "year": None, "warnings": [],
     "stripped": 0,
 }  # fmt: skip
 

@@ -1,0 +1,366 @@
+"""Blocks: what every parser makes of a file, and the one writer that makes stored text of them.
+
+A parser yields blocks in reading order. The writer normalises each on entry, so that offsets stay
+exact, and says where blocks lie that a chunk does not cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from app.core.normalisation import normalise
+from app.core.types import BlockSpan, Heading, ParsedDocument
+
+# Inline marks that change what a text means. Parsers put them around raised and lowered text; the
+# writer reads them with what stands before and behind.
+
+_UP, _DOWN, _END = "\ufdd0", "\ufdd1", "\ufdd2"
+"""Noncharacters, which no text holds (Unicode Standard, section 23.7)."""
+_INNERMOST = re.compile(f"([{_UP}{_DOWN}])([^{_UP}{_DOWN}{_END}]*){_END}")
+_NUMBER = re.compile(r"[+\-\u2212\u2013]?\d+(?:[.,]\d+)*\Z")
+_FRACTION_BAR = re.compile(r"\s*[/\u2044\u2215]\s*\Z")
+_FRACTION_BEHIND = re.compile(rf"\s*[/\u2044\u2215]\s*{_DOWN}(\d+){_END}")
+_ORDINAL = re.compile(r"(?:st|nd|rd|th|er|re|e|\u00e8me|eme|\u00ba|\u00aa|\u00b0)\Z", re.IGNORECASE)
+_LETTERS_BEFORE = re.compile(r"[^\W\d_]+\Z")
+_LONGEST_UNIT = 3
+"""Letters: a small number behind a longer word is the mark of a footnote, not a power."""
+_SMALL = str.maketrans("23", "\u00b2\u00b3")
+
+
+def raised(text: str) -> str:
+    """Mark text as a superscript; the writer makes `10^12`, `km\u00b2`, `1st` or nothing of it."""
+    return f"{_UP}{text}{_END}" if text.strip() else text
+
+
+def lowered(text: str) -> str:
+    """Mark text as a subscript: `H2O`, but `x_10` behind a number."""
+    return f"{_DOWN}{text}{_END}" if text.strip() else text
+
+
+def resolved(text: str) -> str:
+    """Return text with raised and lowered parts in plain characters.
+
+    A power keeps its value (`10^12`, `m\u00b2`, `x^(n+1)`), a fraction its bar (`4 1/2`), an
+    ordinal its letters; the mark of a footnote, a number or sign behind a word, is left out.
+    """
+    while found := _INNERMOST.search(text):
+        before, inner, after = text[: found.start()], found[2].strip(), text[found.end() :]
+        if found[1] == _UP and _NUMBER.match(inner) and (bar := _FRACTION_BEHIND.match(after)):
+            gap = " " if before[-1:].isdigit() else ""
+            text = f"{before}{gap}{inner}/{bar[1]}{after[bar.end() :]}"
+        else:
+            make = _power if found[1] == _UP else _index
+            text = before + make(before, inner) + after
+    return text.replace(_END, "").replace(_UP, "").replace(_DOWN, "") if _END in text else text
+
+
+def _power(before: str, inner: str) -> str:
+    if not inner or (inner.startswith("[") and inner.endswith("]")):
+        return ""
+    word = _LETTERS_BEFORE.search(before)
+    behind_number, behind_word = before[-1:].isdigit(), word is not None
+    if _NUMBER.match(inner):
+        inner = inner.replace("\u2212", "-").replace("\u2013", "-")
+        if word and len(word.group()) <= _LONGEST_UNIT and inner in ("2", "3"):
+            return inner.translate(_SMALL)
+        if behind_number or before[-1:] in (")", "]", "\u03c0"):
+            return f"^{inner}"
+        return f"^{inner}" if word and len(word.group()) <= _LONGEST_UNIT else ""
+    if behind_number and _ORDINAL.match(inner):
+        return inner
+    if inner.isalpha() and behind_word and len(inner) > 1:
+        return inner  # Mlle, TM
+    if inner.isalpha() and word and len(word.group()) > _LONGEST_UNIT:
+        return ""  # a footnote's letter
+    if not any(map(str.isalnum, inner)):
+        return inner if inner in ("+", "-", "\u2212", "\u00b0", "\u2122", "\u00ae") else ""
+    return f"^{inner}" if len(inner) == 1 else f"^({inner})"
+
+
+def _index(before: str, inner: str) -> str:
+    if before[-1:].isalpha() or before[-1:] in (")", "]") or _FRACTION_BAR.search(before):
+        return inner
+    return f"_{inner}" if before and not before[-1:].isspace() else inner
+
+
+# Tables as grids, written as lines that stay readable when a chunk holds only some of them.
+
+
+class Cell(NamedTuple):
+    """One cell as the file has it; it may span rows and columns."""
+
+    text: str
+    is_head: bool = False
+    rows: int = 1
+    columns: int = 1
+
+
+_MAX_LABEL_CHARACTERS = 60
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d\Z")
+_MOST_COLUMNS = 1_000
+_MOST_CELLS = 2_000_000
+"""Of a grid with its spans resolved; spans behind that count once."""
+
+
+def table_lines(rows: Sequence[Sequence[Cell]], *, heads: int | None = None) -> list[str]:
+    """Return one line a row; cells carry their labels: `Year: 1911 | 2024 Autumn: 240`.
+
+    A merged value stands in every row and column that it covers, several rows of heads are joined,
+    and the first cell of a row without heads labels the second.
+
+    Args:
+        rows: Cells, row by row; blank rows are dropped.
+        heads: How many rows name the columns; None decides by the marks, then the looks of cells.
+    """
+    lines: list[str] = []
+    grid = _grid(rows)
+    filled = [row for row in grid if any(cell.text for cell in row)]
+    while filled and heads is None and _is_across(filled[0]):
+        lines.append(filled.pop(0)[0].text)  # a title above the heads
+    if not filled:
+        return lines
+    count = _head_rows(filled) if heads is None else min(heads, len(filled))
+    if count == len(filled) or len(filled[0]) < 2:
+        count = 0 if len(filled[0]) < 2 or count <= 1 else count
+    labels = _labels(filled[:count])
+    if count:
+        lines.append(" | ".join(dict.fromkeys(filter(None, labels))))
+    for row in filled[count:]:
+        lines.append(_labelled(row, labels) if count else _row_line(row))
+    return [line for line in lines if line]
+
+
+def _grid(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
+    """Return rows of the same length, each merged cell in every place that it covers."""
+    grid: list[list[Cell]] = []
+    pending: dict[int, tuple[Cell, int]] = {}
+    left = _MOST_CELLS
+    for row in rows:
+        line: list[Cell] = []
+        cells = iter(row)
+        cell = next(cells, None)
+        reach = max(pending, default=-1)
+        while cell is not None or len(line) <= reach:
+            at = len(line)
+            if at in pending:
+                held, more = pending.pop(at)
+                line.append(held)
+                if more > 1:
+                    pending[at] = held, more - 1
+                continue
+            if cell is None:
+                line.append(Cell(""))
+                continue
+            clean = cell._replace(text=" ".join(resolved(cell.text).split()))
+            width = max(1, min(cell.columns, _MOST_COLUMNS, left))
+            for column in range(at, at + width):
+                line.append(clean)
+                if cell.rows > 1 and left > 0:
+                    pending[column] = clean, cell.rows - 1
+            left -= width * max(1, cell.rows)
+            cell = next(cells, None)
+        grid.append(line)
+    widest = max(map(len, grid), default=0)
+    return [line + [Cell("")] * (widest - len(line)) for line in grid]
+
+
+def _is_across(row: Sequence[Cell]) -> bool:
+    """Return whether one cell goes across the whole table."""
+    return len(row) > 1 and all(cell is row[0] for cell in row)
+
+
+def _head_rows(grid: list[list[Cell]]) -> int:
+    """Return how many rows at the top name the columns."""
+    marked = 0
+    while marked < len(grid) and all(cell.is_head or not cell.text for cell in grid[marked]):
+        marked += 1
+    if marked:
+        return marked
+    if any(cell.is_head for cell in grid[0]):
+        return 0  # rows that name themselves
+    if len(grid) > 2 and _completes(grid[0], grid[1]):
+        return 2
+    return 1 if _looks_like_labels(grid[0]) else 0
+
+
+def _completes(top: Sequence[Cell], below: Sequence[Cell]) -> bool:
+    """Return whether a row only names the columns below merged heads."""
+    seen = Counter(map(id, top))
+    apart = [low for head, low in zip(top, below, strict=True) if seen[id(head)] == 1]
+    return len(apart) < len(top) and all(
+        not low.text or any(low is head for head in top) for low in apart
+    )
+
+
+def _looks_like_labels(cells: Sequence[Cell]) -> bool:
+    named = list({id(cell): cell.text for cell in cells if cell.text}.values())
+    blank = sum(not cell.text for cell in cells)
+    return (
+        blank <= 1  # the corner cell is often blank
+        and len(set(named)) == len(named)
+        and (len(named) > 1 or len(cells) == 1)
+        and all(
+            len(text) <= _MAX_LABEL_CHARACTERS
+            and (any(map(str.isalpha, text)) or (at and _YEAR.match(text)))
+            for at, text in enumerate(named)
+        )
+    )
+
+
+def _labels(heads: Sequence[Sequence[Cell]]) -> list[str]:
+    """Return a label for each column: the texts of its heads, from the top, each once."""
+    columns = zip(*heads, strict=True)
+    return [
+        " ".join(dict.fromkeys(cell.text for cell in column if cell.text)) for column in columns
+    ]
+
+
+def _labelled(row: Sequence[Cell], labels: Sequence[str]) -> str:
+    if _is_across(row):
+        return row[0].text  # one cell across the table: the name of the rows below
+    parts = []
+    for cell, label in zip(row, labels, strict=True):
+        if cell.text:
+            parts.append(f"{label}: {cell.text}" if label and label != cell.text else cell.text)
+    return " | ".join(parts)
+
+
+def _row_line(row: Sequence[Cell]) -> str:
+    """Return a row of a table without column heads; its own head labels what follows."""
+    once = [
+        cell for at, cell in enumerate(row) if cell.text and (not at or cell is not row[at - 1])
+    ]
+    if len(once) > 1 and once[0].is_head and not once[1].is_head:
+        label = once[0].text.rstrip(":")
+        return " | ".join([f"{label}: {once[1].text}", *(cell.text for cell in once[2:])])
+    return " | ".join(cell.text for cell in once)
+
+
+# Blocks and their writer.
+
+BlockKind = Literal[
+    "heading", "paragraph", "item", "table", "code", "quote", "footnote", "caption", "field"
+]
+
+
+class Block(NamedTuple):
+    """One block of a document."""
+
+    kind: BlockKind
+    text: str = ""
+    """Its text; of a table its caption."""
+    level: int = 0
+    """Of a heading from 1; of an item, how deep it is nested, from 0."""
+    mark: str = ""
+    """Of an item its number or sign as printed, of a footnote its mark, of a field its label."""
+    rows: Sequence[Sequence[Cell]] = ()
+    heads: int | None = None
+    """Of a table: see `table_lines`."""
+    is_tight: bool = False
+    """Stands on the line below the block before, without a blank one between."""
+
+
+_LISTED = frozenset({"item", "row", "field"})
+"""Follow each other line by line."""
+
+
+class Writer:
+    """Makes stored text of blocks; offsets of headings and blocks are exact."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self._last = ""
+        self.headings: list[Heading] = []
+        self.blocks: list[BlockSpan] = []
+        self.stripped = 0
+        """Invisible characters removed so far."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)
+
+    def add(self, block: Block) -> None:
+        """Append a block; one that is blank is dropped."""
+        if block.kind == "table":
+            self._put("caption", block.text)
+            for line in table_lines(block.rows, heads=block.heads):
+                self._put("row", line, tight=self._last in ("row", "caption"))
+            self._last = "table"
+        elif block.kind == "item":
+            mark = block.mark or "-"
+            if block.text.strip():
+                self._put("item", f"{mark} {block.text.strip()}", indent="  " * block.level)
+        elif block.kind == "field":
+            self._put(
+                "field", f"{block.mark.rstrip(': ')}: {block.text}" if block.mark else block.text
+            )
+        elif block.kind == "footnote":
+            self._put("footnote", f"{block.mark} {block.text}".strip())
+        else:
+            self._put(block.kind, block.text, tight=block.is_tight, level=block.level)
+
+    def _put(
+        self, kind: str, text: str, *, tight: bool = False, level: int = 0, indent: str = ""
+    ) -> None:
+        clean, stripped = normalise(resolved(text))
+        self.stripped += stripped
+        clean = clean.strip("\n") if kind == "code" else clean.strip()
+        if not clean.strip():
+            return
+        if self._length:
+            listed = kind == self._last and kind in _LISTED
+            self._append("\n" if tight or listed else "\n\n")
+        self._append(indent)
+        start, end = self._length, self._length + len(clean)
+        if kind == "heading":
+            self.headings.append(Heading(start, end, max(level, 1), " ".join(clean.split())))
+        elif kind != "paragraph":
+            self.blocks.append(BlockSpan(kind, start, end))
+        self._append(clean)
+        self._last = kind
+
+    def _append(self, text: str) -> None:
+        if text:
+            self._parts.append(text)
+            self._length += len(text)
+
+
+def write(
+    blocks: Iterable[Block],
+    media_type: str,
+    *,
+    title: str | None = None,
+    authors: Sequence[str] = (),
+    year: int | None = None,
+    warnings: Sequence[str] = (),
+    hidden: int = 0,
+) -> ParsedDocument:
+    """Return the document that blocks make.
+
+    Args:
+        blocks: In reading order.
+        media_type: Of the file.
+        title: What the file itself says, None when nothing.
+        authors: Likewise.
+        year: Likewise.
+        warnings: What a reader of the receipt should know: what was seen and not read.
+        hidden: Characters that no reader sees and that were left out.
+    """
+    writer = Writer()
+    for block in blocks:
+        writer.add(block)
+    return ParsedDocument(
+        text=writer.text,
+        media_type=media_type,
+        headings=tuple(writer.headings),
+        blocks=tuple(writer.blocks),
+        title=title,
+        authors=tuple(authors),
+        year=year,
+        warnings=tuple(warnings),
+        stripped_characters=writer.stripped + hidden,
+    )
