@@ -170,6 +170,7 @@ class DocumentDraft:
     metadata: Metadata
     chunks: tuple[ChunkSpan, ...]
     pages: tuple[PageSpan, ...] = ()
+    headings: tuple[Heading, ...] = ()
     source_url: str | None = None
     licence: str | None = None
     flags: tuple[str, ...] = ()
