@@ -18,10 +18,12 @@ from app.jobs.bulk import (
 )
 from app.jobs.ingest import (
     BACKFILL,
+    REREAD,
     BackfillJob,
     Collecting,
     IngestJob,
     OriginalFiles,
+    RereadJob,
     request_backfill,
 )
 from app.jobs.runner import JobRunner, is_finished, per_library
@@ -44,8 +46,11 @@ CALIBRATE = "calibrate"
 
 
 def register_ingest(parts: Collecting, originals: OriginalFiles, jobs: JobQueue) -> None:
-    """Register `ingest` and `backfill`; `jobs` is the queue of the runner."""
+    """Register `ingest`, `reread` and `backfill`; `jobs` is the queue of the runner."""
     parts.runner.register(INGEST, IngestJob(parts, originals, jobs))
+    parts.runner.register(
+        REREAD, RereadJob(parts, originals), lane="background", exclusive=per_library
+    )
     parts.runner.register(BACKFILL, BackfillJob(parts), lane="background", exclusive=per_library)
 
 

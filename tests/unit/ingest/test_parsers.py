@@ -161,7 +161,8 @@ def test_docx_formulas_are_read_and_text_boxes_once() -> None:
     stored = io.BytesIO()
     document.save(stored)
     assert (
-        PARSER.parse(stored.getvalue(), "x.docx").text == "The rate is k = 4 per day.\nBoxed note."
+        PARSER.parse(stored.getvalue(), "x.docx").text
+        == "The rate is k = 4 per day.\n\nBoxed note."
     )
 
 
