@@ -46,7 +46,10 @@ def resolved(text: str) -> str:
     A power keeps its value (`10^12`, `m\u00b2`, `x^(n+1)`), a fraction its bar (`4 1/2`), an
     ordinal its letters; the mark of a footnote, a number or sign behind a word, is left out.
     """
-    while found := _INNERMOST.search(text):
+    at = 0
+    while found := _INNERMOST.search(text, at):
+        # only what stands around it can be innermost before it
+        at = max(0, *(text.rfind(mark, 0, found.start()) for mark in (_UP, _DOWN)))
         before, inner, after = text[: found.start()], found[2].strip(), text[found.end() :]
         if found[1] == _UP and _NUMBER.match(inner) and (bar := _FRACTION_BEHIND.match(after)):
             gap = " " if before[-1:].isdigit() else ""
@@ -60,7 +63,7 @@ def resolved(text: str) -> str:
 def _power(before: str, inner: str) -> str:
     if not inner or (inner.startswith("[") and inner.endswith("]")):
         return ""
-    word = _LETTERS_BEFORE.search(before)
+    word = _LETTERS_BEFORE.search(before[-_LONGEST_UNIT - 1 :])
     behind_number, behind_word = before[-1:].isdigit(), word is not None
     if _NUMBER.match(inner):
         inner = inner.replace("\u2212", "-").replace("\u2013", "-")
@@ -81,7 +84,7 @@ def _power(before: str, inner: str) -> str:
 
 
 def _index(before: str, inner: str) -> str:
-    if before[-1:].isalpha() or before[-1:] in (")", "]") or _FRACTION_BAR.search(before):
+    if before[-1:].isalpha() or before[-1:] in (")", "]") or _FRACTION_BAR.search(before[-3:]):
         return inner
     return f"_{inner}" if before and not before[-1:].isspace() else inner
 
