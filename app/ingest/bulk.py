@@ -128,6 +128,7 @@ def _prepare(task: BulkTask, article: Article) -> Prepared:
         text=parsed.text,
         metadata=Metadata(article.title, language=language_of(parsed.text)),
         chunks=chunk(parsed, task.options),
+        headings=parsed.headings,
         source_url=article.url,
         licence=article.licence,
         flags=flags,

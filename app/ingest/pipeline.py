@@ -270,6 +270,7 @@ class IngestPipeline:
             ),
             chunks=chunks,
             pages=parsed.pages,
+            headings=parsed.headings,
             source_url=document.source_url,
             licence=document.licence,
             flags=flags,

@@ -21,6 +21,7 @@ NEW = ("mark", "worker", "heard_at", "stop", "not_before", "attempts")
 OLD = f"""
 ALTER TABLE jobs {", ".join(f"DROP COLUMN {name}" for name in NEW)};
 DROP INDEX ix_jobs_state;
+ALTER TABLE revisions DROP COLUMN outline;
 UPDATE alembic_version SET version_num = '0006';
 CREATE TABLE job_tickets (job TEXT PRIMARY KEY, ticket BIGINT NOT NULL, stop TEXT);
 CREATE TABLE job_turns (name TEXT PRIMARY KEY, at TIMESTAMPTZ NOT NULL);
@@ -91,6 +92,7 @@ def carried(server: PostgresServer) -> None:
             ("a", 0), ("b", 0), ("h", 0), None,  # c waits for its time, and for b
         ]  # fmt: skip
         queue.release(["1", "2", "3"])
+    assert server.run("SELECT count(outline) FROM revisions") == "0"
     left = "SELECT count(*) FROM pg_class WHERE relname ~ '^(procrastinate|job)_'"
     assert server.run(left) == "0"
     assert server.run("SELECT count(*) FROM pg_proc WHERE proname LIKE 'procrastinate%'") == "0"

@@ -266,6 +266,21 @@ class Block(NamedTuple):
     """Stands on the line below the block before, without a blank one between."""
 
 
+def on_one_line(blocks: Iterable[Block], between: str = "; ") -> str:
+    """Return blocks as one line, such as what stands in a table's cell."""
+    parts: list[str] = []
+    for block in blocks:
+        text = " ".join(block.text.split())
+        if block.kind == "table":
+            parts += [text, *table_lines(block.rows, heads=block.heads)]
+        elif block.kind == "field":
+            parts.append(f"{block.mark.rstrip(': ')}: {text}")
+        else:
+            has_number = block.kind == "item" and block.mark not in ("", "-")
+            parts.append(f"{block.mark} {text}" if has_number else text)
+    return between.join(part.rstrip(";") for part in parts if part)
+
+
 _LISTED = frozenset({"item", "row", "field"})
 """Follow each other line by line."""
 
@@ -367,3 +382,27 @@ def write(
         warnings=tuple(warnings),
         stripped_characters=writer.stripped + hidden,
     )
+
+
+_ROMAN = (
+    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l")),
+    *((40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+_MOST_ROMAN = 3_999
+
+
+def numeral(number: int, style: str) -> str:
+    """Return a number as a list prints it; `style` is that of HTML: `1`, `a`, `A`, `i` or `I`."""
+    if style in ("i", "I") and 0 < number <= _MOST_ROMAN:
+        text = ""
+        for value, letters in _ROMAN:
+            text += letters * (number // value)
+            number %= value
+    elif style in ("a", "A") and number > 0:
+        text = ""
+        while number > 0:
+            number, at = divmod(number - 1, 26)
+            text = chr(ord("a") + at) + text
+    else:
+        return str(number)
+    return text.upper() if style.isupper() else text

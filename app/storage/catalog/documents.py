@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from app.core.types import (
     Chunk,
     Document,
     Fingerprint,
+    Heading,
     Library,
     LibraryCounts,
     PageSpan,
@@ -26,7 +27,7 @@ from app.storage.catalog.changes import Settling
 from app.storage.catalog.database import Cursor, Database, SinceCommit, id_list
 from app.storage.catalog.rows import CHUNK_COLUMNS, DOCUMENTS, document_from
 from app.storage.catalog.schema import builds, chunks, documents, libraries, revisions, type_counts
-from app.storage.catalog.texts import TextCache, unpack_pages
+from app.storage.catalog.texts import TextCache, unpack_outline, unpack_pages
 from app.storage.catalog.vectors import fingerprint_from
 from app.storage.files.originals import Originals
 
@@ -116,6 +117,17 @@ _CHUNKS = (
     )
     .where(chunks.c.doc == bindparam("of_doc"), chunks.c.revision == bindparam("of_revision"))
     .order_by(chunks.c.ordinal)
+)
+
+_OUTLINES = (
+    select(documents.c.doc_id, revisions.c.revision, revisions.c.doc, revisions.c.outline)
+    .join(revisions, revisions.c.doc == documents.c.doc)
+    .where(
+        documents.c.library == bindparam("of"),
+        documents.c.doc_id.in_(bindparam("ids", expanding=True)),
+        documents.c.state == "live",
+        revisions.c.outline.is_not(None),
+    )
 )
 
 
@@ -297,6 +309,36 @@ class SqliteCatalog:
             doc, document = live_row(sql, library, doc_id)
             key = (doc, revision or document.revision)
             return unpack_pages(of_revision(sql, document, key, revisions.c.pages)[0])
+
+    def outline(
+        self, library: Library, doc_id: str, revision: int | None = None
+    ) -> tuple[Heading, ...]:
+        """Return the headings of a revision in order; empty where it was stored without any.
+
+        Raises:
+            NotFound: No such document or revision.
+        """
+        with self._database.read() as sql:
+            doc, document = live_row(sql, library, doc_id)
+            key = (doc, revision or document.revision)
+            packed = of_revision(sql, document, key, revisions.c.outline)[0]
+            return unpack_outline(packed, self._text_of(sql, document, key) if packed else "")
+
+    def outlines(
+        self, library: Library, named: Collection[tuple[str, int]]
+    ) -> dict[tuple[str, int], tuple[Heading, ...]]:
+        """Return the headings of revisions by `(doc_id, revision)`; without any it is absent."""
+        with self._database.read() as sql:
+            rows = sql.execute(_OUTLINES, {"of": library.value, "ids": [d for d, _ in named]}).all()
+        wanted = {
+            (row.doc, row.revision): row for row in rows if (row.doc_id, row.revision) in named
+        }
+        with self._database.read_raw() as cursor:
+            texts = self._load_texts(cursor, wanted)
+        return {
+            (wanted[key].doc_id, key[1]): unpack_outline(wanted[key].outline, text)
+            for key, text in texts.items()
+        }
 
     def original(self, library: Library, doc_id: str, revision: int | None = None) -> Path:
         """Return where the bytes are that a revision came from.

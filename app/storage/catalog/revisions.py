@@ -24,7 +24,7 @@ from app.storage.catalog.rows import (
 from app.storage.catalog.schema import chunks, documents, pieces
 from app.storage.catalog.statements import RowValues as Row
 from app.storage.catalog.statements import SqlDialect
-from app.storage.catalog.texts import pack_pages
+from app.storage.catalog.texts import pack_outline, pack_pages
 from app.storage.files.durable import utc_now
 
 # Cut a batch of drafts into runs; say what it wrote.
@@ -249,6 +249,7 @@ class RevisionBatch:
                     pack_pages(draft.pages),
                     frame,
                     self._now,
+                    pack_outline(draft.headings),
                 )
             )
             chunk_rows.extend(

@@ -53,7 +53,7 @@ def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind, nullable=False) for name in names]
 
 
-SCHEMA_VERSION = "0007"
+SCHEMA_VERSION = "0008"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 
@@ -127,7 +127,7 @@ for _name, _column in (("pending", "doc"), ("longest", "characters"), ("linked",
     _where(f"ix_documents_{_name}", _PENDING, documents.c.library, documents.c[_column])
 
 # Every text a document ever had, until it is purged: zstd frames with a checksum, and where pages
-# begin (JSON).
+# and headings stand (JSON; `outline` is NULL without headings).
 revisions = Table(
     "revisions",
     metadata,
@@ -140,6 +140,7 @@ revisions = Table(
     Column("pages", Text, nullable=False),
     Column("text", LargeBinary, nullable=False),
     Column("created_at", Text, nullable=False),
+    Column("outline", Text),
     UniqueConstraint("doc", "revision", name="uq_revisions_revision"),
 )
 _where("ix_revisions_original", "has_original = 1", revisions.c.sha256)
@@ -313,15 +314,6 @@ sync_claims = Table(
     sqlite_with_rowid=False,
 )
 Index("ix_sync_claims_folder", sync_claims.c.library, sync_claims.c.folder)
-
-# Where a bulk run stands in its source, written with the batch it describes.
-checkpoints = Table(
-    "checkpoints",
-    metadata,
-    Column("library", Text, primary_key=True),
-    Column("source", Text, primary_key=True),
-    *required(Text, "position", "updated_at"),
-)
 
 # How fast each model reads and writes on its host, in tokens per second.
 model_speeds = Table(

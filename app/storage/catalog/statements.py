@@ -40,7 +40,7 @@ REPLACING = "ON CONFLICT (doc) DO UPDATE SET purge_at = NULL, " + ", ".join(
 """Follows INSERT_DOCUMENT: another revision of a document that is there."""
 INSERT_REVISION = (
     "INSERT INTO revisions (doc, revision, sha256, source_revision, has_original,"
-    " characters, pages, text, created_at)"
+    " characters, pages, text, created_at, outline)"
 )
 INSERT_CHUNK = 'INSERT INTO chunks (chunk_id, doc, revision, ordinal, start, "end", section, page)'
 INSERT_CHANGE = "INSERT INTO changes (library, kind, doc, revision, ids)"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import zstandard
 
 from app.core.errors import IndexDamaged
-from app.core.types import PageSpan
+from app.core.types import Heading, PageSpan
 
 ZSTD_LEVEL = 3
 """Text to about a third at 200 MB/s and more (docs/facts/libraries.md)."""
@@ -107,3 +107,26 @@ def pack_pages(pages: Sequence[PageSpan]) -> str:
 def unpack_pages(packed: str) -> tuple[PageSpan, ...]:
     """Return the page map that `pack_pages` wrote."""
     return tuple(PageSpan(*row) for row in json.loads(packed))
+
+
+def pack_outline(headings: Sequence[Heading]) -> str | None:
+    """Return headings as JSON: from the end before to the start, length, level; None for none."""
+    if not headings:
+        return None
+    numbers: list[int] = []
+    end = 0
+    for heading in headings:
+        numbers += (heading.start - end, heading.end - heading.start, heading.level)
+        end = heading.end
+    return json.dumps(numbers, separators=(",", ":"))
+
+
+def unpack_outline(packed: str | None, text: str) -> tuple[Heading, ...]:
+    """Return the headings that `pack_outline` wrote, with their titles from the text."""
+    numbers: list[int] = json.loads(packed or "[]")
+    found: list[Heading] = []
+    end = 0
+    for gap, length, level in zip(*(numbers[i::3] for i in range(3)), strict=True):
+        start, end = end + gap, end + gap + length
+        found.append(Heading(start, end, level, " ".join(text[start:end].split())))
+    return tuple(found)

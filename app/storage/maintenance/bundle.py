@@ -29,6 +29,7 @@ from app.core.types import (
     Document,
     DocumentDraft,
     Fingerprint,
+    Heading,
     Library,
     Metadata,
     PageSpan,
@@ -392,6 +393,10 @@ class Bundler:
                 (page.number, page.start, page.end)
                 for page in self.catalog.pages(library, doc_id, revision)
             ],
+            outline=[
+                (heading.start, heading.end, heading.level)
+                for heading in self.catalog.outline(library, doc_id, revision)
+            ],
             flags=list(document.flags),
             has_original=document.has_original and self.originals.exists(document.sha256),
         )
@@ -516,6 +521,7 @@ def _draft(library: Library, record: DocumentRecord, inspect: Inspect) -> Docume
         ),
         chunks=tuple(ChunkSpan(*chunk) for chunk in record.chunks),
         pages=tuple(PageSpan(*page) for page in record.pages),
+        headings=tuple(Heading(*heading, "") for heading in record.outline),
         source_url=record.source_url,
         licence=record.licence,
         flags=(*inspect(record.text), *kept),

@@ -76,6 +76,8 @@ CodeSizes = tuple[
 of the block."""
 Page = tuple[PageNumber, Offset, Offset]
 """Number, start, end."""
+Outlined = tuple[Offset, Offset, Offset]
+"""Start, end and level of a heading."""
 
 
 class Record(BaseModel):
@@ -141,6 +143,7 @@ class DocumentRecord(Record):
     codes: Annotated[list[CodeSizes], FailFast()] = []
     language: LanguageCode = ""
     """Empty: unknown, or of an older release."""
+    outline: Annotated[list[Outlined], FailFast()] = []
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -162,9 +165,11 @@ class DocumentRecord(Record):
                     f" {before}; a chunk has at most {MOST_CHUNK_CHARACTERS:,}"
                 )
             before = ordinal
-        for number, start, end in self.pages:
+        spans = [("pages", start, end) for _, start, end in self.pages]
+        spans += [("outline", start, end) for start, end, _ in self.outline]
+        for name, start, end in spans:
             if not start <= end <= length:
-                raise ValueError(f"pages: {number} spans {start}..{end} of {length} characters")
+                raise ValueError(f"{name}: {start}..{end} of {length} characters")
         if len(set(self.vectors)) != len(self.vectors) or not set(self.vectors) <= {
             chunk[0] for chunk in self.chunks
         }:

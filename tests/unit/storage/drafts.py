@@ -13,6 +13,7 @@ from app.core.types import (
     DocumentDraft,
     Fingerprint,
     FloatArray,
+    Heading,
     Library,
     Metadata,
     PageSpan,
@@ -38,6 +39,7 @@ def make_draft(
     has_original: bool = False,
     source_revision: str | None = None,
     sha256: str | None = None,
+    headings: tuple[Heading, ...] = (),
 ) -> DocumentDraft:
     """A draft of `text` cut into equal chunks, one page over all of it."""
     bounds = [i * len(text) // chunks for i in range(chunks + 1)]
@@ -56,6 +58,7 @@ def make_draft(
         metadata=Metadata(title if title is not None else f"Title of {key}", authors, year),
         chunks=spans,
         pages=(PageSpan(1, 0, len(text)),),
+        headings=headings,
         has_original=has_original,
         source_revision=source_revision,
     )

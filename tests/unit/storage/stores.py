@@ -11,7 +11,7 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from app.core.types import Library, Message
+from app.core.types import Heading, Library, Message
 from app.storage.catalog.schema import SCHEMA_VERSION
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
@@ -25,6 +25,9 @@ TEXTS = {
     "b.txt": "Penguins parade past the pole.",
     "wiki:7": "Lions sleep at noon.",
 }
+AT = "2026-11-26T07:00:00Z"
+HEADINGS = (Heading(0, 8, 1, ""),)
+"""Of a.txt and b.txt from schema 0008 on; a heading's title is its text."""
 
 
 def fill(store: IndexStore) -> None:
@@ -43,6 +46,7 @@ def fill(store: IndexStore) -> None:
                     year=2021,
                     has_original=True,
                     sha256=sha256,
+                    headings=HEADINGS,
                 )
             ]
         )
@@ -53,7 +57,7 @@ def fill(store: IndexStore) -> None:
     store.writer.delete(Library.PAPERS, make_draft("gone.txt", "").doc_id)
     job = store.jobs.create("ingest", {"files": ["a"]}, total=3, unit="chunks")
     assert job.state == "queued"
-    store.answers.save(an_answer("kept"), {"answer_id": "kept", "answer": "Zürich"})
+    store.answers.save(an_answer("kept"), {"answer_id": "kept", "answer": "Zürich", "at": AT})
     store.answers.add_feedback("kept", {"thumb": "up"})
     conversation = store.conversations.create("A talk", Library.PAPERS.value)
     store.conversations.append(

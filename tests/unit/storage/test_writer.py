@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.core.errors import Conflict, DiskFull, FingerprintMismatch, InvalidInput, NotFound
-from app.core.types import Fingerprint, Library, Metadata
+from app.core.types import Fingerprint, Heading, Library, Metadata
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.revisions import RevisionBatch
 from app.storage.catalog.rows import Build
@@ -39,6 +39,25 @@ def embed_all(store: IndexStore, library: Library = PAPERS, seed: int = 0) -> in
     )
     store.writer.apply(library)
     return len(pending)
+
+
+def test_each_revision_keeps_its_headings(store: IndexStore) -> None:
+    first = Heading(0, 5, 1, "Birds"), Heading(8, 21, 2, "Penguins of")
+    text = "Birds\n\n\nPenguins \n of\n\nThey parade."
+    draft = make_draft("a.md", text, headings=first)
+    plain = make_draft("plain.txt", "nothing stands above this")
+    store.writer.write([draft, plain])
+    second = make_draft("a.md", "Whales", headings=(Heading(0, 6, 3, "Whales"),))
+    store.writer.write([second])
+    kept = store.catalog.outline(PAPERS, draft.doc_id, 1)
+    assert kept == first
+    assert store.catalog.outline(PAPERS, draft.doc_id) == second.headings
+    assert store.catalog.outline(PAPERS, plain.doc_id) == ()
+    with pytest.raises(NotFound):
+        store.catalog.outline(PAPERS, draft.doc_id, 3)
+    asked = [(draft.doc_id, 1), (draft.doc_id, 3), (plain.doc_id, 1), ("unknown", 1)]
+    assert store.catalog.outlines(PAPERS, asked) == {(draft.doc_id, 1): kept}
+    assert store.catalog.outlines(PUBLIC, asked) == store.catalog.outlines(PAPERS, []) == {}
 
 
 def test_acknowledged_is_found_with_exact_text(store: IndexStore) -> None:

@@ -18,7 +18,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import select
 
 from app.core.errors import StorageError
-from app.core.types import Library
+from app.core.types import Heading, Library
 from app.storage.catalog import database, engine, sqlite
 from app.storage.catalog.schema import SCHEMA_VERSION, jobs
 from app.storage.files.durable import CRASH_STATUS, Steps
@@ -91,15 +91,33 @@ def check(store: IndexStore) -> None:
     assert found(store, "deleted") == set()
     (job,) = store.jobs.list()
     assert (job.kind, job.total, job.unit, job.payload) == ("ingest", 3, "chunks", {"files": ["a"]})
-    assert store.answers.get("kept") == {
-        "answer_id": "kept",
-        "answer": "Zürich",
-        "feedback": {"thumb": "up"},
-    }
+    kept = store.answers.get("kept")
+    assert (kept["answer"], kept["feedback"]) == ("Zürich", {"thumb": "up"})
     (talk,) = store.conversations.list()
     turns = cast("Sequence[dict[str, str]]", store.conversations.get(str(talk["id"]))["turns"])
     assert [turn["content"] for turn in turns] == ["Who whistles?", "Walruses. [1]"]
     assert store.fsck.run().faults == ()
+
+
+@pytest.mark.parametrize("revision", REVISIONS[:-1])
+@pytest.mark.parametrize("crash_at", [1, 2])
+def test_an_upgrade_that_is_killed_loses_nothing(
+    options: IndexOptions, revision: str, crash_at: int
+) -> None:
+    """1: before the commit, 2: after it."""
+    lay_out(options, revision)
+    path = options.data_dir / "catalog.sqlite3"
+    killed = subprocess.run([sys.executable, "-c", OPEN, path, str(crash_at)], check=False)
+    assert killed.returncode == CRASH_STATUS
+    with IndexStore(options, vector_store="off") as store:
+        check(store)
+
+
+def test_headings_are_kept_from_0008_on(options: IndexOptions) -> None:
+    lay_out(options, SCHEMA_VERSION)
+    with IndexStore(options, vector_store="off") as store:
+        found = store.catalog.outline(PAPERS, make_draft("a.txt", "").doc_id)
+    assert found == (Heading(0, 8, 1, "Walruses"),)
 
 
 def test_there_is_a_store_of_every_schema() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import DiskFull, FingerprintMismatch, IndexDamaged, InvalidInput
-from app.core.types import DocumentDraft, Library, PassageCode, WriteResult
+from app.core.types import DocumentDraft, Heading, Library, PassageCode, WriteResult
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
@@ -32,7 +32,9 @@ def source(store: IndexStore) -> IndexStore:
         )
         for i in range(N)
     ]
-    store.writer.write([replace(drafts[0], has_original=True, sha256=sha256), *drafts[1:]])
+    headings = Heading(0, 6, 1, "walrus"), Heading(9, 17, 2, "whistles")
+    first = replace(drafts[0], has_original=True, sha256=sha256, headings=headings)
+    store.writer.write([first, *drafts[1:]])
     embed_all(store)
     store.writer.delete(PAPERS, drafts[5].doc_id)
     store.writer.write([make_draft("late.txt", "not embedded yet", source_revision="r7")])
@@ -110,6 +112,8 @@ def test_results_are_identical_after_the_journey(
     first = make_draft("0.txt", "").doc_id
     assert target.catalog.original(PAPERS, first).read_bytes() == b"original bytes"
     assert target.catalog.document(PAPERS, first).authors == ("Ann Li",)
+    headings = Heading(0, 6, 1, "walrus"), Heading(9, 17, 2, "whistles")
+    assert target.catalog.outline(PAPERS, first) == headings
     assert target.fsck.run().faults == ()
 
 

@@ -84,6 +84,7 @@ INVALID: dict[type[Record], dict[str, tuple[object, ...]]] = {
         "arxiv_id": (7, "nonsense", "../1", []),
         "chunks": (*NO_LIST, [], *SPANS),
         "pages": (*NO_LIST, [[1, 0]], [[1, -1, 5]], [[1, 9, 5]], [[1, 0, 10**6]], [["1", 0, 5]]),
+        "outline": (*NO_LIST, [[0, 1]], [[-1, 5, 1]], [[9, 5, 1]], [[0, 10**6, 1]], [["0", 5, 1]]),
         "source_url": (7, [], TOO_LONG),
         "licence": (7, {}, TOO_LONG),
         "flags": (*NO_LIST, ["Not A Flag"], [""], ["x" * 80]),
