@@ -249,7 +249,10 @@ class Services:
             backfill_of=libraries.backfill,
         )
         register_ingest(
-            parts, store.writer if alone else _SharedDirectory(store.writer), store.jobs
+            parts,
+            store.writer if alone else _SharedDirectory(store.writer),
+            store.jobs,
+            store.catalog,
         )
         jobs.register(SAMPLES, SamplesJob(parts, bundled(), store.writer), exclusive=per_library)
         jobs.register(ARXIV, ArxivJob(parts, arxiv), lane="network")

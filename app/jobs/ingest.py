@@ -38,6 +38,7 @@ from app.jobs.runner import (
 from app.models.arxiv import ArxivClient
 
 if TYPE_CHECKING:
+    from app.storage.catalog.documents import SqliteCatalog
     from app.storage.queue import JobQueue
 
 # Embed what a library lacks: the backfill job, and one run for other jobs.
@@ -340,7 +341,7 @@ _COUNTED = 100_000
 """Documents at most that the progress counts before it begins."""
 
 
-def request_rereading(runner: JobRunner, catalog: Catalog) -> None:
+def request_rereading(runner: JobRunner, catalog: SqliteCatalog) -> None:
     """Ask for every library with documents that an older release has read."""
     for library in Library:
         if catalog.read_before(library, READ_AS, 1):
@@ -357,10 +358,11 @@ class RereadJob:
 
     parts: Collecting
     originals: OriginalFiles
+    catalog: SqliteCatalog
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         library = Library(str(context.payload["library"]))
-        catalog, pipeline = self.parts.catalog, self.parts.pipeline_of(library)
+        catalog, pipeline = self.catalog, self.parts.pipeline_of(library)
         left = len(catalog.read_before(library, READ_AS, _COUNTED))
         counts = {"read": 0, "failed": 0}
         after = ""

@@ -29,6 +29,7 @@ from app.jobs.ingest import (
 from app.jobs.runner import JobRunner, is_finished, per_library
 
 if TYPE_CHECKING:
+    from app.storage.catalog.documents import SqliteCatalog
     from app.storage.queue import JobQueue
 
 INGEST = "ingest"
@@ -45,11 +46,13 @@ EVALUATION = "evaluation"
 CALIBRATE = "calibrate"
 
 
-def register_ingest(parts: Collecting, originals: OriginalFiles, jobs: JobQueue) -> None:
+def register_ingest(
+    parts: Collecting, originals: OriginalFiles, jobs: JobQueue, catalog: SqliteCatalog
+) -> None:
     """Register `ingest`, `reread` and `backfill`; `jobs` is the queue of the runner."""
     parts.runner.register(INGEST, IngestJob(parts, originals, jobs))
     parts.runner.register(
-        REREAD, RereadJob(parts, originals), lane="background", exclusive=per_library
+        REREAD, RereadJob(parts, originals, catalog), lane="background", exclusive=per_library
     )
     parts.runner.register(BACKFILL, BackfillJob(parts), lane="background", exclusive=per_library)
 

@@ -58,7 +58,10 @@ def resolved(text: str) -> str:
     """
     if "\n" in text and _END in text:
         return "\n".join(map(resolved, text.split("\n")))
-    while found := _INNERMOST.search(text):
+    at = 0
+    while found := _INNERMOST.search(text, at):
+        # only what stands around it can be innermost before it
+        at = max(0, *(text.rfind(mark, 0, found.start()) for mark in (_UP, _DOWN)))
         before, inner, after = text[: found.start()], found[2].strip(), text[found.end() :]
         if found[1] == _UP and _NUMBER.match(inner) and (bar := _FRACTION_BEHIND.match(after)):
             gap = " " if before[-1:].isdigit() else ""
@@ -72,7 +75,7 @@ def resolved(text: str) -> str:
 def _power(before: str, inner: str) -> str:
     if not inner or (inner.startswith("[") and inner.endswith("]")):
         return ""
-    word = _LETTERS_BEFORE.search(before)
+    word = _LETTERS_BEFORE.search(before[-_LONGEST_UNIT - 1 :])
     behind_number, behind_word = before[-1:].isdigit(), word is not None
     if _MARKS.match(inner) and not (behind_number and _NUMBER.match(inner)):
         return ""
@@ -95,7 +98,7 @@ def _power(before: str, inner: str) -> str:
 
 
 def _index(before: str, inner: str) -> str:
-    if before[-1:].isalpha() or before[-1:] in (")", "]") or _FRACTION_BAR.search(before):
+    if before[-1:].isalpha() or before[-1:] in (")", "]") or _FRACTION_BAR.search(before[-3:]):
         return inner
     return f"_{inner}" if before and not before[-1:].isspace() else inner
 

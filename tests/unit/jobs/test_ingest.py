@@ -86,7 +86,7 @@ class Shop:
             ),
             backfill_of=lambda _: VectorBackfill(self.store.writer, embedder, ingest),
         )
-        register_ingest(parts, self.store.writer, self.store.jobs)
+        register_ingest(parts, self.store.writer, self.store.jobs, self.store.catalog)
         return runner
 
     def payload(self, retry: bool = False, **files: bytes) -> Mapping[str, object]:
