@@ -351,7 +351,7 @@ _LONGEST_OUTLINE = 5_000
 """Entries that are read."""
 _MARKED = re.compile(f"[{''.join(KINDS.values())}][^\n]*")
 _AT_END = re.compile(f"(?:\n?[{KINDS['field']}{KINDS['footnote']}][^\n]*)+\\Z")
-_UNMARKED = dict.fromkeys(map(ord, KINDS.values()))
+_NO_MARKS = re.compile("|".join(KINDS.values()))
 
 
 def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
@@ -446,7 +446,8 @@ def _assemble(
     compounds = _compounds(raw)
     clean = [normalise(resolved(_mark_unnamed(_join_words(page, compounds)))) for page in raw]
     clean = [(_join_unspaced(text).strip("\n"), removed) for text, removed in clean]
-    ends = [_AT_END.search(text) for text, _ in clean]  # what was filled in or noted
+    # What was filled in or noted, behind the text of the page.
+    ends = [_AT_END.search(text) if _is_marked(text) else None for text, _ in clean]
     framed = set_apart(
         [text[: end.start()] if end else text for (text, _), end in zip(clean, ends, strict=True)]
     )
@@ -464,7 +465,7 @@ def _assemble(
     if outline:
         headings = with_outline(text, pages, outline, headings, running)
     flowing = "\n".join(_flow_page(text, span, headings) for span in pages)
-    marked = list(_MARKED.finditer(flowing))
+    marked = list(_MARKED.finditer(flowing)) if _is_marked(flowing) else []
     marks = [found.start() for found in marked]
 
     def at(place: int) -> int:
@@ -473,7 +474,7 @@ def _assemble(
 
     kinds = {mark: kind for kind, mark in KINDS.items()}
     return ParsedDocument(
-        text=flowing.translate(_UNMARKED) if marked else flowing,
+        text=_NO_MARKS.sub("", flowing) if marked else flowing,
         media_type=FORMATS["pdf"].media_type,
         pages=tuple(PageSpan(page.number, at(page.start), at(page.end)) for page in pages),
         headings=tuple(replace(h, start=at(h.start), end=at(h.end)) for h in headings),
@@ -484,6 +485,11 @@ def _assemble(
         authors=tuple(filter(None, [information.get("Author")])),
         stripped_characters=sum(removed for _, removed in clean),
     )
+
+
+def _is_marked(text: str) -> bool:
+    """Return whether the layout marked a line of a text; ten times as fast as an expression."""
+    return any(mark in text for mark in KINDS.values())
 
 
 def _mark_unnamed(text: str) -> str:
@@ -569,7 +575,7 @@ def _flow(block: str, of: str | None = None) -> str:
     wrapped = _wrapped(max(20, usual * 4 // 50 * 10))
     leaders = "...." in block or ". . . ." in block
     ends = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)} if leaders else set()
-    for marked in _MARKED.finditer(block):
+    for marked in _MARKED.finditer(block) if _is_marked(block) else ():
         ends |= {marked.start() - 1, marked.end()}
     return (
         wrapped.sub(lambda end: "\n" if end.start() in ends else " ", block)
