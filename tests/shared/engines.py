@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.storage.engine import SearchEngine
+from app.shared.qdrant import SearchEngine
 from evaluation.lib.served import Served
 from tests.fakes.qdrant_double import QdrantDouble
 
