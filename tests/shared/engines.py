@@ -72,14 +72,13 @@ class DoubleProcess:
             self._process = None
 
 
-def data_of(folder: Path, name: str, models: Path | None = None) -> Path:
+def data_of(folder: Path, name: str) -> Path:
     """Make the data directory of a process; all in a folder have the same originals, as they must."""
     data, originals = folder / name, folder / "originals"
     for path in (data, originals):
         path.mkdir(parents=True, exist_ok=True)
-    for link, target in (("originals", originals), ("models", models)):
-        if target is not None and not (data / link).exists():
-            (data / link).symlink_to(target)
+    if not (data / "originals").exists():
+        (data / "originals").symlink_to(originals)
     return data
 
 

@@ -133,11 +133,9 @@ def test_a_server_names_each_engine_that_goes_away_and_counts_its_calls(
     own_server: PostgresServer,
     qdrant: DoubleProcess,
     store: ThreadedMotoServer,
-    model_cache_dir: Path,
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()
-    (data / "models").symlink_to(model_cache_dir)
     settings = {
         "DATABASE_URL": own_server.url(),
         "SEARCH_URL": qdrant.url,

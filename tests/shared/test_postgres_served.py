@@ -28,10 +28,9 @@ def own_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def data(tmp_path: Path, model_cache_dir: Path) -> Path:
+def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     folder.mkdir()
-    (folder / "models").symlink_to(model_cache_dir)
     return folder
 
 
