@@ -80,14 +80,14 @@ class ParsedDocument:
     media_type: str
     pages: tuple[PageSpan, ...] = ()
     headings: tuple[Heading, ...] = ()
-    blocks: tuple[BlockSpan, ...] = ()
-    """Other blocks than headings and paragraphs, in order."""
     title: str | None = None
     authors: tuple[str, ...] = ()
     year: int | None = None
     warnings: tuple[str, ...] = ()
     stripped_characters: int = 0
     """Invisible and tag characters removed while parsing (hidden-instruction carriers)."""
+    blocks: tuple[BlockSpan, ...] = ()
+    """Other blocks than headings and paragraphs, in order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,16 @@ _ORDINAL = re.compile(r"(?:st|nd|rd|th|er|re|e|\u00e8me|eme|\u00ba|\u00aa|\u00b0
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]+\Z")
 _LONGEST_UNIT = 3
 """Letters: a small number behind a longer word is the mark of a footnote, not a power."""
+_UNIT = re.compile(
+    r"(?<![^\W\d_])(?:[^\W\d_]|[^\W\d_A-Zaeiou]{2,3}|in|mi|ha|sec|min|sin|cos|tan|log|Hz)\Z"
+)
+"""A unit, a variable or a function, which has powers."""
+_MARKS = re.compile(
+    r"(?=.*[,*\u2217\u2020\u2021\u00a7\u00b6])[\d\s,*\u2217\u2020\u2021\u00a7\u00b6]+\Z"
+)
+"""Of footnotes and affiliations."""
+_NOTE_SIGNS = frozenset("*,#\u2217\u2020\u2021\u00a7\u00b6\u2016 ")
+_SIGNS = "+-\u2212\u2013=*/\u00d7\u00b7"
 _SMALL = str.maketrans("23", "\u00b2\u00b3")
 
 
@@ -46,7 +56,12 @@ def resolved(text: str) -> str:
     A power keeps its value (`10^12`, `m\u00b2`, `x^(n+1)`), a fraction its bar (`4 1/2`), an
     ordinal its letters; the mark of a footnote, a number or sign behind a word, is left out.
     """
-    while found := _INNERMOST.search(text):
+    if "\n" in text and _END in text:
+        return "\n".join(map(resolved, text.split("\n")))
+    at = 0
+    while found := _INNERMOST.search(text, at):
+        # only what stands around it can be innermost before it
+        at = max(0, *(text.rfind(mark, 0, found.start()) for mark in (_UP, _DOWN)))
         before, inner, after = text[: found.start()], found[2].strip(), text[found.end() :]
         if found[1] == _UP and _NUMBER.match(inner) and (bar := _FRACTION_BEHIND.match(after)):
             gap = " " if before[-1:].isdigit() else ""
@@ -60,15 +75,17 @@ def resolved(text: str) -> str:
 def _power(before: str, inner: str) -> str:
     if not inner or (inner.startswith("[") and inner.endswith("]")):
         return ""
-    word = _LETTERS_BEFORE.search(before)
+    word = _LETTERS_BEFORE.search(before[-_LONGEST_UNIT - 1 :])
     behind_number, behind_word = before[-1:].isdigit(), word is not None
+    if _MARKS.match(inner) and not (behind_number and _NUMBER.match(inner)):
+        return ""
     if _NUMBER.match(inner):
         inner = inner.replace("\u2212", "-").replace("\u2013", "-")
-        if word and len(word.group()) <= _LONGEST_UNIT and inner in ("2", "3"):
+        if (is_unit := _UNIT.search(before) is not None) and inner in ("2", "3"):
             return inner.translate(_SMALL)
-        if behind_number or before[-1:] in (")", "]", "\u03c0"):
+        if behind_number or (before[-1:] and before[-1] in ")]\u03c0" + _SIGNS):
             return f"^{inner}"
-        return f"^{inner}" if word and len(word.group()) <= _LONGEST_UNIT else ""
+        return f"^{inner}" if is_unit else ""
     if behind_number and _ORDINAL.match(inner):
         return inner
     if inner.isalpha() and behind_word and len(inner) > 1:
@@ -76,12 +93,12 @@ def _power(before: str, inner: str) -> str:
     if inner.isalpha() and word and len(word.group()) > _LONGEST_UNIT:
         return ""  # a footnote's letter
     if not any(map(str.isalnum, inner)):
-        return inner if inner in ("+", "-", "\u2212", "\u00b0", "\u2122", "\u00ae") else ""
+        return "" if set(inner) <= _NOTE_SIGNS else inner
     return f"^{inner}" if len(inner) == 1 else f"^({inner})"
 
 
 def _index(before: str, inner: str) -> str:
-    if before[-1:].isalpha() or before[-1:] in (")", "]") or _FRACTION_BAR.search(before):
+    if before[-1:].isalpha() or before[-1:] in (")", "]") or _FRACTION_BAR.search(before[-3:]):
         return inner
     return f"_{inner}" if before and not before[-1:].isspace() else inner
 
@@ -263,6 +280,21 @@ class Block(NamedTuple):
     """Stands on the line below the block before, without a blank one between."""
 
 
+def on_one_line(blocks: Iterable[Block], between: str = "; ") -> str:
+    """Return blocks as one line, such as what stands in a table's cell."""
+    parts: list[str] = []
+    for block in blocks:
+        text = " ".join(block.text.split())
+        if block.kind == "table":
+            parts += [text, *table_lines(block.rows, heads=block.heads)]
+        elif block.kind == "field":
+            parts.append(f"{block.mark.rstrip(': ')}: {text}")
+        else:
+            has_number = block.kind == "item" and block.mark not in ("", "-")
+            parts.append(f"{block.mark} {text}" if has_number else text)
+    return between.join(part.rstrip(";") for part in parts if part)
+
+
 _LISTED = frozenset({"item", "row", "field"})
 """Follow each other line by line."""
 
@@ -364,3 +396,27 @@ def write(
         warnings=tuple(warnings),
         stripped_characters=writer.stripped + hidden,
     )
+
+
+_ROMAN = (
+    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l")),
+    *((40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+_MOST_ROMAN = 3_999
+
+
+def numeral(number: int, style: str) -> str:
+    """Return a number as a list prints it; `style` is that of HTML: `1`, `a`, `A`, `i` or `I`."""
+    if style in ("i", "I") and 0 < number <= _MOST_ROMAN:
+        text = ""
+        for value, letters in _ROMAN:
+            text += letters * (number // value)
+            number %= value
+    elif style in ("a", "A") and number > 0:
+        text = ""
+        while number > 0:
+            number, at = divmod(number - 1, 26)
+            text = chr(ord("a") + at) + text
+    else:
+        return str(number)
+    return text.upper() if style.isupper() else text

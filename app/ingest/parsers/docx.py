@@ -1,26 +1,30 @@
-"""Parse DOCX with python-docx: paragraphs, headings, tables, footnotes.
+"""Read Word documents by their XML: paragraphs, numbering, tables, notes, boxes, equations.
 
-Unpacked sizes are checked first.
+python-docx refuses four of the seven kinds of files that Word writes and sees neither numbering,
+content controls, equations nor text boxes; so the package is read with lxml. Unpacked sizes are
+checked first.
 """
 
 from __future__ import annotations
 
 import io
+import posixpath
+import re
 import zipfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
-import docx
-from docx.document import Document as DocxDocument
-from docx.opc.constants import RELATIONSHIP_TYPE
-from docx.opc.exceptions import PackageNotFoundError
-from docx.oxml.ns import qn
-from docx.oxml.parser import parse_xml
 from lxml import etree
 
 from app.core.errors import TooLarge, Unreadable
 from app.core.types import ParsedDocument
+from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
 from app.ingest.parsers.formats import FORMATS
-from app.ingest.parsers.html import TextBuilder, table_lines
+from app.ingest.parsers.html import parse_fragment
+from app.ingest.parsers.sniffing import decode
 
 MAX_ENTRIES = 2_000
 MAX_UNPACKED_BYTES = 200 * 1024 * 1024
@@ -28,25 +32,67 @@ MAX_RATIO = 100
 """Unpacked to packed; ordinary documents stay under 30 (docs/facts/libraries.md)."""
 _RATIO_FLOOR_BYTES = 8 * 1024 * 1024
 """Small parts of repeated markup may pass the ratio; they cannot hurt."""
+_DEEPEST = 60
+"""Of boxes, tables and equations within one another."""
 
-_TEXT, _TAB, _BREAKS, _HYPHEN = (
-    (qn("w:t"), qn("m:t")),
-    qn("w:tab"),
-    (qn("w:br"), qn("w:cr")),
-    qn("w:noBreakHyphen"),
+_OFFICE = "http://schemas.openxmlformats.org/"
+_STRICT: Mapping[bytes, bytes] = MappingProxyType(
+    {
+        f"http://purl.oclc.org/ooxml/{strict}".encode(): (_OFFICE + usual).encode()
+        for strict, usual in (
+            ("wordprocessingml/main", "wordprocessingml/2006/main"),
+            ("officeDocument/relationships", "officeDocument/2006/relationships"),
+            ("officeDocument/math", "officeDocument/2006/math"),
+            ("drawingml/main", "drawingml/2006/main"),
+            ("drawingml/chart", "drawingml/2006/chart"),
+            ("drawingml/diagram", "drawingml/2006/diagram"),
+            ("drawingml/wordprocessingDrawing", "drawingml/2006/wordprocessingDrawing"),
+        )
+    }
 )
-_PARAGRAPH, _TABLE, _ROW, _CELL, _RUN = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc"), qn("w:r")
-_CONTAINERS = (qn("w:sdt"), qn("w:sdtContent"), qn("w:ins"), qn("w:smartTag"), qn("w:customXml"))
-_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-"""What older programs show instead of the same text box or drawing."""
-_LEFT_OUT = (qn("w:del"), qn("w:moveFrom"), qn("w:pPr"), qn("w:rPr"), qn("w:instrText"), _FALLBACK)
+"""Namespaces of the strict variety to those of the usual one (ISO/IEC 29500-1 and -4)."""
+_W = f"{{{_OFFICE}wordprocessingml/2006/main}}"
+_M = f"{{{_OFFICE}officeDocument/2006/math}}"
+_A = f"{{{_OFFICE}drawingml/2006/main}}"
+_C = f"{{{_OFFICE}drawingml/2006/chart}}"
+_R = f"{{{_OFFICE}officeDocument/2006/relationships}}"
+_WP = f"{{{_OFFICE}drawingml/2006/wordprocessingDrawing}}"
+_DGM = f"{{{_OFFICE}drawingml/2006/diagram}}"
+_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_DC = "{http://purl.org/dc/elements/1.1/}"
+
+_FLOWS_THROUGH = frozenset(
+    _W + name for name in "sdt sdtContent ins moveTo smartTag customXml".split()
+)
+_LEFT_OUT = frozenset(
+    _W + name for name in "del moveFrom pPr rPr instrText delText rt sdtPr sdtEndPr".split()
+)
+_OFF = frozenset({"0", "false", "off"})
+_FORMATS: Mapping[str, str] = MappingProxyType(
+    {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
+)
+_WINGDINGS: Mapping[int, str] = MappingProxyType(
+    {0xA8: "\u2610", 0x6F: "\u2610", 0xFD: "\u2612", 0xFE: "\u2611", 0x78: "\u2612",
+     0xFC: "\u2713", 0xFB: "\u2717", 0xE0: "\u2192", 0xDF: "\u2190", 0xB7: "\u2022"}
+)  # fmt: skip
+_SYMBOL: Mapping[int, str] = MappingProxyType(
+    {
+        **dict(zip(range(0x61, 0x7B), "αβχδεφγηιϕκλμνοπθρστυϖωξψζ", strict=True)),
+        **dict(zip(range(0x41, 0x5B), "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ", strict=True)),
+        0xA3: "≤", 0xB3: "≥", 0xB9: "≠", 0xBB: "≈", 0xB0: "°", 0xB1: "±", 0xB4: "\u00d7", 0xB8: "÷",
+        0xB7: "•", 0xD7: "⋅", 0xA5: "∞", 0xAE: "→", 0xAC: "←", 0xDE: "⇒", 0xD6: "√", 0xE5: "∑",
+        0xF2: "∫", 0xB6: "∂", 0xD1: "∇", 0xCE: "∈", 0xA2: "\u2032", 0xB2: "″", 0xBA: "≡", 0xB5: "∝",
+        0x2D: "\u2212",
+    }
+)  # fmt: skip
+"""Adobe's Symbol encoding, as Word's `w:sym` uses it."""
 
 
 def parse_docx(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return a Word document's text without deleted and hidden text.
+    """Return a Word document's text without deleted, struck-through and hidden text.
 
     Hidden characters count as stripped. Archives within the archive (embedded workbooks) are never
-    opened.
+    opened; a warning names them.
 
     Raises:
         TooLarge: Unpacked it passes the limits of a zip bomb check.
@@ -54,31 +100,25 @@ def parse_docx(content: bytes, filename: str, *_: object) -> ParsedDocument:
     """
     _check_archive(content, filename)
     try:
-        document: DocxDocument = docx.Document(io.BytesIO(content))
-        reader = _DocxReader(document)
-        reader.read()
-        properties = document.core_properties
-        title, author = properties.title, properties.author
-    except (
-        zipfile.BadZipFile,
-        PackageNotFoundError,
-        etree.XMLSyntaxError,
-        KeyError,
-        ValueError,
-        AttributeError,
-        EOFError,
-    ) as exc:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            package = _Package(archive)
+            reader = _Reader(package)
+            blocks = list(reader.blocks())
+            core = package.part("docProps/core.xml")
+    except (zipfile.BadZipFile, etree.XMLSyntaxError, KeyError, ValueError, EOFError) as exc:
         raise Unreadable(
-            f"{filename!r} is a damaged DOCX ({type(exc).__name__}); open it in a word processor"
-            " and save it again"
+            f"{filename!r} is a damaged Word document ({type(exc).__name__}); open it in a word"
+            " processor and save it again"
         ) from exc
-    return ParsedDocument(
-        text=reader.builder.text,
-        media_type=FORMATS["docx"].media_type,
-        headings=tuple(reader.builder.headings),
+    title = _text_of(core, f"{_DC}title")
+    author = _text_of(core, f"{_DC}creator")
+    return write(
+        blocks,
+        FORMATS["docx"].media_type,
         title=reader.title or title or None,
-        authors=tuple(name.strip() for name in (author or "").split(";") if name.strip()),
-        stripped_characters=reader.builder.stripped + reader.hidden,
+        authors=[name.strip() for name in author.split(";") if name.strip()],
+        warnings=reader.warnings(),
+        hidden=reader.hidden,
     )
 
 
@@ -88,7 +128,8 @@ def _check_archive(content: bytes, filename: str) -> None:
             entries = archive.infolist()
     except (zipfile.BadZipFile, ValueError, OSError) as exc:
         raise Unreadable(
-            f"{filename!r} is a damaged DOCX; open it in a word processor and save it again"
+            f"{filename!r} is a damaged Word document; open it in a word processor and save it"
+            " again"
         ) from exc
     # Python stops reading an entry at its declared size, so that sizes that lie low cannot unpack
     # to more.
@@ -107,124 +148,536 @@ def _check_archive(content: bytes, filename: str) -> None:
         )
 
 
-class _DocxReader:
-    def __init__(self, document: DocxDocument) -> None:
-        self.builder = TextBuilder()
+def _text_of(tree: etree._Element | None, tag: str) -> str:
+    found = None if tree is None else tree.find(tag)
+    return "" if found is None else (found.text or "").strip()
+
+
+class _Package:
+    """The parts of a file by name, and how they refer to each other."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._names = set(archive.namelist())
+        main = [target for kind, target in self.relations("").values() if kind == "officeDocument"]
+        if not main or main[0] not in self._names:
+            raise KeyError("no main document")
+        self.main = main[0]
+
+    def part(self, name: str) -> etree._Element | None:
+        """Return a part's root; None if there is no such part."""
+        data = self.bytes(name)
+        if data is None:
+            return None
+        for strict, usual in _STRICT.items():
+            data = data.replace(strict, usual)
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
+        return etree.fromstring(data, parser)
+
+    def bytes(self, name: str) -> bytes | None:
+        return self._archive.read(name) if name in self._names else None
+
+    def relations(self, name: str) -> dict[str, tuple[str, str]]:
+        """Return kind and target of what a part refers to within the file, by id."""
+        folder, base = posixpath.split(name)
+        data = self.bytes(posixpath.join(folder, "_rels", f"{base}.rels"))
+        found: dict[str, tuple[str, str]] = {}
+        for one in () if data is None else etree.fromstring(data, etree.XMLParser(no_network=True)):
+            target = one.get("Target") or ""
+            if one.get("TargetMode") != "External" and target:
+                path = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+                found[one.get("Id") or ""] = (one.get("Type") or "").rsplit("/", 1)[-1], path
+        return found
+
+    def of_kind(self, kind: str) -> list[str]:
+        """Return the parts of a kind that the main document refers to, in their order."""
+        return list(
+            dict.fromkeys(
+                path for found, path in self.relations(self.main).values() if found == kind
+            )
+        )
+
+
+class _Style(NamedTuple):
+    level: int | None
+    """Of a heading from 1, 0 for the title, None for running text."""
+    number: str
+    depth: int
+    is_list: bool
+
+
+class _Level(NamedTuple):
+    start: int
+    format: str
+    text: str
+
+
+@dataclass
+class _Numbering:
+    """Counts numbered paragraphs as Word does (ISO/IEC 29500-1, 17.9)."""
+
+    levels: dict[str, dict[int, _Level]] = field(default_factory=dict)
+    """By number and depth."""
+    of: dict[str, str] = field(default_factory=dict)
+    """The list that a number counts in; several numbers may share one."""
+    counts: dict[str, list[int | None]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, tree: etree._Element | None) -> _Numbering:
+        numbering = cls()
+        if tree is None:
+            return numbering
+        lists = {
+            one.get(f"{_W}abstractNumId"): {
+                int(level.get(f"{_W}ilvl") or 0): _level(level)
+                for level in one.iterchildren(f"{_W}lvl")
+            }
+            for one in tree.iterchildren(f"{_W}abstractNum")
+        }
+        for one in tree.iterchildren(f"{_W}num"):
+            number, base = one.get(f"{_W}numId") or "", _value(one, "abstractNumId")
+            levels = dict(lists.get(base, {}))
+            is_own = False
+            for override in one.iterchildren(f"{_W}lvlOverride"):
+                depth = int(override.get(f"{_W}ilvl") or 0)
+                start = _value(override, "startOverride")
+                own = override.find(f"{_W}lvl")
+                if own is not None:
+                    levels[depth] = _level(own)
+                if start and depth in levels:
+                    levels[depth] = levels[depth]._replace(start=int(start))
+                is_own = True
+            numbering.levels[number] = levels
+            numbering.of[number] = number if is_own else f"list {base}"
+        return numbering
+
+    def next(self, number: str, depth: int) -> str | None:
+        """Return the mark of the next paragraph; `-` for a sign, None when it has none."""
+        levels = self.levels.get(number)
+        if not levels or depth not in levels:
+            return None
+        counts = self.counts.setdefault(self.of[number], [None] * 10)
+        before = counts[depth]
+        counts[depth] = levels[depth].start if before is None else before + 1
+        counts[depth + 1 :] = [None] * (len(counts) - depth - 1)
+        if levels[depth].format == "bullet":
+            return "-"
+        mark = levels[depth].text
+        for at in range(depth + 1):
+            level = levels.get(at, _Level(1, "decimal", ""))
+            count = counts[at] if counts[at] is not None else level.start
+            mark = mark.replace(f"%{at + 1}", numeral(count or 0, _FORMATS.get(level.format, "1")))
+        return mark.strip() or None
+
+
+def _level(node: etree._Element) -> _Level:
+    start = _value(node, "start")
+    return _Level(
+        int(start) if start.isdigit() else 1,
+        _value(node, "numFmt") or "decimal",
+        _value(node, "lvlText"),
+    )
+
+
+def _value(node: etree._Element | None, path: str) -> str:
+    """Return the `w:val` of a child element, empty if there is none."""
+    found = None if node is None else node.find("/".join(_W + name for name in path.split("/")))
+    return "" if found is None else found.get(f"{_W}val") or ""
+
+
+def _is_on(properties: etree._Element | None, name: str) -> bool:
+    found = None if properties is None else properties.find(_W + name)
+    return found is not None and (found.get(f"{_W}val") or "1") not in _OFF
+
+
+def _styles(tree: etree._Element | None) -> dict[str, _Style]:
+    """Return paragraph styles by id, each with what it inherits; names are English everywhere."""
+    nodes = {
+        node.get(f"{_W}styleId") or "": node
+        for node in (() if tree is None else tree.iterchildren(f"{_W}style"))
+    }
+    return {name: _style(nodes, name) for name in nodes}
+
+
+def _style(nodes: Mapping[str, etree._Element], name: str) -> _Style:
+    level: int | None = None
+    number, depth, is_list = "", 0, False
+    seen: set[str] = set()
+    while name in nodes and name not in seen:
+        seen.add(name)
+        node = nodes[name]
+        title = _value(node, "name").lower()
+        outline = _value(node, "pPr/outlineLvl")
+        if level is None and title.startswith("heading ") and title[8:].isdigit():
+            level = int(title[8:])
+        elif level is None and title == "title":
+            level = 0
+        elif level is None and outline.isdigit() and int(outline) < 9:
+            level = int(outline) + 1
+        if not number:
+            number = _value(node, "pPr/numPr/numId")
+            own = _value(node, "pPr/numPr/ilvl")
+            depth = int(own) if own.isdigit() else (level or 1) - 1 if number else depth
+        is_list |= title.startswith("list ") and title != "list paragraph"
+        name = _value(node, "basedOn")
+    return _Style(level, number, depth, is_list)
+
+
+class _Reader:
+    """Yields the blocks of a document; the author decides how deep tables and boxes nest."""
+
+    def __init__(self, package: _Package) -> None:
         self.title: str | None = None
         self.hidden = 0
-        self._document = document
-        self._levels = _style_levels(document)
-        self._list_styles = {
-            style.style_id
-            for style in document.styles
-            if (style.name or "").lower().startswith("list ")
-        }
+        self._package = package
+        self._relations = package.relations(package.main)
+        self._styles = _styles(self._first("styles"))
+        self._numbering = _Numbering.read(self._first("numbering"))
+        self._cap = ""
+        """The letter that a drop cap sets apart from its word."""
+        self._struck = False
+        self._unread: Counter[str] = Counter()
+        self._aside: list[Block] = []
+        """Blocks of boxes, diagrams and pictures that hang on the paragraph that is read."""
+        self._depth = 0
 
-    def read(self) -> None:
-        self._read_blocks(self._document.element.body)
-        for relation in self._document.part.rels.values():
-            if (
-                relation.reltype in (RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES)
-                and not relation.is_external
-            ):
-                for note in parse_xml(relation.target_part.blob):
-                    self._read_blocks(note)
+    def _first(self, kind: str) -> etree._Element | None:
+        names = self._package.of_kind(kind)
+        return self._package.part(names[0]) if names else None
 
-    def _read_blocks(self, parent: etree._Element) -> None:
+    def warnings(self) -> list[str]:
+        """Return what was seen and not read."""
+        unread = [f"{count} {what} not read" for what, count in self._unread.items()]
+        return ["struck-through text is left out", *unread] if self._struck else unread
+
+    def blocks(self) -> Iterator[Block]:
+        main = self._package.part(self._package.main)
+        body = None if main is None else main.find(f"{_W}body")
+        if body is None:
+            raise KeyError("no body")
+        yield from self._read(body)
+        for kind in ("footnotes", "endnotes", "comments"):
+            notes = self._first(kind)
+            for note in () if notes is None else notes:
+                yield from self._note(note)
+        said: set[str] = set()
+        for kind in ("header", "footer"):
+            for name in self._package.of_kind(kind):
+                part = self._package.part(name)
+                for block in () if part is None else self._read(part):
+                    if block.text not in said and any(map(str.isalpha, block.text)):
+                        said.add(block.text)
+                        yield block
+        for kind, what in (
+            ("package", "embedded files are"),
+            ("oleObject", "embedded objects are"),
+        ):
+            self._unread[what] += len(self._package.of_kind(kind))
+        self._unread = +self._unread
+
+    def _note(self, note: etree._Element) -> Iterator[Block]:
+        if note.get(f"{_W}type") in ("separator", "continuationSeparator", "continuationNotice"):
+            return
+        author = note.get(f"{_W}author")
+        is_comment = note.tag == f"{_W}comment"
+        mark = (f"Comment by {author}:" if author else "Comment:") if is_comment else ""
+        if text := on_one_line(self._read(note), " "):
+            yield Block("footnote", text, mark=mark)
+
+    def _read(self, parent: etree._Element) -> Iterator[Block]:
+        if self._depth > _DEEPEST:
+            return
+        self._depth += 1
         for element in _flat(parent):
-            if element.tag == _TABLE:
-                self._read_table(element)
+            if element.tag == f"{_W}tbl":
+                yield from self._table(element)
+            elif element.tag == f"{_W}altChunk":
+                yield from self._foreign(element.get(f"{_R}id") or "")
             else:
-                self._read_paragraph(element)
+                yield from self._paragraph(element)
+        self._depth -= 1
 
-    def _read_paragraph(self, paragraph: etree._Element) -> None:
+    def _paragraph(self, paragraph: etree._Element) -> Iterator[Block]:
+        outside, self._aside = self._aside, []
         text = self._text(paragraph)
-        level = self._level(paragraph)
+        aside, self._aside = self._aside, outside
+        properties = paragraph.find(f"{_W}pPr")
+        if _drop_cap(properties):
+            self._cap += text.strip()
+        elif text.strip() or self._cap:
+            text, self._cap = self._cap + text, ""
+            yield self._block(text, properties)
+        yield from aside
+
+    def _block(self, text: str, properties: etree._Element | None) -> Block:
+        style = self._styles.get(_value(properties, "pStyle"), _Style(None, "", 0, False))
+        outline = _value(properties, "outlineLvl")
+        level = int(outline) + 1 if outline.isdigit() and int(outline) < 9 else style.level
         if level == 0:
             self.title = self.title or " ".join(text.split())
-        numbered = (
-            paragraph.find(f"{qn('w:pPr')}/{qn('w:numPr')}") is not None
-            or _style_of(paragraph) in self._list_styles
-        )
-        is_item = numbered and level is None
-        self.builder.add(
-            f"- {text}" if is_item and text.strip() else text,
-            gap="\n" if is_item else "\n\n",
-            level=level or None,
-        )
+        own = _value(properties, "numPr/numId")
+        depth = _value(properties, "numPr/ilvl")
+        at = min(int(depth), 8) if depth.isdigit() else (0 if own else style.depth)
+        number = own or style.number
+        mark = self._numbering.next(number, at) if number and number != "0" else None
+        if level is not None:
+            text = f"{mark} {text.strip()}" if mark and mark != "-" else text
+            return Block("heading", text, level=level) if level else Block("paragraph", text)
+        if mark is None and (style.is_list or (number and number != "0")):
+            mark = "-"
+        return Block("item", text, level=at, mark=mark) if mark else Block("paragraph", text)
 
-    def _level(self, paragraph: etree._Element) -> int | None:
-        """Heading level from 1, 0 for the title, None for running text."""
-        outline = paragraph.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
-        if outline is not None and (outline.get(qn("w:val")) or "9") < "9":
-            return int(outline.get(qn("w:val"))) + 1
-        return self._levels.get(_style_of(paragraph))
+    def _table(self, table: etree._Element) -> Iterator[Block]:
+        rows: list[list[Cell]] = []
+        open_cells: dict[int, tuple[int, int]] = {}
+        """Where a cell that goes on below stands, by its column."""
+        heads = 0
+        inside: list[list[Block]] = []
+        for row in _flat(table, f"{_W}tr"):
+            properties = row.find(f"{_W}trPr")
+            heads += heads == len(rows) and _is_on(properties, "tblHeader")
+            before = _value(properties, "gridBefore")
+            column = min(int(before), 100) if before.isdigit() else 0
+            line = [Cell("")] * column
+            for cell in _flat(row, f"{_W}tc"):
+                span = _value(cell, "tcPr/gridSpan")
+                width = min(int(span), 1_000) if span.isdigit() else 1
+                merge = cell.find(f"{_W}tcPr/{_W}vMerge")
+                goes_on = merge is not None and merge.get(f"{_W}val") != "restart"
+                if goes_on and column in open_cells:
+                    at, index = open_cells[column]
+                    rows[at][index] = rows[at][index]._replace(rows=len(rows) - at + 1)
+                else:
+                    inside.append(list(self._read(cell)))
+                    line.append(Cell(on_one_line(inside[-1]), rows=1, columns=width))
+                    open_cells.pop(column, None)
+                    if merge is not None:
+                        open_cells[column] = len(rows), len(line) - 1
+                column += width
+            rows.append(line)
+        if all(len(row) <= 1 for row in rows):  # a frame around what it holds
+            for blocks in inside:
+                yield from blocks
+        else:
+            yield Block("table", rows=rows, heads=heads or None)
 
-    def _read_table(self, table: etree._Element) -> None:
-        rows: list[list[str]] = []
-        marked = False
-        for row in table.iterchildren(_ROW):
-            marked |= not rows and row.find(f"{qn('w:trPr')}/{qn('w:tblHeader')}") is not None
-            rows.append(
-                [
-                    " ".join(self._text(p) for p in cell.iter(_PARAGRAPH))
-                    for cell in row.iterchildren(_CELL)
-                ]
-            )
-        for index, line in enumerate(table_lines(rows, header=marked or None)):
-            self.builder.add(line, gap="\n" if index else "\n\n")
+    def _foreign(self, relation: str) -> Iterator[Block]:
+        """Yield the text of a part in another format that stands in the document's place."""
+        name = self._relations.get(relation, ("", ""))[1]
+        data = self._package.bytes(name)
+        if data is not None and name.lower().endswith((".htm", ".html", ".xhtml")):
+            yield from parse_fragment(decode(data)[0], name).blocks
+        elif data is not None and name.lower().endswith(".txt"):
+            yield Block("paragraph", decode(data)[0])
+        else:
+            self._unread["inserted files are"] += 1
 
     def _text(self, element: etree._Element) -> str:
         parts: list[str] = []
-        stack: list[etree._Element | None] = [element]
+        stack: list[etree._Element] = list(reversed(element))
         while stack:
             node = stack.pop()
-            if node is None:
-                parts.append("\n")
-            elif node.tag in _TEXT:
-                parts.append(node.text or "")
-            elif node.tag == _TAB:
-                parts.append("\t")
-            elif node.tag in _BREAKS:
-                parts.append("\n")
-            elif node.tag == _HYPHEN:
-                parts.append("-")
-            elif node.tag in _LEFT_OUT:
+            tag = node.tag
+            if tag in _LEFT_OUT or not isinstance(tag, str):
                 continue
-            elif node.tag == _RUN and node.find(f"{qn('w:rPr')}/{qn('w:vanish')}") is not None:
-                self.hidden += sum(len("".join((t.text or "").split())) for t in node.iter(*_TEXT))
-            elif (
-                node.tag == _PARAGRAPH and node is not element
-            ):  # of a text box, which hangs on a word of this one
-                stack += [None, *reversed(node), None]
-            else:
-                stack.extend(reversed(node))
-        return "".join(parts)
+            if tag == f"{_W}r":
+                properties = node.find(f"{_W}rPr")
+                if self._is_unseen(node, properties):
+                    continue
+                if properties is not None and (place := _value(properties, "vertAlign")):
+                    inner = self._text(node)
+                    mark = {"superscript": raised, "subscript": lowered}.get(place)
+                    parts.append(mark(inner) if mark else inner)
+                    continue
+            elif tag == f"{_W}sdt" and _is_on(node.find(f"{_W}sdtPr"), "showingPlcHdr"):
+                continue
+            elif tag == f"{_MC}AlternateContent":
+                chosen = node.find(f"{_MC}Choice")
+                stack.append(node[0] if chosen is None and len(node) else chosen)
+                continue
+            elif tag == f"{_W}txbxContent":
+                self._aside += self._read(node)
+                continue
+            elif (own := self._special(node, tag)) is not None:
+                parts.append(own)
+                continue
+            stack.extend(reversed(node))
+        return _AROUND.sub(" ", "".join(parts))
+
+    def _is_unseen(self, run: etree._Element, properties: etree._Element | None) -> bool:
+        if _is_on(properties, "vanish"):
+            self.hidden += sum(len("".join((t.text or "").split())) for t in run.iter(f"{_W}t"))
+            return True
+        if _is_on(properties, "strike") or _is_on(properties, "dstrike"):
+            self._struck |= run.find(f"{_W}t") is not None
+            return True
+        return False
+
+    def _special(self, node: etree._Element, tag: str) -> str | None:
+        """Return the text of an element that is read as a whole; None: its children are read."""
+        if tag in (f"{_W}t", f"{_M}t"):
+            return node.text or ""
+        if tag in _SIGNS:
+            return _SIGNS[tag]
+        if tag == f"{_M}oMath":
+            return f"{_APART}{equation(node).strip()}{_APART}"
+        if tag == f"{_W}sym":
+            return _symbol(node)
+        if tag == f"{_W}fldChar":
+            return _form_field(node)
+        if tag == f"{_WP}docPr":
+            if said := (node.get("descr") or "").strip():
+                self._aside.append(Block("caption", said))
+            return ""
+        if tag == f"{_DGM}relIds":
+            return self._diagram(node.get(f"{_R}dm") or "")
+        if tag == f"{_C}chart":
+            self._aside += self._chart(node.get(f"{_R}id") or "")
+            return ""
+        return None
+
+    def _diagram(self, relation: str) -> str:
+        tree = self._package.part(self._relations.get(relation, ("", ""))[1])
+        for paragraph in () if tree is None else tree.iter(f"{_A}p"):
+            text = "".join(one.text or "" for one in paragraph.iter(f"{_A}t"))
+            self._aside.append(Block("item", text))
+        return ""
+
+    def _chart(self, relation: str) -> Iterator[Block]:
+        """Yield a chart's title and its stored values as a table."""
+        tree = self._package.part(self._relations.get(relation, ("", ""))[1])
+        if tree is None:
+            return
+        title = tree.find(f".//{_C}title")
+        text = "" if title is None else "".join(one.text or "" for one in title.iter(f"{_A}t"))
+        columns = [[""]]
+        for series in tree.iter(f"{_C}ser"):
+            name, places, values = (
+                [one.text or "" for one in series.iterfind(f"{_C}{part}//{_C}v")]
+                for part in ("tx", "cat", "val")
+            )
+            if len(places) + 1 > len(columns[0]):
+                columns[0] = ["", *places]
+            columns.append([" ".join(name), *values])
+        deepest = max(map(len, columns))
+        rows = [
+            [Cell(column[at] if at < len(column) else "") for column in columns]
+            for at in range(deepest)
+        ]
+        yield Block("table", text, rows=rows if deepest > 1 else (), heads=1)
 
 
-def _style_of(paragraph: etree._Element) -> str:
-    style = paragraph.find(f"{qn('w:pPr')}/{qn('w:pStyle')}")
-    return "" if style is None else style.get(qn("w:val"), "")
+_APART = "\ufdd3"
+_AROUND = re.compile(f" *{_APART} *")
+"""An equation stands apart from the words around it by one blank."""
+_SIGNS: Mapping[str, str] = MappingProxyType(
+    {
+        f"{_W}tab": "\t",
+        f"{_W}br": "\n",
+        f"{_W}cr": "\n",
+        f"{_W}noBreakHyphen": "-",
+        f"{_W}softHyphen": "",
+    }
+)
 
 
-def _flat(parent: etree._Element) -> Iterator[etree._Element]:
-    """Yield paragraphs and tables in order, out of content controls too."""
+def _flat(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
+    """Yield paragraphs and tables (or rows, or cells) in order, out of content controls too."""
+    wanted = tags or (f"{_W}p", f"{_W}tbl", f"{_W}altChunk")
     stack = list(reversed(parent))
     while stack:
         element = stack.pop()
-        if element.tag in (_PARAGRAPH, _TABLE):
+        if element.tag in wanted:
             yield element
-        elif element.tag in _CONTAINERS:
+        elif element.tag in _FLOWS_THROUGH:
             stack.extend(reversed(element))
 
 
-def _style_levels(document: DocxDocument) -> dict[str, int]:
-    """Return heading levels by style id; a file names styles in English everywhere."""
-    levels: dict[str, int] = {}
-    for style in document.styles:
-        name = (style.name or "").lower()
-        if name == "title":
-            levels[style.style_id] = 0
-        elif name.startswith("heading ") and name[8:].isdigit():
-            levels[style.style_id] = int(name[8:])
-    return levels
+def _drop_cap(properties: etree._Element | None) -> bool:
+    frame = None if properties is None else properties.find(f"{_W}framePr")
+    return frame is not None and (frame.get(f"{_W}dropCap") or "none") != "none"
+
+
+def _symbol(node: etree._Element) -> str:
+    code = node.get(f"{_W}char") or ""
+    font = (node.get(f"{_W}font") or "").lower()
+    try:
+        place = int(code, 16)
+    except ValueError:
+        return ""
+    table = _WINGDINGS if font.startswith(("wingdings", "webdings")) else _SYMBOL
+    if place >= 0xF000:
+        return table.get(place - 0xF000, "")
+    return table.get(place, chr(place)) if place < 0x100 and table is _WINGDINGS else chr(place)
+
+
+def _form_field(node: etree._Element) -> str | None:
+    """Return what a check box or a list of an older form shows."""
+    box = node.find(f"{_W}ffData/{_W}checkBox")
+    if box is not None:
+        is_set = _is_on(box, "checked" if box.find(f"{_W}checked") is not None else "default")
+        return "\u2612 " if is_set else "\u2610 "
+    entries = node.find(f"{_W}ffData/{_W}ddList")
+    if entries is None:
+        return ""
+    names = [one.get(f"{_W}val") or "" for one in entries.iterchildren(f"{_W}listEntry")]
+    chosen = _value(entries, "result")
+    at = int(chosen) if chosen.isdigit() else 0
+    return names[at] if at < len(names) else ""
+
+
+# Equations of Office (ISO/IEC 29500-1, part 22), as a line of text.
+
+
+def equation(node: etree._Element, depth: int = 0) -> str:
+    """Return an equation in readable form: `N = f/D`, `x^2`, a root as its sign."""
+    if depth > _DEEPEST:
+        return "".join(one.text or "" for one in node.iter(f"{_M}t"))
+    name = str(node.tag).removeprefix(_M)
+    if name == "t":
+        return node.text or ""
+    children = [
+        (str(child.tag).removeprefix(_M), equation(child, depth + 1))
+        for child in node
+        if isinstance(child.tag, str) and not child.tag.endswith("Pr")
+    ]
+    parts = {key: text.strip() for key, text in children}
+    base = parts.get("e", "")
+    if form := _FORMS.get(name):
+        grouped = {key: _grouped(text) for key, text in parts.items()}
+        keys = dict.fromkeys(("e", "num", "den", "sup", "sub", "deg"), "")
+        return form.format(**(keys | grouped), base=base)
+    if name == "rad":
+        degree = parts.get("deg", "")
+        return f"{_grouped(base)}^(1/{degree})" if degree else f"√({base})"
+    if name == "nary":
+        sign = node.find(f"{_M}naryPr/{_M}chr")
+        bounds = (("_", parts.get("sub", "")), ("^", parts.get("sup", "")))
+        said = "".join(mark + _grouped(text) for mark, text in bounds if text)
+        return f"{'∫' if sign is None else sign.get(f'{_M}val')}{said} {base}"
+    if name == "d":
+        marks = node.find(f"{_M}dPr")
+        inner = _sign(marks, "sepChr", "|").join(text for key, text in children if key == "e")
+        return f"{_sign(marks, 'begChr', '(')}{inner}{_sign(marks, 'endChr', ')')}"
+    between = {"m": "; ", "eqArr": "; ", "mr": " "}.get(name, "")
+    return between.join(text for _, text in children)
+
+
+_FORMS: Mapping[str, str] = MappingProxyType(
+    {
+        "f": "{num}/{den}",
+        "sSup": "{e}^{sup}",
+        "sSub": "{base}_{sub}",
+        "sSubSup": "{base}_{sub}^{sup}",
+    }
+)
+
+
+def _grouped(text: str) -> str:
+    is_one = text.isalnum() or len(text) <= 1 or text.startswith("(")
+    return text if is_one else f"({text})"
+
+
+def _sign(properties: etree._Element | None, key: str, usual: str) -> str:
+    found = None if properties is None else properties.find(_M + key)
+    return usual if found is None else found.get(f"{_M}val") or ""

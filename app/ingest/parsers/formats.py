@@ -36,7 +36,7 @@ class FileFormat:
     magic: bytes = b""
     """Bytes within the first kilobyte that only this format has."""
     zip_part: str = ""
-    """Name of a file inside the ZIP container that only this format has."""
+    """Folder inside the ZIP container that only this format has."""
 
     @property
     def is_text(self) -> bool:
@@ -56,9 +56,9 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
         "docx": FileFormat(
             "DOCX",
             "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-            (".docx",),
+            (".docx", ".docm", ".dotx", ".dotm"),
             "docx:parse_docx",
-            zip_part="word/document.xml",
+            zip_part="word/",
         ),
         "html": FileFormat("HTML", "text/html", (".html", ".htm", ".xhtml"), "html:parse_html"),
         "markdown": FileFormat(

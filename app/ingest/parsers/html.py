@@ -1,138 +1,67 @@
-"""HTML by selectolax: the text a reader sees, with its headings and tables."""
+"""Read HTML by selectolax: the blocks that a reader sees, with headings, lists and tables."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from app.core.errors import Unreadable
-from app.core.normalisation import normalise
-from app.core.types import Heading, ParsedDocument
+from app.core.types import ParsedDocument
+from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
 from app.ingest.parsers.formats import FORMATS
+from app.ingest.parsers.formulas import formula
 from app.ingest.parsers.sniffing import decode
 
-# Puts a document together block by block, keeping offsets of headings exact.
-
-
-class TextBuilder:
-    """Collects blocks of text; normalises each on entry, so offsets stay valid."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._length = 0
-        self.headings: list[Heading] = []
-        self.stripped = 0
-        """Invisible characters removed so far."""
-
-    @property
-    def length(self) -> int:
-        return self._length
-
-    @property
-    def text(self) -> str:
-        return "".join(self._parts)
-
-    def add(self, text: str, *, gap: str = "\n\n", level: int | None = None) -> None:
-        """Append a block after `gap`; blank blocks are dropped, margins trimmed.
-
-        Args:
-            text: Any text.
-            gap: What separates it from the block before.
-            level: Makes the block a heading of this level, from 1.
-        """
-        clean, stripped = normalise(text)
-        self.stripped += stripped
-        clean = clean.strip()
-        if not clean:
-            return
-        if self._length:
-            self._append(gap)
-        if level is not None:
-            self.headings.append(
-                Heading(self._length, self._length + len(clean), level, " ".join(clean.split()))
-            )
-        self._append(clean)
-
-    def _append(self, text: str) -> None:
-        self._parts.append(text)
-        self._length += len(text)
-
-
-# Tables as lines that stay readable when a chunk holds only some of them.
-
-_MAX_LABEL_CHARACTERS = 60
-
-
-def table_lines(rows: Sequence[Sequence[str]], *, header: bool | None = None) -> list[str]:
-    """Return one line a row; cells carry their column's label below a header row.
-
-    `Year: 1911 | Place: Leiden`.
-
-    Args:
-        rows: Cell texts, row by row; blank rows are dropped.
-        header: Whether the first row names the columns; None decides by its look.
-    """
-    filled = [
-        [" ".join(cell.split()) for cell in row]
-        for row in rows
-        if any(cell.strip() for cell in row)
-    ]
-    if not filled:
-        return []
-    labels = filled[0]
-    if header is None:
-        header = _looks_like_labels(labels)
-    if not header or len(filled) < 2 or len(labels) < 2:
-        return [" | ".join(cell for cell in row if cell) for row in filled]
-    return [
-        " | ".join(label for label in labels if label),
-        *(_labelled(row, labels) for row in filled[1:]),
-    ]
-
-
-def _looks_like_labels(cells: Sequence[str]) -> bool:
-    named = [cell for cell in cells if cell]
-    return (
-        len(named) >= len(cells) - 1  # the corner cell is often blank
-        and len(set(named)) == len(named)
-        and all(
-            len(cell) <= _MAX_LABEL_CHARACTERS and any(map(str.isalpha, cell)) for cell in named
-        )
-    )
-
-
-def _labelled(row: Sequence[str], labels: Sequence[str]) -> str:
-    parts = []
-    for column, cell in enumerate(row):
-        if cell:
-            label = labels[column] if column < len(labels) else ""
-            parts.append(f"{label}: {cell}" if label and label != cell else cell)
-    return " | ".join(parts)
-
-
 _DROPPED = frozenset(
-    "script style nav noscript template svg math iframe object embed head select option button"
-    " input textarea canvas audio"
-    " video".split()
+    "script style nav noscript template svg iframe object embed head canvas audio video datalist"
+    " option optgroup progress meter rp button".split()
 )
+_STRUCK = frozenset("del s strike".split())
 _BLOCKS = frozenset(
     "address article aside blockquote body caption center dd details dialog div dl dt fieldset"
-    " figcaption figure footer form"
-    " header hr html legend li main ol p pre section summary table tbody td tfoot"
-    " th thead tr ul".split()
+    " figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr html legend li main ol p pre"
+    " section summary table tbody td tfoot th thead tr ul".split()
 )
-_TIGHT = frozenset("li dt dd tr td th".split())
-"""What follows one of these stands on the next line, without a blank one between."""
 _LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
-_NOT_DATA = frozenset("table h1 h2 h3 h4 h5 h6 ul ol pre".split())
+_BUTTONS_ARE_TEXT = frozenset("h1 h2 h3 h4 h5 h6 summary dt legend".split())
+_LAYOUT = frozenset("table h1 h2 h3 h4 h5 h6".split())
 """A table that holds one of these lays out a page; its cells are read as blocks."""
+_FILLED = frozenset("text email tel number date url time month week datetime-local".split())
+"""Kinds of form fields whose value is content."""
 _INVISIBLE_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|pt|em|rem|%)?\s*(?:;|!|\Z)"
     r"|opacity\s*:\s*0(?:\.0+)?\s*(?:;|!|\Z)",
     re.IGNORECASE,
 )
+_STRUCK_STYLE = re.compile(r"text-decoration[a-z-]*\s*:[^;]*line-through", re.IGNORECASE)
+_FRAME_ROLES = frozenset(
+    "navigation banner contentinfo search complementary dialog alertdialog menu menubar"
+    " toolbar".split()
+)
+_FRAME_CLASS = re.compile(
+    r"(?:\A|[\s_-])(?:cookies?|consent|gdpr|mw-editsection|noprint|navbox|backref)(?:[\s_-]|\Z)"
+    r"|(?:\A|\s)(?:cookie|consent)",
+    re.IGNORECASE,
+)
+_LINE_NUMBERS = re.compile(
+    r"(?:\A|\s)(?:ln|linenos?|lineno|line-?numbers?|linenumbers?|gutter|blob-num|hljs-ln-numbers|rouge-gutter)(?:\s|\Z)"
+)
+_REFERENCE = re.compile(r"(?:\A|[\s_-])(?:reference|footnote|noteref|fn)(?:[\s_-]|\Z)")
+_FORMULA_IMAGE = re.compile(r"(?:\A|[\s_-])(?:math|tex|latex|mwe-math)(?:[\s_-]|\Z)")
+_LEAST_MAIN = 0.1
+"""Of a page's letters, in what it marks as its main part; less is a mark without content."""
+_LEAST_ARTICLE = 1 / 3
+_LINKS_ONLY = 0.5
+"""Share of link text over which an aside leads elsewhere."""
+_LONGEST_LABEL = 60
+_LONGEST_VALUE = 300
+_LONGEST_REFERENCE = 6
+"""Characters of a footnote's mark, such as `[12]`."""
+_INTEGER = re.compile(r"-?\d{1,6}\Z")
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
 _OPEN_TAG = re.compile(r"<[a-z]", re.IGNORECASE)
 _OPTION = re.compile(r"</?(?:option|optgroup)\b[^<>]*+>", re.IGNORECASE)
@@ -157,12 +86,18 @@ _ENDLESS = frozenset(
 _MOST_ELEMENTS = 1_000_000
 _DEEPEST = 2_000
 """Browsers stop at 512; unclosed formatting of old pages counts here as well."""
+_DEEPEST_FORMULA = 60
 _MANY_OPTIONS = 500
 _SPACE = re.compile(r"[ \t\n\r\f]+")
-_META_CHARSET = re.compile(
-    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE
+_DECLARED = re.compile(
+    rb"<meta[^>]{0,400}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})"
+    rb"|\A\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_.:-]{2,40})",
+    re.IGNORECASE,
 )
-_META_WINDOW_BYTES = 4096
+_DECLARED_WINDOW_BYTES = 65_536
+_MARKUP = re.compile(
+    rb"<(?:script|style)\b.*?</(?:script|style)|<[^>]*>", re.DOTALL | re.IGNORECASE
+)
 _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)\b")
 _AUTHOR_NAMES = frozenset({"author", "citation_author", "dc.creator", "dcterms.creator"})
 _DATE_NAMES = (
@@ -175,34 +110,59 @@ _DATE_NAMES = (
 
 
 def parse_html(content: bytes, filename: str = "the page", *_: object) -> ParsedDocument:
-    """Return the visible text of a page.
+    """Return what a reader sees of a page: its main part where the page marks it.
 
-    Scripts, styles, navigation, forms and hidden elements are left out; the characters of hidden
-    elements are counted as stripped.
+    Scripts, styles, menus and hidden elements are left out; the characters of hidden elements are
+    counted as stripped, and struck-through text is named in a warning.
 
     Raises:
         UnsupportedType: The bytes are not text.
         Unreadable: It has more elements, or more within one another, than a page has.
     """
-    declared = _META_CHARSET.search(content[:_META_WINDOW_BYTES])
-    source, warnings = decode(content, declared[1].decode("ascii") if declared else None)
-    source = _within_bounds(source, filename)
-    tree = LexborHTMLParser(source)
-    reader = _HtmlReader(_layouts(tree.root) if "<table" in source.lower() else frozenset())
-    if tree.root is not None:
-        reader.read(tree.root)
+    found = _DECLARED.search(content, 0, _DECLARED_WINDOW_BYTES)
+    declared = (found[1] or found[2]).decode("ascii") if found else None
+    source, warnings = decode(content, declared, lambda: _MARKUP.sub(b" ", content))
+    tree = LexborHTMLParser(_within_bounds(source, filename))
     title = tree.css_first("title")
     authors, year = _meta(tree)
-    return ParsedDocument(
-        text=reader.builder.text,
-        media_type=FORMATS["html"].media_type,
-        headings=tuple(reader.builder.headings),
+    page = read_blocks(tree, _main_part(tree))
+    return write(
+        page.blocks,
+        FORMATS["html"].media_type,
         title=_SPACE.sub(" ", title.text()).strip() or None if title else None,
         authors=authors,
         year=year,
-        warnings=warnings,
-        stripped_characters=reader.builder.stripped + reader.hidden,
+        warnings=(*warnings, *page.warnings),
+        hidden=page.hidden,
     )
+
+
+def parse_fragment(source: str, filename: str) -> Page:
+    """Return the blocks of markup that another format holds; see `parse_html` for errors."""
+    tree = LexborHTMLParser(_within_bounds(source, filename))
+    return read_blocks(tree, [tree.body] if tree.body else [])
+
+
+class Page(NamedTuple):
+    """What a page holds."""
+
+    blocks: list[Block]
+    hidden: int
+    """Characters of hidden elements, which are left out."""
+    warnings: tuple[str, ...]
+
+
+def read_blocks(tree: LexborHTMLParser, roots: list[LexborNode]) -> Page:
+    """Return the blocks of some elements of a page in order."""
+    has_tables = tree.root is not None and tree.css_first("table") is not None
+    layouts = _layouts(tree.root) if has_tables and tree.root else frozenset[int]()
+    for left_out in (_DROPPED, _DROPPED - {"noscript"}):  # text that only stands there
+        reader = _Reader(layouts, left_out)
+        blocks = list(reader.blocks(roots))
+        if blocks:
+            break
+    warnings = ("struck-through text is left out",) if reader.struck else ()
+    return Page(blocks, reader.hidden, warnings)
 
 
 def _meta(tree: LexborHTMLParser) -> tuple[tuple[str, ...], int | None]:
@@ -258,86 +218,220 @@ def _nests(source: str) -> int:
     return deepest
 
 
-def _layouts(root: LexborNode | None) -> frozenset[int]:
-    """Return the memory ids of tables that hold what only layouts hold, in one walk."""
+# The main part of a page.
+
+
+def _main_part(tree: LexborHTMLParser) -> list[LexborNode]:
+    """Return the elements to read: what the page marks as its main part, else its body."""
+    body = tree.body or tree.root
+    if body is None:
+        return []
+    total = _letters(body)
+    for marks, least in (
+        ("main, [role=main]", _LEAST_MAIN),
+        ("[itemprop=articleBody]", _LEAST_ARTICLE),
+        ("article", _LEAST_ARTICLE),
+    ):
+        parts = [node for node in body.css(marks) if not _is_within(node, marks.split(", "))]
+        if parts and sum(map(_letters, parts)) >= max(least * total, 1):
+            if not any(part.css_first("h1") for part in parts) and (head := body.css_first("h1")):
+                return [head, *parts]
+            return parts
+    return [body]
+
+
+def _letters(node: LexborNode) -> int:
+    return len(_SPACE.sub("", node.text()))
+
+
+def _is_within(node: LexborNode, marks: list[str]) -> bool:
+    """Return whether an element lies in another one of the same mark."""
+    above = node.parent
+    while above is not None and above.is_element_node:
+        if above.tag == marks[0] or (len(marks) > 1 and above.attributes.get("role") == "main"):
+            return True
+        above = above.parent
+    return False
+
+
+def _layouts(root: LexborNode) -> frozenset[int]:
+    """Return the memory ids of tables that lay out what they hold, in one walk."""
     found: set[int] = set()
     tables: list[int] = []
-    stack: list[tuple[LexborNode, bool]] = [] if root is None else [(root, False)]
+    stack: list[tuple[LexborNode, bool]] = [(root, False)]
     while stack:
         node, leaving = stack.pop()
         if leaving:
             tables.pop()
             continue
-        if tables and node.tag in _NOT_DATA:
+        if tables and (node.tag in _LAYOUT or _is_line_numbers(node)):
             found.add(tables[-1])
         if node.tag == "table":
             tables.append(node.mem_id)
+            if node.attributes.get("role") in ("presentation", "none"):
+                found.add(node.mem_id)
             stack.append((node, True))
-        child = node.last_child
-        while child is not None:
-            stack.append((child, False))
-            child = child.prev
+        stack.extend((child, False) for child in _children(node))
     return frozenset(found)
 
 
-class _HtmlReader:
+def _children(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield children from the last to the first, as a stack takes them."""
+    child = node.last_child
+    while child is not None:
+        yield child
+        child = child.prev
+
+
+def _is_line_numbers(node: LexborNode) -> bool:
+    if node.tag not in ("td", "span", "div", "pre", "a"):
+        return False
+    return _LINE_NUMBERS.search(node.attributes.get("class") or "") is not None
+
+
+class _List(NamedTuple):
+    is_ordered: bool
+    style: str
+    step: int
+
+
+class _Reader:
     """Walks the tree without recursion, because the author decides how deep a page nests."""
 
-    def __init__(self, layouts: frozenset[int]) -> None:
-        self._layouts = layouts
-        self.builder = TextBuilder()
+    def __init__(self, layouts: frozenset[int], left_out: frozenset[str] = _DROPPED) -> None:
         self.hidden = 0
+        self.struck = False
+        self._layouts = layouts
+        self._left_out = left_out
         self._line: list[str] = []
-        self._gap = "\n\n"
+        self._marks: list[int] = []
+        """Where raised or lowered text begins in the line."""
         self._pre = 0
+        self._heads = 0
+        """Open elements in which a button is text."""
+        self._quotes = 0
+        self._lists: list[_List] = []
+        self._counts: list[int] = []
+        self._item: tuple[str, int] | None = None
+        self._term: str | None = None
 
-    def read(self, root: LexborNode) -> None:
+    def blocks(self, roots: Iterable[LexborNode]) -> Iterator[Block]:
+        """Yield the blocks of some elements in order."""
+        for root in roots:
+            yield from self._walk(root)
+        yield from self._flush()
+        if self._term:
+            yield Block("paragraph", self._term)
+
+    def _walk(self, root: LexborNode) -> Iterator[Block]:
         stack: list[tuple[LexborNode, bool]] = [(root, False)]
         while stack:
             node, leaving = stack.pop()
             if leaving:
-                self._leave(node.tag or "")
+                yield from self._leave(node)
                 continue
             if node.is_text_node:
                 self._add_text(node.text_content or "")
                 continue
+            if not node.is_element_node or self._is_left_out(node):
+                continue
             tag = node.tag or ""
-            if not node.is_element_node or tag in _DROPPED or self._is_hidden(node):
+            if (inline := self._inline(node, tag)) is not None:
+                self._add_text(inline)
                 continue
             if tag == "table" and node.mem_id not in self._layouts:
-                self._add_table(node)
+                yield from self._flush()
+                yield self._table(node)
                 continue
-            self._enter(tag)
+            yield from self._enter(node, tag)
             stack.append((node, True))
-            child = node.last_child
-            while child is not None:
-                stack.append((child, False))
-                child = child.prev
-        self._flush()
+            stack.extend((child, False) for child in _children(node))
 
-    def _enter(self, tag: str) -> None:
+    def _enter(self, node: LexborNode, tag: str) -> Iterator[Block]:
         if tag == "br":
             self._line.append("\n")
-        elif tag in _LEVELS or tag in _BLOCKS:
-            self._flush()
-            if tag == "li":
-                self._line.append("- ")
+        elif tag in ("sup", "sub"):
+            self._marks.append(len(self._line))
+        elif tag in _BLOCKS:
+            yield from self._flush()
+            if tag in ("ul", "ol"):
+                self._open_list(node, tag)
+            elif tag == "li":
+                self._item = self._mark_of(node), max(len(self._lists) - 1, 0)
             self._pre += tag == "pre"
+            self._quotes += tag == "blockquote"
+            self._heads += tag in _BUTTONS_ARE_TEXT
 
-    def _leave(self, tag: str) -> None:
-        if tag in _LEVELS or tag in _BLOCKS:
-            self._flush(_LEVELS.get(tag))
-            self._gap = "\n" if tag in _TIGHT else "\n\n"
+    def _leave(self, node: LexborNode) -> Iterator[Block]:
+        tag = node.tag or ""
+        if tag in ("sup", "sub"):
+            self._close_mark(node, tag)
+        elif tag in _BLOCKS:
+            yield from self._flush(tag)
+            if tag in ("ul", "ol") and self._lists:
+                self._lists.pop()
+                self._counts.pop()
+            elif tag == "li":
+                self._item = None
             self._pre -= tag == "pre"
+            self._quotes -= tag == "blockquote"
+            self._heads -= tag in _BUTTONS_ARE_TEXT
 
-    def _flush(self, level: int | None = None) -> None:
+    def _open_list(self, node: LexborNode, tag: str) -> None:
+        step = -1 if "reversed" in node.attributes else 1
+        start = node.attributes.get("start") or ""
+        first = int(start) if _INTEGER.match(start) else 1
+        if step < 0 and not start:
+            first = sum(child.tag == "li" for child in _children(node))
+        self._lists.append(_List(tag == "ol", node.attributes.get("type") or "1", step))
+        self._counts.append(first)
+
+    def _mark_of(self, node: LexborNode) -> str:
+        if not self._lists or not self._lists[-1].is_ordered:
+            return "-"
+        value = node.attributes.get("value") or ""
+        number = int(value) if _INTEGER.match(value) else self._counts[-1]
+        self._counts[-1] = number + self._lists[-1].step
+        return f"{numeral(number, self._lists[-1].style)}."
+
+    def _close_mark(self, node: LexborNode, tag: str) -> None:
+        at = self._marks.pop() if self._marks else len(self._line)
+        text = "".join(self._line[at:])
+        del self._line[at:]
+        is_reference = tag == "sup" and (
+            node.css_first("a") is not None
+            or _REFERENCE.search(node.attributes.get("class") or "") is not None
+        )
+        if text and not (is_reference and len(text.strip()) <= _LONGEST_REFERENCE):
+            self._line.append(raised(text) if tag == "sup" else lowered(text))
+
+    def _flush(self, tag: str = "") -> Iterator[Block]:
         text = "".join(self._line)
         self._line.clear()
-        if text.strip() in ("", "-"):
+        self._marks.clear()
+        if not text.strip():
             return
         if not self._pre:
-            text = "\n".join(line.strip() for line in text.split("\n"))
-        self.builder.add(text, gap="\n\n" if level else self._gap, level=level)
+            text = "\n".join(line.strip() for line in text.split("\n")).strip()
+        if self._term is not None:
+            term, self._term = self._term, None
+            if tag == "dd" and _is_field(term, text):
+                yield Block("field", text, mark=term)
+                return
+            yield Block("paragraph", term)
+        if tag in _LEVELS:
+            yield Block("heading", text, level=_LEVELS[tag])
+        elif tag == "dt":
+            self._term = text
+        elif self._pre:
+            yield Block("code", text)
+        elif self._item is not None:
+            (mark, level), self._item = self._item, None
+            yield Block("item", text, level=level, mark=mark)
+        elif tag in ("figcaption", "caption"):
+            yield Block("caption", text)
+        else:
+            yield Block("quote" if self._quotes else "paragraph", text, is_tight=tag == "dd")
 
     def _add_text(self, text: str) -> None:
         if not self._pre:
@@ -347,48 +441,178 @@ class _HtmlReader:
         if text:
             self._line.append(text)
 
-    def _add_table(self, table: LexborNode) -> None:
-        self._flush()
-        rows: list[list[str]] = []
-        header = False
-        for row in table.css("tr"):
-            cells = row.css("td, th")
-            header |= not rows and bool(cells) and all(cell.tag == "th" for cell in cells)
-            rows.append([self._cell_text(cell) for cell in cells])
-        caption = table.css_first("caption")
-        lines = ([self._cell_text(caption)] if caption else []) + table_lines(
-            rows, header=header or None
-        )
-        for index, line in enumerate(lines):
-            self.builder.add(line, gap="\n" if index else "\n\n")
+    def _inline(self, node: LexborNode, tag: str) -> str | None:
+        """Return the text of an element that is read as a whole: formulas and form fields."""
+        attributes = node.attributes
+        if tag == "math":
+            return f" {mathml(node)} "
+        if tag == "span" and "mwe-math-element" in (attributes.get("class") or ""):
+            image = node.css_first("img[alt]")
+            return f" {formula(image.attributes.get('alt') or '')} " if image else None
+        if tag == "img":
+            is_formula = _FORMULA_IMAGE.search(attributes.get("class") or "")
+            return f" {formula(attributes.get('alt') or '')} " if is_formula else ""
+        if tag == "script":  # of MathJax
+            return f" {formula(node.text())} "
+        if tag == "input":
+            return self._value(attributes.get("type") or "text", attributes)
+        if tag == "textarea":
+            return self._labelled(node.text())
+        if tag == "select":
+            chosen = node.css_first("option[selected]")
+            return self._labelled(chosen.text()) if chosen else ""
+        return None
 
-    def _cell_text(self, cell: LexborNode) -> str:
-        parts: list[str] = []
-        stack = [cell]
+    def _value(self, kind: str, attributes: Mapping[str, str | None]) -> str:
+        if kind in ("checkbox", "radio"):
+            return "\u2612 " if "checked" in attributes else "\u2610 "
+        return self._labelled(attributes.get("value") or "") if kind in _FILLED else ""
+
+    def _labelled(self, value: str) -> str:
+        """Return a form's value behind the label that stands before it in the line."""
+        label = "".join(self._line).rstrip()
+        if not value.strip():
+            return ""
+        return f": {value} " if label and not label.endswith((":", "?", "\n")) else f" {value} "
+
+    def _table(self, table: LexborNode) -> Block:
+        rows: list[list[Cell]] = []
+        caption = ""
+        stack = list(_children(table))
         while stack:
             node = stack.pop()
-            if node.is_text_node:
-                parts.append(node.text_content or "")
-            elif node.tag == "br":
-                parts.append(" ")
-            elif node.is_element_node and node.tag not in _DROPPED and not self._is_hidden(node):
-                child = node.last_child
-                while child is not None:
-                    stack.append(child)
-                    child = child.prev
-        return _SPACE.sub(" ", "".join(parts)).strip()
+            if not node.is_element_node or self._is_left_out(node):
+                continue
+            if node.tag == "caption":
+                caption = self._cell_text(node)
+            elif node.tag == "tr":
+                rows.append([])
+                stack.extend(_children(node))
+            elif node.tag in ("td", "th"):
+                cell = Cell(
+                    self._cell_text(node),
+                    node.tag == "th",
+                    _span(node.attributes.get("rowspan")),
+                    _span(node.attributes.get("colspan")),
+                )
+                rows = rows or [[]]
+                rows[-1].append(cell)
+            else:
+                stack.extend(_children(node))
+        return Block("table", caption, rows=rows)
 
-    def _is_hidden(self, node: LexborNode) -> bool:
-        attributes = node.attributes
+    def _cell_text(self, cell: LexborNode) -> str:
+        """Return a cell's blocks on one line, the items of its lists after one another."""
+        inner = _Reader(self._layouts, self._left_out)
+        inside = list(_children(cell))
+        text = on_one_line(inner.blocks(reversed(inside)))
+        self.hidden += inner.hidden
+        self.struck |= inner.struck
+        return text
+
+    def _is_left_out(self, node: LexborNode) -> bool:
+        tag, attributes = node.tag or "", node.attributes
+        if tag in self._left_out and not (tag == "button" and self._heads):
+            return not (tag == "script" and "math/tex" in (attributes.get("type") or ""))
+        if tag in _STRUCK or (
+            attributes and _STRUCK_STYLE.search(attributes.get("style") or "") is not None
+        ):
+            self.struck |= bool(node.text().strip())
+            return True
+        if tag in ("header", "footer") and _is_frame(node):
+            return True
+        if tag == "aside" and _leads_elsewhere(node):
+            return True
         if not attributes:
             return False
-        hidden = "hidden" in attributes or bool(
-            _INVISIBLE_STYLE.search(attributes.get("style") or "")
-        )
-        if hidden:
-            self.hidden += len(_SPACE.sub("", node.text()))
+        if self._is_hidden(attributes):
+            self.hidden += _letters(node)
+            return True
+        names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
         return (
-            hidden
-            or attributes.get("aria-hidden") == "true"
-            or attributes.get("role") == "navigation"
+            attributes.get("aria-hidden") == "true"
+            or attributes.get("role") in _FRAME_ROLES
+            or (tag not in ("body", "main", "article") and bool(_FRAME_CLASS.search(names)))
+            or _is_line_numbers(node)
         )
+
+    @staticmethod
+    def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
+        if "hidden" in attributes:
+            return attributes.get("role") != "tabpanel" and attributes["hidden"] != "until-found"
+        return _INVISIBLE_STYLE.search(attributes.get("style") or "") is not None
+
+
+def _is_frame(node: LexborNode) -> bool:
+    """Return whether a header or footer is that of the whole page and holds no heading."""
+    above = node.parent
+    while above is not None and above.tag not in ("body", "html"):
+        if above.tag in ("main", "article", "section", "blockquote", "td"):
+            return False
+        above = above.parent
+    return node.css_first("h1, h2") is None
+
+
+def _leads_elsewhere(aside: LexborNode) -> bool:
+    links = sum(map(_letters, aside.css("a")))
+    return links > _LINKS_ONLY * max(_letters(aside), 1)
+
+
+def _is_field(term: str, value: str) -> bool:
+    return (
+        len(term) <= _LONGEST_LABEL
+        and len(value) <= _LONGEST_VALUE
+        and not term.rstrip().endswith("?")
+        and "\n" not in term.strip()
+    )
+
+
+def _span(value: str | None) -> int:
+    return max(1, int(value)) if value and _INTEGER.match(value) else 1
+
+
+# Formulas of MathML, as a line of text.
+
+
+_SPACED = frozenset(
+    "=<>\u2212+\u2264\u2265\u2260\u2248\u00b1\u00d7\u00b7\u2192\u21d2\u2208\u2261\u221d"
+)
+
+
+def mathml(node: LexborNode, depth: int = 0) -> str:
+    """Return a formula in readable form: `E = m c^2`, `n/2`, `sqrt(x)`."""
+    if depth > _DEEPEST_FORMULA:
+        return _SPACE.sub(" ", node.text())
+    tag = node.tag or ""
+    children = [child for child in node.iter() if not (child.tag or "").startswith("annotation")]
+    if not children:
+        text = _SPACE.sub(" ", node.text()).strip()
+        return f" {text} " if tag == "mo" and text in _SPACED else text
+    parts = [mathml(child, depth + 1) for child in children]
+    first, *rest = parts
+    if rest and tag in _FORMS:
+        grouped = [_grouped(part) for part in (*rest, "")]
+        return _FORMS[tag].format(first, *grouped, base=_grouped(first))
+    if tag == "msqrt":
+        return f"\u221a({''.join(parts)})"
+    between = {"mtable": "; ", "mtr": " "}.get(tag, "")
+    return _SPACE.sub(" ", between.join(parts))
+
+
+_FORMS: Mapping[str, str] = MappingProxyType(
+    {
+        "mfrac": "{base}/{1}",
+        "msup": "{base}^{1}",
+        "mover": "{base}^{1}",
+        "msub": "{0}_{1}",
+        "munder": "{0}_{1}",
+        "msubsup": "{0}_{1}^{2}",
+        "munderover": "{0}_{1}^{2}",
+        "mroot": "{base}^(1/{1})",
+    }
+)
+
+
+def _grouped(text: str) -> str:
+    text = text.strip()
+    return text if text.isalnum() or len(text) == 1 or text.startswith("(") else f"({text})"

@@ -6,7 +6,7 @@ from app.core.normalisation import normalise
 from app.core.types import ParsedDocument
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import find_headings
-from app.ingest.parsers.sniffing import decode
+from app.ingest.parsers.sniffing import decode, without_terminal_codes
 
 
 def parse_plain(content: bytes, *_: object) -> ParsedDocument:
@@ -16,7 +16,7 @@ def parse_plain(content: bytes, *_: object) -> ParsedDocument:
         UnsupportedType: The bytes are not text.
     """
     source, warnings = decode(content)
-    text, stripped = normalise(source.replace("\f", "\n\n"))
+    text, stripped = normalise(without_terminal_codes(source).replace("\f", "\n\n"))
     return ParsedDocument(
         text=text,
         media_type=FORMATS["text"].media_type,

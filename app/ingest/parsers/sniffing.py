@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
+from types import MappingProxyType
+
+import webencodings
 
 from app.core.errors import Encrypted, Unreadable, UnsupportedType
 from app.core.types import FileType
@@ -26,9 +31,62 @@ _CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
 _MAX_CONTROL_SHARE = 0.01
 _UTF16_SAMPLE_BYTES = 4096
 _DETECT_SAMPLE_BYTES = 65_536
-_LATIN_HIGH_SHARE = 0.4
-"""With fewer high bytes than this, the letters are Latin: accents and quotes, where detectors
-only guess. Others pass 0.6."""
+_TERMINAL_CODES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])|(.)\x08(?=\1)|_\x08"
+)
+"""Colours and titles of terminals (ECMA-48), and the overstriking of manual pages."""
+
+_TYPOGRAPHY = frozenset(
+    "\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u20ac\u00a3\u00ab\u00bb\u00a7\u00b0\u00b1\u00b2\u00b3\u00b5\u00b7\u00bd\u00d7\u00a0\u00a9\u00ae\u2022\u00bf\u00a1"
+)
+_BETWEEN_LETTERS = frozenset("\u2019\u00b7")
+_ALPHABETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "cp1252": (
+            "\u00e4\u00f6\u00fc\u00df\u00e9",
+            "\u00e0\u00e2\u00e7\u00e9\u00e8\u00ea\u00eb\u00ee\u00ef\u00f4\u00f9\u00fb\u0153\u00e6",
+            "\u00e1\u00e9\u00ed\u00f3\u00fa\u00f1\u00fc",
+            "\u00e5\u00e4\u00f6\u00e9",
+            "\u00e6\u00f8\u00e5\u00e9",
+            "\u00e3\u00f5\u00e1\u00e9\u00ed\u00f3\u00fa\u00e2\u00ea\u00f4\u00e0\u00e7",
+            "\u00e1\u00f0\u00e9\u00ed\u00f3\u00fa\u00fd\u00fe\u00e6\u00f6",
+            "\u00e0\u00e8\u00e9\u00ec\u00f2\u00f9",
+        ),
+        "cp1250": (
+            "\u0105\u0107\u0119\u0142\u0144\u00f3\u015b\u017a\u017c",
+            "\u00e1\u010d\u010f\u00e9\u011b\u00ed\u0148\u00f3\u0159\u0161\u0165\u00fa\u016f\u00fd\u017e\u013e\u013a\u00e4\u00f4\u0155",
+            "\u00e1\u00e9\u00ed\u00f3\u00f6\u0151\u00fa\u00fc\u0171",
+            "\u0103\u00e2\u00ee\u015f\u0163",
+            "\u010d\u0107\u0111\u0161\u017e",
+        ),
+        "cp1254": ("\u00e7\u011f\u0131\u0130\u00f6\u015f\u00fc\u00e2",),
+        "cp1257": (
+            "\u0105\u010d\u0119\u0117\u012f\u0161\u0173\u016b\u017e",
+            "\u0101\u010d\u0113\u0123\u012b\u0137\u013c\u0146\u0161\u016b\u017e",
+            "\u00e4\u00f5\u00f6\u00fc\u0161\u017e",
+        ),
+        "cp1255": ("".join(map(chr, range(0x5D0, 0x5EB))),),  # before Cyrillic: the same bytes
+        "cp1251": ("".join(map(chr, range(0x430, 0x460))) + "\u0491",),
+        "cp1253": ("".join(map(chr, range(0x3AC, 0x3CF))),),
+        "cp1256": ("".join(map(chr, range(0x621, 0x653))) + "\u067e\u0686\u06af\u060c\u061f",),
+    }
+)
+"""Lower-case letters beyond ASCII of the languages that a code page of Windows is for."""
+_CODE_PAGES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "cp1252": ("cp1252", "cp850", "mac_roman"),
+        "cp1250": ("cp1250", "iso8859_2", "cp852"),
+        "cp1251": ("cp1251", "koi8_r", "cp866", "iso8859_5", "mac_cyrillic"),
+        "cp1253": ("cp1253", "iso8859_7", "cp737"),
+        "cp1254": ("cp1254", "cp857"),
+        "cp1255": ("cp1255", "cp862"),
+        "cp1257": ("cp1257", "iso8859_13", "cp775"),
+    }
+)
+"""Others for the same letters, of ISO, DOS, Unix and old Macintoshes."""
+_EASTERN = ["euc_jp", "cp932", "gb18030", "big5", "cp949", "cp874"]
+_LEAST_LETTERS = 0.9
+"""Share of the characters beyond ASCII that a language writes, in a text of it."""
 
 
 def is_text(content: bytes) -> bool:
@@ -40,17 +98,20 @@ def is_text(content: bytes) -> bool:
     )
 
 
-def decode(content: bytes, declared: str | None = None) -> tuple[str, tuple[str, ...]]:
+def decode(
+    content: bytes, declared: str | None = None, prose: Callable[[], bytes] | None = None
+) -> tuple[str, tuple[str, ...]]:
     """Return the text and warnings about what had to be assumed.
 
-    Tried in order: byte-order mark, UTF-8, UTF-16 without a mark, the declared encoding, then a
-    guess with a warning (charset-normalizer, or Windows-1252 for text that is mostly ASCII).
-    Nothing is dropped silently.
+    Tried in order: byte-order mark, UTF-16 without a mark, UTF-8 (also with a few bytes that are
+    damaged, which are shown as U+FFFD), the declared encoding by the WHATWG's table of labels, then
+    a guess with a warning. Nothing is dropped silently.
 
     Args:
         content: The file.
         declared: What the file itself says, for example in an HTML `meta`; used when UTF-8 does not
             fit.
+        prose: Gives the content without markup, to guess from.
 
     Raises:
         UnsupportedType: The bytes are not text.
@@ -63,16 +124,27 @@ def decode(content: bytes, declared: str | None = None) -> tuple[str, tuple[str,
     utf16 = _utf16_without_mark(content)
     if utf16 is not None:
         return _decode_with_warning(content, utf16)
-    for encoding in ("utf-8", declared):
-        if encoding is None:
-            continue
-        try:
-            return content.decode(encoding), ()
-        except (UnicodeDecodeError, LookupError):
-            continue
-    guess = _guess(content)
+    try:
+        return content.decode(), ()
+    except UnicodeDecodeError:
+        text = content.decode(errors="replace")
+    damaged = text.count("\ufffd")
+    if len(content) - len(text) > 2 * damaged:  # more sequences of several bytes fit than do not
+        return text, (_damaged(damaged, "UTF-8"),)
+    if declared is not None and (known := webencodings.lookup(declared)) is not None:
+        return _decode_with_warning(content, known.codec_info.name)
+    guess = _guess(content if prose is None else prose())
     text, warnings = _decode_with_warning(content, guess)
     return text, (f"the encoding is not declared and not UTF-8; read as {guess}", *warnings)
+
+
+def without_terminal_codes(text: str) -> str:
+    """Return what a terminal shows of a log or manual page."""
+    return _TERMINAL_CODES.sub("", text) if "\x1b" in text or "\x08" in text else text
+
+
+def _damaged(count: int, encoding: str) -> str:
+    return f"{count} characters are damaged ({encoding}) and shown as U+FFFD"
 
 
 def _decode_with_warning(content: bytes, encoding: str) -> tuple[str, tuple[str, ...]]:
@@ -80,9 +152,7 @@ def _decode_with_warning(content: bytes, encoding: str) -> tuple[str, tuple[str,
         return content.decode(encoding), ()
     except UnicodeDecodeError:
         text = content.decode(encoding, "replace")
-        return text, (
-            f"{text.count(chr(0xFFFD))} characters are damaged ({encoding}) and shown as U+FFFD",
-        )
+        return text, (_damaged(text.count("\ufffd"), encoding),)
 
 
 def _utf16_without_mark(content: bytes) -> str | None:
@@ -100,13 +170,43 @@ def _utf16_without_mark(content: bytes) -> str | None:
 
 
 def _guess(content: bytes) -> str:
-    high = sum(map(content.count, (bytes([b]) for b in range(128, 256))))
-    if high < len(content) * _LATIN_HIGH_SHARE:
-        return "cp1252"
+    """Return the code page in which most characters are letters of one language.
+
+    Of the same letters the page of Windows wins. Where no language fits, Chinese,
+    Japanese, Korean and Thai are left to charset-normalizer.
+    """
+    sample = content[:_DETECT_SAMPLE_BYTES]
+    best, most = "cp1252", 0.0
+    for windows, alphabets in _ALPHABETS.items():
+        for encoding in _CODE_PAGES.get(windows, (windows,)):
+            text = sample.decode(encoding, "replace")
+            share = max(_share_of_letters(text, frozenset(letters)) for letters in alphabets)
+            if share > most:
+                best, most = encoding, share
+    if most >= _LEAST_LETTERS:
+        return best
     import charset_normalizer  # noqa: PLC0415 - 40 ms that only undeclared legacy files need to pay
 
-    best = charset_normalizer.from_bytes(content[:_DETECT_SAMPLE_BYTES]).best()
-    return best.encoding if best is not None else "cp1252"
+    found = charset_normalizer.from_bytes(sample, cp_isolation=_EASTERN).best()
+    return found.encoding if found is not None else best
+
+
+def _share_of_letters(text: str, letters: frozenset[str]) -> float:
+    """Return the share of the characters beyond ASCII that a language's text would hold there."""
+    total = fit = 0
+    padded = f" {text} "
+    for before, character, after in zip(padded, padded[1:], padded[2:], strict=False):
+        if character < "\x80":
+            continue
+        total += 1
+        if character in _TYPOGRAPHY:
+            inside = before.isalpha() and after.isalpha()
+            fit += not inside or character in _BETWEEN_LETTERS
+        elif character in letters:
+            fit += not before.isupper() or not before.isalpha() or not after.isupper()
+        elif character.lower() in letters:
+            fit += not before.islower()
+    return fit / total if total else 0.0
 
 
 _MAGIC_WINDOW_BYTES = 1024
@@ -184,7 +284,7 @@ def _identify_zip(content: bytes, filename: str) -> FileType:
             f"{filename!r} is a damaged ZIP container; upload it again or save it again first"
         ) from exc
     for name, one in FORMATS.items():
-        if one.zip_part in names:
+        if one.zip_part and any(part.startswith(one.zip_part) for part in names):
             return name
     known = {
         "xl/workbook.xml": "a spreadsheet (XLSX)",

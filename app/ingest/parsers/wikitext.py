@@ -1,10 +1,8 @@
-"""Convert wikitext to readable text, fast; mwparserfromhell for doubtful pages.
+"""Convert wikitext to blocks, fast.
 
 Markup is removed innermost first by passes of compiled expressions, each linear and at most a
-hundred of them. A page that still holds a few unmatched brackets afterwards is doubtful and goes
-through the full parser, whose time grows with the square of their number; with more of them the
-brackets are left out. Speed and agreement with the reference are measured by `make bench-bulk`
-(evaluation/reports/bulk.md).
+hundred of them; then lines become blocks. Brackets without an end are shown by MediaWiki as they
+stand; here they are left out.
 """
 
 from __future__ import annotations
@@ -12,308 +10,156 @@ from __future__ import annotations
 import html
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
+from functools import partial
 
-from app.core.normalisation import normalise
-from app.core.types import Heading, ParsedDocument
+from app.core.types import ParsedDocument
+from app.ingest.parsers.blocks import Block, Cell, lowered, raised, write
+from app.ingest.parsers.templates import BAR, FIELD, LABEL_END, LINE, template_text
 
-# The sections of a wiki page: marked while markup is removed, then put together.
+_PRIVATE = re.compile("[\ue000-\ue0ff\ufdd0-\ufdd2]")
+"""Characters that mean something to us between here and the blocks."""
+_SAVED = "\ue000"
+"""Stands before and behind the number of a piece of code."""
 
-_HEADING = re.compile(r"^=[^\n]*$", re.MULTILINE)
-
-_BLANK = re.compile(r"[ \t]*\n[ \t]*\n\s*")
-
-_LEVEL_MARK = "\ue000"
-"""A private-use character, which article text does not hold and `normalise` keeps; `assemble`
-takes it out again."""
-
-
-def mark_headings(text: str) -> str:
-    """Return text with its heading lines as blocks that `assemble` knows."""
-    return _HEADING.sub(_heading_text, text)
-
-
-def _heading_text(match: re.Match[str]) -> str:
-    """Return a heading line as `assemble` knows it, any other line as it is."""
-    line = match[0].rstrip(" \t")
-    lead, trail = len(line) - len(line.lstrip("=")), len(line) - len(line.rstrip("="))
-    level = min(lead, trail, 6, (len(line) - 1) // 2)
-    title = line[level : len(line) - level].strip(" \t")
-    return f"\n\n{_LEVEL_MARK}{level}{title}\n\n" if level and title else match[0]
-
-
-def assemble(text: str) -> tuple[str, list[Heading]]:
-    """Join paragraphs by a blank line, drop empty headings, note heading places."""
-    pieces: list[str] = []
-    headings: list[Heading] = []
-    length = 0
-    for level, block in _without_empty_sections(
-        [block for block in _BLANK.split(text.strip()) if block.strip()]
-    ):
-        if pieces:
-            length += 2
-        if level:
-            headings.append(Heading(length, length + len(block), level, block))
-        pieces.append(block)
-        length += len(block)
-    return "\n\n".join(pieces), headings
-
-
-def _without_empty_sections(blocks: list[str]) -> Iterator[tuple[int, str]]:
-    marked = [_level_of(block.strip()) for block in blocks]
-    marked.append((1, ""))
-    for (level, block), (next_level, _) in pairwise(marked):
-        empty = level and next_level and next_level <= level
-        if block and not empty and block.strip("-* \n"):
-            yield level, block
-
-
-def _level_of(block: str) -> tuple[int, str]:
-    if block.startswith(_LEVEL_MARK):
-        title = block[2:].replace("\n", " ").strip()
-        return (int(block[1]), title) if title else (0, "")
-    return 0, block
-
-
-# Return the text of wikitext templates: characters, quotes, quantities, places.
-
-_TEXT_TEMPLATES = frozenset(
-    "lang transl nowrap nobr nobold small big smaller sc smallcaps abbr tooltip em strong quote"
-    " blockquote cquote quotation mvar"
-    " var math ill nihongo audio visible-anchor frac sfrac convert cvt ship val coord".split()
-)
-_SYMBOLS = {
-    "nbsp": " ", "snd": " \u2013 ", "spnd": " \u2013 ", "spaced-ndash": " \u2013 ",
-    "ndash": "\u2013", "mdash": "\u2014",
-    "endash": "\u2013", "emdash": "\u2014", "dash": "\u2013", "spaced-mdash": " \u2014 ",
-    "'": "'", "'s": "'s", "=": "=",
-    "!": "|", "pipe": "|", "dot": " \xb7 ", "middot": "\xb7", "bull": " \u2022 ",
-    "ellipsis": "\u2026",
-}  # fmt: skip
-"""Templates without arguments that stand for a character; dropping a space among them would join
-two words."""
-_POWERS = {"e3": "thousand ", "e6": "million ", "e9": "billion "}
-_RANGE_WORDS = frozenset("- \u2013 to and or by x + to(-) and(-)".split())
-
-
-def template_text(match: re.Match[str]) -> str:
-    """Return the text of a template without inner templates; most have none.
-
-    Args:
-        match: Its first group is the template without its braces: name, then arguments after bars.
-    """
-    name, *parts = match[1].split("|")
-    name = name.strip().lower().replace(" ", "-")
-    if not parts or name not in _TEXT_TEMPLATES:
-        return _SYMBOLS.get(name, "")
-    values = [part.strip() for part in parts if "=" not in part]
-    if not values:
-        return ""
-    if name in {"val", "coord"}:
-        named = dict(part.split("=", 1) for part in map(str.strip, parts) if "=" in part)
-        return (
-            _number(values[0], named) if name == "val" else _place(values, named.get("display", ""))
-        )
-    if name in {"convert", "cvt"}:
-        return _quantity(values)
-    if name in {"frac", "sfrac"}:
-        return "/".join(values)
-    return values[-1 if name in {"lang", "transl", "audio"} else 0]
-
-
-def _number(value: str, named: Mapping[str, str]) -> str:
-    """Return the arguments of `val`: `0.5|e=-3|u=mm` is 0.5\u00d710^-3 mm."""
-    power = f"\u00d710^{named['e']}" if named.get("e") else ""
-    return f"{value}{power} {named.get('u') or named.get('ul') or ''}".strip()
-
-
-def _place(values: list[str], display: str) -> str:
-    """Return a `coord` as a place: `30|12|N|74|7|W` is 30\u00b012\u2032N 74\u00b07\u2032W."""
-    if "title" in display or not values[0]:
-        return ""
-    parts: list[str] = []
-    numbers: list[str] = []
-    for value in values[:8]:
-        if value in {"N", "S", "E", "W"}:
-            parts.append(
-                "".join(map("".join, zip(numbers, "\u00b0\u2032\u2033", strict=False))) + value
-            )
-            numbers = []
-        else:
-            numbers.append(value)
-    return " ".join(parts) or ", ".join(numbers[:2])
-
-
-def _quantity(values: list[str]) -> str:
-    """Return a `convert` template's quantity: `44|e6acre|km2` is 44 million acre."""
-    length = 1
-    while length + 1 < len(values) and values[length] in _RANGE_WORDS:
-        length += 2
-    numbers, units = values[:length], values[length : length + 1]
-    unit = units[0] if units else ""
-    if unit[:2] in _POWERS:
-        unit = _POWERS[unit[:2]] + unit[2:]
-    return " ".join([*numbers, unit]).strip()
-
-
-_INVISIBLE = (
-    "ref|references|math|chem|gallery|timeline|imagemap|score|graph|hiero|syntaxhighlight|source"
-    "|templatedata|categorytree|inputbox"
-    "|section|mapframe"
-)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_ELEMENT = re.compile(
-    rf"<({_INVISIBLE})\b(?:[^<>/]|/(?!>))*+(/?)>", re.IGNORECASE
-)  # an attribute may hold a slash, so the opening tag ends at the first '/>' or '>'
-_ELEMENT_END = re.compile(rf"</({_INVISIBLE})\s*+>", re.IGNORECASE)
-_NOWIKI = re.compile(r"<(nowiki)(?:\s*+(/))?>", re.IGNORECASE)
-_NOWIKI_END = re.compile(r"</(nowiki)>", re.IGNORECASE)
-_LITERAL = str.maketrans({char: f"&#{ord(char)};" for char in "&<>[]{}'=*#:;_-"})
+_OPEN = re.compile(
+    r"<(ref|references|math|chem|ce|nowiki|pre|syntaxhighlight|source|gallery|timeline|imagemap"
+    r"|score|graph|hiero|templatedata|categorytree|inputbox|section|mapframe|maplink|templatestyles"
+    r"|indicator|s|del|strike)\b((?:[^<>/]|/(?!>))*+)(/?)>",
+    re.IGNORECASE,
+)
+"""An attribute may hold a slash, so the opening tag ends at the first '/>' or '>'."""
+_CLOSE = re.compile(
+    r"</(ref|references|math|chem|ce|nowiki|pre|syntaxhighlight|source|gallery|timeline|imagemap"
+    r"|score|graph|hiero|templatedata|categorytree|inputbox|section|mapframe|maplink|templatestyles"
+    r"|indicator|s|del|strike)\s*+>",
+    re.IGNORECASE,
+)
+_LITERAL = str.maketrans({char: f"&#{ord(char)};" for char in "&<>[]{}'=*#:;_-|!"})
+_RAISED = re.compile(r"<(su[bp])\b[^<>]*+>((?:[^<]|<(?!/?su[bp]\b))*+)</\1\s*+>", re.IGNORECASE)
+
 _TEMPLATE = re.compile(r"\{\{([^{}]*)\}\}")
+_BRACED_TEMPLATE = re.compile(r"\{\{((?:[^{}]|\{(?!\{)|\}(?!\}))*+)\}\}")
+"""With single braces in its text."""
 _PARAMETER = re.compile(r"\{\{\{[^{}]*\}\}\}")
-_TABLE = re.compile(r"^[ \t:*]*\{\||\|\}(?!\})", re.MULTILINE)
+_PLAIN_LINK = re.compile(r"\[\[([^\[\]{}]*)\]\]")
 _LINK = re.compile(r"\[\[([^\[\]]*)\]\]")
 _BRACKETS_IN_LINK = re.compile(r"(?<!\[)\[([^\[\]]*)\](?!\])")
 _EXTERNAL = re.compile(
     r"\[(?:(?:https?|ftp|irc|news|mailto):|//)[^\s\[\]]*+[ \t]*+([^\[\]\n]*+)\]", re.IGNORECASE
 )
+_VARIANT = re.compile(r"-\{([^{}]*)\}-")
+_MOST_PASSES = 100
+"""Templates and links are nested no deeper than this; MediaWiki itself expands 100 levels."""
+_FILE_PREFIXES = frozenset(
+    "file image category media datei bild kategorie fichier archivo imagen categoría catégorie"
+    " fil plik immagine ficheiro bestand soubor".split()
+)
+
 _QUOTES = re.compile(r"'{2,}")
-_BREAK = re.compile(r"<br\s*/?>|</?(?:p|div|blockquote|center|li|tr)\b[^<>]*>", re.IGNORECASE)
+_TABLE_TAG = re.compile(r"<(/?)(table|caption|tr|th|td)\b([^<>]*)>", re.IGNORECASE)
+_TABLE_MARKS = {"table": "{|", "/table": "|}", "caption": "|+", "tr": "|-", "th": "!", "td": "|"}
+_BREAK = re.compile(r"<br\s*/?>|</?(?:p|div|blockquote|center)\b[^<>]*>", re.IGNORECASE)
+_ITEM_TAG = re.compile(r"<li\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,500}>")
-_LIST = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
 _RULE = re.compile(r"^-{4,}", re.MULTILINE)
 _MAGIC = re.compile(r"__[A-Z]+__")
 _SPACES = re.compile(r"[ \t\xa0]{2,}")
 _EMPTY_BRACKETS = re.compile(r"[ \t]?\([ \t,;]*\)")
-_DOUBTFUL = re.compile(r"\{\{|\{\||<ref\b", re.IGNORECASE)
-_UNMATCHED = re.compile(r"\{\{|\{\||\[\[|\[(?=[a-z]{3,6}:)|<[a-z!]", re.IGNORECASE)
-"""What the full parser tries to find the end of."""
-_MOST_UNMATCHED = 20
-_LONGEST_CAREFUL = 200_000
-"""Characters; the full parser goes through all behind a bracket again when that has no end: two
-seconds at the worst."""
-_MOST_PASSES = 100
-"""Templates and links are nested no deeper than this; MediaWiki itself expands 100 levels."""
-_LOOSE = re.compile(r"\[\[|\]\]|\}\}|^\|\}", re.MULTILINE)
+_LOOSE = re.compile(r"\[\[|\]\]|\{\{|\}\}")
 
-_FILE_PREFIXES = frozenset(
-    "file image category media datei bild kategorie fichier archivo imagen categoría".split()
-)
+_LIST = re.compile(r"([*#:;]+)[ \t]*")
+_TABLE = re.compile(r"[ \t:*]*\{\|")
+_SPAN = re.compile(r"(row|col)span\s*=\s*[\"']?\s*(\d{1,4})", re.IGNORECASE)
+_LINES = re.compile(rf"(?:[ \t]*[{LINE}\n][ \t]*[*#:;]*[ \t]*)+")
+_MARKS = frozenset(f"=*#:;{{|{FIELD}{_SAVED} \t\r\xa0")
+_MOST_LISTED = 3
+_DEEPEST_TABLE = 6
 
 
 def parse_wikitext(source: str, title: str) -> ParsedDocument:
-    """Return the readable text of a page with its section headings.
+    """Return the text of a page as its reader sees it, with headings, tables and boxes.
 
-    Templates, tables, references, files and categories are dropped; a few templates that stand for
-    text (`lang`, `convert`, `nowrap`, ...) keep it. Paragraphs are separated by blank lines, list
-    items start with "- ".
+    References, files, categories and navigation are dropped; what templates stand for is the
+    subject of `templates`.
     """
-    resolved = _resolved(source)
-    text = _inline(resolved)
-    warnings: tuple[str, ...] = ()
-    if _DOUBTFUL.search(text):
-        if len(source) <= _LONGEST_CAREFUL and len(_UNMATCHED.findall(resolved)) <= _MOST_UNMATCHED:
-            text = _careful(source)
-            warnings = ("unbalanced markup: parsed with mwparserfromhell",)
-        else:
-            text = re.sub(r"\{\{|\{\|", "", text)
-            warnings = (
-                "unbalanced markup: too much of it to be parsed with care, brackets without an end"
-                " were left out",
-            )
-    text, stripped = normalise(text)
-    body, headings = assemble(text)
-    return ParsedDocument(
-        body,
-        "text/x-wiki",
-        headings=tuple(headings),
-        title=title,
-        warnings=warnings,
-        stripped_characters=stripped,
-    )
-
-
-def _resolved(text: str) -> str:
-    """Return text without comments, templates, tables, unseen elements; links are text."""
+    saved: list[Block] = []
+    text = _PRIVATE.sub("", source) if not source.isascii() else source
     if "<" in text:
-        text = _COMMENT.sub("", text)
-        text = _without_elements(text, _NOWIKI, _NOWIKI_END, literal=True)
-        text = _without_elements(text, _ELEMENT, _ELEMENT_END)
-    text = _drop_templates(text)
-    if "{|" in text:
-        text = _drop_tables(text)
-    return _resolve_links(text)
+        text = _without_elements(_COMMENT.sub("", text), saved)
+        if "<su" in text.lower():
+            for _ in range(3):
+                text = _RAISED.sub(_script, text)
+    text = _inline(_resolved(text, title))
+    warnings: tuple[str, ...] = ()
+    if _LOOSE.search(text):
+        text = _LOOSE.sub("", text)
+        warnings = ("unbalanced markup: brackets without an end were left out",)
+    blocks = _blocks(text.split("\n"), saved)
+    return write(_filled(blocks), "text/x-wiki", title=title, warnings=warnings)
 
 
-def _without_elements(
-    text: str, opening: re.Pattern[str], closing: re.Pattern[str], *, literal: bool = False
-) -> str:
-    """Return text without elements from opening to closing tag; unclosed ones stay.
+def _without_elements(text: str, saved: list[Block]) -> str:
+    """Return text without unseen elements, formulas and literals as text; unclosed ones stay.
 
-    Both patterns name the element in their first group, an opening that closes itself has a second.
     Every tag is looked at once.
-
-    Args:
-        text: Wikitext.
-        opening: Opening tags.
-        closing: Closing tags.
-        literal: Keeps what stands within, its markup as literal characters.
     """
     ends: dict[str, deque[tuple[int, int]]] = defaultdict(deque)
-    for end in closing.finditer(text):
+    for end in _CLOSE.finditer(text):
         ends[end[1].lower()].append(end.span())
     kept: list[str] = []
     at = 0
-    for tag in opening.finditer(text):
+    for tag in _OPEN.finditer(text):
         if tag.start() < at:
             continue
+        name = tag[1].lower()
         inner, after = tag.end(), tag.end()
-        if not tag[2]:
-            waiting = ends[tag[1].lower()]
+        if not tag[3]:
+            waiting = ends[name]
             while waiting and waiting[0][0] < tag.end():
                 waiting.popleft()
             if not waiting:
                 continue
             inner, after = waiting[0]
         kept.append(text[at : tag.start()])
-        if literal:
-            kept.append(text[tag.end() : inner].translate(_LITERAL))
+        kept.append(_element_text(name, tag[2], text[tag.end() : inner], saved))
         at = after
     kept.append(text[at:])
     return "".join(kept)
 
 
-def _drop_templates(text: str) -> str:
-    if "{{{" in text:
-        text = _PARAMETER.sub("", text)
+def _element_text(name: str, attributes: str, inner: str, saved: list[Block]) -> str:
+    if name in ("math", "chem", "ce"):
+        from app.ingest.parsers.formulas import formula  # noqa: PLC0415  # most pages have none
+
+        tex = html.unescape(inner)
+        return formula(tex if name == "math" else f"\\ce{{{tex}}}").translate(_LITERAL)
+    if name == "nowiki" or (name == "syntaxhighlight" and "inline" in attributes):
+        return inner.translate(_LITERAL)
+    if name in ("pre", "syntaxhighlight", "source"):
+        saved.append(Block("code", html.unescape(inner)))
+        return f"\n\n{_SAVED}{len(saved) - 1}{_SAVED}\n\n"
+    return ""
+
+
+def _script(match: re.Match[str]) -> str:
+    return raised(match[2]) if match[1].lower() == "sup" else lowered(match[2])
+
+
+def _resolved(text: str, title: str) -> str:
+    """Return text with templates and links as what they show."""
+    shown = partial(template_text, title=title)
+    text = _PARAMETER.sub("", text) if "{{{" in text else text
     for _ in range(_MOST_PASSES):
-        text, changed = _TEMPLATE.subn(template_text, text)
-        if not changed or "{{" not in text:
+        if "{{" not in text:
             break
-    return text
-
-
-def _drop_tables(text: str) -> str:
-    """Cut `{| ... |}` with nested content; the residue check handles unclosed ones."""
-    kept: list[str] = []
-    depth = 0
-    at = 0
-    for match in _TABLE.finditer(text):
-        if match[0].endswith("{|"):
-            if depth == 0:
-                kept.append(text[at : match.start()])
-                at = match.start()
-            depth += 1
-        elif depth:
-            depth -= 1
-            if depth == 0:
-                at = match.end()
-    kept.append(text[at:])
-    return "".join(kept)
-
-
-def _resolve_links(text: str) -> str:
+        text = _PLAIN_LINK.sub(_link_text, text)  # its bar would end an argument
+        text, changed = _TEMPLATE.subn(shown, text)
+        if not changed:
+            text = _BRACED_TEMPLATE.sub(shown, text)
+            break
+    text = text.replace(BAR, "|")
     for _ in range(_MOST_PASSES):
         if "[[" not in text:
             break
@@ -322,6 +168,8 @@ def _resolve_links(text: str) -> str:
             text, changed = _BRACKETS_IN_LINK.subn(_bracket_text, text)
         if not changed:
             break
+    if "-{" in text:
+        text = _VARIANT.sub(_variant, text)
     return _EXTERNAL.sub(r"\1", text)
 
 
@@ -351,37 +199,220 @@ def _link_text(match: re.Match[str]) -> str:
     return target.lstrip(":").replace("_", " ")
 
 
+def _variant(match: re.Match[str]) -> str:
+    """Return the first form of a word that is written in several scripts: `zh-cn:a; zh-tw:b`.
+
+    References:
+        https://www.mediawiki.org/wiki/Writing_systems/Syntax.
+    """
+    flags, bar, forms = match[1].rpartition("|")
+    if bar and {"H", "T", "-"} & set(flags.split(";")):
+        return ""  # a rule for other places
+    first = forms.partition(";")[0]
+    return first.partition(":")[2].strip() if ":" in first else forms
+
+
 def _inline(text: str) -> str:
+    """Return text without markup within lines."""
     text = _QUOTES.sub("", text)
     if "<" in text:
-        text = _TAG.sub("", _BREAK.sub("\n", text))
-    text = mark_headings(text)
-    text = _LIST.sub("- ", text)
-    text = _LOOSE.sub("", _MAGIC.sub("", _RULE.sub("", text)))
-    if "&" in text:
-        text = html.unescape(text)
-    text = _EMPTY_BRACKETS.sub("", text)
-    return _SPACES.sub(" ", text)
+        if "<t" in text.lower():
+            text = _TABLE_TAG.sub(_table_mark, text)
+        text = _ITEM_TAG.sub("\n* ", _BREAK.sub("\n", text))
+        text = _TAG.sub("", text)
+    text = _MAGIC.sub("", _RULE.sub("", text))
+    return _SPACES.sub(" ", _EMPTY_BRACKETS.sub("", text))
 
 
-def _careful(source: str) -> str:
-    """Parse with the reference implementation: ten times slower, right for odd brackets."""
-    import mwparserfromhell  # noqa: PLC0415  # 40 ms of import that only doubtful pages need
+def _table_mark(match: re.Match[str]) -> str:
+    name = match[1] + match[2].lower()
+    mark = _TABLE_MARKS.get(name)
+    if mark is None:
+        return ""
+    return f"\n{mark}{match[3]}" + ("|" if name in ("th", "td", "caption") else "\n")
 
-    code = mwparserfromhell.parse(
-        _without_elements(_COMMENT.sub("", source), _ELEMENT, _ELEMENT_END), skip_style_tags=True
-    )
-    for table in code.filter_tags(matches=lambda node: str(node.tag) == "table", recursive=False):
-        code.remove(table)
-    for link in code.filter_wikilinks(
-        matches=lambda node: str(node.title).partition(":")[0].strip().lower() in _FILE_PREFIXES
-    ):
-        try:
-            code.remove(link)
-        except ValueError:  # it stood inside a link that is gone already
+
+def _filled(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield blocks without headings that have nothing below them."""
+    waiting: list[Block] = []
+    for block in blocks:
+        if block.kind == "heading":
+            while waiting and waiting[-1].level >= block.level:
+                waiting.pop()
+            waiting.append(block)
+        else:
+            yield from waiting
+            waiting.clear()
+            yield block
+
+
+def _blocks(lines: list[str], saved: list[Block], depth: int = 0) -> Iterator[Block]:
+    """Yield the blocks of lines, each looked at once for every table that it stands in."""
+    at = 0
+    paragraph: list[str] = []
+    counts: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        first = line[:1]
+        if first and first not in _MARKS:
+            paragraph.append(line)
             continue
-    marked = mark_headings(str(code))
-    text = str(mwparserfromhell.parse(marked).strip_code(normalize=True, collapse=False))
-    text = _QUOTES.sub("", _EXTERNAL.sub(r"\1", text))
-    text = re.sub(r"\{\{|\{\||\|\}", "", _LOOSE.sub("", _TAG.sub("", text)))
-    return _SPACES.sub(" ", _EMPTY_BRACKETS.sub("", _LIST.sub("- ", text)))
+        if first and first in " \t:*{" and depth < _DEEPEST_TABLE and _TABLE.match(line):
+            ends = ends or _table_ends(lines)
+            end = ends.get(at - 1, len(lines))
+            found = list(_table(lines[at:end], saved, depth + 1))
+            at = end
+        elif first and first in " \t" and not line.isspace():
+            paragraph.append(line.strip())
+            continue
+        elif item := _LIST.match(line):
+            signs, text = item[1], line[item.end() :].strip()
+            if (
+                signs[-1] == ";"
+                and ": " not in text
+                and lines[at : at + 1]
+                and lines[at][:1] == ":"
+            ):
+                text += f" : {lines[at][1:].strip()}"  # a term, and what it means below
+                at += 1
+            found = [_item(signs, text, counts)]
+        else:
+            found = [block] if (block := _marked(line, saved)) else []
+        if paragraph:
+            yield _paragraph(paragraph)
+            paragraph.clear()
+        if not (found and found[0].kind in ("item", "paragraph")):
+            counts.clear()
+        yield from found
+    if paragraph:
+        yield _paragraph(paragraph)
+
+
+def _plain(text: str) -> str:
+    return _SPACES.sub(" ", html.unescape(text)) if "&" in text else text
+
+
+def _paragraph(lines: list[str]) -> Block:
+    return Block("paragraph", _plain("\n".join(lines)))
+
+
+def _item(signs: str, text: str, counts: dict[int, int]) -> Block:
+    """Return a line of a list; `counts` has the numbers so far by depth."""
+    depth = len(signs)
+    for deeper in [each for each in counts if each > depth]:
+        del counts[deeper]
+    text = _plain(text)
+    if signs[-1] == "#":
+        counts[depth] = counts.get(depth, 0) + 1
+        return Block("item", text, level=depth - 1, mark=f"{counts[depth]}.")
+    if signs[-1] == "*":
+        return Block("item", text, level=depth - 1)
+    term, colon, meaning = text.partition(" : " if " : " in text else ": ")
+    if signs[-1] == ";" and colon:
+        return Block("field", meaning.strip(), mark=term.strip())
+    return Block("paragraph", text, is_tight=depth > 1 or signs == ":")
+
+
+def _marked(line: str, saved: list[Block]) -> Block | None:
+    """Return the block that a line with a mark makes alone; None of a blank one."""
+    if line[:1] == "=":
+        line = line.rstrip(" \t")
+        lead, trail = len(line) - len(line.lstrip("=")), len(line) - len(line.rstrip("="))
+        level = min(lead, trail, 6, (len(line) - 1) // 2)
+        title = line[level : len(line) - level].strip(" \t")
+        return Block("heading", _plain(title), level) if level and title else _paragraph([line])
+    if line[:1] == FIELD:
+        label, _, value = line[1:].partition(LABEL_END)
+        return Block("field", _plain(_on_one_line(value)), mark=_plain(label))
+    if line[:1] == _SAVED and (number := line.strip(_SAVED)).isdecimal():
+        return saved[int(number)]
+    if not line or line.isspace() or line[:2] == "|}":
+        return None
+    return _paragraph([line])
+
+
+def _on_one_line(value: str) -> str:
+    """Return a value or cell of several lines, often a list, as `a, b`."""
+    joined = _LINES.sub(", ", f"\n{value}" if value[:1] == "*" else value)
+    return joined.removeprefix(", ").removesuffix(", ")
+
+
+# Tables.
+
+
+def _table_ends(lines: list[str]) -> dict[int, int]:
+    """Return where each table ends, by its first line; one without an end stops at a heading."""
+    ends: dict[int, int] = {}
+    opened: list[int] = []
+    for number, line in enumerate(lines):
+        if _TABLE.match(line):
+            opened.append(number)
+        elif opened and line.lstrip(" \t")[:2] == "|}":
+            ends[opened.pop()] = number + 1
+    after = len(lines)
+    for number in range(len(lines) - 1, opened[0] if opened else len(lines), -1):
+        if _is_heading(lines[number]):
+            after = number
+        if opened and number - 1 == opened[-1]:
+            ends[opened.pop()] = after
+    return ends
+
+
+def _is_heading(line: str) -> bool:
+    return line[:1] == "=" and line.rstrip()[-1:] == "="
+
+
+def _table(lines: list[str], saved: list[Block], depth: int) -> Iterator[Block]:
+    """Yield a table; of one that only lays out the page what its cells hold."""
+    rows: list[list[_Cell]] = [[]]
+    caption = _Cell()
+    cell = _Cell()  # takes what stands before the first row
+    inner = 0
+    for line in lines:
+        text = line.lstrip(" \t")
+        inner += _TABLE.match(line) is not None
+        if inner or text[:1] not in ("|", "!"):
+            cell.lines.append(line)
+            inner -= text[:2] == "|}"
+        elif text[:2] == "|-":
+            rows.append([])
+            cell = _Cell()
+        elif text[:2] == "|+":
+            cell = caption = _Cell(text[2:])
+        elif text[:2] != "|}" and text:
+            pieces = text[1:] if text[0] == "|" else text[1:].replace("!!", "||")
+            rows[-1] += [_Cell(piece, is_head=text[0] == "!") for piece in pieces.split("||")]
+            cell = rows[-1][-1]
+    rows = [row for row in rows if row]
+    if any(each.is_layout(len(rows)) for row in rows for each in row):
+        for each in (each for row in rows for each in row):
+            yield from _blocks(each.lines, saved, depth)
+    else:
+        grid = [[each.made() for each in row] for row in rows]
+        yield Block("table", caption.made().text, rows=grid)
+
+
+class _Cell:
+    """A cell while its lines are read."""
+
+    def __init__(self, source: str = "", *, is_head: bool = False) -> None:
+        attributes, bar, content = source.partition("|")
+        self.attributes = attributes if bar else ""
+        self.lines = [content if bar else source]
+        self._is_head = is_head
+
+    def is_layout(self, rows: int) -> bool:
+        """Return whether it holds what no cell of a table of `rows` rows has."""
+        listed = sum(line[:1] in ("*", "#") for line in self.lines)
+        return (rows == 1 and listed > _MOST_LISTED) or any(
+            _TABLE.match(line) or _is_heading(line) for line in self.lines
+        )
+
+    def made(self) -> Cell:
+        text = _on_one_line("\n".join(map(str.strip, self.lines)))
+        spans = {"row": 1, "col": 1}
+        if "span" in self.attributes.lower():
+            spans |= {side.lower(): int(n) for side, n in _SPAN.findall(self.attributes)}
+        return Cell(_plain(text), self._is_head, spans["row"], spans["col"])

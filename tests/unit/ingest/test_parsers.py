@@ -11,7 +11,6 @@ from app.core.errors import UnsupportedType
 from app.core.types import PageSpan
 from app.ingest.names import IngestOptions, page_texts
 from app.ingest.parsers import DirectParser
-from app.ingest.parsers.html import table_lines
 from app.ingest.parsers.pdf import _assemble as assemble_pages
 from app.ingest.parsers.pdf_boxes import align
 from app.ingest.parsers.sniffing import decode, identify
@@ -94,7 +93,7 @@ def test_pdf_title_and_author_come_from_its_information() -> None:
     ],
 )
 def test_stored_characters_are_found_again_on_the_page(stored: str, page: str) -> None:
-    matched = align(stored, [ord(char) for char in page])
+    matched = align(stored, page)
     for position, char in enumerate(stored):
         if char.isalpha():
             assert page[matched[position]][0] in {char, "e"}
@@ -105,11 +104,11 @@ def test_stored_characters_are_found_again_on_the_page(stored: str, page: str) -
 
 
 def test_alignment_resumes_behind_a_difference() -> None:
-    matched = align(
-        "begin XYZ and then it goes on", [ord(c) for c in "begin 12345 and then it goes on"]
-    )
+    matched = align("begin XYZ and then it goes on", "begin 12345 and then it goes on")
     assert matched[-2:] == [29, 30]
     assert matched[len("begin XYZ ")] == len("begin 12345 ")
+    head = "A running head that the stored text leaves out, the longer the better 17\n"
+    assert align("The text begins.", head + "The text begins.")[0] == len(head)
 
 
 def test_a_span_is_told_apart_by_page() -> None:
@@ -162,7 +161,8 @@ def test_docx_formulas_are_read_and_text_boxes_once() -> None:
     stored = io.BytesIO()
     document.save(stored)
     assert (
-        PARSER.parse(stored.getvalue(), "x.docx").text == "The rate is k = 4 per day.\nBoxed note."
+        PARSER.parse(stored.getvalue(), "x.docx").text
+        == "The rate is k = 4 per day.\n\nBoxed note."
     )
 
 
@@ -186,18 +186,6 @@ def test_docx_does_not_resolve_entities() -> None:
     assert (
         PARSER.parse(hostile.getvalue(), "x.docx").text == "["
     )  # the entity stays an entity, and nothing of the file leaks
-
-
-def test_tables_without_labels_stay_rows() -> None:
-    assert table_lines([["1", "2"], ["3", "4"]]) == ["1 | 2", "3 | 4"]
-    assert table_lines([["", "Year"], ["Leiden", "1911"]]) == ["Year", "Leiden | Year: 1911"]
-    assert table_lines([["a  b", "c"]], header=True) == ["a b | c"]
-    assert table_lines([["A", "B"], ["1"], ["2", "3", "4"]], header=True) == [
-        "A | B",
-        "A: 1",
-        "A: 2 | B: 3 | 4",
-    ]
-    assert table_lines([[" "], []]) == []
 
 
 # --- HTML ---
@@ -249,7 +237,8 @@ def test_html_declared_encoding_and_inline_joining() -> None:
 def test_markdown_is_readable_and_headings_are_found_outside_code() -> None:
     parsed = PARSER.parse(files.MARKDOWN, "b.md")
     assert parsed.text.startswith(
-        "Dances\n\nBees dance to tell where food is.\n\nRound dance\n\n```\n# not a heading\n```"
+        "date: 2021-03-04\n\nDances\n\nBees dance to tell where food is.\n\nRound dance\n\n"
+        "# not a heading"
     )
     assert titles(files.MARKDOWN, "b.md") == [
         (1, "Dances"),
@@ -261,9 +250,7 @@ def test_markdown_is_readable_and_headings_are_found_outside_code() -> None:
 
 def test_markdown_keeps_code_lists_and_rules() -> None:
     text = "* a __b__ `x**2**`\n\n---\n\n![fig](a.png) <https://example.org>\n"
-    assert (
-        PARSER.parse(text.encode(), "x.md").text == "* a b `x2`\n\n---\n\nfig https://example.org\n"
-    )
+    assert PARSER.parse(text.encode(), "x.md").text == "- a b x**2**\n\nfig https://example.org"
 
 
 @pytest.mark.parametrize(
@@ -271,15 +258,15 @@ def test_markdown_keeps_code_lists_and_rules() -> None:
     [
         ("| City | Founded |\n|---|---:|\n| **Oslo** | 1040 |", ["City | Founded", "City: Oslo | Founded: 1040"]),
         ("City | Founded\n:-- | ---\nOslo | 1040\nBergen |", ["City | Founded", "City: Oslo | Founded: 1040", "City: Bergen"]),
-        ("| a \\| b | c |\n| --- | --- |\n| 1 | 2 | 3 |", ["a | b | c", "a | b: 1 | c: 2 | 3"]),
+        ("| a \\| b | c |\n| --- | --- |\n| 1 | 2 | 3 |", ["a | b | c", "a | b: 1 | c: 2"]),
         ("| a | b |\n|---|\n| 1 | 2 |", ["| a | b |", "|---|", "| 1 | 2 |"]),
-        ("```\n| a | b |\n|---|---|\n| 1 | 2 |\n```", ["```", "| a | b |", "|---|---|", "| 1 | 2 |", "```"]),
+        ("```\n| a | b |\n|---|---|\n| 1 | 2 |\n```", ["| a | b |", "|---|---|", "| 1 | 2 |"]),
         ("yes | no, said in prose", ["yes | no, said in prose"]),
     ],
 )  # fmt: skip
 def test_cells_of_a_markdown_table_get_their_labels(table: str, lines: list[str]) -> None:
     text = PARSER.parse(f"# Cities\n\n{table}\n\nText behind.\n".encode(), "x.md").text
-    assert text.split("\n") == ["Cities", "", *lines, "", "Text behind.", ""]
+    assert text.split("\n") == ["Cities", "", *lines, "", "Text behind."]
 
 
 def test_plain_text_is_kept_as_written_with_its_headings() -> None:
