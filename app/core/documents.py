@@ -355,6 +355,8 @@ class Article:
     """Target title of a redirect; its source holds no prose."""
     namespace: int = 0
     """MediaWiki namespace number; 0 holds articles."""
+    fault: str | None = None
+    """Why this part of the source is no article; it is counted as skipped."""
 
 
 ArticleState = Literal["indexed", "redirect", "skipped"]

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from multiprocessing.synchronize import Event
@@ -100,6 +100,8 @@ _stopped: Event | None = None
 def _prepare(task: BulkTask, article: Article) -> Prepared:
     if article.redirect_to is not None:
         return Prepared(LedgerEntry(article.key, article.revision, "redirect"))
+    if article.fault is not None:
+        return _skipped(article, article.fault)
     if article.namespace != ARTICLE_NAMESPACE:
         return _skipped(article, "namespace")
     if len(article.source) > task.options.max_characters:
@@ -137,6 +139,21 @@ def _prepare(task: BulkTask, article: Article) -> Prepared:
     return Prepared(LedgerEntry(article.key, article.revision, "indexed"), draft)
 
 
+_WIKI_FURNITURE = (
+    ".hatnote, .navigation-not-searchable, .navbox, .vertical-navbox, .sidebar, .authority-control,"
+    " .mw-editsection, .reference, .mw-cite-backlink, .reflist, ol.references, .refbegin, .ambox,"
+    " .metadata, .sistersitebox, .portal, .noprint, .toc, .catlinks, .printfooter, #toc, #siteSub,"
+    " #contentSub, #jump-to-nav, .mw-jump-link, .mw-indicators, .mw-hidden-catlinks, .zim-footer"
+)
+"""What MediaWiki sets around an article and into it, a selector of pages in a ZIM archive."""
+_ISSUED = re.compile(
+    r"(?:\s*^(?:This (?:article|page) is issued from|Retrieved from|The text is licensed)[^\n]*)+"
+    r"\s*\Z",
+    re.MULTILINE,
+)
+"""The last lines of an article in an archive: where it is from."""
+
+
 def parse_article(article: Article) -> ParsedDocument:
     """Return the readable text of an article in any markup.
 
@@ -146,7 +163,9 @@ def parse_article(article: Article) -> ParsedDocument:
     if article.markup == "wikitext":
         return parse_wikitext(article.source, article.title)
     if article.markup == "html":
-        return parse_html(article.source.encode("utf-8", "surrogatepass"))
+        source = article.source.encode("utf-8", "surrogatepass")
+        parsed = parse_html(source, article.title, left_out=_WIKI_FURNITURE)
+        return replace(parsed, text=_ISSUED.sub("", parsed.text))
     text, stripped = normalise(article.source)
     return ParsedDocument(
         text.strip(), "text/plain", title=article.title, stripped_characters=stripped
