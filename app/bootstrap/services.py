@@ -50,6 +50,7 @@ from app.jobs.ingest import (
     SamplesJob,
     SeedPolicy,
     request_backfill,
+    request_rereading,
     seed,
 )
 from app.jobs.kinds import (
@@ -248,7 +249,10 @@ class Services:
             backfill_of=libraries.backfill,
         )
         register_ingest(
-            parts, store.writer if alone else _SharedDirectory(store.writer), store.jobs
+            parts,
+            store.writer if alone else _SharedDirectory(store.writer),
+            store.jobs,
+            store.catalog,
         )
         jobs.register(SAMPLES, SamplesJob(parts, bundled(), store.writer), exclusive=per_library)
         jobs.register(ARXIV, ArxivJob(parts, arxiv), lane="network")
@@ -264,6 +268,7 @@ class Services:
         stack.enter_context(Periodic("adopter", adopter.look_at_all))
         if not jobs.turn("start", START_APART_S):  # another process has just asked for the same
             return
+        request_rereading(jobs, self.catalog)
         resume_backfills(jobs, self.catalog, self.libraries.lacks_codes)
         settings = self.settings
         seed(

@@ -151,7 +151,7 @@ def failed_outcome(filename: str, error: DocuMindError) -> IngestOutcome:
 Inspect = Callable[[str], tuple[str, ...]]
 """Looks at a text and returns flags for the reader, for example `override`."""
 
-_READ_AS = f"reader {READER_VERSION}"
+READ_AS = f"reader {READER_VERSION}"
 """Edition of what this release reads: bytes that an older one has read are not unchanged."""
 
 
@@ -242,7 +242,7 @@ class IngestPipeline:
 
     def _read_otherwise(self, live: Document) -> bool:
         """Return whether a document is to be read again although its bytes are the same."""
-        return self.writer.source_revision(live) != _READ_AS and self.rereads()
+        return self.writer.source_revision(live) != READ_AS and self.rereads()
 
     def _draft(
         self, library: Library, document: RawDocument, parsed: ParsedDocument, sha256: str
@@ -275,7 +275,7 @@ class IngestPipeline:
             licence=document.licence,
             flags=flags,
             has_original=True,
-            source_revision=_READ_AS,
+            source_revision=READ_AS,
             job_id=document.job_id,
         )
 

@@ -23,9 +23,9 @@ from app.core.errors import (
     error_classes,
 )
 from app.core.ports import Catalog, IndexWriter
-from app.core.types import IngestOutcome, Job, JobFile, Library, RawDocument
+from app.core.types import Document, IngestOutcome, Job, JobFile, Library, Metadata, RawDocument
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
-from app.ingest.pipeline import IngestPipeline
+from app.ingest.pipeline import READ_AS, IngestPipeline
 from app.ingest.sources.folders import SampleDocuments
 from app.jobs.runner import (
     IngestPayload,
@@ -38,6 +38,7 @@ from app.jobs.runner import (
 from app.models.arxiv import ArxivClient
 
 if TYPE_CHECKING:
+    from app.storage.catalog.documents import SqliteCatalog
     from app.storage.queue import JobQueue
 
 # Embed what a library lacks: the backfill job, and one run for other jobs.
@@ -332,6 +333,68 @@ class IngestJob:
             )
             for sha256 in unneeded - needed:
                 self.originals.delete_original(sha256)
+
+
+REREAD = "reread"
+_REREAD_AT_ONCE = 16
+_COUNTED = 100_000
+"""Documents at most that the progress counts before it begins."""
+
+
+def request_rereading(runner: JobRunner, catalog: SqliteCatalog) -> None:
+    """Ask for every library with documents that an older release has read."""
+    for library in Library:
+        if catalog.read_before(library, READ_AS, 1):
+            runner.submit(REREAD, {"library": library.value}, unit="documents", coalesce=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RereadJob:
+    """Handler of `reread`: documents are read again from their bytes by this release's parsers.
+
+    Until then the texts that are there serve; citations of old revisions keep their places. A
+    document that cannot be read any more stays as it is.
+    """
+
+    parts: Collecting
+    originals: OriginalFiles
+    catalog: SqliteCatalog
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        library = Library(str(context.payload["library"]))
+        catalog, pipeline = self.catalog, self.parts.pipeline_of(library)
+        left = len(catalog.read_before(library, READ_AS, _COUNTED))
+        counts = {"read": 0, "failed": 0}
+        after = ""
+        while batch := catalog.read_before(library, READ_AS, _REREAD_AT_ONCE, after):
+            after = batch[-1].doc_id
+            outcomes = pipeline.ingest(
+                library,
+                [self._raw(document, context.job_id) for document in batch],
+                cancel=context.cancel,
+            )
+            for document, outcome in zip(batch, outcomes, strict=True):
+                failed = outcome.status == "failed"
+                counts["failed" if failed else "read"] += 1
+                if failed:
+                    context.error(f"{document.filename!r} stays as it is: {outcome.reason}")
+            context.progress(sum(counts.values()), max(left, sum(counts.values())), "documents")
+            context.checkpoint()
+        self.parts.later(library)
+        return {"library": library.value, **counts}
+
+    def _raw(self, document: Document, job_id: str) -> RawDocument:
+        known = Metadata(document.title, document.authors, document.year, document.arxiv_id)
+        return RawDocument(
+            document.source_key,
+            document.filename,
+            self.originals.original_path(document.sha256),
+            source_url=document.source_url,
+            licence=document.licence,
+            doc_id=document.doc_id,
+            metadata=known if document.arxiv_id else None,  # arXiv knows them better than the page
+            job_id=job_id,
+        )
 
 
 @dataclass(slots=True)

@@ -18,15 +18,18 @@ from app.jobs.bulk import (
 )
 from app.jobs.ingest import (
     BACKFILL,
+    REREAD,
     BackfillJob,
     Collecting,
     IngestJob,
     OriginalFiles,
+    RereadJob,
     request_backfill,
 )
 from app.jobs.runner import JobRunner, is_finished, per_library
 
 if TYPE_CHECKING:
+    from app.storage.catalog.documents import SqliteCatalog
     from app.storage.queue import JobQueue
 
 INGEST = "ingest"
@@ -43,9 +46,14 @@ EVALUATION = "evaluation"
 CALIBRATE = "calibrate"
 
 
-def register_ingest(parts: Collecting, originals: OriginalFiles, jobs: JobQueue) -> None:
-    """Register `ingest` and `backfill`; `jobs` is the queue of the runner."""
+def register_ingest(
+    parts: Collecting, originals: OriginalFiles, jobs: JobQueue, catalog: SqliteCatalog
+) -> None:
+    """Register `ingest`, `reread` and `backfill`; `jobs` is the queue of the runner."""
     parts.runner.register(INGEST, IngestJob(parts, originals, jobs))
+    parts.runner.register(
+        REREAD, RereadJob(parts, originals, catalog), lane="background", exclusive=per_library
+    )
     parts.runner.register(BACKFILL, BackfillJob(parts), lane="background", exclusive=per_library)
 
 

@@ -42,7 +42,7 @@ from app.generation.quote_features import (
 )
 from app.generation.quoting import ExtractiveModel, Weighing, choose, quotable, room_for
 from app.ingest.names import IngestOptions
-from app.ingest.parsers.html import table_lines
+from app.ingest.parsers.blocks import Cell, table_lines
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from evaluation.lib.fits import least
@@ -178,7 +178,8 @@ def tables(data: Path) -> Asked:
     passages, asked = [], []
     for line, row in enumerate(rows(data / "foreign" / "fetaqa" / "tables.jsonl"), start=1):
         cells = cast("list[list[str]]", row["table_array"])
-        text = "\n".join([str(row["table_section_title"]), "", *table_lines(cells)])
+        grid = [[Cell(cell) for cell in line] for line in cells]
+        text = "\n".join([str(row["table_section_title"]), "", *table_lines(grid)])
         passages.append(TestPassage(str(row["feta_id"]), str(row["table_page_title"]), text))
         wanted: dict[int, list[str]] = {}
         for at, column in cast("list[tuple[int, int]]", row["highlighted_cell_ids"]):

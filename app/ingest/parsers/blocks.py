@@ -27,6 +27,16 @@ _ORDINAL = re.compile(r"(?:st|nd|rd|th|er|re|e|\u00e8me|eme|\u00ba|\u00aa|\u00b0
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]+\Z")
 _LONGEST_UNIT = 3
 """Letters: a small number behind a longer word is the mark of a footnote, not a power."""
+_UNIT = re.compile(
+    r"(?<![^\W\d_])(?:[^\W\d_]|[^\W\d_A-Zaeiou]{2,3}|in|mi|ha|sec|min|sin|cos|tan|log|Hz)\Z"
+)
+"""A unit, a variable or a function, which has powers."""
+_MARKS = re.compile(
+    r"(?=.*[,*\u2217\u2020\u2021\u00a7\u00b6])[\d\s,*\u2217\u2020\u2021\u00a7\u00b6]+\Z"
+)
+"""Of footnotes and affiliations."""
+_NOTE_SIGNS = frozenset("*,#\u2217\u2020\u2021\u00a7\u00b6\u2016 ")
+_SIGNS = "+-\u2212\u2013=*/\u00d7\u00b7"
 _SMALL = str.maketrans("23", "\u00b2\u00b3")
 
 
@@ -46,6 +56,8 @@ def resolved(text: str) -> str:
     A power keeps its value (`10^12`, `m\u00b2`, `x^(n+1)`), a fraction its bar (`4 1/2`), an
     ordinal its letters; the mark of a footnote, a number or sign behind a word, is left out.
     """
+    if "\n" in text and _END in text:
+        return "\n".join(map(resolved, text.split("\n")))
     at = 0
     while found := _INNERMOST.search(text, at):
         # only what stands around it can be innermost before it
@@ -65,13 +77,15 @@ def _power(before: str, inner: str) -> str:
         return ""
     word = _LETTERS_BEFORE.search(before[-_LONGEST_UNIT - 1 :])
     behind_number, behind_word = before[-1:].isdigit(), word is not None
+    if _MARKS.match(inner) and not (behind_number and _NUMBER.match(inner)):
+        return ""
     if _NUMBER.match(inner):
         inner = inner.replace("\u2212", "-").replace("\u2013", "-")
-        if word and len(word.group()) <= _LONGEST_UNIT and inner in ("2", "3"):
+        if (is_unit := _UNIT.search(before) is not None) and inner in ("2", "3"):
             return inner.translate(_SMALL)
-        if behind_number or before[-1:] in (")", "]", "\u03c0"):
+        if behind_number or (before[-1:] and before[-1] in ")]\u03c0" + _SIGNS):
             return f"^{inner}"
-        return f"^{inner}" if word and len(word.group()) <= _LONGEST_UNIT else ""
+        return f"^{inner}" if is_unit else ""
     if behind_number and _ORDINAL.match(inner):
         return inner
     if inner.isalpha() and behind_word and len(inner) > 1:
@@ -79,7 +93,7 @@ def _power(before: str, inner: str) -> str:
     if inner.isalpha() and word and len(word.group()) > _LONGEST_UNIT:
         return ""  # a footnote's letter
     if not any(map(str.isalnum, inner)):
-        return inner if inner in ("+", "-", "\u2212", "\u00b0", "\u2122", "\u00ae") else ""
+        return "" if set(inner) <= _NOTE_SIGNS else inner
     return f"^{inner}" if len(inner) == 1 else f"^({inner})"
 
 

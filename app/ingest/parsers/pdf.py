@@ -17,21 +17,26 @@ import pypdfium2.raw as pdfium
 from app.core.errors import Encrypted, NoTextLayer, TooLarge, Unreadable
 from app.core.normalisation import normalise
 from app.core.text import UNSPACED
-from app.core.types import Heading, PageSpan, ParsedDocument
+from app.core.types import BlockSpan, Heading, PageSpan, ParsedDocument
 from app.ingest.names import IngestOptions
+from app.ingest.parsers.blocks import resolved
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import find_headings
 from app.ingest.parsers.pdf_boxes import has_codes, name_tex_codes
+from app.ingest.parsers.pdf_layout import ROW, PageLayout
 
 # Judge whether a PDF's pages are readable: text, images, or unnamed glyphs.
 
 MIN_CHARACTERS_PER_PAGE = 20
-"""On average; below it the pages are images (docs/facts/libraries.md)."""
+"""On average; with fewer, pages may be pictures of their text."""
 _UNNAMED_FILE = 1 / 3
 """Share of a file's characters without a meaning from which it cannot be read."""
 _UNNAMED_PAGE = 0.1
 """The same of a page that a warning names: formulas of a paper stay below a tenth, a figure with
 a font of its own is above."""
+_LEAST_WORDS = 4
+"""Different words of a file whose pages are pictures: one stamp on each of them has fewer."""
+_ANY_WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_PICTURE = 0.25
 """Share of a page that a picture of its text covers; a logo is smaller."""
 _MOST_NAMED = 8
@@ -57,13 +62,26 @@ def _shows_picture(document: pypdfium2.PdfDocument, index: int) -> bool:
         page.close()
 
 
-def require_text(filename: str, texts: Sequence[str]) -> None:
-    """Refuse a PDF whose pages hold hardly any text.
+def require_text(filename: str, texts: Sequence[str], scanned: Sequence[int]) -> None:
+    """Refuse a PDF that shows pictures of its text, or nothing.
+
+    A few words on each page, as slides and forms have them, are text.
+
+    Args:
+        filename: For messages.
+        texts: Of its pages.
+        scanned: The numbers of pages that are pictures.
 
     Raises:
-        NoTextLayer: Fewer than 20 characters a page on average.
+        NoTextLayer: No text at all; or fewer than 20 characters a page on average, half of the
+            pages pictures, and hardly a word on the others.
     """
-    if sum(map(len, texts)) < MIN_CHARACTERS_PER_PAGE * len(texts):
+    length = sum(map(len, texts))
+    if length >= MIN_CHARACTERS_PER_PAGE * len(texts):
+        return
+    words = {word for text in texts for word in _ANY_WORD.findall(text)}
+    few = len(words) < max(_LEAST_WORDS, len(texts) / 4)
+    if not length or (few and 2 * len(scanned) >= len(texts)):
         pages = "1 page" if len(texts) == 1 else f"{len(texts)} pages"
         raise NoTextLayer(
             f"{filename!r} has {pages} but hardly any text (a scan?); run OCR on it and upload the"
@@ -295,6 +313,7 @@ _ENTRY_OF_CONTENTS = re.compile(r"\.(?<!\.\.)(?<!\. \.)(?: ?\.){3,}+ *[\divx]{1,
 """Leaders and a page number."""
 _HAS_UNSPACED = re.compile(f"\n(?<=[{UNSPACED}]\n)[{UNSPACED}]")
 _FRONT_MATTER_LINES = 40
+_ROW = re.compile(f"{ROW}[^\n]*")
 
 
 def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
@@ -307,8 +326,7 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
 
     Raises:
         Encrypted: It wants a password (the empty one was tried).
-        NoTextLayer: Fewer than 20 characters per page on average, or a third of them without a
-            meaning.
+        NoTextLayer: Pictures of text, or a third of all characters without a meaning.
         TooLarge: More pages than `options.max_pages`.
         Unreadable: PDFium cannot open it.
     """
@@ -323,8 +341,8 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
         information = document.get_metadata_dict()
         if not raw:
             raise Unreadable(f"{filename!r} has no pages; save it again and upload that")
-        require_text(filename, raw)
         scanned = pages_of_pictures(document, raw)
+        require_text(filename, raw, scanned)
     except pypdfium2.PdfiumError as exc:
         raise Unreadable(
             f"{filename!r} is a damaged PDF ({exc}); save it again and upload that"
@@ -351,7 +369,7 @@ def _open(content: bytes, filename: str) -> pypdfium2.PdfDocument:
 def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
     page = document[index]
     textpage = page.get_textpage()
-    text: str = textpage.get_text_bounded()
+    text = PageLayout(page, textpage).text
     textpage.close()
     page.close()
     return text
@@ -360,7 +378,7 @@ def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
 def _assemble(raw: list[str], information: dict[str, str]) -> ParsedDocument:
     raw = name_tex_codes(raw)
     compounds = _compounds(raw)
-    clean = [normalise(_mark_unnamed(_join_words(page, compounds))) for page in raw]
+    clean = [normalise(resolved(_mark_unnamed(_join_words(page, compounds)))) for page in raw]
     clean = [(_join_unspaced(text), removed) for text, removed in clean]
     framed = set_apart([text.strip("\n") for text, _ in clean])
     pages: list[PageSpan] = []
@@ -373,11 +391,20 @@ def _assemble(raw: list[str], information: dict[str, str]) -> ParsedDocument:
     text = "\n".join(page.text for page in framed)
     headings = find_headings(text, running)
     flowing = "\n".join(_flow_page(text, span, headings) for span in pages)
+    found = [match.start() for match in _ROW.finditer(flowing)]
+
+    def at(place: int) -> int:
+        """Return where a place of the text with marks before rows is without them."""
+        return place - bisect_left(found, place)
+
     return ParsedDocument(
-        text=flowing,
+        text=flowing.replace(ROW, ""),
         media_type=FORMATS["pdf"].media_type,
-        pages=tuple(pages),
-        headings=tuple(headings),
+        pages=tuple(PageSpan(page.number, at(page.start), at(page.end)) for page in pages),
+        headings=tuple(replace(h, start=at(h.start), end=at(h.end)) for h in headings),
+        blocks=tuple(
+            BlockSpan("row", at(row.start()), at(row.end())) for row in _ROW.finditer(flowing)
+        ),
         title=information.get("Title") or None,
         authors=tuple(filter(None, [information.get("Author")])),
         stripped_characters=sum(removed for _, removed in clean),
@@ -466,10 +493,12 @@ def _flow(block: str, of: str | None = None) -> str:
         return block
     wrapped = _wrapped(max(20, usual * 4 // 50 * 10))
     leaders = "...." in block or ". . . ." in block
-    entries = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)} if leaders else set()
+    ends = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)} if leaders else set()
+    if ROW in block:
+        ends |= {end for row in _ROW.finditer(block) for end in (row.start() - 1, row.end())}
     return (
-        wrapped.sub(lambda end: "\n" if end.start() in entries else " ", block)
-        if entries
+        wrapped.sub(lambda end: "\n" if end.start() in ends else " ", block)
+        if ends
         else wrapped.sub(" ", block)
     )
 

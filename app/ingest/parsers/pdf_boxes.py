@@ -12,6 +12,7 @@ import pypdfium2.raw as pdfium
 
 from app.core.errors import Unreadable, UnsupportedType
 from app.core.types import PageBoxes, PageText
+from app.ingest.parsers.pdf_layout import PageLayout
 
 # Text of TeX fonts that a PDF does not name, or names wrongly.
 
@@ -154,6 +155,8 @@ def _named(
 _LOOK_AHEAD = 24
 """Characters to look ahead in either text where they differ (a dropped hyphen, a stripped
 invisible character)."""
+_ANCHOR, _LONGEST_SKIP = 12, 600
+"""Characters that agree again behind a running head that is not stored, and its most."""
 _DEVICE_UNITS = 100
 """PDFium maps to whole device units; a hundred per point keep the second decimal."""
 
@@ -192,14 +195,11 @@ def _page_boxes(document: pypdfium2.PdfDocument, wanted: PageText) -> PageBoxes:
     textpage = page.get_textpage()
     try:
         width, height = page.get_size()
-        codes = [
-            pdfium.FPDFText_GetUnicode(textpage, index) for index in range(textpage.count_chars())
-        ]
-        matched = align(wanted.text, codes)
+        layout = PageLayout(page, textpage)
+        places = layout.indices()
+        matched = align(wanted.text, layout.text)
         indices = [
-            matched[at]
-            for at in range(wanted.start, min(wanted.end, len(matched)))
-            if matched[at] >= 0
+            places[at] for at in matched[wanted.start : wanted.end] if at >= 0 and places[at] >= 0
         ]
         rects = _merge_lines(
             [
@@ -214,17 +214,17 @@ def _page_boxes(document: pypdfium2.PdfDocument, wanted: PageText) -> PageBoxes:
         page.close()
 
 
-def align(text: str, codes: Sequence[int]) -> list[int]:
-    """Return PDFium's index for each character of stored text; -1 if unknown or blank.
+def align(text: str, page: str) -> list[int]:
+    """Return the place on the page of each character of stored text; -1 if unknown or blank.
 
-    Both sequences hold the same visible characters in the same order, except where parsing joined a
+    Both texts hold the same visible characters in the same order, except where parsing joined a
     broken word, composed accents or stripped an invisible character; a short look-ahead bridges
     those.
     """
     ours = list(_visible(enumerate(text)))
-    page = "".join(chr(code) if code <= 0x10FFFF else "\ufffd" for code in codes)
     theirs = list(_visible(enumerate(without_ornaments(page))))
     matched = [-1] * len(text)
+    plain, shown = ("".join(char for _, char in some) for some in (ours, theirs))
     i = j = 0
     while i < len(ours) and j < len(theirs):
         if ours[i][1] == theirs[j][1]:
@@ -232,7 +232,9 @@ def align(text: str, codes: Sequence[int]) -> list[int]:
                 matched[ours[i][0]] = theirs[j][0]
             i, j = i + 1, j + 1
             continue
-        i, j = _resume(ours, theirs, i, j)
+        anchor = plain[i : i + _ANCHOR]
+        at = shown.find(anchor, j, j + _LONGEST_SKIP) if len(anchor) == _ANCHOR else -1
+        i, j = (i, at) if at >= 0 else _resume(ours, theirs, i, j)
     return matched
 
 

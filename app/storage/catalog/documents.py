@@ -227,6 +227,21 @@ class SqliteCatalog:
         rows = self._database.rows(held)
         return rows[0][0] if rows else None
 
+    def read_before(
+        self, library: Library, edition: str, limit: int, after: str = ""
+    ) -> list[Document]:
+        """Return documents with kept bytes that another edition of the parsers has read.
+
+        In the order of their ids, those behind `after`.
+        """
+        held = live(library).where(
+            documents.c.has_original,
+            documents.c.source_revision.is_distinct_from(edition),
+            documents.c.doc_id > after,
+        )
+        rows = self._database.rows(held.order_by(documents.c.doc_id).limit(limit))
+        return [document_from(row) for row in rows]
+
     def documents(
         self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
     ) -> tuple[list[Document], str | None]:

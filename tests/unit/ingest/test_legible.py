@@ -74,3 +74,32 @@ def test_a_figure_in_such_a_font_on_a_page_of_text_is_named() -> None:
 def test_many_ranges_of_pages_are_cut() -> None:
     (warning,) = judge("book.pdf", parsed(*[WORDS] * 40), range(1, 41, 2))
     assert "on 20 of 40 pages (1, 3, 5, 7, 9, 11, 13, 15, ...);" in warning
+
+
+def pages(*texts: str, picture: bool = False) -> bytes:
+    buffer, shown = io.BytesIO(), ImageReader(Image.new("L", (40, 50), 200))
+    canvas = Canvas(buffer, pagesize=(400, 500), invariant=1)
+    for text in texts:
+        if picture:
+            canvas.drawImage(shown, 0, 0, 400, 450)
+        canvas.drawString(10, 470, text)
+        canvas.showPage()
+    canvas.save()
+    return buffer.getvalue()
+
+
+def test_few_words_on_a_page_are_read() -> None:
+    slides = ["Pumps", "Pump A: 40 bar", "Pump B: 25 bar", "Questions?", "Thanks"]
+    assert parse_pdf(pages(*slides), "deck.pdf", IngestOptions()).text.split("\n") == slides
+    assert parse_pdf(pages("Gate code 4471"), "code.pdf", IngestOptions()).text == "Gate code 4471"
+    shown = parse_pdf(pages(*slides, picture=True), "deck.pdf", IngestOptions())
+    assert "Pump A: 40 bar" in shown.text
+    assert "pictures without text on 5 of 5 pages" in shown.warnings[0]
+
+
+def test_pictures_of_pages_with_a_stamp_are_a_scan() -> None:
+    stamped = pages(*["Scanned by Me"] * 6, picture=True)
+    with pytest.raises(NoTextLayer, match="has 6 pages but hardly any text"):
+        parse_pdf(stamped, "scan.pdf", IngestOptions())
+    with pytest.raises(NoTextLayer, match="has 2 pages"):
+        parse_pdf(pages("", ""), "blank.pdf", IngestOptions())

@@ -24,8 +24,8 @@ def paper(text: str, **hints: object) -> ParsedDocument:
         "application/pdf",
         (PageSpan(1, 0, len(text)),),
         tuple(find_headings(text)),
-        title,
-        authors,
+        title=title,
+        authors=authors,
     )
 
 

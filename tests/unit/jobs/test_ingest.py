@@ -16,8 +16,8 @@ from app.core.types import Fingerprint, FloatArray, Job, Library
 from app.ingest.embedding import VectorBackfill
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
-from app.ingest.pipeline import IngestPipeline
-from app.jobs.ingest import Collecting
+from app.ingest.pipeline import READ_AS, IngestPipeline
+from app.jobs.ingest import Collecting, request_rereading
 from app.jobs.kinds import register_ingest, resume_backfills
 from app.jobs.runner import (
     IngestPayload,
@@ -26,6 +26,7 @@ from app.jobs.runner import (
     JobRunner,
     UploadedFile,
     has_text,
+    is_finished,
 )
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
@@ -85,7 +86,7 @@ class Shop:
             ),
             backfill_of=lambda _: VectorBackfill(self.store.writer, embedder, ingest),
         )
-        register_ingest(parts, self.store.writer, self.store.jobs)
+        register_ingest(parts, self.store.writer, self.store.jobs, self.store.catalog)
         return runner
 
     def payload(self, retry: bool = False, **files: bytes) -> Mapping[str, object]:
@@ -294,3 +295,22 @@ def test_bytes_of_a_document_deleted_while_its_vectors_are_made_go_with_the_job(
     shop.runner.wait(shop.send(a_txt=b"Copper melts at 1085 degrees. " * 60).id, WAIT_S)
     assert shop.store.writer.current(PAPERS, "a_txt") is None
     assert shop.originals() == 0
+
+
+def test_documents_of_an_older_release_are_read_again_and_keep_what_fails(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr("app.ingest.pipeline.READ_AS", "reader 1")
+        sent = shop.send(a_txt=b"The moon pulls at the sea.", b_txt=b"Copper melts slowly.")
+        shop.runner.wait(sent.id, WAIT_S)
+    kept = {row.filename: row for row in shop.store.catalog.documents(PAPERS)[0]}
+    shop.store.originals.path(kept["b.txt"].sha256).write_bytes(b"\0\1\2" * 100)
+    request_rereading(shop.runner, shop.store.catalog)
+    job = eventually(shop.runner, "reread", is_finished)
+    assert (job.state, job.result) == ("done", {"library": "papers", "read": 1, "failed": 1})
+    assert "b.txt" in job.errors[0]
+    after = {row.filename: row for row in shop.store.catalog.documents(PAPERS)[0]}
+    assert after["a.txt"].revision == kept["a.txt"].revision + 1
+    assert after["b.txt"].revision == kept["b.txt"].revision
+    assert [row.filename for row in shop.store.catalog.read_before(PAPERS, READ_AS, 9)] == ["b.txt"]

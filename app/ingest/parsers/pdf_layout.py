@@ -1,0 +1,678 @@
+"""Lay out a PDF's page: lines as they are seen, powers, rows of tables, columns.
+
+PDFium gives characters and, cheaply, the boxes of its text objects ("runs" below); the boxes of
+single glyphs cost as much as all the rest. They are asked for only where something depends on them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise, repeat
+from typing import NamedTuple
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from app.ingest.parsers.blocks import lowered, raised, resolved
+
+Piece = tuple[int, int] | str
+"""Characters of the page, `[start, end)`, or text that only the layout tells."""
+
+ROW = "\ufdd3"
+"""Stands before a line that is a row of a table: a noncharacter, which no text holds."""
+HYPHEN = "\x02"
+"""Stands where a word was broken at a line end, instead of the line end."""
+_LINE = re.compile("[^\r\n\ufffe]+")
+"""PDFium has U+FFFE where a word was broken."""
+_OPEN = {1: raised("x")[0], -1: lowered("x")[0]}
+_CLOSE = raised("x")[-1]
+
+_DIGITS = re.compile(r"(?<![^\s(\[<>=\u00b1~$\u20ac\u00a3+\u2212\u2013-])[.,]?\d")
+_NUMBER = re.compile(
+    r"[^\w\s]{0,3}\s?[.,]?\d[\d.,:/%\u00b1\u00d7\u2212\u2013()+* -]*(?:[eE][+\u2212-]?\d+)?"
+    r"(?:\s?[A-Za-z%]{1,2})?[^\w\s]{0,3}\Z"
+)
+_LEAST_NUMBERS = 3
+_LEAST_SHARE = 0.25
+"""Of numbers among the words of a row with two."""
+_LONGEST_LABEL = 40
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d\Z")
+_MOST_UNNAMED = 2
+"""Columns before the first that has a name."""
+_FARTHEST_HEAD = 3
+"""Lines between two parts of a table under the same heads."""
+_NOTE = re.compile(r"\s*(\d{1,2})\s*(?=[^\W\d_])")
+_NEXT_NOTE = re.compile(r"\. (\d{1,2}) ?(?=[^\W\d_])")
+_MINUS = "\u2212\u2013-"
+_NUMBER_BEFORE = re.compile(r"[\d.,]*\d\Z")
+_NOTES = 0.9
+"""Height of a page below which notes may stand, under tables as well."""
+_BLANKS = re.compile(" +")
+
+# Lengths in heights of a line, or in sizes of a font.
+_SMALLER = 0.88
+_RAISED, _LOWERED = 0.12, -0.06
+_LEAST_GAP = 0.15
+"""Between two words."""
+_CELL_GAP = 0.75
+"""Between two cells: wider than a blank of justified text."""
+_CELL_GAP_LETTERS = 1.35
+"""The same in widths of the letters beside it: in fonts of equal widths blanks are wide."""
+_GUTTER = 1.2
+"""Between two columns of text."""
+_LEAST_LINES = 4
+"""Of two columns that were drawn line by line."""
+_LEAST_SIDE = 0.25
+"""Of the width of both columns, that each has."""
+_LEAST_WORDS = 3
+"""On each side of a line, on average."""
+
+
+class Box(NamedTuple):
+    """In points, origin at the bottom left."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+
+class Part(NamedTuple):
+    """Characters in a row and the boxes of their text objects, in order."""
+
+    start: int
+    end: int
+    runs: list[Box]
+
+
+class Table(NamedTuple):
+    """Where columns begin and end across the page, and the names of those that have one."""
+
+    columns: list[tuple[float, float]]
+    labels: dict[int, str]
+
+
+@dataclass(slots=True)
+class Line:
+    """Characters that stand on one line of the page."""
+
+    parts: list[Part]
+    box: Box
+    high: float
+    """Of the tallest text object."""
+    is_broken: bool = False
+    """Its last word goes on in the next line."""
+    is_row: bool = False
+    pieces: list[Piece] = field(default_factory=list)
+    cells: list[list[Piece]] = field(default_factory=list)
+    """Parted by wide gaps; empty where they were not looked for."""
+    extents: list[tuple[float, float]] = field(default_factory=list)
+    """Where each cell begins and ends across the page, once that was asked for."""
+
+
+def _line(parts: list[Part], is_broken: bool) -> Line:
+    runs = parts[0].runs if len(parts) == 1 else [run for part in parts for run in part.runs]
+    if len(runs) == 1:
+        box = runs[0]
+        return Line(parts, box, box[3] - box[1], is_broken)
+    lefts, bottoms, rights, tops = zip(*runs, strict=True)
+    high = max(run[3] - run[1] for run in runs)
+    return Line(parts, Box(min(lefts), min(bottoms), max(rights), max(tops)), high, is_broken)
+
+
+class PageLayout:
+    """A page's lines in reading order."""
+
+    def __init__(self, page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage) -> None:
+        self._raw = textpage.raw
+        self._values = (ctypes.c_double * 4)()
+        self._sides = [ctypes.c_double.from_buffer(self._values, 8 * at) for at in range(4)]
+        self._shown = Box(*page.get_bbox())
+        count = textpage.count_chars()
+        characters = textpage.get_text_range(0, count) if count else ""
+        if len(characters) != count:  # without those that have no meaning
+            codes = map(pdfium.FPDFText_GetUnicode, repeat(self._raw), range(count))
+            characters = "".join(map(chr, codes))
+        self.characters = characters
+        self._numbers = [found.start() for found in _DIGITS.finditer(characters)]
+        self._known: dict[tuple[int, int], int] = {}
+        lines = self._by_columns(list(_whole_lines(self._lines())))
+        self._notes = self._marks_of_notes(lines)
+        for line in lines:
+            self._arrange(line)
+        self.lines = self._with_labels(lines)
+
+    @property
+    def text(self) -> str:
+        """The lines with marks around powers and before rows, broken words joined by U+0002."""
+        parts: list[str] = []
+        for line in self.lines:
+            parts += [ROW * line.is_row, self._text(line.pieces)]
+            parts.append(HYPHEN if line.is_broken else "\n")
+        return "".join(parts).removesuffix("\n")
+
+    def indices(self) -> list[int]:
+        """Return PDFium's index of each character of `text`, -1 where only the layout tells it."""
+        found: list[int] = []
+        for line in self.lines:
+            found += repeat(-1, line.is_row)
+            for piece in line.pieces:
+                found += repeat(-1, len(piece)) if isinstance(piece, str) else range(*piece)
+            found.append(-1)
+        return found[: len(self.text)]
+
+    def _text(self, pieces: Sequence[Piece]) -> str:
+        text = self.characters
+        return "".join(
+            [piece if isinstance(piece, str) else text[piece[0] : piece[1]] for piece in pieces]
+        )
+
+    # Lines as they are seen.
+
+    def _lines(self) -> Iterator[Line]:
+        for found in _LINE.finditer(self.characters):
+            start, end = found.span()
+            runs = self._runs(start, end)
+            is_broken = self.characters[end : end + 1] == "\ufffe"
+            if not runs:
+                if not found.group().isspace():
+                    yield _line([Part(start, end, [Box(0, 0, 0, 0)])], is_broken)
+                continue
+            if len(runs) == 1:
+                box = runs[0]
+                if self._is_shown(box):
+                    yield Line([Part(start, end, runs)], box, box[3] - box[1], is_broken)
+                continue
+            jumps = [at for at in range(1, len(runs)) if _jumps(runs[at - 1], runs[at])]
+            begin, first = start, 0
+            for at in [*jumps, len(runs)]:
+                stop = self._start(start, end, at) if at < len(runs) else end
+                line = _line([Part(begin, stop, runs[first:at])], is_broken and stop == end)
+                if self._is_shown(line.box):
+                    yield line
+                begin, first = stop, at
+
+    def _runs(self, start: int, end: int) -> list[Box]:
+        found = []
+        for at in range(pdfium.FPDFText_CountRects(self._raw, start, end - start)):
+            pdfium.FPDFText_GetRect(self._raw, at, *self._sides)
+            x0, y1, x1, y0 = self._values
+            found.append(Box(x0, y0, x1, y1))
+        return found
+
+    def _start(self, start: int, end: int, run: int) -> int:
+        """Return where a run of the characters `[start, end)` begins; the first is 0."""
+        if run == 0:
+            return start
+        if (known := self._known.get((start, run))) is not None:
+            return known
+
+        def count(length: int) -> int:
+            return int(pdfium.FPDFText_CountRects(self._raw, start, length))
+
+        least = self._known.get((start, run - 1), start) - start + 2
+        found = start + least - 1 + bisect_left(range(least, end - start + 1), run + 1, key=count)
+        self._known[start, run] = found
+        return found
+
+    def _is_shown(self, box: Box) -> bool:
+        page = self._shown
+        return (
+            box.right > page.left
+            and box.left < page.right
+            and box.top > page.bottom
+            and box.bottom < page.top
+        )
+
+    # Powers, cells and gaps.
+
+    def _arrange(self, line: Line) -> None:
+        """Mark raised and lowered parts of a line, part words that touch, and find its cells."""
+        line.pieces = [(part.start, part.end) for part in line.parts]
+        start, end = line.parts[0].start, line.parts[-1].end
+        numbers = bisect_left(self._numbers, end) - bisect_left(self._numbers, start)
+        if numbers < 2 and len(line.parts) == 1 and len(line.parts[0].runs) == 1:
+            return
+        text = self.characters[start:end]
+        may_be_row = numbers >= _LEAST_NUMBERS or (
+            numbers > 1 and numbers >= _LEAST_SHARE * len(text.split())
+        )
+        if not may_be_row and len(line.parts) == 1 and len(line.parts[0].runs) == 1:
+            return
+        marks: dict[int, str] = {}
+        """What is put before a character."""
+        self._mark_gaps(line, text, marks)
+        self._mark_levels(line, marks)
+        starts = self._cell_starts(line) if may_be_row else set()
+        if marks or starts:
+            self._cut(line, marks, starts)
+        texts = [self._text(cell).strip() for cell in line.cells]
+        numeric = sum(_NUMBER.match(text) is not None for text in texts)
+        line.is_row = numeric >= _LEAST_NUMBERS or (
+            numeric > 1 and not _NUMBER.match(texts[0])  # else a section and its page
+        )
+
+    def _mark_gaps(self, line: Line, text: str, marks: dict[int, str]) -> None:
+        """Put a blank where words touch that are drawn apart."""
+        edges = [part.start for part in line.parts[1:]]
+        wide = [
+            (part, at)
+            for part in line.parts
+            for at in range(1, len(part.runs))
+            if part.runs[at].left - part.runs[at - 1].right > _LEAST_GAP * line.high
+        ]
+        if len(wide) > text.count(" "):
+            edges += [self._start(part.start, part.end, at) for part, at in wide]
+        for at in edges:
+            if not self._touches_blank(at):
+                left, right = self._around(at)
+                if right.left - left.right > _LEAST_GAP * line.high:
+                    marks[at] = " "
+
+    def _touches_blank(self, at: int) -> bool:
+        return self.characters[at] == " " or self.characters[at - 1] == " "
+
+    def _around(self, at: int) -> tuple[pdfium.FS_RECTF, pdfium.FS_RECTF]:
+        """Return the boxes of a character and of the one before that is no blank."""
+        before = at - 1
+        while before > 0 and self.characters[before].isspace():
+            before -= 1
+        left, right = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+        pdfium.FPDFText_GetLooseCharBox(self._raw, before, left)
+        pdfium.FPDFText_GetLooseCharBox(self._raw, at, right)
+        return left, right
+
+    def _mark_levels(self, line: Line, marks: dict[int, str]) -> None:
+        runs = [(part, at, run) for part in line.parts for at, run in enumerate(part.runs)]
+        if len(runs) < 2:
+            return
+        tall = [run for _, _, run in runs if run[3] - run[1] > 0.99 * line.high]
+        uneven = [(part, at) for part, at, run in runs if _is_uneven(run, tall, line.high)]
+        if not uneven:
+            return
+        even = [one for one in runs if one[:2] not in uneven] or runs
+        part, at, _ = next((one for one in even if one[1] == 0), even[0])
+        base, size = self._metrics(self._start(part.start, part.end, at))
+        for part, at in uneven:
+            start, end = self._span(part, at)
+            baseline, height = self._metrics(start)
+            rise = (baseline - base) / size
+            if start < end and height <= _SMALLER * size and not _LOWERED <= rise <= _RAISED:
+                before = line.parts[0].start
+                if before < start and self.characters[start - 1] in _MINUS and rise > _RAISED:
+                    start -= (self._metrics(start - 1)[0] - base) / size > _RAISED
+                self._mark(before, start, end, 1 if rise > 0 else -1, marks)
+
+    def _span(self, part: Part, run: int) -> tuple[int, int]:
+        """Return the characters of a text object without the blanks behind it."""
+        start = self._start(part.start, part.end, run)
+        is_last = run + 1 == len(part.runs)
+        end = part.end if is_last else self._start(part.start, part.end, run + 1)
+        while end > start and self.characters[end - 1].isspace():
+            end -= 1
+        return start, end
+
+    def _marks_of_notes(self, lines: Sequence[Line]) -> set[str]:
+        """Return the numbers with which notes begin in the lower part of the page."""
+        low = self._shown.bottom + _NOTES * (self._shown.top - self._shown.bottom)
+        found: set[str] = set()
+        for line in lines:
+            if line.box.top < low and (
+                note := _NOTE.match(self.characters, line.parts[0].start, line.parts[-1].end)
+            ):
+                found.add(note[1])
+                others = _NEXT_NOTE.findall(self.characters, note.end(), line.parts[-1].end)
+                found.update(others)
+        return found
+
+    def _mark(self, first: int, start: int, end: int, level: int, marks: dict[int, str]) -> None:
+        """Mark raised or lowered characters of a line that begins at `first`."""
+        text = self.characters[start:end]
+        before = marks.get(start, "")
+        number = _NUMBER_BEFORE.search(self.characters[max(0, start - 20) : start])
+        if start == first:  # the mark of a footnote, before its text
+            if not self.characters[end : end + 1].isspace():
+                marks[end] = " "
+        elif level < 0 and self._is_word(start, end):
+            marks[start] = before.rstrip() + " "  # BERT BASE
+        elif " " in (self.characters[start - 1], before[-1:]):
+            return
+        elif level > 0 and text in self._notes and number and number.group() != "10":
+            marks[start] = before + _OPEN[1] + "["  # read as the mark of a footnote
+            marks[end] = "]" + _CLOSE + marks.get(end, "")
+        else:
+            if before == _CLOSE and self._level == level:
+                del marks[start]  # goes on with what is before
+            else:
+                marks[start] = before + _OPEN[level]
+            marks[end] = _CLOSE + marks.get(end, "")
+            self._level = level
+
+    _level = 0
+    """Of what was marked last."""
+
+    def _is_word(self, start: int, end: int) -> bool:
+        """Return whether a subscript is a word behind a word, not an index."""
+        text = self.characters[start:end].strip()
+        before = self.characters[max(0, start - 2) : start]
+        return len(text) > 2 and text.isalpha() and len(before) == 2 and before.isalpha()
+
+    def _metrics(self, start: int) -> tuple[float, float]:
+        """Return baseline and font size of the first glyph from here on."""
+        while self.characters[start].isspace():
+            start += 1
+        box, x, y = pdfium.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
+        pdfium.FPDFText_GetLooseCharBox(self._raw, start, box)
+        pdfium.FPDFText_GetCharOrigin(self._raw, start, x, y)
+        return y.value, max(box.top - box.bottom, 0.1)
+
+    def _cell_starts(self, line: Line) -> set[int]:
+        """Return where cells begin: behind wide gaps."""
+        blanks = (
+            blank.end()
+            for part in line.parts
+            for blank in _BLANKS.finditer(self.characters, part.start + 1, part.end - 1)
+        )
+        wide = set()
+        for at in chain(blanks, (part.start for part in line.parts[1:])):
+            left, right = self._around(at)
+            gap = right.left - left.right
+            letter = min(left.right - left.left, right.right - right.left)
+            if gap > max(_CELL_GAP * line.high, _CELL_GAP_LETTERS * letter):
+                wide.add(at)
+        return wide
+
+    def _cut(self, line: Line, marks: dict[int, str], starts: set[int]) -> None:
+        """Set a line's pieces and cells."""
+        cells: list[list[Piece]] = [[]]
+        begins = {part.start for part in line.parts}
+        for part in line.parts:
+            places = {at for at in chain(marks, starts) if part.start < at < part.end}
+            for start, end in pairwise([part.start, *sorted(places), part.end]):
+                if start in starts:
+                    cells.append([])
+                if start in marks:
+                    cells[-1].append(marks[start])
+                if end > start:
+                    cells[-1].append((start, end))
+            if part.end in marks and part.end not in begins:
+                cells[-1].append(marks[part.end])
+        line.pieces = list(chain(*cells))
+        line.cells, line.extents = cells, []
+
+    # Rows and columns.
+
+    def _with_labels(self, lines: list[Line]) -> list[Line]:
+        """Return lines; the cells of rows under heads that stand above them bear their labels."""
+        at, last = 0, 0
+        table: Table | None = None
+        while at < len(lines):
+            end = at
+            while end < len(lines) and lines[end].is_row:
+                end += 1
+            if end > at:
+                rows = lines[at:end]
+                found = self._table(lines[max(0, at - 2) : at], rows)
+                table = found or (table if at - last <= _FARTHEST_HEAD else None)
+                if table is not None:
+                    for row in rows:
+                        self._label(row, table)
+                last = end
+            at = end + 1
+        return lines
+
+    def _table(self, above: Sequence[Line], rows: Sequence[Line]) -> Table | None:
+        """Return the columns of rows with what the lines above call them."""
+        extents = [self._extents(row) for row in rows]
+        count = Counter(map(len, extents)).most_common(1)[0][0]
+        whole = [extent for extent in extents if len(extent) == count]
+        if len(whole) < 2 or not above:
+            return None
+        columns = [
+            (min(left for left, _ in column), max(right for _, right in column))
+            for column in zip(*whole, strict=True)
+        ]
+        if any(a[1] >= b[0] for a, b in pairwise(columns)):
+            return None
+        places, texts = self._heads(above[-1], columns)
+        if any(len(over) != 1 for over in places):
+            return None
+        above[-1].is_row = len(texts) >= _LEAST_NUMBERS
+        named = [over[0] for over in places]
+        labels = dict(zip(named, texts, strict=True))
+        if len(labels) < len(texts) or named != [*range(count - len(named), count)]:
+            return None
+        if len(set(texts)) < len(texts) or any(text.startswith("(") for text in texts):
+            twice = {text for text, times in Counter(texts).items() if times > 1}
+            self._add_uppers(above[0], columns, labels)
+            if len(set(labels.values())) < len(labels) or twice & set(labels.values()):
+                return None
+        if count - len(labels) > _MOST_UNNAMED or not all(map(_may_be_label, labels.values())):
+            return None
+        return Table(columns, labels)
+
+    def _add_uppers(
+        self, line: Line, columns: Sequence[tuple[float, float]], labels: dict[int, str]
+    ) -> None:
+        """Put the texts of a first row of heads before those of the second."""
+        places, texts = self._heads(line, columns)
+        covered = list(chain(*places))
+        if len(texts) > 1 and len(set(covered)) == len(covered):
+            for over, text in zip(places, texts, strict=True):
+                for place in over:
+                    labels[place] = f"{text} {labels.get(place, '')}".strip()
+
+    def _heads(
+        self, line: Line, columns: Sequence[tuple[float, float]]
+    ) -> tuple[list[list[int]], list[str]]:
+        """Return the columns that each cell of a line is above, and the cells' texts."""
+        if not line.cells:
+            self._cut(line, {}, self._cell_starts(line))
+        places = [_over(extent, columns) for extent in self._extents(line)]
+        if any(len(over) > 1 for over in places) and len(line.parts) == 1:
+            starts = self._word_groups(line, columns)
+            if starts:
+                self._cut(line, {}, starts)
+                places = [_over(extent, columns) for extent in self._extents(line)]
+        texts = [" ".join(resolved(self._text(cell)).split()) for cell in line.cells]
+        return places, texts
+
+    def _word_groups(self, line: Line, columns: Sequence[tuple[float, float]]) -> set[int]:
+        """Return where the words over another column begin; none where blanks do not tell."""
+        part = line.parts[0]
+        starts, inner, outer = set(), [0.0], []
+        last = 0
+        for blank in _BLANKS.finditer(self.characters, part.start + 1, part.end - 1):
+            left, right = self._around(blank.end())
+            gap = right.left - left.right
+            near = _nearest(right.left, right.right, columns)
+            if near > last and _nearest(left.left, left.right, columns) < near:
+                starts.add(blank.end())
+                outer.append(gap)
+                last = near
+            else:
+                inner.append(gap)
+        return starts if outer and min(outer) > 1.2 * max(inner) else set()
+
+    def _label(self, row: Line, table: Table) -> None:
+        places = [_over(extent, table.columns) for extent in self._extents(row)]
+        taken = [over[0] for over in places if len(over) == 1]
+        if len(set(taken)) < len(places):
+            return
+        row.pieces = []
+        for place, cell in zip(taken, row.cells, strict=True):
+            row.pieces += [" | "] if row.pieces else []
+            row.pieces += [f"{table.labels[place]}: "] if place in table.labels else []
+            row.pieces += self._stripped(cell)
+
+    def _extents(self, line: Line) -> list[tuple[float, float]]:
+        if len(line.extents) != len(line.cells):
+            line.extents = [self._extent(cell) for cell in line.cells]
+        return line.extents
+
+    def _extent(self, cell: Sequence[Piece]) -> tuple[float, float]:
+        """Return where a cell begins and ends across the page."""
+        spans = [piece for piece in cell if not isinstance(piece, str)]
+        start, end = spans[0][0], spans[-1][1]
+        while start < end - 1 and self.characters[start].isspace():
+            start += 1
+        while start < end - 1 and self.characters[end - 1].isspace():
+            end -= 1
+        first, last = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+        pdfium.FPDFText_GetLooseCharBox(self._raw, start, first)
+        pdfium.FPDFText_GetLooseCharBox(self._raw, end - 1, last)
+        return first.left, last.right
+
+    def _stripped(self, cell: Sequence[Piece]) -> list[Piece]:
+        """Return a cell without the blanks around it."""
+        pieces = list(cell)
+        while pieces and not self._text(pieces[:1]).strip():
+            del pieces[0]
+        while pieces and not self._text(pieces[-1:]).strip():
+            del pieces[-1]
+        if pieces and not isinstance(first := pieces[0], str):
+            text = self._text([first])
+            pieces[0] = first[0] + len(text) - len(text.lstrip()), first[1]
+        if pieces and not isinstance(last := pieces[-1], str):
+            pieces[-1] = last[0], last[0] + len(self._text([last]).rstrip())
+        return pieces
+
+    def _by_columns(self, lines: list[Line]) -> list[Line]:
+        """Return lines column by column where two columns were drawn line by line."""
+        at = 0
+        while at < len(lines):
+            gaps = _gaps(lines[at])
+            widest = max(gaps, key=lambda gap: gap[1] - gap[0], default=None)
+            end, gutter = _block(lines, at, widest) if widest else (at, 0.0)
+            if end > at and (sides := self._sides_of(lines[at:end], gutter)) is not None:
+                lines[at:end] = sides
+            at = max(end, at + 1)
+        return lines
+
+    def _sides_of(self, lines: Sequence[Line], gutter: float) -> list[Line] | None:
+        """Return the lines of both columns, the left one first, None if they are none of prose."""
+        lefts, rights = [], []
+        for line in lines:
+            left, right = self._halves(line, gutter)
+            lefts += left
+            rights += right
+        width = max(line.box.right for line in lines) - min(line.box.left for line in lines)
+        for side in (lefts, rights):
+            words = " ".join(self._text([part[:2]]) for line in side for part in line.parts).split()
+            wide = sum(line.box.right - line.box.left for line in side) / len(side)
+            lettered = sum(any(map(str.isalpha, word)) for word in words)
+            if (
+                wide < _LEAST_SIDE * width
+                or len(words) < _LEAST_WORDS * len(side)
+                or lettered < 0.75 * len(words)
+            ):
+                return None
+        return lefts + rights
+
+    def _halves(self, line: Line, gutter: float) -> tuple[list[Line], list[Line]]:
+        left: list[Part] = []
+        right: list[Part] = []
+        for part in line.parts:
+            count = sum(run.left < gutter for run in part.runs)
+            middle = (
+                self._start(part.start, part.end, count) if count < len(part.runs) else part.end
+            )
+            if count:
+                left.append(Part(part.start, middle, part.runs[:count]))
+            if count < len(part.runs):
+                right.append(Part(middle, part.end, part.runs[count:]))
+        if not left or not right:
+            return ([line], []) if left else ([], [line])
+        first = left[-1]
+        text = self.characters[first.start : first.end].rstrip()
+        is_broken = text.endswith("-") and text[-2:-1].isalpha()
+        if is_broken:
+            left[-1] = first._replace(end=first.start + len(text) - 1)
+        return [_line(left, is_broken)], [_line(right, line.is_broken)]
+
+
+def _gaps(line: Line) -> list[tuple[float, float]]:
+    """Return where a line's text objects leave room for a gutter between them."""
+    if len(line.parts) == 1 and len(line.parts[0].runs) == 1:
+        return []
+    runs = [run for part in line.parts for run in part.runs]
+    return [(a[2], b[0]) for a, b in pairwise(runs) if b[0] - a[2] > _GUTTER * line.high]
+
+
+def _block(lines: Sequence[Line], at: int, gap: tuple[float, float]) -> tuple[int, float]:
+    """Return the end of the lines from here on with text on both sides of a gap, and its middle.
+
+    The end is the beginning where they are too few.
+    """
+    left, right = gap
+    both, end = 0, at
+    for index in range(at, len(lines)):
+        line = lines[index]
+        common = [
+            (max(left, a), min(right, b))
+            for a, b in _gaps(line)
+            if min(right, b) - max(left, a) > 0.5 * line.high
+        ]
+        if common:
+            left, right = common[0]
+            both, end = both + 1, index + 1
+        elif line.box.right >= right and line.box.left <= left:
+            break
+    return (end if both >= max(_LEAST_LINES, 0.6 * (end - at)) else at), (left + right) / 2
+
+
+def _over(extent: tuple[float, float], columns: Sequence[tuple[float, float]]) -> list[int]:
+    left, right = extent
+    return [at for at, column in enumerate(columns) if left < column[1] and right > column[0]]
+
+
+def _nearest(left: float, right: float, columns: Sequence[tuple[float, float]]) -> int:
+    """Return the column whose middle is nearest."""
+    middle = left + right
+    return min(range(len(columns)), key=lambda at: abs(sum(columns[at]) - middle))
+
+
+def _may_be_label(text: str) -> bool:
+    return len(text) <= _LONGEST_LABEL and (
+        _YEAR.match(text) is not None or (any(map(str.isalpha, text)) and not _NUMBER.match(text))
+    )
+
+
+def _jumps(last: Box, box: Box) -> bool:
+    """Return whether the next text object of a line is not on it at all."""
+    high = max(last[3] - last[1], box[3] - box[1])
+    return box[3] < last[1] - 0.5 * high or box[1] > last[3] + 0.5 * high or box[2] < last[0] - high
+
+
+def _is_uneven(run: Box, tall: Sequence[Box], high: float) -> bool:
+    """Return whether a text object may be raised or lowered."""
+    return 0.2 * high < run[3] - run[1] < _SMALLER * high and any(
+        run[1] > other[1] + 0.3 * high or run[3] < other[3] - 0.33 * high for other in tall
+    )
+
+
+def _whole_lines(lines: Iterator[Line]) -> Iterator[Line]:
+    """Join lines that PDFium parts at a power or a cell of another height."""
+    held: Line | None = None
+    for line in lines:
+        if held is not None:
+            if not held.is_broken and _goes_on(held, line):
+                held = _line(held.parts + line.parts, line.is_broken)
+                continue
+            yield held
+        held = line
+    if held is not None:
+        yield held
+
+
+def _goes_on(line: Line, next_: Line) -> bool:
+    high = max(line.high, next_.high)
+    if not -0.3 * high <= next_.box.left - line.box.right < high:
+        return False
+    overlap = min(line.box.top, next_.box.top) - max(line.box.bottom, next_.box.bottom)
+    return overlap >= 0.3 * min(line.high, next_.high)

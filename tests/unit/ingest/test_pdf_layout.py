@@ -1,0 +1,156 @@
+"""What the places of glyphs say: powers, rows of tables, columns, words that touch."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import pytest
+from reportlab.pdfgen.canvas import Canvas
+
+from app.core.types import PageText, ParsedDocument
+from app.ingest.names import IngestOptions
+from app.ingest.parsers.pdf import parse_pdf
+from app.ingest.parsers.pdf_boxes import find_boxes
+
+Placed = tuple[float, float, float, str]
+"""Left, baseline, size, text."""
+
+
+def drawn(*pieces: Placed) -> bytes:
+    """Return a page with pieces of text where they are wanted, in this order."""
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer, pagesize=(500, 700), invariant=1)
+    for left, baseline, size, text in pieces:
+        canvas.setFont("Helvetica", size)
+        canvas.drawString(left, baseline, text)
+    canvas.save()
+    return buffer.getvalue()
+
+
+def line(baseline: float, *parts: tuple[float, float, str]) -> list[Placed]:
+    """Return parts of a line one behind the other: rise, size, text."""
+    canvas = Canvas(io.BytesIO())
+    left, made = 50.0, []
+    for rise, size, text in parts:
+        made.append((left, baseline + rise, size, text))
+        left += canvas.stringWidth(text, "Helvetica", size)
+    return made
+
+
+def parsed(pieces: Sequence[Placed]) -> ParsedDocument:
+    return parse_pdf(drawn(*pieces), "page.pdf", IngestOptions())
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ([(0, 10, "It holds 3 x 10"), (4, 7, "12"), (0, 10, " kg.")], "It holds 3 x 10^12 kg."),
+        ([(0, 10, "about 10"), (4, 7, "-3"), (0, 10, " bar")], "about 10^-3 bar"),
+        ([(0, 10, "an area of 5 km"), (4, 7, "2")], "an area of 5 km\u00b2"),
+        ([(0, 10, "two mills"), (4, 7, "4"), (0, 10, " stand here")], "two mills stand here"),
+        ([(0, 10, "of H"), (-2, 7, "2"), (0, 10, "O and air")], "of H2O and air"),
+        ([(0, 10, "With BERT"), (-2, 7, "BASE"), (0, 10, " we find")], "With BERT BASE we find"),
+        ([(4, 7, "3"), (0, 10, "They were measured.")], "3 They were measured."),
+        ([(0, 10, "E = mc"), (4, 7, "2"), (0, 10, ", he said")], "E = mc\u00b2, he said"),
+        ([(0, 10, "Jo Yu"), (4, 7, "1,2"), (0, 10, ", Li Cao"), (4, 7, "2")], "Jo Yu, Li Cao"),
+    ],
+)
+def test_small_raised_and_lowered_glyphs_keep_their_meaning(
+    parts: list[tuple[float, float, str]], text: str
+) -> None:
+    assert parsed(line(600, *parts)).text == text
+
+
+def test_the_mark_of_a_note_on_the_page_is_no_power_of_a_number() -> None:
+    weir = line(600, (0, 10, "The weir is 128"), (4, 7, "2"), (0, 10, " metres long, 10"))
+    power = [(left + 180, 600 + rise, size, text) for left, rise, size, text in [(0, 4, 7, "2")]]
+    note = line(60, (3, 6, "2"), (0, 8, " Measured in 1960."))
+    assert parsed([*weir, *note]).text.startswith("The weir is 128 metres long")
+    assert "128^2 metres" in parsed([*weir, *power]).text
+
+
+RAIN = [
+    ["Station", "Jan", "Feb", "Mar"],
+    ["Korvik", "112", "96", "88"],
+    ["Lund", "71", "64", "59"],
+    ["Senn", "140", "-", "120"],
+]
+
+
+def table(rows: Sequence[Sequence[str]], top: float = 600) -> list[Placed]:
+    return [
+        (50 + 70 * across, top - 15 * down, 10, text)
+        for down, row in enumerate(rows)
+        for across, text in enumerate(row)
+        if text
+    ]
+
+
+PROSE = "The stations of the valley were read each morning at seven by the keeper or his wife, and"
+
+
+def test_rows_of_numbers_stay_lines_and_bear_the_labels_of_their_columns() -> None:
+    around = [(50.0, 660 - 12 * at, 10.0, PROSE) for at in range(3)]
+    found = parsed([*around, *table(RAIN), *[(x, y - 140, s, t) for x, y, s, t in around]])
+    rows = [found.text[block.start : block.end] for block in found.blocks]
+    assert rows == [
+        "Station Jan Feb Mar",
+        "Station: Korvik | Jan: 112 | Feb: 96 | Mar: 88",
+        "Station: Lund | Jan: 71 | Feb: 64 | Mar: 59",
+        "Station: Senn | Jan: 140 | Feb: - | Mar: 120",
+    ]
+    assert {block.kind for block in found.blocks} == {"row"}
+    assert found.text.count("\n") == 5, "prose flows, rows do not"
+
+
+def test_two_rows_of_heads_are_joined_and_doubtful_ones_label_nothing() -> None:
+    heads = [["", "Dev", "Test"], ["Model", "(F1)", "(F1)"]]
+    rows = [["large", "86.6", "86.3"], ["small", "81.6", "80.2"]]
+    assert "Model: small | Dev (F1): 81.6 | Test (F1): 80.2" in parsed(table(heads + rows)).text
+    doubtful = [["Model", "(F1)", "(F1)"], *rows]
+    assert parsed(table(doubtful)).text.endswith("small 81.6 80.2")
+
+
+def test_numbers_in_prose_are_no_rows() -> None:
+    years = "In 1990, 1991, 1992 and 1993 the mill ground 12, 14 and 15 tonnes of rye for the town"
+    found = parsed([(50.0, 600 - 12 * at, 10.0, years) for at in range(4)])
+    assert found.blocks == ()
+    assert found.text == " ".join([years] * 4)
+
+
+LEFT = [
+    "The ferry Hilda was built in the year",
+    "1921 for the sound of Korvik. She car-",
+    "ried forty passengers and four carts.",
+    "In 1940 the ice broke her rudder and",
+    "she was laid up for two long years.",
+]
+RIGHT = [
+    "Runa is younger. She came to the lake",
+    "in the spring of 1956 by rail, and her",
+    "engine was replaced in 1971. Since then",
+    "she needs a crew of two and no stoker.",
+    "Her bell was cast in the town of Arn.",
+]
+
+
+def test_columns_that_were_drawn_line_by_line_are_read_one_after_the_other() -> None:
+    pieces: list[Placed] = [(50.0, 660.0, 10.0, "Two ferries of the lake and how they fared")]
+    for at, (left, right) in enumerate(zip(LEFT, RIGHT, strict=True)):
+        pieces += [(50, 600 - 12 * at, 10, left), (270, 600 - 12 * at, 10, right)]
+    found = parsed(pieces)
+    flowing = " ".join(found.text.split())
+    assert "She carried forty passengers and four carts. In 1940 the ice broke" in flowing
+    assert "two long years. Runa is younger." in flowing
+    (boxes,) = find_boxes(
+        drawn(*pieces),
+        [PageText(1, found.text, at := found.text.index("engine was"), at + len("engine was"))],
+    )
+    ((x0, y0, _, _),) = boxes.rects
+    assert (round(x0), round(y0 / 12)) == (270, round((700 - 576 - 9) / 12))
+
+
+def test_words_that_are_drawn_apart_do_not_touch() -> None:
+    pieces = [*line(600, (0, 10, "while they")), (97.4, 600.0, 10.0, "execute the command")]
+    assert parsed(pieces).text == "while they execute the command"
