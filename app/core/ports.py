@@ -335,17 +335,23 @@ class IndexWriter(VectorSink, Protocol):
         """
 
     def write_links(
-        self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = ""
+        self,
+        library: Library,
+        prefix: str,
+        links_of: Callable[[str], int],
+        titles_of: Callable[[str, str], str],
+        after: str = "",
     ) -> str | None:
-        """Store link counts for documents whose source key begins with `prefix`.
+        """Store link counts and other titles of documents whose source key begins with `prefix`.
 
-        `links_of` returns how many articles link to a file name. The most ever counted stays, so
-        that a part of a dump takes nothing from the whole. It is what order `linked` goes by.
+        The most links ever counted stay, so that a part of a dump takes nothing from the whole.
+        They are what order `linked` goes by. On return other titles find their document by words.
 
         Args:
             library: Whose documents.
             prefix: Of their source keys.
-            links_of: Returns the count of a file name.
+            links_of: Returns how many articles link to a file name.
+            titles_of: Returns the other titles of a file name, one a line, given those of before.
             after: Begin behind this source key; one call does a page of them.
 
         Returns:

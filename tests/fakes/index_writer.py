@@ -73,7 +73,12 @@ class MemoryIndexWriter:
             return [self._write_one(draft) for draft in drafts]
 
     def write_links(
-        self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = ""
+        self,
+        library: Library,
+        prefix: str,
+        links_of: Callable[[str], int],
+        titles_of: Callable[[str, str], str],
+        after: str = "",
     ) -> str | None:
         with self._lock:
             for (shelf, key), (document, _) in self._documents.items():
