@@ -104,7 +104,8 @@ def _prepared(token: Token) -> int:
             one.content = _WIKI_LINK.sub(r"\1", one.content)
         elif one.type == "softbreak" and length < _FULL_LINE:
             one.type = "hardbreak"
-        length = 0 if one.type in ("softbreak", "hardbreak") else length + len(one.content)
+        length = length + len(one.content) if one.type in ("text", "code_inline") else length
+        length = 0 if one.type.endswith("break") else length
     return hidden
 
 

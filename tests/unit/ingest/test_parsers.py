@@ -269,6 +269,12 @@ def test_cells_of_a_markdown_table_get_their_labels(table: str, lines: list[str]
     assert text.split("\n") == ["Cities", "", *lines, "", "Text behind."]
 
 
+def test_short_lines_of_markdown_stay_lines_and_full_ones_flow() -> None:
+    wrapped = "A line of prose that its writer has wrapped at some sixty signs\nruns on here."
+    text = PARSER.parse(f"Phone: 22 85\nRoom: 4\n\n{wrapped}\n".encode(), "x.md").text
+    assert text == "Phone: 22 85\nRoom: 4\n\n" + wrapped.replace("\n", " ")
+
+
 def test_plain_text_is_kept_as_written_with_its_headings() -> None:
     text = (
         "THE LICHEN BOOK\n\nLichens are slow.\n\nGROWTH RATES\n\nNOT a heading HERE\nVERY"

@@ -12,9 +12,9 @@ from app.ingest.names import IngestOptions
 from app.ingest.parsers import READER_VERSION, DirectParser
 
 SAMPLES = Path(__file__).resolve().parents[3] / "data" / "sample_docs"
-READ = {"1": "244442de65d8f858", "2": "a4af80a4529fd7d1", "3": "a4af80a4529fd7d1"}
+READ = {"1": "244442de65d8f858", "2": "a4af80a4529fd7d1", "3": "a4af80a4529fd7d1", "4": "01e0455022de4f1a"}
 """Digest of what each version makes of the sample documents; when it differs, raise
-READER_VERSION and add a line. Version 3 labels the cells of Markdown's tables, which the samples do not have."""
+READER_VERSION and add a line. Version 3 labels the cells of Markdown's tables; version 4 reads blocks."""
 
 
 def test_the_samples_are_read_as_this_version_reads_them() -> None:
