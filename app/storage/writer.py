@@ -79,6 +79,10 @@ _DUE = select(documents.c.doc, documents.c.library).where(
 )
 _OF = documents.c.doc == bindparam("of")
 _LINKED = update(documents).where(_OF).values(links=bindparam("count"))
+_CALLED = update(documents).where(_OF).values(other_titles=bindparam("titles"))
+_LINKS_OF = [
+    documents.c[name] for name in ("doc", "filename", "links", "other_titles", "state", "revision")
+]
 _SEEN = (documents.c.sha256, documents.c.revision)
 _RESTORE = (
     update(documents)
@@ -109,7 +113,7 @@ class _Purged:
 
 
 class CatalogIndexWriter:
-    """The IndexWriter port; one per process, thread-safe, writes are serialised."""
+    """Writes and deletes documents and vectors; one per process, thread-safe, writes in turn."""
 
     def __init__(
         self,
@@ -135,9 +139,17 @@ class CatalogIndexWriter:
         return self._catalog.by_source_key(library, source_key)
 
     def source_revision(self, document: Document) -> str | None:
+        """Return the source's edition that a live document holds; None if it states none."""
         return self._catalog.source_revision(document)
 
     def store_original(self, content: bytes | Path) -> str:
+        """Store the bytes as `<sha256>.bin`, durably; return the SHA-256 in hex.
+
+        Storing the same bytes again changes nothing.
+
+        Raises:
+            DiskFull: No space; nothing half-written stays.
+        """
         return self._originals.store(content)
 
     def original_path(self, sha256: str) -> Path:
@@ -145,7 +157,10 @@ class CatalogIndexWriter:
         return self._originals.path(sha256)
 
     def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
-        """Store a batch and wait until it is found by its words (see `IndexWriter.write`).
+        """Make drafts live in one atomic batch, in order, and wait until their words are found.
+
+        On return they are durable: acknowledged. A draft whose sha256 and source_revision equal the
+        live revision's is `unchanged`.
 
         Raises:
             DiskFull: No space; the batch is not acknowledged.
@@ -163,7 +178,11 @@ class CatalogIndexWriter:
     def store(
         self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None
     ) -> list[WriteResult]:
-        """Store drafts and a ledger page atomically; their words follow (`IndexWriter.store`).
+        """Make drafts live and record a ledger page, atomically; durable on return.
+
+        Words are gathered over batches and found within seconds, or on return when a draft replaces
+        a document; `settle` waits for them. After a crash the next start makes them found. A call
+        may wait while too many words wait.
 
         Raises:
             DiskFull: No space; the batch is not stored, or words of batches before it cannot be
@@ -177,7 +196,11 @@ class CatalogIndexWriter:
             return self._store(drafts, page).results
 
     def settle(self, library: Library) -> None:
-        """Wait until everything stored is found by its words (see `IndexWriter.settle`)."""
+        """Wait until everything stored is durable in the index of words and found.
+
+        Raises:
+            DiskFull: No space; rows are safe, and their words follow with the next write.
+        """
         self._words[library].background = False
         self._words[library].flush()
         self._words[library].catch_up()
@@ -231,16 +254,34 @@ class CatalogIndexWriter:
                 raise
 
     def write_links(
-        self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = ""
+        self,
+        library: Library,
+        prefix: str,
+        links_of: Callable[[str], int],
+        titles_of: Callable[[str, str], str],
+        after: str = "",
     ) -> str | None:
-        """Store link counts of documents under `prefix`, a page (`IndexWriter.write_links`).
+        """Store link counts and other titles of documents whose source key begins with `prefix`.
+
+        The most links ever counted stay, so that a part of a dump takes nothing from the whole. On
+        return other titles find their document by words.
+
+        Args:
+            library: Whose documents.
+            prefix: Of their source keys.
+            links_of: Returns how many articles link to a file name.
+            titles_of: Returns the other titles of a file name, one a line, given those of before.
+            after: Begin behind this source key; one call does a page of them.
+
+        Returns:
+            The source key to go on after, None at the end.
 
         Raises:
             DiskFull: No space; pages before are kept.
         """
         key = documents.c.source_key
         page = (
-            select(key, documents.c.doc, documents.c.filename, documents.c.links)
+            select(key, *_LINKS_OF)
             .where(
                 documents.c.library == library.value,
                 key > max(prefix, after),
@@ -250,11 +291,29 @@ class CatalogIndexWriter:
             .limit(_LINKS_PAGE)
         )
         rows = self._database.rows(page)
-        counted = ((links_of(filename), doc, links) for _, doc, filename, links in rows)
-        if more := [{"of": doc, "count": count} for count, doc, links in counted if count > links]:
+        more = [
+            {"of": row.doc, "count": count}
+            for row in rows
+            if (count := links_of(row.filename)) > row.links
+        ]
+        called = [
+            (row, titles)
+            for row in rows
+            if (titles := titles_of(row.filename, row.other_titles)) != row.other_titles
+        ]
+        if more:
             with self._database.write("links") as sql:
                 sql.execute(_LINKED, more)
-        return rows[-1][0] if len(rows) == _LINKS_PAGE else None
+        if called:
+            self._words[library].flush()
+            with self._projector.writing:
+                with self._database.write("titles") as sql:
+                    for row, titles in called:
+                        sql.execute(_CALLED, {"of": row.doc, "titles": titles})
+                        if row.state == "live":
+                            add_change(sql, library, "correct", row.doc, row.revision, None)
+                self._words[library].catch_up()
+        return rows[-1].source_key if len(rows) == _LINKS_PAGE else None
 
     # --- vectors
 
