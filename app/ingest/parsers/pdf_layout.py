@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise, repeat
+from itertools import chain, islice, pairwise, repeat
 from typing import NamedTuple
 
 import pypdfium2
@@ -70,6 +70,8 @@ _FOOT = 0.5
 """Height of a page below which a line behind a small mark is a note, not an affiliation."""
 _FRONT_LINES = 15
 """Of a first page, among which its authors are."""
+_WIDE = re.compile("[\u4e00-\u9fff\uac00-\ud7a3]")
+_LEAST_WIDE, _SAMPLE = 20, 60
 _SHORT_RUN = 5
 """Characters: most powers and indices have fewer."""
 _FOUR = struct.Struct("4d")
@@ -212,6 +214,17 @@ class PageLayout:
         return "".join(
             [piece if isinstance(piece, str) else text[piece[0] : piece[1]] for piece in pieces]
         )
+
+    def names_other_characters(self) -> bool:
+        """Return whether Han and Hangul, which are all as wide, are drawn in many widths."""
+        places = [found.start() for found in islice(_WIDE.finditer(self.characters), _SAMPLE)]
+        if len(places) < _LEAST_WIDE:
+            return False
+        box, ratios = self._boxes[0], Counter[int]()
+        for at in places:
+            pdfium.FPDFText_GetLooseCharBox(self._raw, at, box)
+            ratios[round(20 * (box.right - box.left) / max(box.top - box.bottom, 0.1))] += 1
+        return ratios.most_common(1)[0][1] < 0.5 * len(places)
 
     # Lines as they are seen.
 
