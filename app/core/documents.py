@@ -235,6 +235,13 @@ class Document:
     """Findings at ingest that a reader should see, for example `override`, `stripped:12`."""
     language: str = ""
     """ISO 639-1; empty: unknown, treated as English."""
+    other_titles: str = ""
+    """Under which else it is known, one a line."""
+
+    @property
+    def titles(self) -> str:
+        """Return everything that the document is called, as a question may call it."""
+        return f"{self.title}\n{self.other_titles}" if self.other_titles else self.title
 
     @property
     def is_sample(self) -> bool:
@@ -355,6 +362,8 @@ class Article:
     """Target title of a redirect; its source holds no prose."""
     namespace: int = 0
     """MediaWiki namespace number; 0 holds articles."""
+    fault: str | None = None
+    """Why this part of the source is no article; it is counted as skipped."""
 
 
 ArticleState = Literal["indexed", "redirect", "skipped"]

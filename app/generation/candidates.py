@@ -98,7 +98,7 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
     for item in evidence:
         text, title = (
             item.hit.passage.chunk.text,
-            frozenset(tokenise(item.hit.passage.document.title)),
+            frozenset(tokenise(item.hit.passage.document.titles)),
         )
         in_list = item.hit.passage.chunk.section in {"references", "contents"}
         spans = [piece for span in sentence_spans(text) for piece in _readable(text, *span)]

@@ -466,7 +466,7 @@ def _missing_in(
     held = {
         token
         for passage in passages
-        for token in tokenise(f"{passage.document.title}\n{passage.chunk.text}", language)
+        for token in tokenise(f"{passage.document.titles}\n{passage.chunk.text}", language)
     }
     return tuple(name for name in named if not held.issuperset(tokenise(name, language)))
 
@@ -581,5 +581,5 @@ def _said(best: Candidate, found: Sequence[Candidate], chosen: Sequence[Candidat
         for one in found
         if one.item.n == best.item.n and abs(one.ordinal - best.ordinal) <= 1
     ]
-    above = (passage.document.title, passage.chunk.section)
+    above = (passage.document.titles, passage.chunk.section)
     return ReadPassage.of_text("\n".join([*above, *near, *(one.text for one in chosen)]))

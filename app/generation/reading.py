@@ -170,7 +170,7 @@ class ReadPassage:
     """A text that claims are looked for in, with the title and section that it stands under."""
 
     def __init__(self, passage: Passage) -> None:
-        title = passage.document.title
+        title = passage.document.titles
         self._place(passage.chunk.text, title, f"{title}\n{passage.chunk.section}\n")
 
     @classmethod

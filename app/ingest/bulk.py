@@ -12,13 +12,14 @@ import multiprocessing
 import os
 import re
 import signal
+import tempfile
 import threading
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from multiprocessing.synchronize import Event
@@ -102,6 +103,8 @@ _stopped: Event | None = None
 def _prepare(task: BulkTask, article: Article) -> Prepared:
     if article.redirect_to is not None:
         return Prepared(LedgerEntry(article.key, article.revision, "redirect"))
+    if article.fault is not None:
+        return _skipped(article, article.fault)
     if article.namespace != ARTICLE_NAMESPACE:
         return _skipped(article, "namespace")
     if len(article.source) > task.options.max_characters:
@@ -139,6 +142,21 @@ def _prepare(task: BulkTask, article: Article) -> Prepared:
     return Prepared(LedgerEntry(article.key, article.revision, "indexed"), draft)
 
 
+_WIKI_FURNITURE = (
+    ".hatnote, .navigation-not-searchable, .navbox, .vertical-navbox, .sidebar, .authority-control,"
+    " .mw-editsection, .reference, .mw-cite-backlink, .reflist, ol.references, .refbegin, .ambox,"
+    " .metadata, .sistersitebox, .portal, .noprint, .toc, .catlinks, .printfooter, #toc, #siteSub,"
+    " #contentSub, #jump-to-nav, .mw-jump-link, .mw-indicators, .mw-hidden-catlinks, .zim-footer"
+)
+"""What MediaWiki sets around an article and into it, a selector of pages in a ZIM archive."""
+_ISSUED = re.compile(
+    r"(?:\s*^(?:This (?:article|page) is issued from|Retrieved from|The text is licensed)[^\n]*)+"
+    r"\s*\Z",
+    re.MULTILINE,
+)
+"""The last lines of an article in an archive: where it is from."""
+
+
 def parse_article(article: Article) -> ParsedDocument:
     """Return the readable text of an article in any markup.
 
@@ -148,7 +166,9 @@ def parse_article(article: Article) -> ParsedDocument:
     if article.markup == "wikitext":
         return parse_wikitext(article.source, article.title)
     if article.markup == "html":
-        return parse_html(article.source.encode("utf-8", "surrogatepass"))
+        source = article.source.encode("utf-8", "surrogatepass")
+        parsed = parse_html(source, article.title, left_out=_WIKI_FURNITURE)
+        return replace(parsed, text=_ISSUED.sub("", parsed.text))
     text, stripped = normalise(article.source)
     return ParsedDocument(
         text.strip(), "text/plain", title=article.title, stripped_characters=stripped
@@ -314,6 +334,75 @@ def _slots(titles: Collection[str]) -> list[npt.NDArray[np.int64]]:
     return [(numbers >> (32 * row)) & (_SLOTS - 1) for row in range(_ROWS)]
 
 
+# Under which other titles an article is known, in little memory.
+
+_MOST_TITLE_CHARACTERS = 2_000
+"""Of one article's other titles; the shortest are the names that people ask by."""
+_WORD = re.compile(r"\w+")
+
+
+class Redirects:
+    """The redirects of a run: 16 bytes of memory each, titles in a file without a name."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115  # ends with the run
+        self._targets = array("q")
+        self._places = array("Q")
+        self._order: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
+
+    def add(self, article: Article) -> None:
+        """Note a redirect's title; other articles have none."""
+        if article.redirect_to is None or article.namespace != ARTICLE_NAMESPACE:
+            return
+        target = _title(article.redirect_to)
+        self._targets.append(hash(target))
+        self._places.append(self._file.tell())
+        self._file.write(f"{target}\t{article.title}\n".encode("utf-8", "surrogatepass"))
+
+    def titles_of(self, title: str, before: str = "", *, keeps: bool = False) -> str:
+        """Return the other titles of an article, one a line, without spellings of the same words.
+
+        Args:
+            title: Of the article.
+            before: Its other titles so far.
+            keeps: Whether those stay, because this source is only a part.
+        """
+        titles, seen, size = [], {_spelt(title)}, 0
+        for other in sorted(
+            {*self._of(_title(title)), *(before.split("\n") if keeps else ())},
+            key=lambda one: (len(one), one),
+        ):
+            size += len(other)
+            if (spelt := _spelt(other)) and spelt not in seen and size <= _MOST_TITLE_CHARACTERS:
+                seen.add(spelt)
+                titles.append(other)
+        return "\n".join(titles)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _of(self, target: str) -> Iterator[str]:
+        if self._order is None:
+            hashes = np.frombuffer(self._targets, dtype=np.int64)
+            order = np.argsort(hashes, kind="stable")
+            self._order = order, hashes[order]
+        order, hashes = self._order
+        first, last = (
+            np.searchsorted(hashes, hash(target), "left"),
+            np.searchsorted(hashes, hash(target), "right"),
+        )
+        for at in order[first:last]:
+            self._file.seek(self._places[at])
+            line = self._file.readline().decode("utf-8", "surrogatepass")
+            found, _, other = line.rstrip("\n").partition("\t")
+            if found == target:
+                yield other
+
+
+def _spelt(title: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(title.casefold()))
+
+
 # Which articles a run has seen, in little memory.
 
 
@@ -442,30 +531,32 @@ class BulkIndexer:
                     len(seen), articles.position() if isinstance(articles, Positioned) else None
                 )
 
-        with ExitStack() as stack:
-            batches = self._batches(
-                task,
-                self._changed(task, articles, seen, links, passed),
-                options.workers,
-                token,
-                stack,
-            )
-            with ThreadPoolExecutor(1, thread_name_prefix="bulk-write") as writing:
-                stored: Future[None] | None = None
-                try:
-                    for batch in batches:
+        with closing(Redirects()) as redirects:
+            with ExitStack() as stack:
+                batches = self._batches(
+                    task,
+                    self._changed(task, articles, seen, [links, redirects], passed),
+                    options.workers,
+                    token,
+                    stack,
+                )
+                with ThreadPoolExecutor(1, thread_name_prefix="bulk-write") as writing:
+                    stored: Future[None] | None = None
+                    try:
+                        for batch in batches:
+                            if stored is not None:
+                                stored.result()
+                            passed()
+                            stored = writing.submit(self._write, task, batch)
                         if stored is not None:
                             stored.result()
-                        passed()
-                        stored = writing.submit(self._write, task, batch)
-                    if stored is not None:
-                        stored.result()
-                finally:
-                    writing.submit(self.writer.settle, task.library).result()
-        if options.missing != "keep":
-            self._remove_gone(task, seen, token, options.missing)
-        if links.total:
-            self._rank(task, links, token)
+                    finally:
+                        writing.submit(self.writer.settle, task.library).result()
+            if options.missing != "keep":
+                self._remove_gone(task, seen, token, options.missing)
+            if links.total:
+                keeps = options.missing == "keep"
+                self._rank(task, links, partial(redirects.titles_of, keeps=keeps), token)
         if progress is not None:
             progress(len(seen), 1.0)
         return self.ledger.summary(task.library, task.source)
@@ -475,7 +566,7 @@ class BulkIndexer:
         task: BulkTask,
         articles: Iterable[Article],
         seen: SeenKeys,
-        links: LinkCounts,
+        noting: Sequence[LinkCounts | Redirects],
         passed: Callable[[], None],
     ) -> Iterator[Article]:
         """Yield articles of no known revision; `passed` is called for groups of known ones."""
@@ -488,7 +579,8 @@ class BulkIndexer:
                 passed()
             for article in group:
                 seen.add(article.key)
-                links.add(article)
+                for notes in noting:
+                    notes.add(article)
                 entry = known.get(article.key)
                 if entry is None or entry.revision != article.revision:
                     yield article
@@ -559,11 +651,19 @@ class BulkIndexer:
                     self._delete(task, entry.article)
             self.ledger.delete(task.library, task.source, [entry.article for entry in page])
 
-    def _rank(self, task: BulkTask, links: LinkCounts, token: CancelToken) -> None:
+    def _rank(
+        self,
+        task: BulkTask,
+        links: LinkCounts,
+        titles_of: Callable[[str, str], str],
+        token: CancelToken,
+    ) -> None:
         after: str | None = ""
         while after is not None:
             token.raise_if_cancelled()
-            after = self.writer.write_links(task.library, key_prefix(task.source), links.of, after)
+            after = self.writer.write_links(
+                task.library, key_prefix(task.source), links.of, titles_of, after
+            )
 
     def _gone(self, task: BulkTask, seen: SeenKeys) -> Iterator[list[LedgerEntry]]:
         """Yield pages of entries whose article was not seen; each may be deleted at once."""

@@ -83,7 +83,7 @@ def read(
     """
     language = passage.document.language or DEFAULT
     tokens, title = (
-        tokenise(text, language) for text in (passage.chunk.text, passage.document.title)
+        tokenise(text, language) for text in (passage.chunk.text, passage.document.titles)
     )
     words = words.stemmed_in(language)
     distinct = frozenset(tokens)

@@ -79,6 +79,10 @@ _DUE = select(documents.c.doc, documents.c.library).where(
 )
 _OF = documents.c.doc == bindparam("of")
 _LINKED = update(documents).where(_OF).values(links=bindparam("count"))
+_CALLED = update(documents).where(_OF).values(other_titles=bindparam("titles"))
+_LINKS_OF = [
+    documents.c[name] for name in ("doc", "filename", "links", "other_titles", "state", "revision")
+]
 _SEEN = (documents.c.sha256, documents.c.revision)
 _RESTORE = (
     update(documents)
@@ -250,17 +254,24 @@ class CatalogIndexWriter:
                 raise
 
     def write_links(
-        self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = ""
+        self,
+        library: Library,
+        prefix: str,
+        links_of: Callable[[str], int],
+        titles_of: Callable[[str, str], str],
+        after: str = "",
     ) -> str | None:
-        """Store link counts of a page of documents whose source key begins with `prefix`.
+        """Store link counts and other titles of documents whose source key begins with `prefix`.
 
-        The most ever counted stays, so that a part of a dump takes nothing from the whole.
+        The most links ever counted stay, so that a part of a dump takes nothing from the whole. On
+        return other titles find their document by words.
 
         Args:
             library: Whose documents.
             prefix: Of their source keys.
             links_of: Returns how many articles link to a file name.
-            after: Begin behind this source key.
+            titles_of: Returns the other titles of a file name, one a line, given those of before.
+            after: Begin behind this source key; one call does a page of them.
 
         Returns:
             The source key to go on after, None at the end.
@@ -270,7 +281,7 @@ class CatalogIndexWriter:
         """
         key = documents.c.source_key
         page = (
-            select(key, documents.c.doc, documents.c.filename, documents.c.links)
+            select(key, *_LINKS_OF)
             .where(
                 documents.c.library == library.value,
                 key > max(prefix, after),
@@ -280,11 +291,29 @@ class CatalogIndexWriter:
             .limit(_LINKS_PAGE)
         )
         rows = self._database.rows(page)
-        counted = ((links_of(filename), doc, links) for _, doc, filename, links in rows)
-        if more := [{"of": doc, "count": count} for count, doc, links in counted if count > links]:
+        more = [
+            {"of": row.doc, "count": count}
+            for row in rows
+            if (count := links_of(row.filename)) > row.links
+        ]
+        called = [
+            (row, titles)
+            for row in rows
+            if (titles := titles_of(row.filename, row.other_titles)) != row.other_titles
+        ]
+        if more:
             with self._database.write("links") as sql:
                 sql.execute(_LINKED, more)
-        return rows[-1][0] if len(rows) == _LINKS_PAGE else None
+        if called:
+            self._words[library].flush()
+            with self._projector.writing:
+                with self._database.write("titles") as sql:
+                    for row, titles in called:
+                        sql.execute(_CALLED, {"of": row.doc, "titles": titles})
+                        if row.state == "live":
+                            add_change(sql, library, "correct", row.doc, row.revision, None)
+                self._words[library].catch_up()
+        return rows[-1].source_key if len(rows) == _LINKS_PAGE else None
 
     # --- vectors
 

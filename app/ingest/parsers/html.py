@@ -109,11 +109,14 @@ _DATE_NAMES = (
 )
 
 
-def parse_html(content: bytes, filename: str = "the page", *_: object) -> ParsedDocument:
+def parse_html(
+    content: bytes, filename: str = "the page", *_: object, left_out: str = ""
+) -> ParsedDocument:
     """Return what a reader sees of a page: its main part where the page marks it.
 
-    Scripts, styles, menus and hidden elements are left out; the characters of hidden elements are
-    counted as stripped, and struck-through text is named in a warning.
+    Scripts, styles, menus, hidden elements and those of the selector `left_out` are left out; the
+    characters of hidden elements are counted as stripped, and struck-through text is named in a
+    warning.
 
     Raises:
         UnsupportedType: The bytes are not text.
@@ -123,6 +126,8 @@ def parse_html(content: bytes, filename: str = "the page", *_: object) -> Parsed
     declared = (found[1] or found[2]).decode("ascii") if found else None
     source, warnings = decode(content, declared, lambda: _MARKUP.sub(b" ", content))
     tree = LexborHTMLParser(_within_bounds(source, filename))
+    for node in tree.css(left_out) if left_out else ():
+        node.remove()
     title = tree.css_first("title")
     authors, year = _meta(tree)
     page = read_blocks(tree, _main_part(tree))

@@ -225,20 +225,25 @@ class JsonLines:
         return 1.0 if self._raw.closed else self._raw.tell() / max(1, self._path.stat().st_size)
 
     def __iter__(self) -> Iterator[Article]:
-        with self._path.open("rb") as self._raw, self._open(self._raw) as file:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                try:
-                    yield article_of(json.loads(line), default_key=str(number))
-                except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
-                    raise Unreadable(
-                        f"line {number} of {self._path.name!r} is no article: {exc!r}; expected an"
-                        " object with title and text"
-                    ) from exc
+        try:
+            with self._path.open("rb") as self._raw, self._open(self._raw) as file:
+                yield from articles_of(map(_object_of, file), self._path.name, numbered=True)
+        except (EOFError, OSError) as exc:
+            raise Unreadable(
+                f"{self._path.name!r} cannot be read to its end: {exc}; compare the download's"
+                " checksum"
+            ) from exc
 
     def _open(self, raw: IO[bytes]) -> IO[bytes]:
         return cast("IO[bytes]", gzip.open(raw, "rb")) if self._path.suffix == ".gz" else raw
+
+
+def _object_of(line: bytes) -> object:
+    """Return the value of a line of JSON; the line itself if it is none."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return line.strip()
 
 
 class ParquetFiles:
@@ -268,11 +273,12 @@ class ParquetFiles:
                 )
                 table = parquet.ParquetFile(path)
                 columns = [name for name in _COLUMNS if name in table.schema_arrow.names]
-                for batch in table.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
-                    for row in batch.to_pylist():
-                        self._read += 1
-                        yield article_of(row)
-            except (ArrowException, OSError, KeyError) as exc:
+                batches = table.iter_batches(batch_size=_BATCH_ROWS, columns=columns)
+                rows = (row for batch in batches for row in batch.to_pylist())
+                for article in articles_of(rows, path.name):
+                    self._read += 1
+                    yield article
+            except (ArrowException, OSError) as exc:
                 raise Unreadable(
                     f"{path.name!r} is no Parquet file of articles: {exc!r}; expected columns id,"
                     " url, title, text"
@@ -297,35 +303,55 @@ class HubDataset:
             rows = datasets.load_dataset(
                 self._name, self._configuration or None, split=self._split, streaming=True
             )
-            for row in rows:
-                yield article_of(row)
-        except (OSError, ValueError, KeyError) as exc:
+            yield from articles_of(rows, self._name)
+        except (OSError, ValueError) as exc:
             raise Unreadable(
                 f"data set {self._name!r} cannot be read: {exc}; check its name and the network"
             ) from exc
 
 
-def article_of(row: Mapping[str, object], default_key: str = "") -> Article:
-    """Return a row's article; without a revision, the text's hash is the revision.
+def articles_of(rows: Iterable[object], name: str, *, numbered: bool = False) -> Iterator[Article]:
+    """Yield the article of each row; one that is none has its fault, which names the first such.
+
+    Without a revision, the text's hash is the revision; without an id, the title is the key, or the
+    row's number where rows are `numbered`. Blank rows are left out.
 
     Raises:
-        KeyError: `title` or `text` is missing.
+        Unreadable: No row is an article.
     """
-    text = str(row["text"])
-    revision = (
-        row.get("revision")
-        or row.get("revision_id")
-        or hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    )
-    return Article(
-        key=str(row.get("id") or default_key or row["title"]),
-        revision=str(revision),
-        title=str(row["title"]),
-        markup="text",
-        source=text,
-        url=str(row["url"]) if row.get("url") else None,
-        licence=str(row.get("licence") or LICENCE),
-    )
+    faults: dict[str, int] = {}
+    has_articles = False
+    for number, row in enumerate(rows, 1):
+        if row == b"":
+            continue
+        fields = row if isinstance(row, Mapping) else {}
+        missing = [field for field in ("title", "text") if fields.get(field) is None]
+        if missing:
+            fault = f"no {' and no '.join(missing)}" if fields is row else "no JSON object"
+            reason = f"{fault}, first in row {faults.setdefault(fault, number)}"
+            key = f"{name}, row {number}"
+            yield Article(key, _hash(repr(row)), "", "text", "", fault=reason)
+            continue
+        has_articles = True
+        text, title = str(fields["text"]), str(fields["title"])
+        revision = fields.get("revision") or fields.get("revision_id") or _hash(text)
+        yield Article(
+            key=str(fields.get("id") or (number if numbered else title)),
+            revision=str(revision),
+            title=title,
+            markup="text",
+            source=text,
+            url=str(fields["url"]) if fields.get("url") else None,
+            licence=str(fields.get("licence") or LICENCE),
+        )
+    if faults and not has_articles:
+        raise Unreadable(
+            f"{name!r} holds no article: {next(iter(faults))}; expected rows with title and text"
+        )
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 # Kiwix ZIM archives as a stream of articles.

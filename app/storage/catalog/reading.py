@@ -96,6 +96,7 @@ _TEXTS = (
                 "year",
                 "type",
                 "language",
+                "other_titles",
             )
         )
     )
@@ -166,7 +167,9 @@ class CatalogLoader:
         with self._database.read() as sql:
             for some in pieces(sorted(docs)):
                 for row in sql.execute(_TEXTS, {"docs": some}).all():
-                    doc, revision, doc_id, title, authors, year, kind, language, frame = row
+                    doc, revision, doc_id, title, authors, year, kind, language, *rest = row
+                    others, frame = rest
+                    titles = f"{title}\n{others}" if others else title
                     text = codec.unpack(frame)
                     spans = sql.execute(_SPANS, {"of_doc": doc, "of_revision": revision})
                     parts = [
@@ -175,7 +178,7 @@ class CatalogLoader:
                     ]
                     found.append(
                         LexicalDocument(
-                            doc, doc_id, title, strings_from(authors), year, kind, parts, language
+                            doc, doc_id, titles, strings_from(authors), year, kind, parts, language
                         )
                     )
         return found

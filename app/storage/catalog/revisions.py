@@ -310,6 +310,7 @@ class RevisionBatch:
             self._now,
             self._now,
             item.language,
+            "",  # its source names them anew, and so its words are written with them
         )
 
     def _finish(

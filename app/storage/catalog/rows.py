@@ -34,6 +34,7 @@ _DOCUMENT = (
     "doc_id library source_key revision sha256 title authors year type state characters pages"
     " chunks embedded duplicate_of"
     " source_url licence added_at updated_at filename arxiv_id has_original flags language"
+    " other_titles"
 ).split()
 DOCUMENTS = select(*(documents.c[name] for name in _DOCUMENT))
 DOCUMENT_COLUMNS = ", ".join(f"d.{name}" for name in _DOCUMENT)
@@ -48,8 +49,8 @@ IdArray = npt.NDArray[np.int64]
 def document_from(row: Sequence[Any]) -> Document:
     """Return the document of a row of DOCUMENT_COLUMNS."""
     doc_id, library, source_key, revision, sha256, title, authors, *rest = row
-    *rest, has_original, flags, language = rest
-    packed = strings_from(authors), *rest, bool(has_original), strings_from(flags), language
+    *rest, has_original, flags, language, others = rest
+    packed = strings_from(authors), *rest, bool(has_original), strings_from(flags), language, others
     return Document(doc_id, Library(library), source_key, revision, sha256, title, *packed)
 
 
@@ -134,6 +135,7 @@ class LexicalDocument:
     doc: int
     doc_id: str
     title: str
+    """With its other titles."""
     authors: tuple[str, ...]
     year: int | None
     type: str

@@ -53,7 +53,7 @@ def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind, nullable=False) for name in names]
 
 
-SCHEMA_VERSION = "0008"
+SCHEMA_VERSION = "0009"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 
@@ -116,6 +116,8 @@ documents = Table(
     *required(Text, "search_key", "added_at", "updated_at"),
     Column("purge_at", Text),
     Column("language", Text, nullable=False, server_default=""),
+    # Under which else it is known, one a line: what redirects to it in an encyclopedia.
+    Column("other_titles", Text, nullable=False, server_default=""),
     UniqueConstraint("library", "doc_id", name="uq_documents_doc_id"),
     UniqueConstraint("library", "source_key", name="uq_documents_source_key"),
     sqlite_autoincrement=True,

@@ -30,7 +30,7 @@ _DOCUMENT = (
     " year arxiv_id source_url"
     " licence flags has_original characters pages bytes chunks embedded source_revision corrected"
     " links search_key added_at"
-    " updated_at language"
+    " updated_at language other_titles"
 ).split()
 _KEPT = {"doc", "library", "doc_id", "source_key", "corrected", "links", "added_at"}
 INSERT_DOCUMENT = f"INSERT INTO documents ({', '.join(_DOCUMENT)})"

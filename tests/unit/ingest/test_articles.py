@@ -10,7 +10,9 @@ from libzim.writer import Creator, Hint, Item, StringProvider
 from pyarrow import parquet
 
 from app.core.errors import InvalidInput, NotFound, Unreadable
-from app.ingest.bulk import Positioned
+from app.core.types import Article, Library
+from app.ingest.bulk import BulkTask, Positioned, parse_article, prepare
+from app.ingest.names import IngestOptions
 from app.ingest.sources.dumps import is_part, open_articles, source_name
 from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
@@ -54,10 +56,43 @@ def test_json_lines(tmp_path: Path, name: str) -> None:
     assert len({a.revision for a in articles}) == len(ROWS)
 
 
-def test_a_bad_line_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(json.dumps(ROWS[0]) + "\n{\n", encoding="utf-8")
-    with pytest.raises(Unreadable, match="line 2"):
+def test_a_bad_row_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    bad = ['{"text": "no title"}', "", "[1]", '{"title": null, "text": "x"}', '{"title": "cut']
+    lines = [json.dumps(ROWS[0]), *bad[:4], json.dumps(ROWS[1]), bad[4]]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    articles = list(open_articles(str(tmp_path / "a.jsonl")))
+    assert [(a.key, a.fault) for a in articles] == [
+        ("0", None),
+        ("a.jsonl, row 2", "no title, first in row 2"),
+        ("a.jsonl, row 4", "no JSON object, first in row 4"),
+        ("a.jsonl, row 5", "no title, first in row 2"),
+        ("1", None),
+        ("a.jsonl, row 7", "no JSON object, first in row 4"),
+    ]
+    assert _prepared(articles[1]) == ("skipped", "no title, first in row 2")
+
+
+def _prepared(article: Article) -> tuple[str, str]:
+    task = BulkTask(Library.PUBLIC, "a", IngestOptions())
+    entry = prepare(task, [article])[0].entry
+    return entry.state, entry.reason
+
+
+def test_a_file_without_any_article_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"name": "x"}\n{\n', encoding="utf-8")
+    with pytest.raises(Unreadable, match="no title and no text"):
         list(open_articles(str(tmp_path / "a.jsonl")))
+    data = gzip.compress(json.dumps(ROWS[0]).encode())
+    (tmp_path / "b.jsonl.gz").write_bytes(data[:-9])
+    with pytest.raises(Unreadable, match="to its end"):
+        list(open_articles(str(tmp_path / "b.jsonl.gz")))
+
+
+def test_a_row_of_parquet_without_a_title_is_skipped(tmp_path: Path) -> None:
+    rows = [ROWS[0], {**ROWS[1], "title": None}]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    found = list(open_articles(str(tmp_path / "a.parquet")))
+    assert [a.fault for a in found] == [None, "no title, first in row 2"]
 
 
 def test_parquet_files_and_folders(tmp_path: Path) -> None:
@@ -84,6 +119,18 @@ def test_zim_archives(tmp_path: Path) -> None:
     assert "First." in articles["A/One"].source
     assert articles["A/Uno"].redirect_to == "One"
     assert "style.css" not in articles
+
+
+def test_an_article_of_an_archive_has_no_furniture() -> None:
+    page = """<html><head><title>Tarn</title></head><body><h1>Tarn</h1>
+<div class="hatnote">For the film, see Tarn (film).</div>
+<p>A town<sup class="reference"><a>[note 1]</a></sup> of weavers.</p>
+<h2>History<span class="mw-editsection">[<a>edit</a>]</span></h2><p>Old.</p>
+<div class="reflist"><ol class="references"><li>Gauge book.</li></ol></div>
+<div class="navbox">Towns: Korvik</div><div class="printfooter">Retrieved from "x"</div>
+<div>This article is issued from a wiki. The text is licensed under a licence.</div></body></html>"""
+    parsed = parse_article(Article("a", "1", "Tarn", "html", page))
+    assert parsed.text == "Tarn\n\nA town of weavers.\n\nHistory\n\nOld."
 
 
 def test_a_folder_of_text_files(tmp_path: Path) -> None:

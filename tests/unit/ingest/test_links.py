@@ -1,7 +1,22 @@
 from __future__ import annotations
 
-from app.core.types import Article
-from app.ingest.bulk import LinkCounts
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from app.core.types import Article, Library
+from app.ingest.bulk import (
+    BulkIndexer,
+    BulkOptions,
+    BulkTask,
+    LinkCounts,
+    MissingPolicy,
+    Redirects,
+)
+from app.ingest.names import IngestOptions
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
 
 
 def wiki(key: str, source: str, redirect_to: str | None = None) -> Article:
@@ -54,3 +69,66 @@ def test_clean_text_has_no_links() -> None:
     counts = LinkCounts()
     counts.add(Article("1", "1", "Notes", "text", "[[Penguin]] in double brackets"))
     assert counts.total == 0
+
+
+# Redirects are other titles.
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[IndexStore]:
+    with IndexStore(IndexOptions(tmp_path, tmp_path / "chroma"), vector_store="off") as opened:
+        yield opened
+
+
+def index(
+    store: IndexStore, articles: Sequence[Article], missing: MissingPolicy = "remove"
+) -> None:
+    task = BulkTask(Library.PUBLIC, "w", IngestOptions())
+    BulkIndexer(store.writer, store.ledger).run(task, articles, BulkOptions(missing=missing))
+
+
+def found(store: IndexStore, words: str) -> set[str]:
+    ids = [hit.chunk_id for hit in store.lexical.search(Library.PUBLIC, words, 9)]
+    passages = store.catalog.passages(Library.PUBLIC, ids).values()
+    return {passage.document.title for passage in passages}
+
+
+def redirect(key: str, title: str, target: str) -> Article:
+    return Article(key, f"to {target}", title, "wikitext", "", redirect_to=target)
+
+
+TOWN = Article("2", "1", "Tarnmoss", "wikitext", "It lies on a lake. [[Hill]]")
+HILL = Article("3", "1", "Hill", "wikitext", "A high place.")
+
+
+def test_words_find_an_article_by_its_redirects_in_any_order_and_after_each_import(
+    store: IndexStore,
+) -> None:
+    first, last = redirect("1", "Old Weir", "Tarnmoss"), redirect("4", "H2O", "Tarnmoss")
+    index(store, [first, TOWN, HILL, last])
+    assert found(store, "weir") == found(store, "h2o") == {"Tarnmoss"}
+    newer = Article("2", "2", "Tarnmoss", "wikitext", "It lies on a wide lake.")
+    index(store, [first, newer, HILL])
+    assert (found(store, "weir"), found(store, "h2o")) == ({"Tarnmoss"}, set())
+    assert found(store, "wide") == {"Tarnmoss"}
+    index(store, [newer, HILL, redirect("1", "Old Weir", "Hill")])
+    assert found(store, "weir") == {"Hill"}
+    assert store.fsck.run().faults == ()
+
+
+def test_a_part_of_a_dump_takes_no_title_away(store: IndexStore) -> None:
+    index(store, [redirect("1", "Old Weir", "Tarnmoss"), TOWN, HILL])
+    index(store, [redirect("5", "Aqua", "Tarnmoss"), TOWN], "keep")
+    assert found(store, "weir") == found(store, "aqua") == {"Tarnmoss"}
+
+
+def test_other_spellings_of_the_same_words_are_no_other_title(
+    request: pytest.FixtureRequest,
+) -> None:
+    redirects = Redirects()
+    request.addfinalizer(redirects.close)
+    for title in ("tarn-moss", "TARN MOSS", "The old Tarn", "Old tarn", "old Tarn", "\u6e6f"):
+        redirects.add(redirect(title, title, "tarn Moss"))
+    redirects.add(redirect("x" * 2_000, "x" * 2_000, "Tarn Moss"))
+    assert redirects.titles_of("Tarn Moss") == "\u6e6f\nOld tarn\nThe old Tarn"
+    assert redirects.titles_of("Unknown") == ""

@@ -229,6 +229,10 @@ def test_vectors_wait_in_catalog_order_and_count(store: IndexStore) -> None:
     assert store.vectors.count(PAPERS) == 4
 
 
+def _no_titles(_: str, before: str) -> str:
+    return before
+
+
 def test_the_most_linked_wait_first_and_a_part_of_a_dump_takes_no_links_away(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,7 +251,9 @@ def test_the_most_linked_wait_first_and_a_part_of_a_dump_takes_no_links_away(
     def count(whole: dict[str, int]) -> None:
         after: str | None = ""
         while after is not None:
-            after = store.writer.write_links(PAPERS, "wiki:", lambda name: ask(whole, name), after)
+            after = store.writer.write_links(
+                PAPERS, "wiki:", lambda name: ask(whole, name), _no_titles, after
+            )
 
     count({"wiki:1": 1, "wiki:2": 7, "wiki:3": 3})
     assert asked == ["wiki:1", "wiki:2", "wiki:3"]

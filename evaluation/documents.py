@@ -1,0 +1,149 @@
+"""Measure what reading keeps of documents; write evaluation/reports/documents.{json,md}.
+
+    python -m evaluation.documents                  # every format
+    python -m evaluation.documents --only wikitext  # others keep their figures
+
+A value or cell counts when it stands in the stored text as a whole, letters and figures compared.
+The data are in the folder DATA (docs/evaluation.md).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import mwparserfromhell
+from mwparserfromhell.nodes import Template
+
+from app.core.types import Article
+from app.ingest.parsers.wikitext import parse_wikitext
+from app.ingest.sources.dumps import XmlDump
+from evaluation.lib.paths import DATA, REPORTS, parser_of, publish
+
+Figures = dict[str, tuple[float, float]]
+"""What was measured, and at least what it should be."""
+
+
+_WORD = re.compile(r"\w+")
+
+
+def words_of(text: str) -> str:
+    """Return letters and figures with single spaces, for a comparison of whole values."""
+    return f" {' '.join(_WORD.findall(text.lower()))} "
+
+
+# Wikitext: boxes and tables of real articles, and tables whose cells are known.
+
+_DUMP = Path("wikipedia") / "enwiki-shortened.xml.bz2"
+_TABLES = Path("foreign") / "fetaqa" / "tables.jsonl"
+_TABLES_READ = 100
+_BOX = re.compile(r"infobox|taxobox|automatic taxobox|chembox|drugbox", re.IGNORECASE)
+_REFERENCE = re.compile(r"<!--.*?-->|<ref[^>/]*/>|<ref.*?</ref>", re.DOTALL | re.IGNORECASE)
+_FILE = re.compile(r"\[\[(?:file|image):[^\[\]]*\]\]", re.IGNORECASE)
+_UNSEEN = re.compile(r".*\.(?:jpe?g|png|svg|gif|ogg)\s*\Z|\d+ ?px\Z|#?[0-9a-f]{6}\Z", re.DOTALL)
+_SPECIAL = str.maketrans({char: f"&#{ord(char)};" for char in "|[]{}<>&'!=*#:;"})
+
+
+def wikitext(data: Path) -> Figures:
+    """Compare our text with mwparserfromhell's tree of articles, and with known tables."""
+    pages = [page for page in XmlDump(data / _DUMP) if page.redirect_to is None]
+    texts = [words_of(parse_wikitext(page.source, page.title).text) for page in pages]
+    boxes, cells = _values(pages, texts)
+    kept = [held for table in _known_tables(data / _TABLES) for held in _labelled(table)]
+    return {
+        "values of boxes kept": (boxes, 0.9),
+        "cells of tables kept": (cells, 0.9),
+        f"cells of {_TABLES_READ} known tables beside their label": (sum(kept) / len(kept), 0.9),
+    }
+
+
+def _values(pages: Sequence[Article], texts: Sequence[str]) -> tuple[float, float]:
+    """Return the shares of box values and of cells that texts hold."""
+    boxes: list[bool] = []
+    cells: list[bool] = []
+    for page, text in zip(pages, texts, strict=True):
+        code = mwparserfromhell.parse(page.source, skip_style_tags=True)
+        for box in code.filter_templates(matches=_is_box):
+            values = (str(value.value) for value in box.params if value.showkey)
+            boxes += [value in text for value in filter(None, map(_shown, values))]
+        for table in code.filter_tags(matches=lambda node: node.tag == "table"):
+            for cell in table.contents.filter_tags(matches=lambda node: node.tag in ("td", "th")):
+                if "{|" not in str(cell.contents) and (shown := _shown(str(cell.contents))):
+                    cells.append(shown in text)
+    return sum(boxes) / len(boxes), sum(cells) / len(cells)
+
+
+def _is_box(node: Template) -> bool:
+    return _BOX.match(str(node.name).strip()) is not None
+
+
+def _shown(source: str) -> str:
+    """Return the words of a value that a reader sees; empty for pictures, sizes and colours."""
+    source = _FILE.sub("", re.sub(r"<br[^>]*>", "\n", _REFERENCE.sub("", source)))
+    text = str(mwparserfromhell.parse(source).strip_code(normalize=True)).strip()
+    return "" if _UNSEEN.match(text.lower()) else words_of(text).strip() and words_of(text)
+
+
+def _known_tables(path: Path) -> Iterator[list[list[str]]]:
+    with path.open(encoding="utf-8") as file:
+        for line, _ in zip(file, range(_TABLES_READ), strict=False):
+            yield json.loads(line)["table_array"]
+
+
+def _labelled(table: list[list[str]]) -> Iterator[bool]:
+    """Yield for each cell below the heads whether it stands behind its column's label."""
+    lines = [" ".join(line.split()) for line in _as_text(table).split("\n")]
+    for row in table[1:]:
+        for label, value in zip(table[0], row, strict=True):
+            if label.strip() and value.strip() and label != value:
+                wanted = " ".join(f"{label}: {value}".split())
+                yield any(wanted in line for line in lines)
+
+
+def _as_text(table: list[list[str]]) -> str:
+    """Return the text of a table whose merged cells are written as spans."""
+    rows = []
+    for number, row in enumerate(table):
+        mark, cells = "!" if number == 0 else "|", []
+        for value, same in groupby(row):
+            width = sum(1 for _ in same)
+            cells.append(f'{mark} colspan="{width}" | {value.translate(_SPECIAL)}')
+        rows.append("\n".join(cells))
+    return parse_wikitext("{|\n|-\n" + "\n|-\n".join(rows) + "\n|}", "T").text
+
+
+FORMATS: dict[str, Callable[[Path], Figures]] = {"wikitext": wikitext}
+
+
+def page_of(record: dict[str, dict[str, Any]]) -> str:
+    """Return the report as Markdown."""
+    rows = [
+        f"| {name} | {what} | {value:.3g} | {f'at least {least:g}' if least else ''} |"
+        for name, figures in record.items()
+        for what, (value, least) in figures.items()
+    ]
+    head = "# What reading keeps\n\nWritten by `python -m evaluation.documents`.\n"
+    return "\n".join(
+        [head, "| format | measured | found | limit |", "|---|---|---|---|", *rows, ""]
+    )
+
+
+def main() -> int:
+    parser = parser_of(__doc__)
+    parser.add_argument("--only", choices=FORMATS, help="measure one format")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
+    options = parser.parse_args()
+    path = REPORTS / "documents.json"
+    record = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    for name in [options.only] if options.only else FORMATS:
+        record[name] = FORMATS[name](options.data)
+    publish("documents", record, page_of(record))
+    return int(any(value < least for one in record.values() for value, least in one.values()))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
