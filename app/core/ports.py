@@ -6,7 +6,7 @@ thread-safe. Errors are those of `app.core.errors`; nothing else leaves an adapt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -17,6 +17,7 @@ from app.core.types import (
     EmbedderIdentity,
     Filters,
     FloatArray,
+    Heading,
     Library,
     LibraryCounts,
     PageBoxes,
@@ -38,6 +39,11 @@ class Catalog(Protocol):
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         """Return live passages by chunk id; ids that are gone or superseded are absent."""
+
+    def outlines(
+        self, library: Library, named: Collection[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], tuple[Heading, ...]]:
+        """Return the headings of revisions by `(doc_id, revision)`; without any it is absent."""
 
     def document(self, library: Library, doc_id: str) -> Document:
         """Return a live document.
