@@ -20,8 +20,6 @@ from app.core.types import (
     Heading,
     Library,
     LibraryCounts,
-    PageBoxes,
-    PageText,
     ParsedDocument,
     Passage,
     PassageCode,
@@ -258,19 +256,6 @@ class Parser(Protocol):
             Busy: A parse could not begin in time.
             UnsupportedType: No parser for this content.
             Encrypted, NoTextLayer, Unreadable, TooLarge: What is wrong with the file.
-        """
-
-
-@runtime_checkable
-class PageLocator(Protocol):
-    """Stored text back to places on the pages of the original."""
-
-    def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
-        """Return the rectangles of each span on its page, in the order given.
-
-        Raises:
-            UnsupportedType: The original has no pages (only PDFs have).
-            Unreadable: The original cannot be opened any more.
         """
 
 
