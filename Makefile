@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-check bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load contract bench-gone bench-concurrency bench-mixed-load
+.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-documents bench-query bench-quotes bench-check bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load contract bench-gone bench-concurrency bench-mixed-load
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -238,8 +238,8 @@ ablation-samples: dev ## strategies and fusions over the samples, into retrieval
 bench-embed: dev | $(DATA) ## speed of the embedded model, int8 against float32, into evaluation/reports/embed.md
 	$(BIN)/python -m evaluation.benchmarks.embed
 
-bench-pdf: dev | $(DATA) ## speed of the PDF path and what it keeps, into evaluation/reports/pdf.md
-	$(BIN)/python -m evaluation.benchmarks.pdf
+bench-documents: dev | $(DATA) ## what is read of documents, and how fast, into evaluation/reports/documents.md
+	$(BIN)/python -m evaluation.documents --data $(DATA)
 
 bench-check: dev | $(DATA) ## sentences a minute that a text is checked at, into evaluation/reports/check.md
 	$(BIN)/python -m evaluation.benchmarks.check

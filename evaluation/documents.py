@@ -23,6 +23,7 @@ from app.core.types import Article
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
 from evaluation.lib.paths import DATA, REPORTS, parser_of, publish
+from evaluation.lib.pdfs import pdf
 
 Figures = dict[str, tuple[float, float]]
 """What was measured, and at least what it should be."""
@@ -116,7 +117,7 @@ def _as_text(table: list[list[str]]) -> str:
     return parse_wikitext("{|\n|-\n" + "\n|-\n".join(rows) + "\n|}", "T").text
 
 
-FORMATS: dict[str, Callable[[Path], Figures]] = {"wikitext": wikitext}
+FORMATS: dict[str, Callable[[Path], Figures]] = {"wikitext": wikitext, "pdf": pdf}
 
 
 def page_of(record: dict[str, dict[str, Any]]) -> str:

@@ -40,6 +40,9 @@ _LEAST_WORDS = 4
 _ANY_WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_PICTURE = 0.25
 """Share of a page that a picture of its text covers; a logo is smaller."""
+_OCR = "run OCR on pictures of the pages (ocrmypdf --force-ocr) and send the result"
+_PRIVATE = re.compile("[\ue000-\uf8ff]")
+"""Characters of the private use areas, which say nothing outside their font."""
 _MOST_NAMED = 8
 """Ranges of pages that a warning lists."""
 
@@ -103,8 +106,7 @@ def judge(filename: str, parsed: ParsedDocument, scanned: Sequence[int]) -> tupl
     """
     if _unnamed(parsed.text) >= _UNNAMED_FILE:
         raise NoTextLayer(
-            f"{filename!r} has fonts that do not say which characters they show; "
-            "run OCR on pictures of its pages (ocrmypdf --force-ocr) and send the result"
+            f"{filename!r} has fonts that do not say which characters they show; {_OCR}"
         )
     warnings = []
     if scanned:
@@ -116,14 +118,13 @@ def judge(filename: str, parsed: ParsedDocument, scanned: Sequence[int]) -> tupl
     if unnamed := _unnamed_pages(parsed):
         warnings.append(
             "fonts that do not say which characters they show on"
-            f" {_pages(unnamed, len(parsed.pages))}; "
-            "run OCR on pictures of the pages (ocrmypdf --force-ocr) and send the result"
+            f" {_pages(unnamed, len(parsed.pages))}; {_OCR}"
         )
     return tuple(warnings)
 
 
 def _unnamed_pages(parsed: ParsedDocument) -> list[int]:
-    if "\ufffd" not in parsed.text:
+    if "\ufffd" not in parsed.text and not _PRIVATE.search(parsed.text):
         return []
     texts = [(page.number, parsed.text[page.start : page.end]) for page in parsed.pages]
     return [
@@ -134,8 +135,8 @@ def _unnamed_pages(parsed: ParsedDocument) -> list[int]:
 
 
 def _unnamed(text: str) -> float:
-    """Return the share of characters without a Unicode value, not counting blanks."""
-    unnamed = text.count("\ufffd")
+    """Return the share of characters without a meaning, not counting blanks."""
+    unnamed = text.count("\ufffd") + len(_PRIVATE.findall(text))
     return unnamed / (len(text) - text.count(" ") - text.count("\n")) if unnamed else 0.0
 
 
@@ -339,6 +340,9 @@ _BREAK = re.compile(r"\x02(?=([^\W\d_]+|\d))")
 _WORD = re.compile(r"[^\W\d_]+")
 _LONGEST_PART = 40
 _UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+_RTL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+_LEADING_MARK = re.compile(f"[{_RTL_MARKS}](?<![^\\s(].)")
+_MARK_AND_LETTER = re.compile(f"([{_RTL_MARKS}]+)([^\\W\\d_])")
 _LIST_OR_CAPTION = (
     r"(?![\u2022\u25aa\u25e6\u2023*\u2013\u2014-]|\(?\w{1,2}[.)] |(?:Figure|Fig\."
     r"|Table|Algorithm) ?\d)"
@@ -351,7 +355,7 @@ _LONGEST_OUTLINE = 5_000
 """Entries that are read."""
 _MARKED = re.compile(f"[{''.join(KINDS.values())}][^\n]*")
 _AT_END = re.compile(f"(?:\n?[{KINDS['field']}{KINDS['footnote']}][^\n]*)+\\Z")
-_UNMARKED = dict.fromkeys(map(ord, KINDS.values()))
+_NO_MARKS = re.compile("|".join(KINDS.values()))
 
 
 def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
@@ -376,7 +380,8 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
                 " split it and send the parts"
             )
         open_forms(document)
-        raw = [_page_text(document, number) for number in range(len(document))]
+        read = [_page_text(document, number) for number in range(len(document))]
+        raw = [text for text, _ in read]
         information = document.get_metadata_dict()
         outline = _outline(document)
         attached = [
@@ -394,6 +399,10 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
         document.close()
     parsed = _assemble(raw, information, outline)
     warnings = judge(filename, parsed, scanned)
+    if odd := [number for number, (_, is_odd) in enumerate(read, start=1) if is_odd]:
+        warnings += (
+            f"fonts that name other characters than they show on {_pages(odd, len(read))}; {_OCR}",
+        )
     if attached:
         warnings += (
             f"files attached to it are not read ({_listed(attached)}); send them by themselves",
@@ -430,13 +439,15 @@ def _open(content: bytes, filename: str) -> pypdfium2.PdfDocument:
         ) from exc
 
 
-def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
+def _page_text(document: pypdfium2.PdfDocument, index: int) -> tuple[str, bool]:
+    """Return a page's text, and whether its fonts name other characters than they show."""
     page = document[index]
     textpage = page.get_textpage()
-    text = PageLayout(page, textpage, is_first=index == 0).text
+    layout = PageLayout(page, textpage, is_first=index == 0)
+    found = layout.text, layout.names_other_characters()
     textpage.close()
     page.close()
-    return text
+    return found
 
 
 def _assemble(
@@ -444,9 +455,13 @@ def _assemble(
 ) -> ParsedDocument:
     raw = name_tex_codes(raw)
     compounds = _compounds(raw)
-    clean = [normalise(resolved(_mark_unnamed(_join_words(page, compounds)))) for page in raw]
+    clean = [
+        normalise(resolved(_mark_unnamed(_join_words(_marks_behind(page), compounds))))
+        for page in raw
+    ]
     clean = [(_join_unspaced(text).strip("\n"), removed) for text, removed in clean]
-    ends = [_AT_END.search(text) for text, _ in clean]  # what was filled in or noted
+    # What was filled in or noted, behind the text of the page.
+    ends = [_AT_END.search(text) if _is_marked(text) else None for text, _ in clean]
     framed = set_apart(
         [text[: end.start()] if end else text for (text, _), end in zip(clean, ends, strict=True)]
     )
@@ -464,7 +479,7 @@ def _assemble(
     if outline:
         headings = with_outline(text, pages, outline, headings, running)
     flowing = "\n".join(_flow_page(text, span, headings) for span in pages)
-    marked = list(_MARKED.finditer(flowing))
+    marked = list(_MARKED.finditer(flowing)) if _is_marked(flowing) else []
     marks = [found.start() for found in marked]
 
     def at(place: int) -> int:
@@ -473,7 +488,7 @@ def _assemble(
 
     kinds = {mark: kind for kind, mark in KINDS.items()}
     return ParsedDocument(
-        text=flowing.translate(_UNMARKED) if marked else flowing,
+        text=_NO_MARKS.sub("", flowing) if marked else flowing,
         media_type=FORMATS["pdf"].media_type,
         pages=tuple(PageSpan(page.number, at(page.start), at(page.end)) for page in pages),
         headings=tuple(replace(h, start=at(h.start), end=at(h.end)) for h in headings),
@@ -484,6 +499,22 @@ def _assemble(
         authors=tuple(filter(None, [information.get("Author")])),
         stripped_characters=sum(removed for _, removed in clean),
     )
+
+
+def _marks_behind(text: str) -> str:
+    """Return a page whose Hebrew and Arabic marks stand behind their letters.
+
+    Where a file draws a letter before its marks, PDFium, which turns the line round, has them the
+    other way; a word then begins with one.
+    """
+    if not _LEADING_MARK.search(text):
+        return text
+    return _MARK_AND_LETTER.sub(r"\2\1", text)
+
+
+def _is_marked(text: str) -> bool:
+    """Return whether the layout marked a line of a text; ten times as fast as an expression."""
+    return any(mark in text for mark in KINDS.values())
 
 
 def _mark_unnamed(text: str) -> str:
@@ -569,7 +600,7 @@ def _flow(block: str, of: str | None = None) -> str:
     wrapped = _wrapped(max(20, usual * 4 // 50 * 10))
     leaders = "...." in block or ". . . ." in block
     ends = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)} if leaders else set()
-    for marked in _MARKED.finditer(block):
+    for marked in _MARKED.finditer(block) if _is_marked(block) else ():
         ends |= {marked.start() - 1, marked.end()}
     return (
         wrapped.sub(lambda end: "\n" if end.start() in ends else " ", block)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import re
+import struct
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise, repeat
+from itertools import chain, islice, pairwise, repeat
 from typing import NamedTuple
 
 import pypdfium2
@@ -40,8 +41,8 @@ _NUMBER = re.compile(
     r"(?:\s?[A-Za-z%]{1,2})?[^\w\s]{0,3}\Z"
 )
 _LEAST_NUMBERS = 3
-_LEAST_SHARE = 0.25
-"""Of numbers among the words of a row with two."""
+_LEAST_SHARE = 0.2
+"""Of numbers among the words of a row."""
 _LONGEST_LABEL = 40
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d\Z")
 _MOST_UNNAMED = 2
@@ -69,6 +70,11 @@ _FOOT = 0.5
 """Height of a page below which a line behind a small mark is a note, not an affiliation."""
 _FRONT_LINES = 15
 """Of a first page, among which its authors are."""
+_WIDE = re.compile("[\u4e00-\u9fff\uac00-\ud7a3]")
+_LEAST_WIDE, _SAMPLE = 20, 60
+_SHORT_RUN = 5
+"""Characters: most powers and indices have fewer."""
+_FOUR = struct.Struct("4d")
 _BLANKS = re.compile(" +")
 
 # Lengths in heights of a line, or in sizes of a font.
@@ -159,7 +165,8 @@ class PageLayout:
         self, page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, *, is_first: bool = False
     ) -> None:
         self._raw = textpage.raw
-        self._values = (ctypes.c_double * 4)()
+        self._values = bytearray(4 * ctypes.sizeof(ctypes.c_double))
+        self._boxes = pdfium.FS_RECTF(), pdfium.FS_RECTF()
         self._sides = [ctypes.c_double.from_buffer(self._values, 8 * at) for at in range(4)]
         self._shown = Box(*page.get_bbox())
         count = textpage.count_chars()
@@ -208,6 +215,17 @@ class PageLayout:
             [piece if isinstance(piece, str) else text[piece[0] : piece[1]] for piece in pieces]
         )
 
+    def names_other_characters(self) -> bool:
+        """Return whether Han and Hangul, which are all as wide, are drawn in many widths."""
+        places = [found.start() for found in islice(_WIDE.finditer(self.characters), _SAMPLE)]
+        if len(places) < _LEAST_WIDE:
+            return False
+        box, ratios = self._boxes[0], Counter[int]()
+        for at in places:
+            pdfium.FPDFText_GetLooseCharBox(self._raw, at, box)
+            ratios[round(20 * (box.right - box.left) / max(box.top - box.bottom, 0.1))] += 1
+        return ratios.most_common(1)[0][1] < 0.5 * len(places)
+
     # Lines as they are seen.
 
     def _lines(self) -> Iterator[Line]:
@@ -235,9 +253,11 @@ class PageLayout:
 
     def _runs(self, start: int, end: int) -> list[Box]:
         found = []
-        for at in range(pdfium.FPDFText_CountRects(self._raw, start, end - start)):
-            pdfium.FPDFText_GetRect(self._raw, at, *self._sides)
-            x0, y1, x1, y0 = self._values
+        get, raw, values = pdfium.FPDFText_GetRect, self._raw, self._values
+        left, top, right, bottom = self._sides
+        for at in range(pdfium.FPDFText_CountRects(raw, start, end - start)):
+            get(raw, at, left, top, right, bottom)
+            x0, y1, x1, y0 = _FOUR.unpack(values)
             found.append(Box(x0, y0, x1, y1))
         return found
 
@@ -257,13 +277,8 @@ class PageLayout:
         return found
 
     def _is_shown(self, box: Box) -> bool:
-        page = self._shown
-        return (
-            box.right > page.left
-            and box.left < page.right
-            and box.top > page.bottom
-            and box.bottom < page.top
-        )
+        left, bottom, right, top = self._shown
+        return box[2] > left and box[0] < right and box[3] > bottom and box[1] < top
 
     # Powers, cells and gaps.
 
@@ -275,9 +290,7 @@ class PageLayout:
         if numbers < 2 and len(line.parts) == 1 and len(line.parts[0].runs) == 1:
             return
         text = self.characters[start:end]
-        may_be_row = numbers >= _LEAST_NUMBERS or (
-            numbers > 1 and numbers >= _LEAST_SHARE * len(text.split())
-        )
+        may_be_row = numbers > 1 and numbers >= _LEAST_SHARE * len(text.split())
         if not may_be_row and len(line.parts) == 1 and len(line.parts[0].runs) == 1:
             return
         marks: dict[int, str] = {}
@@ -295,11 +308,12 @@ class PageLayout:
     def _mark_gaps(self, line: Line, text: str, marks: dict[int, str]) -> None:
         """Put a blank where words touch that are drawn apart."""
         edges = [part.start for part in line.parts[1:]]
+        least = _LEAST_GAP * line.high
         wide = [
             (part, at)
             for part in line.parts
-            for at in range(1, len(part.runs))
-            if part.runs[at].left - part.runs[at - 1].right > _LEAST_GAP * line.high
+            for at, (last, run) in enumerate(pairwise(part.runs), 1)
+            if run[0] - last[2] > least
         ]
         if len(wide) > text.count(" "):
             edges += [self._start(part.start, part.end, at) for part, at in wide]
@@ -313,11 +327,11 @@ class PageLayout:
         return self.characters[at] == " " or self.characters[at - 1] == " "
 
     def _around(self, at: int) -> tuple[pdfium.FS_RECTF, pdfium.FS_RECTF]:
-        """Return the boxes of a character and of the one before that is no blank."""
+        """Return the boxes of a character and of the one before that is no blank, until next."""
         before = at - 1
         while before > 0 and self.characters[before].isspace():
             before -= 1
-        left, right = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+        left, right = self._boxes
         pdfium.FPDFText_GetLooseCharBox(self._raw, before, left)
         pdfium.FPDFText_GetLooseCharBox(self._raw, at, right)
         return left, right
@@ -346,8 +360,15 @@ class PageLayout:
     def _span(self, part: Part, run: int) -> tuple[int, int]:
         """Return the characters of a text object without the blanks behind it."""
         start = self._start(part.start, part.end, run)
-        is_last = run + 1 == len(part.runs)
-        end = part.end if is_last else self._start(part.start, part.end, run + 1)
+        end = part.end
+        if run + 1 < len(part.runs):
+            for short in range(start + 1, min(start + _SHORT_RUN, part.end)):
+                if pdfium.FPDFText_CountRects(self._raw, start, short - start + 1) > 1:
+                    end = short
+                    break
+            else:
+                end = self._start(part.start, part.end, run + 1)
+            self._known[part.start, run + 1] = end
         while end > start and self.characters[end - 1].isspace():
             end -= 1
         return start, end
@@ -402,7 +423,7 @@ class PageLayout:
         """Return baseline and font size of the first glyph from here on."""
         while self.characters[start].isspace():
             start += 1
-        box, x, y = pdfium.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
+        (box, _), (x, y) = self._boxes, self._sides[:2]
         pdfium.FPDFText_GetLooseCharBox(self._raw, start, box)
         pdfium.FPDFText_GetCharOrigin(self._raw, start, x, y)
         return y.value, max(box.top - box.bottom, 0.1)
@@ -690,13 +711,17 @@ class PageLayout:
 
     def _by_columns(self, lines: list[Line]) -> list[Line]:
         """Return lines column by column where two columns were drawn line by line."""
+        gaps = [_gaps(line) for line in lines]
         at = 0
-        while at < len(lines):
-            gaps = _gaps(lines[at])
-            widest = max(gaps, key=lambda gap: gap[1] - gap[0], default=None)
-            end, gutter = _block(lines, at, widest) if widest else (at, 0.0)
+        while at < len(lines) and sum(map(bool, gaps)) >= _LEAST_LINES:
+            end, gutter = at, 0.0
+            if gaps[at]:
+                widest = max(gaps[at], key=lambda gap: gap[1] - gap[0])
+                end, gutter = _block(lines, gaps, at, widest)
             if end > at and (sides := self._sides_of(lines[at:end], gutter)) is not None:
                 lines[at:end] = sides
+                gaps[at:end] = [[] for _ in sides]
+                end = at + len(sides)
             at = max(end, at + 1)
         return lines
 
@@ -750,7 +775,12 @@ def _gaps(line: Line) -> list[tuple[float, float]]:
     return [(a[2], b[0]) for a, b in pairwise(runs) if b[0] - a[2] > _GUTTER * line.high]
 
 
-def _block(lines: Sequence[Line], at: int, gap: tuple[float, float]) -> tuple[int, float]:
+def _block(
+    lines: Sequence[Line],
+    gaps: Sequence[Sequence[tuple[float, float]]],
+    at: int,
+    gap: tuple[float, float],
+) -> tuple[int, float]:
     """Return the end of the lines from here on with text on both sides of a gap, and its middle.
 
     The end is the beginning where they are too few.
@@ -761,7 +791,7 @@ def _block(lines: Sequence[Line], at: int, gap: tuple[float, float]) -> tuple[in
         line = lines[index]
         common = [
             (max(left, a), min(right, b))
-            for a, b in _gaps(line)
+            for a, b in gaps[index]
             if min(right, b) - max(left, a) > 0.5 * line.high
         ]
         if common:
@@ -836,7 +866,8 @@ def _is_below(line: Line, next_: Line) -> bool:
 
 def _goes_on(line: Line, next_: Line) -> bool:
     high = max(line.high, next_.high)
-    if not -0.3 * high <= next_.box.left - line.box.right < high:
+    gap = next_.box[0] - line.box[2]
+    if not -0.3 * high <= gap < high:
         return False
-    overlap = min(line.box.top, next_.box.top) - max(line.box.bottom, next_.box.bottom)
+    overlap = min(line.box[3], next_.box[3]) - max(line.box[1], next_.box[1])
     return overlap >= 0.3 * min(line.high, next_.high)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import io
+import unicodedata
 from itertools import accumulate
 
 import pypdfium2
 import pytest
 from PIL import Image
 from reportlab.lib.utils import ImageReader
+from reportlab.pdfbase import pdfmetrics, ttfonts
 from reportlab.pdfgen.canvas import Canvas
 
 from app.core.errors import NoTextLayer
 from app.core.types import PageSpan, ParsedDocument
 from app.ingest.names import IngestOptions
+from app.ingest.parsers.pdf import _assemble as assemble_pages
 from app.ingest.parsers.pdf import judge, pages_of_pictures, parse_pdf
 
 WORDS = "It is said in plain words that crystals walk at night. " * 4
@@ -103,3 +106,37 @@ def test_pictures_of_pages_with_a_stamp_are_a_scan() -> None:
         parse_pdf(stamped, "scan.pdf", IngestOptions())
     with pytest.raises(NoTextLayer, match="has 2 pages"):
         parse_pdf(pages("", ""), "blank.pdf", IngestOptions())
+
+
+def test_fonts_that_name_other_characters_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ttfonts.makeToUnicodeCMap
+
+    def shifted(name: str, codes: list[int]) -> str:
+        return str(made(name, [code + 0xAC00 if code > 0x40 else code for code in codes]))
+
+    monkeypatch.setattr(ttfonts, "makeToUnicodeCMap", shifted)
+    font = ttfonts.TTFont("Shifted", "Vera.ttf")
+    pdfmetrics.registerFont(font)
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer, pagesize=(500, 500), invariant=1)
+    canvas.drawString(10, 400, "A page of plain words, as they should be, so that there is one.")
+    canvas.showPage()
+    canvas.setFont("Shifted", 10)
+    canvas.drawString(10, 400, "It is said in plain words that crystals walk at night.")
+    canvas.save()
+    (warning,) = parse_pdf(buffer.getvalue(), "odd.pdf", IngestOptions()).warnings
+    assert warning.startswith("fonts that name other characters than they show on 1 of 2 pages (2)")
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("\u05c1\u05b8\u05e9\u05dc\u05b9\u05d5\u05dd \u05d9\u05d5\u05dd", "שָׁלוֹם יום"),
+        ("\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd", "שָׁלוֹם"),
+        ("\u064e\u0643\u064e\u062a\u064e\u0628", "كَتَبَ"),
+        ("no marks at all", "no marks at all"),
+    ],
+)
+def test_marks_of_right_to_left_scripts_stand_behind_their_letters(page: str, text: str) -> None:
+    parsed = assemble_pages([page], {})
+    assert parsed.text == unicodedata.normalize("NFC", text)
