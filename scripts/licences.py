@@ -26,7 +26,7 @@ FILE_LEVEL = frozenset({"MPL-2.0"})
 """The Mozilla licence binds its own files only; we use the packages as they are and change none
 of their files."""
 UNCHANGED_LIBRARIES = dict.fromkeys(("psycopg", "psycopg-binary"), "LGPL-3.0-only")
-"""Libraries of the extra `shared`, used as published (docs/decisions/0240)."""
+"""Libraries of the extra `shared`, used as published (docs/decisions/0241)."""
 
 _TEXTS = {
     "mit": "MIT",

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from app.core.ids import bundle
 from app.core.types import TOKEN_BITS, FloatArray
 from app.models.bert import BertSession, BertTokenizer, cut, feed
 from app.models.late import AXES_FILE
-from app.models.minilm import MAX_TOKENS, minilm_graph, model_folder
+from app.models.minilm import MAX_TOKENS
 
 TEXTS = Path(__file__).parents[1] / "data" / "sample_docs"
 _PART = 800
@@ -27,8 +28,8 @@ def main() -> None:
     files = sorted(path for path in TEXTS.rglob("*") if path.suffix in {".txt", ".md"})
     texts = [path.read_text("utf-8") for path in files]
     parts = [text[at : at + _PART] for text in texts for at in range(0, len(text), _PART)]
-    ids = BertTokenizer(model_folder() / "tokenizer.json").encode(parts)
-    runs = BertSession(minilm_graph(precision="int8")).with_states(
+    ids = BertTokenizer(bundle("minilm") / "tokenizer.json").encode(parts)
+    runs = BertSession((bundle("minilm") / "int8.graph").read_bytes()).with_states(
         [feed(cut(one, MAX_TOKENS)) for one in ids]
     )
     states = np.concatenate([found for _, found in runs])

@@ -6,12 +6,13 @@ import itertools
 import os
 import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from app.core.ids import bundle
 from app.models.minilm import MiniLmEmbedder
+from scripts import build_model
 from tests.fakes.postgres_server import PostgresServer, running_server
 
 # Other work on the machine slows examples down; a time limit for each would fail by chance.
@@ -24,6 +25,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SCHEMAS = itertools.count(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Build the embedded model where `make dev` did not yet; workers come later."""
+    if not hasattr(config, "workerinput") and not (bundle("minilm") / "int8.graph").is_file():
+        build_model.build(bundle("minilm"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,12 +67,14 @@ def database_url(new_database_url: Callable[[], str]) -> str:
 
 
 @pytest.fixture(scope="session")
-def model_cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One place for built model graphs, so that a test run builds each once."""
-    return tmp_path_factory.mktemp("models")
+def minilm() -> MiniLmEmbedder:
+    """The embedded model as the product runs it."""
+    return MiniLmEmbedder(threads=1)
 
 
 @pytest.fixture(scope="session")
-def minilm(model_cache_dir: Path) -> MiniLmEmbedder:
-    """The embedded model as the product runs it."""
-    return MiniLmEmbedder(model_cache_dir, threads=1)
+def exact_minilm(tmp_path_factory: pytest.TempPathFactory) -> MiniLmEmbedder:
+    """The embedded model's weights, unrounded."""
+    folder = tmp_path_factory.mktemp("fp32")
+    build_model.build(folder, "fp32")
+    return MiniLmEmbedder(folder, threads=1, precision="fp32")

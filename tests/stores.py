@@ -1,4 +1,4 @@
-"""Real stores of the catalog, for tests that keep answers, conversations, findings or accounts."""
+"""Real stores, for tests of what feeds them: of documents, answers, conversations, findings, accounts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import atexit
 import itertools
 import shutil
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from app.core.types import Chunk, Document, DocumentDraft, FloatArray, Library, WriteResult
 from app.storage.catalog.answers import AnswerStore
 from app.storage.catalog.database import Database
 from app.storage.catalog.sqlite import SqliteDatabase
+from app.storage.catalog.state import BulkLedger
 from app.storage.files.durable import Steps
+from app.storage.options import IndexOptions
+from app.storage.store import IndexStore
+from app.storage.writer import CatalogIndexWriter
 
 _NUMBERS = itertools.count()
 
@@ -42,3 +48,56 @@ def catalog_database() -> Database:
 def kept_answers(store: AnswerStore) -> list[str]:
     """Return the ids of the answers that a store keeps, newest first."""
     return [str(record["answer_id"]) for record in store.list()]
+
+
+class OpenWriter(CatalogIndexWriter):
+    """The writer of a store in a folder of its own, and what tests look at in it."""
+
+    def __init__(self) -> None:
+        folder = _folder() / f"store{next(_NUMBERS)}"
+        folder.mkdir()
+        (folder / "catalog.sqlite3").write_bytes(_empty())
+        options = IndexOptions(
+            folder, folder / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000
+        )
+        self.opened = store = IndexStore(options, vector_store="off")
+        atexit.register(store.close)
+        parts = store.database, store.catalog, store.projector, store.originals
+        super().__init__(*parts, store.writer._settling, store.builds)
+        self.ledger = BulkLedger(store.database)
+        self.batches: list[int] = []
+        """Sizes of write() calls."""
+
+    def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
+        self.batches.append(len(drafts))
+        return super().write(drafts)
+
+    def documents(self, library: Library) -> list[Document]:
+        """Live documents in order of their first write."""
+        found, cursor = self.opened.catalog.documents(library, limit=1000)
+        while cursor is not None:
+            more, cursor = self.opened.catalog.documents(library, cursor=cursor, limit=1000)
+            found += more
+        return found[::-1]
+
+    def text(self, library: Library, source_key: str) -> str:
+        document = self.current(library, source_key)
+        return "" if document is None else self.opened.catalog.text(library, document.doc_id).text
+
+    @property
+    def chunks(self) -> dict[int, Chunk]:
+        return {
+            chunk.chunk_id: chunk
+            for library in Library
+            for document in self.documents(library)
+            for chunk in self.opened.catalog.chunks(library, document.doc_id)
+        }
+
+    @property
+    def vectors(self) -> dict[int, FloatArray]:
+        ids = list(self.chunks)
+        return {
+            chunk_id: row
+            for library in Library
+            for chunk_id, row in self.opened.vectors.fetch(library, ids).items()
+        }

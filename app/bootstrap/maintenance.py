@@ -30,7 +30,7 @@ def remake_codes(settings: Settings, store: IndexStore, progress: CodeProgress) 
         DiskFull: No space.
     """
     options = settings.ingest()
-    encoder = MiniLmEmbedder(settings.providers().model_cache_dir).late_encoder()
+    encoder = MiniLmEmbedder().late_encoder()
     backfill = CodeBackfill(
         store.codes, encoder, store.catalog, options.late_interaction_max_chunks
     )

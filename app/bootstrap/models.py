@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeVar, cast
 
@@ -35,7 +37,7 @@ from app.generation.prompts import GenerationOptions
 from app.generation.quoting import ExtractiveGenerator
 from app.models.embedding import RememberedEmbedder, TimelyEmbedder
 from app.models.late import LateEncoder
-from app.models.minilm import CrossEncoder, MiniLmEmbedder
+from app.models.minilm import MiniLmEmbedder
 from app.models.multilingual import CURE, MultilingualEmbedder, is_installed
 from app.models.ollama import (
     MemoryWatch,
@@ -100,8 +102,8 @@ class EmbeddedModels:
     @property
     def sentence_embedder(self) -> MiniLmEmbedder:
         """The embedded model, which always serves quoting and grounding: measured with it."""
-        folder, threads = self._options.model_cache_dir, self._options.model_threads
-        return self._once(MiniLmEmbedder, lambda: MiniLmEmbedder(folder, threads=threads))
+        threads = self._options.model_threads
+        return self._once(MiniLmEmbedder, lambda: MiniLmEmbedder(threads=threads))
 
     @property
     def multilingual(self) -> MultilingualEmbedder:
@@ -120,12 +122,19 @@ class EmbeddedModels:
         """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one.
 
         Raises:
-            InvalidInput: The directory holds no such model; the message names the setting and the
-                file.
+            InvalidInput: The directory holds no such model, or the extra `cross-encoder` is not
+                installed; the message names the setting and the file or the cure.
         """
         folder = self._options.cross_encoder_dir
         if folder is None:
             return None
+        try:
+            from app.models.graph import CrossEncoder  # noqa: PLC0415  # an extra
+        except ModuleNotFoundError as exc:
+            raise InvalidInput(
+                "CROSS_ENCODER_DIR needs the extra 'cross-encoder':"
+                " pip install 'documind-server[cross-encoder]'"
+            ) from exc
         try:
             return CrossEncoder(
                 folder, self._options.model_cache_dir, threads=self._options.model_threads
@@ -541,6 +550,14 @@ def wanted_models(settings: Settings, host: OllamaHost) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in wanted if name))
 
 
+def delete_graphs(folder: Path) -> None:
+    """Remove built graphs that nothing reads: earlier builds kept the embedded model's there."""
+    with suppress(OSError):
+        for path in folder.glob("*.graph"):
+            path.unlink()
+        folder.rmdir()
+
+
 def embedders_compared(settings: Settings, host: OllamaHost) -> TwinComparison:
     """Compare the embedded model with Ollama's configured one: vectors and speed.
 
@@ -548,5 +565,5 @@ def embedders_compared(settings: Settings, host: OllamaHost) -> TwinComparison:
         ProviderError: The host failed, or its model cannot embed.
     """
     options = settings.providers()
-    embedded = MiniLmEmbedder(options.model_cache_dir, threads=options.model_threads)
+    embedded = MiniLmEmbedder(threads=options.model_threads)
     return compare(embedded, OllamaEmbedder(host, options.embedding_model))

@@ -27,7 +27,7 @@ from app.bootstrap.libraries import (
     fingerprint_of,
     inert_settings,
 )
-from app.bootstrap.models import Models
+from app.bootstrap.models import Models, delete_graphs
 from app.core.cancel import Periodic
 from app.core.errors import InvalidInput, OriginalsAway
 from app.core.ids import package_version, without_credentials
@@ -112,6 +112,8 @@ class Services:
         self.models = models
         self.prompts = PromptLibrary.load(settings.prompts_dir)
         reranker = models.embedded.reranker()
+        if reranker is None:
+            delete_graphs(settings.data_dir / "models")
         self.embedders = LibraryEmbedders(store, models)
         self.libraries = Libraries(
             store,

@@ -198,7 +198,7 @@ def engines(settings: Settings) -> Iterator[Diagnosis]:
     try:
         options = settings.index()
     except DocuMindError as error:
-        yield problem("SEARCH_URL", error.message, "set DATABASE_URL too, or neither")
+        yield problem("engines", error.message, "set DATABASE_URL and SEARCH_URL, or neither")
         return
     for engine in engine_states(options):
         if engine.answers:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from multiprocessing.synchronize import Event
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 from urllib.parse import unquote
 
 import numpy as np
@@ -34,7 +34,6 @@ from app.core.errors import Conflict, DocuMindError, NotFound
 from app.core.ids import document_id
 from app.core.languages import language_of
 from app.core.normalisation import normalise
-from app.core.ports import IndexWriter
 from app.core.types import (
     Article,
     DocumentDraft,
@@ -50,6 +49,9 @@ from app.ingest.names import IngestOptions
 from app.ingest.parsers.html import parse_html
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.storage.catalog.state import BulkLedger
+
+if TYPE_CHECKING:
+    from app.storage.writer import CatalogIndexWriter
 
 # Turn a batch of articles into chunks in a worker process; picklable.
 
@@ -486,7 +488,7 @@ class BulkOptions:
 class BulkIndexer:
     """Takes articles into the index; one run at a time per library."""
 
-    writer: IndexWriter
+    writer: CatalogIndexWriter
     ledger: BulkLedger
 
     def run(

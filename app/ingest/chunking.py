@@ -74,6 +74,9 @@ _LETTER = re.compile(r"\A[A-H](?:\.\d{1,2})*[.)]?\s+\S")
 _AFTER_METHOD = frozenset(
     {"experiments", "results", "discussion", "conclusion", "references", "limitations", "appendix"}
 )
+_ONLY_IN_PAPERS = frozenset(
+    {"related work", "methodology", "experiments", "results", "discussion", "limitations"}
+)
 _PAPER_MARKS = frozenset({"abstract", "introduction", "conclusion", "references"})
 
 
@@ -96,10 +99,11 @@ def sections(parsed: ParsedDocument) -> tuple[SectionSpan, ...]:
     """Return consecutive spans that cover the text, one per heading, with names.
 
     A heading directly followed by another one is no span of its own but opens the span of the next.
-    A heading without a known name belongs to the section it stands in. In a paper (at least two of
-    abstract, introduction, conclusion, references), an unknown main heading between the
-    introduction and the experiments is the method, which papers call by its own name, and lettered
-    ones behind the references are the appendix. Everything else is `body`.
+    A heading without a known name belongs to the section it stands in. In a paper (three of
+    abstract, introduction, conclusion, references, or the first and the last), an unknown main
+    heading between the introduction and the experiments is the method, which papers call by its
+    own name, and lettered ones behind the references are the appendix. A text with none of
+    the first three has no sections that only papers have. Everything else is `body`.
     """
     names = _name_headings(parsed.headings)
     spans: list[SectionSpan] = []
@@ -120,7 +124,10 @@ def _blank(text: str, start: int, end: int) -> bool:
 
 def _name_headings(headings: tuple[Heading, ...]) -> list[str]:
     known = [section_name(heading.title) for heading in headings]
-    is_paper = len(_PAPER_MARKS.intersection(name for name in known if name)) >= 2
+    marks = _PAPER_MARKS.intersection(name for name in known if name)
+    is_paper = len(marks) > 2 or {"abstract", "references"} <= marks
+    if not marks - {"references"}:
+        known = [None if name in _ONLY_IN_PAPERS else name for name in known]
     names: list[str] = []
     path: list[tuple[int, str]] = []
     seen: set[str] = set()
@@ -134,7 +141,7 @@ def _name_headings(headings: tuple[Heading, ...]) -> list[str]:
             name = path[-1][1]
         else:
             name = _unknown_name(heading, seen) if is_paper else BODY
-        if name != CONTENTS:  # nothing stands below it
+        if name not in (CONTENTS, "abstract"):  # nothing stands below them
             path.append((heading.level, name))
         names.append(name)
         seen.add(name)

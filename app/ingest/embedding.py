@@ -280,7 +280,7 @@ class VectorBackfill:
             progress: Called after each batch.
             cancel: Checked before each batch.
             limit: At most this many chunks; None takes all.
-            order: Which first: `id`, `longest` or `linked` (see `IndexWriter.pending_vectors`).
+            order: Which first: `id`, `longest` or `linked`.
             doc_ids: Only chunks of these documents; None takes the whole library.
             code_progress: Called after each batch of codes that are made after the vectors.
             workers: Batches that are with the embedder at once: what a host that embeds in parallel

@@ -6,6 +6,7 @@ Guesses are careful and correctable.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from app.core.normalisation import normalise
@@ -15,8 +16,9 @@ _LEADING_CHARACTERS = 4_000
 _MAX_TITLE_CHARACTERS = 300
 _MAX_AUTHORS = 100
 _JUNK_TITLE = re.compile(
-    r"\A(?:untitled.*|word document|document\d*|microsoft word\b.*|powerpoint presentation|slide"
-    r" \d+|undefined|<[\da-f]*>"
+    r"\A(?:\(?(?:untitled|anonymous|unspecified)\b.*|word document|document\d*"
+    r"|microsoft word\b.*"
+    r"|powerpoint presentation|slide \d+|undefined|<[\da-f]*>"
     r"|.*\.(?:docx?|pdf|tex|dvi|e?ps|indd|html?|rtf|od[tp]|pptx?|xlsx?|txt|md)"
     r"|(?:arxiv|draft|preprint|title|no title|home|index).{0,12}|[\W\d_]*)\Z",
     re.IGNORECASE,
@@ -34,8 +36,8 @@ _LONGEST_LINE = 100
 _PROSE = re.compile(r"[a-z\d)][.;] .*[.;,]\Z")
 """A stop within and one at the end: sentences."""
 _AFFILIATION = re.compile(
-    r"universit|institut|department|dept\b|school|college|laborator|\blabs?\b|research\b|academy"
-    r"|centre|center\b|hospital|faculty|"
+    r"universit|institut|foundation|hugging face|mailing list|clinic\b|department|dept\b|school"
+    r"|college|laborator|\blabs?\b|research\b|academy|centre|center\b|hospital|faculty|"
     r"google|microsoft|deepmind|openai|meta ai|\binc\b|\bltd\b|\bgmbh\b|corp\b|@|https?:|\{|demo:",
     re.IGNORECASE,
 )
@@ -48,6 +50,11 @@ _NAME = re.compile(
     rf"|{_CAPITALISED})){{1,5}}\Z"
 )
 _SEPARATORS = re.compile(r"\s*(?:,|;|&|\band\b|\u00b7|\u2022|\|)\s*|\s{2,}")
+_LOWER_WORD = re.compile(r"\b[a-z]{3,}\b")
+_COMMON_CHARACTERS = 60_000
+_MONTHS = frozenset(
+    "january february march april may june july august september october november december".split()
+)
 _BY = re.compile(r"\A(?:by|authors?\s*:|written by)\s+", re.IGNORECASE)
 _TITLE_RUNS_ON = frozenset(
     "a an the of in on at to for by and or with from as is are via using towards toward into under"
@@ -61,9 +68,11 @@ _ARXIV_NAME = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(?:v\d+)?(?![\d.])")
 _DATED = re.compile(
     r"(?:published|conference|proceedings|journal|copyright|\u00a9|\(c\)|accepted|received"
     r"|workshop|symposium|date|updated)[^\n]{0,80}?"
-    r"\b(19[5-9]\d|20[0-4]\d)\b",
+    r"\b(?:19[5-9]\d|20[0-4]\d)\b(?:\s?[,\u2013-]\s?(?:19[5-9]\d|20[0-4]\d)\b)*",
     re.IGNORECASE,
 )
+_YEARS = re.compile(r"\b(?:19[5-9]\d|20[0-4]\d)\b")
+_COPYRIGHT = re.compile(r"(?:copyright|\u00a9|\(c\))[^\n]*", re.IGNORECASE)
 _DATE_LINE = re.compile(
     r"^\W*(?:\d{1,2}\.?\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov"
     r"|dec)[a-z]*\.?\s+(?:\d{1,2},?\s+)?(19[5-9]\d|20[0-4]\d)\W*$"
@@ -87,10 +96,11 @@ def describe(parsed: ParsedDocument, filename: str) -> Metadata:
     title_lines = _title_lines(front, paged=_is_paged(parsed))
     title = declared or _heading_title(parsed) or " ".join(title_lines) or _title_of_name(filename)
     declared_authors = _declared_authors(parsed.authors)
-    printed = _authors(front, title_lines) if _is_paged(parsed) else ()
-    authors = (
-        _more_trusted(printed, declared_authors) if parsed.pages else declared_authors or printed
-    )
+    printed = _authors(front, title_lines, parsed.text) if _is_paged(parsed) else ()
+    if parsed.pages:
+        authors = _more_trusted(printed, _without_common(declared_authors, parsed.text))
+    else:
+        authors = declared_authors or printed
     return Metadata(
         title=title[:_MAX_TITLE_CHARACTERS],
         authors=authors[:_MAX_AUTHORS],
@@ -119,7 +129,14 @@ def _front_lines(parsed: ParsedDocument, leading: str) -> list[str]:
         and h.title.lower().split(" ")[-1] in {"abstract", "introduction", "summary", "contents"}
     ]
     end = stops[0] if stops else next((h.start for h in parsed.headings if h.start), len(leading))
-    return [line.strip() for line in leading[:end].split("\n") if line.strip()][:30]
+    apart = {block.start for block in parsed.blocks}  # rows, fields and notes
+    lines: list[str] = []
+    start = 0
+    for line in leading[:end].split("\n"):
+        if line.strip() and start not in apart:
+            lines.append(line.strip())
+        start += len(line) + 1
+    return lines[:30]
 
 
 def _declared_title(title: str | None) -> str | None:
@@ -197,16 +214,36 @@ def _continues_title(before: str, line: str) -> bool:
     return bool(inner & (_TITLE_RUNS_ON - {"and"})) and "," not in line and not line.endswith(".")
 
 
-def _authors(front: list[str], title_lines: list[str]) -> tuple[str, ...]:
+def _authors(front: list[str], title_lines: list[str], text: str) -> tuple[str, ...]:
+    """Return the names on lines of their own behind the title, affiliations between them."""
     start = front.index(title_lines[-1]) + 1 if title_lines and title_lines[-1] in front else 0
     names: list[str] = []
-    for line in front[start : start + 12]:
+    for line in front[start:]:
         found = _names_of(_BY.sub("", line))
-        if found:
-            names += found
-        elif names or _AFFILIATION.search(line):
+        names += found
+        if not found and not _AFFILIATION.search(line) and (names or len(line) > _LONGEST_LINE):
             break
-    return tuple(dict.fromkeys(names))
+    return _without_common(names, text)
+
+
+def _without_common(names: Sequence[str], text: str) -> tuple[str, ...]:
+    """Return what may be names: not mostly words that the text writes in lower case."""
+    common = set(_LOWER_WORD.findall(text[:_COMMON_CHARACTERS])) if names else set()
+    return tuple(dict.fromkeys(name for name in names if not _is_common(name, common)))
+
+
+def _is_common(name: str, common: set[str]) -> bool:
+    """Return whether more than half of it are such words, or an abbreviation leads (ETH Zurich)."""
+    first, *rest = name.split()
+    if len(first) > 2 and first.isupper() and not all(map(str.isupper, rest)):
+        return True
+    words = [word.lower() for word in name.split()]
+    return 2 * sum(word in common or word in _MONTHS for word in words) > len(words)
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text looks like the name of a person: two to six words in capitals."""
+    return len(text) <= 60 and _NAME.match(text) is not None and not _AFFILIATION.search(text)
 
 
 def _names_of(line: str) -> list[str]:
@@ -235,9 +272,13 @@ def _arxiv_year(arxiv_id: str) -> int | None:
 
 
 def _year(leading: str, front: list[str]) -> int | None:
+    """Return the year of publication: the last one of a range, and of copyrights."""
     dated = _DATED.search(leading)
     if dated:
-        return int(dated[1])
+        years = [int(year) for year in _YEARS.findall(dated[0])][-1:]
+        for notice in _COPYRIGHT.finditer(leading) if _COPYRIGHT.match(dated[0]) else ():
+            years += map(int, _YEARS.findall(notice[0]))
+        return max(years)
     line = _DATE_LINE.search("\n".join(front))
     return int(line[1] or line[2]) if line else None
 

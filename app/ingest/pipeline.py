@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, DocuMindError, Overload, StorageError, Unreadable, refusal
 from app.core.ids import content_sha256, document_id
 from app.core.languages import language_of
-from app.core.ports import Embedder, IndexWriter, Parser
+from app.core.ports import Embedder, Parser
 from app.core.types import (
     Document,
     DocumentDraft,
@@ -27,6 +27,9 @@ from app.ingest.metadata import describe
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import READER_VERSION
 from app.ingest.parsers.formats import type_of
+
+if TYPE_CHECKING:
+    from app.storage.writer import CatalogIndexWriter
 
 # One call of the ingest: drafts that wait for a commit, and the outcomes so far.
 
@@ -54,7 +57,7 @@ class IngestRun:
     """State of one call; not thread-safe."""
 
     def __init__(
-        self, writer: IndexWriter, progress: Progress | None, written: Written | None
+        self, writer: CatalogIndexWriter, progress: Progress | None, written: Written | None
     ) -> None:
         self._writer = writer
         self._progress = progress
@@ -160,7 +163,7 @@ class IngestPipeline:
     """Turns raw documents into live revisions; thread-safe if its parts are."""
 
     parser: Parser
-    writer: IndexWriter
+    writer: CatalogIndexWriter
     embedder: Embedder | None
     """Bounds chunks by its token limit; None leaves that to the backfill."""
     options: IngestOptions

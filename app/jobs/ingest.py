@@ -22,7 +22,7 @@ from app.core.errors import (
     Superseded,
     error_classes,
 )
-from app.core.ports import Catalog, IndexWriter
+from app.core.ports import Catalog
 from app.core.types import Document, IngestOutcome, Job, JobFile, Library, Metadata, RawDocument
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.pipeline import READ_AS, IngestPipeline
@@ -40,6 +40,7 @@ from app.models.arxiv import ArxivClient
 if TYPE_CHECKING:
     from app.storage.catalog.documents import SqliteCatalog
     from app.storage.queue import JobQueue
+    from app.storage.writer import CatalogIndexWriter
 
 # Embed what a library lacks: the backfill job, and one run for other jobs.
 
@@ -501,7 +502,7 @@ class SamplesJob:
     parts: Collecting
     root: Path
     """Folder with `public/` and `papers/`."""
-    writer: IndexWriter
+    writer: CatalogIndexWriter
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         if context.payload.get("purge") is True:
@@ -551,7 +552,7 @@ class SamplesJob:
         self.parts.later(library)
 
 
-def remove_samples(catalog: Catalog, writer: IndexWriter) -> dict[Library, int]:
+def remove_samples(catalog: Catalog, writer: CatalogIndexWriter) -> dict[Library, int]:
     """Remove every sample document and nothing else; return counts by library."""
     removed: dict[Library, int] = {}
     for library in Library:

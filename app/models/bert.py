@@ -129,11 +129,11 @@ class BertSession:
     thread and texts run side by side (docs/decisions/0030-onnx-graph.md).
     """
 
-    def __init__(self, graph: bytes, threads: int = 0) -> None:
+    def __init__(self, graph: bytes | Path, threads: int = 0) -> None:
         """Open the graph for runs of one thread and, with more cores, of all cores.
 
         Args:
-            graph: What `onnx_graph.build_graph` returned.
+            graph: An ONNX model, or its file.
             threads: Cores to use; 0: all.
         """
         self._threads = threads or os.cpu_count() or 1
@@ -207,11 +207,11 @@ class _Callers:
                 self._running -= 1
 
 
-def open_session(graph: bytes, threads: int = 0) -> ort.InferenceSession:
+def open_session(graph: bytes | Path, threads: int = 0) -> ort.InferenceSession:
     """Return a CPU session of a graph; thread-safe.
 
     Args:
-        graph: An ONNX model.
+        graph: An ONNX model, or its file: the runtime keeps bytes as long as it is open.
         threads: Threads within one run; 0: one per core. More than one wait for each other by
             spinning, until the run is over.
     """
@@ -224,7 +224,7 @@ def open_session(graph: bytes, threads: int = 0) -> ort.InferenceSession:
     options.log_severity_level = 3  # errors only; warnings about our shapes tell a user nothing
     # fused, sum and norm take longer than apart (docs/decisions/0030-onnx-graph.md)
     return ort.InferenceSession(
-        graph,
+        graph if isinstance(graph, bytes) else str(graph),
         options,
         providers=["CPUExecutionProvider"],
         disabled_optimizers=["SkipLayerNormFusion"],

@@ -1,4 +1,7 @@
-"""Model graphs on disk, so that a start need not build them."""
+"""Build ONNX graphs of BERT encoders from their weights, and keep them: cross-encoders run here.
+
+Needs the extra `cross-encoder`. `scripts/build_model.py` makes the embedded model's graph with it.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,16 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
+import onnx
 import onnxruntime as ort
+from onnx import helper, numpy_helper
+from onnxruntime.quantization import QuantType, quantize_dynamic
 from safetensors import SafetensorError, safe_open
 
 from app.core.errors import Unreadable
+from app.core.ids import content_sha256
 from app.core.types import FloatArray
+from app.models.bert import BertSession, BertTokenizer, feed
 
 # Read the shape of a BERT model from its configuration.
 
@@ -80,9 +88,6 @@ def quantise(graph: bytes, in_float: Sequence[str]) -> bytes:
     References:
         https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html
     """
-    import onnx  # noqa: PLC0415 - slow to import, seldom needed
-    from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415 - the same
-
     with tempfile.TemporaryDirectory(prefix="documind-quantise-") as folder:
         target = Path(folder, "int8.onnx")
         quantize_dynamic(
@@ -106,7 +111,7 @@ Outliers = Mapping[int, Sequence[int]]
 """Per layer, channels between its up- and down-projection whose activations are several times
 all others'."""
 
-BUILD = "5"
+BUILD = "6"
 """Part of the cache key; raise it when the graph or its quantisation changes."""
 _FEW = "_few"
 """Ends the names of what belongs to outlier channels."""
@@ -128,11 +133,6 @@ class _Builder:
         precision: Precision,
         outliers: Outliers,
     ) -> None:
-        # onnx takes 0.3 s to import and is needed only when a graph is built, not when it comes
-        # from the cache
-        from onnx import helper, numpy_helper  # noqa: PLC0415
-
-        self._helper, self._numpy_helper = helper, numpy_helper
         self._weights, self._shape, self._prefix = weights, shape, prefix
         self._quick, self._outliers = precision == "int8", outliers
         self.nodes: list[object] = []
@@ -149,7 +149,7 @@ class _Builder:
     def constant(
         self, name: str, value: FloatArray | np.ndarray[tuple[int, ...], np.dtype[np.int64]]
     ) -> str:
-        self.constants.append(self._numpy_helper.from_array(np.asarray(value, order="C"), name))
+        self.constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
         return name
 
     def weight(self, name: str) -> str:
@@ -169,7 +169,7 @@ class _Builder:
     ) -> str:
         domain = "com.microsoft" if contrib else ""
         self.nodes.append(
-            self._helper.make_node(op, inputs, [output], name=output, domain=domain, **attributes)
+            helper.make_node(op, inputs, [output], name=output, domain=domain, **attributes)
         )
         return output
 
@@ -186,7 +186,7 @@ class _Builder:
         inputs = ["input_ids", "token_type_ids", *tables, *norm, "attention_mask"]
         outputs = ["hidden_0", "mask_index"]
         self.nodes.append(
-            self._helper.make_node(
+            helper.make_node(
                 "EmbedLayerNormalization",
                 inputs,
                 outputs,
@@ -265,9 +265,7 @@ class _Builder:
 
     def mean_head(self, hidden: str) -> str:
         """Add the L2-normalised sum of unmasked tokens, which is that of their mean."""
-        mask = self.node(
-            "Cast", ["attention_mask"], "mask_float", to=self._helper.TensorProto.FLOAT
-        )
+        mask = self.node("Cast", ["attention_mask"], "mask_float", to=helper.TensorProto.FLOAT)
         row = self.node(
             "Unsqueeze", [mask, self.constant("axis_1", np.array([1], dtype=np.int64))], "mask_row"
         )
@@ -291,7 +289,6 @@ class _Builder:
         return self.node("Gemm", [active, weight, bias], "output", transB=1)
 
     def model(self, output: str, states: str) -> bytes:
-        helper = self._helper
         axes = [1 if self._quick else "batch", "tokens"]
         inputs = [
             helper.make_tensor_value_info(name, helper.TensorProto.INT32, axes)
@@ -463,3 +460,61 @@ def read_float_tensors(path: Path) -> dict[str, FloatArray]:
         raise Unreadable(
             f"{path.name!r} is not a readable safetensors file ({exc}); install it again"
         ) from exc
+
+
+# A cross-encoder from a local directory.
+
+
+class CrossEncoder:
+    """Reranker on a BERT cross-encoder such as ms-marco-MiniLM-L-6-v2; thread-safe."""
+
+    def __init__(
+        self,
+        folder: Path,
+        cache_dir: Path | None = None,
+        *,
+        threads: int = 0,
+        precision: Precision = "int8",
+        max_tokens: int = BERT_POSITIONS,
+    ) -> None:
+        """Open the model, building its graph the first time.
+
+        Args:
+            folder: Holds config.json, model.safetensors and tokenizer.json.
+            cache_dir: Where to keep the built graph; None keeps it in memory only.
+            threads: Cores to use; 0: all.
+            precision: `fp32` doubles the time.
+            max_tokens: Longest pair, in tokens; at most the positions of the model. A longer pair
+                is cut at the passage's end.
+
+        Raises:
+            Unreadable: A file is missing, damaged, or describes another architecture.
+        """
+        weights = folder / "model.safetensors"
+        if not weights.is_file():
+            raise Unreadable(
+                f"{str(weights)!r} is not there; point the setting at a downloaded BERT"
+                " cross-encoder"
+            )
+        shape = BertShape.from_config(folder / "config.json")
+        self._folder, self._max_tokens = folder, min(max_tokens, shape.positions)
+        self._tokenizer = BertTokenizer(folder / "tokenizer.json")
+        key = f"cross-encoder {content_sha256(weights)}"
+        graph = cached_graph(
+            cache_dir,
+            key,
+            precision,
+            lambda: build_graph(read_float_tensors(weights), shape, "classifier", precision),
+        )
+        self._session = BertSession(graph, threads)
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self._folder.name
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return one raw logit per text, higher is better; a pair too long cuts its passage."""
+        pairs = self._tokenizer.encode_pairs(question, texts, self._max_tokens)
+        logits = self._session.many([feed(ids, types) for ids, types in pairs], 1)
+        return [float(logit) for logit in logits[:, 0]]

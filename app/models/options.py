@@ -66,7 +66,7 @@ class ProviderOptions:
     model_threads: int = 0
     """ONNX Runtime threads; 0: one per core."""
     model_cache_dir: Path | None = None
-    """Where built ONNX graphs are kept; None keeps them in memory only."""
+    """Where a cross-encoder's built graph is kept; None keeps it in memory only."""
     arxiv_base_url: str = "https://export.arxiv.org"
     arxiv_max_bytes: int = 50 * 1024 * 1024
     arxiv_interval_s: float = 3.0

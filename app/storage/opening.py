@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from app.core.errors import DocuMindError, ExtraMissing, InvalidInput
 from app.core.ids import without_credentials
@@ -25,49 +25,46 @@ from app.storage.files.originals import Originals, names_in
 from app.storage.options import IndexOptions
 from app.storage.vectors.chroma import ChromaStore
 from app.storage.vectors.port import VectorStore
-
-if TYPE_CHECKING:
-    from app.storage.engine import SearchEngine
+from app.storage.words.port import WordIndex
+from app.storage.words.tantivy import TantivyIndex
 
 log = logging.getLogger(__name__)
 
 
-def _shared(module: str, who: str) -> ModuleType:
-    """Return a module whose client is in the extra `shared`; `who` needs it, for the message."""
+class Engine(Protocol):
+    """A search engine of several servers; `app.shared.qdrant` has it."""
+
+    def away(self) -> tuple[str, ...]:
+        """Return what is missing: nothing, or the engine with its address."""
+
+
+def _shared(module: str, setting: str) -> ModuleType:
+    """Return a module of `app.shared`, which a setting asks for."""
     try:
-        return importlib.import_module(f"app.storage.{module}")
+        return importlib.import_module(f"app.shared.{module}")
     except ModuleNotFoundError as exc:
         raise InvalidInput(
-            f"{who} the extra 'shared': pip install 'documind-server[shared]'"
+            f"{setting} needs the extra 'shared': pip install 'documind-server[shared]'"
         ) from exc
 
 
-def _postgresql(name: str) -> ModuleType:
-    return _shared(f"catalog.{name}", "DATABASE_URL needs")
-
-
-def open_database(path: Path, url: str, steps: Steps, *, shared: bool = False) -> Database:
+def open_database(path: Path, url: str, steps: Steps) -> Database:
     """Return the open catalog; create its tables in a new one.
 
     Args:
         path: The SQLite file, where no address is given.
-        url: Of a PostgreSQL database; empty: the file.
+        url: Of a PostgreSQL database that several servers share; empty: the file.
         steps: Where write steps are counted.
-        shared: Whether other processes write to the database as well.
 
     Raises:
         InvalidInput: The address is wrong or does not answer, or the extra `shared` is missing.
-        Locked: Another server writes to the database.
+        Locked: A server of an earlier release writes to the database alone.
         IndexDamaged: The file is damaged.
         StorageError: A newer release wrote it.
     """
     if not url:
         return SqliteDatabase(path, steps)
-    opened: Database = (
-        _postgresql("several").SharedDatabase(url, steps)
-        if shared
-        else _postgresql("postgres").PostgresDatabase(url, steps)
-    )
+    opened: Database = _shared("postgres", "DATABASE_URL").PostgresDatabase(url, steps)
     return opened
 
 
@@ -78,8 +75,8 @@ def open_log(database: Database, *, shared: bool) -> tuple[ChangeLog, Settling]:
     """
     if not shared:
         return ChangeLog(database), Settling()
-    several = _postgresql("several")
-    return several.SharedChangeLog(database), several.SharedSettling(database)
+    kept = _shared("changes", "DATABASE_URL")
+    return kept.SharedChangeLog(database), kept.SharedSettling(database)
 
 
 def open_originals(options: IndexOptions, steps: Steps) -> Originals:
@@ -93,7 +90,9 @@ def open_originals(options: IndexOptions, steps: Steps) -> Originals:
     if not options.originals_url:
         return Originals(directory, steps)
     cache, most = options.data_dir / "originals-cache", options.originals_cache_bytes
-    kept: Originals = _object_store().ObjectOriginals(cache, steps, options.originals_url, most)
+    kept: Originals = _shared("originals", "ORIGINALS_URL").ObjectOriginals(
+        cache, steps, options.originals_url, most
+    )
     missing = sorted(names_in(directory) - kept.names()) if directory.is_dir() else []
     for name in missing:
         kept.store(directory / f"{name}.bin")
@@ -102,19 +101,7 @@ def open_originals(options: IndexOptions, steps: Steps) -> Originals:
     return kept
 
 
-def _object_store() -> ModuleType:
-    return _shared("files.object_originals", "ORIGINALS_URL needs")
-
-
-def _engine(url: str, api_key: str, replicas: int = 1) -> SearchEngine:
-    """Return the engine at `url`, not asked yet."""
-    engine: SearchEngine = _shared("engine", "SEARCH_URL needs").SearchEngine(
-        url, api_key, replicas
-    )
-    return engine
-
-
-def open_engine(options: IndexOptions) -> SearchEngine | None:
+def open_engine(options: IndexOptions) -> Engine | None:
     """Return the engine, which answers; None where no setting names one.
 
     Raises:
@@ -122,13 +109,32 @@ def open_engine(options: IndexOptions) -> SearchEngine | None:
     """
     if not options.search_url:
         return None
-    engine = _engine(options.search_url, options.search_api_key, options.search_replicas)
-    engine.check()
+    opened = _shared("qdrant", "SEARCH_URL").SearchEngine(
+        options.search_url, options.search_api_key, options.search_replicas
+    )
+    opened.check()
+    engine: Engine = opened
     return engine
 
 
+def open_words(
+    library: Library, path: Path, options: IndexOptions, engine: Engine | None, steps: Steps
+) -> WordIndex:
+    """Return a library's index of words: in the engine where there is one, else at `path`.
+
+    Raises:
+        IndexDamaged: Its files cannot be opened.
+    """
+    if engine is None:
+        return TantivyIndex(path, options, steps)
+    words: WordIndex = _shared("qdrant_words", "SEARCH_URL").QdrantWords(
+        library, engine, options, steps
+    )
+    return words
+
+
 def open_stores(
-    options: IndexOptions, engine: SearchEngine | None, steps: Steps
+    options: IndexOptions, engine: Engine | None, steps: Steps
 ) -> dict[Library, VectorStore]:
     """Return each library's store; libraries of one kind share it.
 
@@ -138,9 +144,8 @@ def open_stores(
         ExtraMissing: The extra of a kind is not installed; the message says how to install it.
     """
     if engine is not None:
-        from app.storage.vectors.qdrant import QdrantStore  # noqa: PLC0415  # the extra `shared`
-
-        return dict.fromkeys(Library, QdrantStore(engine, steps, ef_search=options.ef_search))
+        store = _shared("qdrant", "SEARCH_URL").QdrantStore
+        return dict.fromkeys(Library, store(engine, steps, ef_search=options.ef_search))
     kinds = {options.store_of(library) for library in Library}
     stores = {kind: _open(kind, options, steps) for kind in kinds}
     return {library: stores[options.store_of(library)] for library in Library}
@@ -208,7 +213,7 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
             (
                 "PostgreSQL",
                 "DATABASE_URL",
-                lambda: str(_postgresql("postgres").ask(options.database_url)),
+                lambda: str(_shared("postgres", "DATABASE_URL").ask(options.database_url)),
             )
         )
     for url in filter(None, options.search_url.split(",")):
@@ -218,7 +223,7 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
             (
                 "object store",
                 "ORIGINALS_URL",
-                lambda: str(_object_store().ask(options.originals_url)),
+                lambda: str(_shared("originals", "ORIGINALS_URL").ask(options.originals_url)),
             )
         )
     for name, setting, ask in asked:
@@ -230,7 +235,7 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
 
 def _ask_node(url: str, api_key: str) -> str:
     """Return a node's address and version."""
-    engine = _engine(url, api_key)
+    engine = _shared("qdrant", "SEARCH_URL").SearchEngine(url, api_key)
     try:
         return f"{without_credentials(engine.urls[0])}, Qdrant {engine.version()}"
     finally:

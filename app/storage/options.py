@@ -37,7 +37,7 @@ class IndexOptions:
     data_dir: Path
     chroma_dir: Path
     database_url: str = field(default="", repr=False)
-    """PostgreSQL that holds the catalog; empty: a SQLite file in `data_dir`."""
+    """PostgreSQL that holds the catalog of several servers; empty: a SQLite file in `data_dir`."""
     chroma_store_text: bool = False
     """Whether Chroma's rows hold the text and the title too."""
     search_url: str = ""
@@ -75,8 +75,8 @@ class IndexOptions:
 
     @property
     def shared(self) -> bool:
-        """Return whether other processes may work on the same catalog and engine."""
-        return bool(self.database_url and self.search_url)
+        """Return whether other processes may work on the same catalog."""
+        return bool(self.database_url)
 
     @property
     def faiss_dir(self) -> Path:

@@ -113,7 +113,7 @@ class _Purged:
 
 
 class CatalogIndexWriter:
-    """The IndexWriter port; one per process, thread-safe, writes are serialised."""
+    """Writes and deletes documents and vectors; one per process, thread-safe, writes in turn."""
 
     def __init__(
         self,
@@ -139,9 +139,17 @@ class CatalogIndexWriter:
         return self._catalog.by_source_key(library, source_key)
 
     def source_revision(self, document: Document) -> str | None:
+        """Return the source's edition that a live document holds; None if it states none."""
         return self._catalog.source_revision(document)
 
     def store_original(self, content: bytes | Path) -> str:
+        """Store the bytes as `<sha256>.bin`, durably; return the SHA-256 in hex.
+
+        Storing the same bytes again changes nothing.
+
+        Raises:
+            DiskFull: No space; nothing half-written stays.
+        """
         return self._originals.store(content)
 
     def original_path(self, sha256: str) -> Path:
@@ -149,7 +157,10 @@ class CatalogIndexWriter:
         return self._originals.path(sha256)
 
     def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
-        """Store a batch and wait until it is found by its words (see `IndexWriter.write`).
+        """Make drafts live in one atomic batch, in order, and wait until their words are found.
+
+        On return they are durable: acknowledged. A draft whose sha256 and source_revision equal the
+        live revision's is `unchanged`.
 
         Raises:
             DiskFull: No space; the batch is not acknowledged.
@@ -167,7 +178,11 @@ class CatalogIndexWriter:
     def store(
         self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None
     ) -> list[WriteResult]:
-        """Store drafts and a ledger page atomically; their words follow (`IndexWriter.store`).
+        """Make drafts live and record a ledger page, atomically; durable on return.
+
+        Words are gathered over batches and found within seconds, or on return when a draft replaces
+        a document; `settle` waits for them. After a crash the next start makes them found. A call
+        may wait while too many words wait.
 
         Raises:
             DiskFull: No space; the batch is not stored, or words of batches before it cannot be
@@ -181,7 +196,11 @@ class CatalogIndexWriter:
             return self._store(drafts, page).results
 
     def settle(self, library: Library) -> None:
-        """Wait until everything stored is found by its words (see `IndexWriter.settle`)."""
+        """Wait until everything stored is durable in the index of words and found.
+
+        Raises:
+            DiskFull: No space; rows are safe, and their words follow with the next write.
+        """
         self._words[library].background = False
         self._words[library].flush()
         self._words[library].catch_up()
@@ -242,7 +261,20 @@ class CatalogIndexWriter:
         titles_of: Callable[[str, str], str],
         after: str = "",
     ) -> str | None:
-        """Store links and other titles of documents, a page (`IndexWriter.write_links`).
+        """Store link counts and other titles of documents whose source key begins with `prefix`.
+
+        The most links ever counted stay, so that a part of a dump takes nothing from the whole. On
+        return other titles find their document by words.
+
+        Args:
+            library: Whose documents.
+            prefix: Of their source keys.
+            links_of: Returns how many articles link to a file name.
+            titles_of: Returns the other titles of a file name, one a line, given those of before.
+            after: Begin behind this source key; one call does a page of them.
+
+        Returns:
+            The source key to go on after, None at the end.
 
         Raises:
             DiskFull: No space; pages before are kept.

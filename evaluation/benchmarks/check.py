@@ -39,7 +39,7 @@ def main() -> int:
     squad = from_folder(given.data / "squad").judged()
     text = _text(squad, given.sentences)
     source = "\n\n".join(passage.text for passage in squad.passages[:_SOURCE_PASSAGES])
-    embedder = MiniLmEmbedder(given.cache / "graph")
+    embedder = MiniLmEmbedder()
     with indexed(squad, given.cache) as bench:
         plain = replace(bench, embedder=embedder)  # sentences are embedded here, not remembered
         searcher = LibrarySearcher(plain.retriever(RetrievalOptions()), embedder)

@@ -127,7 +127,6 @@ class Side:
     """One way to keep the library: a folder, named as the side, and its servers."""
 
     folder: Path
-    models: Path
     settings: dict[str, str]
     servers: int = 1
     workers: int = 0
@@ -135,7 +134,7 @@ class Side:
 
     def fill(self, inputs: Path, chunks: int, embedder: MiniLmEmbedder) -> Figures:
         """Write the library by the bulk path; return chunks a second."""
-        path = data_of(self.folder, "1", self.models)
+        path = data_of(self.folder, "1")
         options = IndexOptions(
             path,
             path / "chroma",
@@ -165,13 +164,11 @@ class Side:
         with ExitStack() as stack:
             lanes = {"JOB_LANES": "none"} if self.workers else {}
             servers = [
-                stack.enter_context(
-                    Served(data_of(self.folder, f"{number}", self.models), **settings, **lanes)
-                )
+                stack.enter_context(Served(data_of(self.folder, f"{number}"), **settings, **lanes))
                 for number in range(1, self.servers + 1)
             ]
             for number in range(1, self.workers + 1):
-                data = data_of(self.folder, f"worker-{number}", self.models)
+                data = data_of(self.folder, f"worker-{number}")
                 worker = Working(data, **settings, LOG_LEVEL="INFO")
                 worker.start()
                 stack.callback(worker.close)
@@ -194,8 +191,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2, help="0: the servers run the jobs")
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="at most")
     given = parser.parse_args()
-    models = given.cache / "graph"
-    embedder = MiniLmEmbedder(models)
+    embedder = MiniLmEmbedder()
     with ExitStack() as stack:
         folder = Path(
             stack.enter_context(
@@ -214,8 +210,8 @@ def main() -> int:
         empty = database_bytes(postgres)
         both = {"DATABASE_URL": postgres.url(), "SEARCH_URL": double.url}
         sides = [
-            Side(folder / "embedded", models, EMBEDDED),
-            Side(folder / "shared", models, both, given.servers, given.workers),
+            Side(folder / "embedded", EMBEDDED),
+            Side(folder / "shared", both, given.servers, given.workers),
         ]
         rankings: list[list[Ranking]] = []
         for side in sides:

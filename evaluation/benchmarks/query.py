@@ -28,7 +28,7 @@ REAL = 5_000
 
 def filled(data: Path, given_data: Path, cache: Path, chunks: int, folder: Path) -> list[str]:
     """Fill the data directory `data` as its server will read it; return questions."""
-    embedder = MiniLmEmbedder(cache / "graph")
+    embedder = MiniLmEmbedder()
     folder.mkdir()
     make_inputs(given_data, cache, embedder, chunks, folder, min(REAL, chunks))
     made_by = fingerprint_of(embedder.identity, IngestOptions())

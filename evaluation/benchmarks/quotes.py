@@ -37,7 +37,7 @@ def main() -> int:
     given = parser.parse_args()
     squad = from_folder(given.data / "squad").judged()
     answerable = [question for question in squad.questions if question.answers]
-    embedder = MiniLmEmbedder(given.cache / "graph")
+    embedder = MiniLmEmbedder()
     draw = random.Random(SEED)
     with indexed(squad, given.cache) as bench:
         lines: list[Line] = []

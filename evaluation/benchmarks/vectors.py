@@ -329,7 +329,7 @@ def main() -> int:
     parser.add_argument("--real", type=int, default=WINDOWS, help="vectors that are no copies")
     parser.add_argument("--kills", type=int, default=20)
     given = parser.parse_args()
-    embedder = MiniLmEmbedder(given.cache / "graph")
+    embedder = MiniLmEmbedder()
     with tempfile.TemporaryDirectory(prefix="documind-millions-", dir=given.cache) as folder:
         inputs = Path(folder)
         real = make_inputs(given.data, given.cache, embedder, max(given.sizes), inputs, given.real)

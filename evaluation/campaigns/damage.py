@@ -260,9 +260,9 @@ def options_at(data_dir: Path) -> IndexOptions:
     )
 
 
-def fingerprint(model_cache: Path) -> Fingerprint:
+def fingerprint() -> Fingerprint:
     """Return what the server's own embedder says of itself, so that its questions are searched among these vectors."""
-    return fingerprint_of(MiniLmEmbedder(model_cache, threads=1).identity, IngestOptions())
+    return fingerprint_of(MiniLmEmbedder(threads=1).identity, IngestOptions())
 
 
 def build(data_dir: Path, recipe: Recipe, made_with: Fingerprint) -> None:
@@ -482,7 +482,7 @@ class Workshop:
     def __init__(self, directory: Path) -> None:
         """Work in `directory`; what is there already is used."""
         self.directory = directory
-        self.made_with: Fingerprint = fingerprint(directory / "models")
+        self.made_with: Fingerprint = fingerprint()
         self._log = directory / "outcomes.jsonl"
         lines = self._log.read_text("utf-8").splitlines() if self._log.exists() else []
         found = [json.loads(line) for line in lines]
@@ -497,7 +497,6 @@ class Workshop:
         shutil.rmtree(data, ignore_errors=True)
         Served.log_of(data).unlink(missing_ok=True)
         self._make(data, name, recipe)
-        shutil.copytree(self.directory / "models", data / "models", dirs_exist_ok=True)
         served = serve(data)
         found: list[str] = []
         whole = served.whole

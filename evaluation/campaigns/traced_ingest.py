@@ -34,7 +34,7 @@ NOT_KEPT = (
     ".tantivy-",
     "/.managed.json",
 )
-"""Below the data directory, but nothing an acknowledgement rests on: staging, built models,
+"""Below the data directory, but nothing an acknowledgement rests on: staging,
 locks, rebuilt files."""
 
 _LINE = re.compile(r"^(?P<pid>\d+)\s+(?P<rest>.*)$")

@@ -87,7 +87,7 @@ def indexed(
         cache: Where vectors are kept between runs.
         encoder: Makes codes for late interaction; None makes none, and nothing is ordered by them.
     """
-    embedder = CachedEmbedder(MiniLmEmbedder(cache / "graph"), cache / "passages")
+    embedder = CachedEmbedder(MiniLmEmbedder(), cache / "passages")
     with bench(collection, embedder, ingest=IngestOptions(), encoder=encoder) as opened:
         yield Bench(opened.store, opened.embedder, opened.passage_of, opened.fingerprint, encoder)
 

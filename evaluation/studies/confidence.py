@@ -203,7 +203,7 @@ def main() -> None:
         lines += part
         figures |= {f"{title.lower()}: {name}": value for name, value in found.items()}
     settings = hash_of(RetrievalOptions(), given.answer_from, SHARES, ROW_SHARES)
-    made = made_with(given.cache, settings)
+    made = made_with(settings)
     title = "Confidence: how probably is a quote right?"
     write("confidence", title, (), [], figures, COMMAND, tables=lines, made=made)
     if given.write:

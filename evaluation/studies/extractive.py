@@ -341,7 +341,7 @@ Groups = dict[str, list[ReadQuestion]]
 
 def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Groups:
     """Ask each set of its own library, at most `most` questions of a set."""
-    encoder = MiniLmEmbedder(cache / "graph").late_encoder()
+    encoder = MiniLmEmbedder().late_encoder()
     answerable, unanswerable = squad(data, most)
     homes = [
         (answerable, unanswerable),
@@ -432,9 +432,9 @@ def shipped(*, words_only: bool) -> Weights:
     return Weights(used.ranking, used.sufficiency, used.sufficiency_row, words_only)
 
 
-def made_with(cache: Path, settings: str) -> ReportProvenance:
+def made_with(settings: str) -> ReportProvenance:
     """Return what a report over the embedded model's index was made from."""
-    model = MiniLmEmbedder(cache / "graph").identity
+    model = MiniLmEmbedder().identity
     index = fingerprint8(fingerprint_of(model, IngestOptions()))
     return ReportProvenance(checkout_sha(), settings, index, {model.model: model.digest}, SEED)
 
@@ -514,7 +514,7 @@ def main() -> None:
     ]
     figures = {"answer_from": answer_from}
     settings = hash_of(RetrievalOptions(), answer_from)
-    made = made_with(given.cache, settings)
+    made = made_with(settings)
     write("extractive", "Quoted answers", remarks, [], figures, COMMAND, tables=tables, made=made)
 
 

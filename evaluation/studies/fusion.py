@@ -49,7 +49,7 @@ def main() -> None:
     reported: list[Experiment] = []
     chosen: list[Experiment] = []
     fingerprint = None
-    encoder = MiniLmEmbedder(given.cache / "graph").late_encoder()
+    encoder = MiniLmEmbedder().late_encoder()
     for name in SETS:
         judged = from_folder(given.data / name).judged()
         with indexed(judged, given.cache, encoder) as bench:

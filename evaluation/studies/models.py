@@ -623,7 +623,7 @@ def main() -> None:
         ask_all(
             [task for task in tasks if task.part in options.parts], askers, rows, options.minutes
         )
-        embedder = MiniLmEmbedder(options.cache / "graph").identity
+        embedder = MiniLmEmbedder().identity
         fingerprint = fingerprint8(fingerprint_of(embedder, settings.ingest()))
         used = {model.name: model.digest, embedder.model: embedder.digest}
         answering = hash_of(settings.retrieval(), settings.answer(), settings.generation())

@@ -24,9 +24,7 @@ COPPER = ("copper.txt", b"Copper is a soft red metal. It melts at 1085 degrees C
 
 
 @pytest.fixture
-def serve(
-    tmp_path: Path, model_cache_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Iterator[TestClient]]:
+def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Iterator[TestClient]]:
     """Run a server over the same data directory, as often as a test likes."""
     monkeypatch.setattr("app.bootstrap.libraries.LOOK_EVERY_S", 0.1)
     monkeypatch.setattr("app.bootstrap.libraries.LOOK_SELDOM_S", 0.1)
@@ -40,8 +38,6 @@ def serve(
             **{"ollama_base_url": "http://127.0.0.1:9", **values},
         )
         settings.data_dir.mkdir(parents=True, exist_ok=True)
-        if not (settings.data_dir / "models").exists():
-            (settings.data_dir / "models").symlink_to(model_cache_dir)
         app = create_app(settings, build=build_services, on_failure=lambda _: None)
         with TestClient(app, base_url=BASE) as client:
             assert app.state.edge.startup.wait(60)

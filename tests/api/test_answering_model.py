@@ -28,7 +28,7 @@ Serve = Callable[..., AbstractContextManager[TestClient]]
 
 
 @pytest.fixture
-def serve(tmp_path: Path, model_cache_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Serve:
+def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Serve:
     """Run a server over the same data directory, as often as a test likes."""
     monkeypatch.setattr("app.models.ollama._FRESH_S", 0.0)
 
@@ -38,8 +38,6 @@ def serve(tmp_path: Path, model_cache_dir: Path, monkeypatch: pytest.MonkeyPatch
             tmp_path, ollama_base_url=url, embedding_provider="minilm", **values
         )
         settings.data_dir.mkdir(parents=True, exist_ok=True)
-        if not (settings.data_dir / "models").exists():
-            (settings.data_dir / "models").symlink_to(model_cache_dir)
         app = create_app(settings, build=build_services, on_failure=lambda _: None)
         with TestClient(app, base_url=BASE) as client:
             assert app.state.edge.startup.wait(60)

@@ -23,12 +23,11 @@ QUESTION = "Wann wurden die Brücken gebaut?"
 
 
 @pytest.fixture
-def opened(tmp_path: Path, model_cache_dir: Path) -> Iterator[tuple[TestClient, Services]]:
+def opened(tmp_path: Path) -> Iterator[tuple[TestClient, Services]]:
     settings = settings_for(
         tmp_path, samples=False, llm_provider="extractive", refusal_language="question"
     )
     settings.data_dir.mkdir(parents=True)
-    (settings.data_dir / "models").symlink_to(model_cache_dir)
     held: list[Services] = []
 
     @contextmanager

@@ -61,7 +61,7 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: Path, model_cache_dir: Path) -> Iterator[Server]:
+def server(tmp_path: Path) -> Iterator[Server]:
     with OllamaDouble() as double:
         settings = settings_for(
             tmp_path,
@@ -71,7 +71,6 @@ def server(tmp_path: Path, model_cache_dir: Path) -> Iterator[Server]:
             ollama_base_url=double.url,
         )
         settings.data_dir.mkdir(parents=True)
-        (settings.data_dir / "models").symlink_to(model_cache_dir)
         opened: list[Services] = []
 
         @contextmanager

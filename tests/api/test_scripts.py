@@ -134,11 +134,9 @@ def test_all_query_cases_pass_on_a_fresh_server_without_a_model(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
-    model_cache_dir: Path,
 ) -> None:
     settings = settings_for(tmp_path, ollama_base_url="http://127.0.0.1:9")
     settings.data_dir.mkdir(parents=True)
-    (settings.data_dir / "models").symlink_to(model_cache_dir)
     app = create_app(settings, on_failure=lambda _: None)
     with listening(app) as address:
         assert app.state.edge.startup.wait(60)

@@ -81,11 +81,6 @@ def browser() -> Iterator[Browser]:
         launched.close()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _models(model_cache_dir: Path) -> None:
-    DocuMind.models = model_cache_dir
-
-
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DocuMind]:
     """One server for all tests that only need an empty or filled library."""

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self, cast
+from typing import Self, cast
 
 import requests
 
@@ -32,17 +32,10 @@ def free_port() -> int:
 class DocuMind:
     """`python -m app serve`; can be stopped and started again on the same port and data."""
 
-    models: ClassVar[Path | None] = None
-    """Built model graphs that all servers share; None has each build its own, as a first start
-    does."""
-
     def __init__(self, data_dir: Path, **settings: str) -> None:
         self.port = free_port()
         self.base = f"http://127.0.0.1:{self.port}"
         self.key = settings.get("API_KEY", "")
-        if self.models is not None:
-            data_dir.mkdir()
-            (data_dir / "models").symlink_to(self.models)
         self._log = data_dir.with_suffix(".log")
         kept = {
             name: value

@@ -30,9 +30,9 @@ def open_free(url: str, folder: Path) -> Database:
     """Open a catalog that other processes write to: of an address, else a file in the folder."""
     if not url:
         return SqliteDatabase(folder / "jobs.sqlite3", Steps())
-    from app.storage.catalog.several import SharedDatabase  # noqa: PLC0415  # the extra `shared`
+    from app.shared.postgres import PostgresDatabase  # noqa: PLC0415  # the extra `shared`
 
-    return SharedDatabase(url, Steps())
+    return PostgresDatabase(url, Steps())
 
 
 @contextmanager

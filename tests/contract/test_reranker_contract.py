@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.core.ports import Reranker
-from app.models.minilm import CrossEncoder
+from app.models.graph import CrossEncoder
 from tests.fakes.rerankers import OverlapReranker
 from tests.fakes.tiny_cross_encoder import write_cross_encoder
 

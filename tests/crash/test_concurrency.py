@@ -20,9 +20,8 @@ from evaluation.campaigns.concurrency import (
 
 
 @pytest.fixture
-def directory(tmp_path: Path, model_cache_dir: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "models").symlink_to(model_cache_dir)
     return tmp_path
 
 

@@ -26,9 +26,9 @@ N = 1200
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory, model_cache_dir: Path) -> Path:
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sound") / "data"
-    build(path, Recipe(N), fingerprint(path / "models"))
+    build(path, Recipe(N), fingerprint())
     return path
 
 

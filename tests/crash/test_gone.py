@@ -15,9 +15,8 @@ NOISE = np.random.default_rng(1).integers(97, 123, 20_000, dtype=np.uint8).tobyt
 ROW = l2_normalise(np.random.default_rng(5).normal(size=(1, 64)).astype(np.float32))[0]
 
 
-def test_nothing_is_left_of_a_purged_document(tmp_path: Path, model_cache_dir: Path) -> None:
+def test_nothing_is_left_of_a_purged_document(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "models").symlink_to(model_cache_dir)  # weights, built once for all tests
     result = run(tmp_path, 2)
     assert faults(result) == []
 

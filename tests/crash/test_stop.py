@@ -27,10 +27,9 @@ def document(number: int) -> bytes:
     ).encode()
 
 
-def test_uploads_that_wait_hear_that_they_are_kept(tmp_path: Path, model_cache_dir: Path) -> None:
+def test_uploads_that_wait_hear_that_they_are_kept(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
-    (data / "models").symlink_to(model_cache_dir)
 
     def upload(number: int) -> requests.Response:
         with requests.Session() as session:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.storage.engine import SearchEngine
-from app.storage.words.qdrant import WORDS
+from app.shared.qdrant import SearchEngine
+from app.shared.qdrant_words import WORDS
 from tests.shared.engines import ENGINES, url_of
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.storage.engine import SearchEngine
+from app.shared.qdrant import SearchEngine
 from evaluation.lib.served import Served
 from tests.fakes.qdrant_double import QdrantDouble
 
@@ -72,14 +72,13 @@ class DoubleProcess:
             self._process = None
 
 
-def data_of(folder: Path, name: str, models: Path | None = None) -> Path:
+def data_of(folder: Path, name: str) -> Path:
     """Make the data directory of a process; all in a folder have the same originals, as they must."""
     data, originals = folder / name, folder / "originals"
     for path in (data, originals):
         path.mkdir(parents=True, exist_ok=True)
-    for link, target in (("originals", originals), ("models", models)):
-        if target is not None and not (data / link).exists():
-            (data / link).symlink_to(target)
+    if not (data / "originals").exists():
+        (data / "originals").symlink_to(originals)
     return data
 
 

@@ -125,7 +125,7 @@ def test_doctor_asks_each_node_and_tells_a_missing_bucket_or_setting(
     assert missing.state == "problem"
     assert "no-such-bucket" in missing.detail
     (alone,) = asked(tmp_path, search_url=nodes)
-    assert (alone.state, alone.cure) == ("problem", "set DATABASE_URL too, or neither")
+    assert (alone.state, alone.cure) == ("problem", "set DATABASE_URL and SEARCH_URL, or neither")
 
 
 def test_a_server_names_each_engine_that_goes_away_and_counts_its_calls(
@@ -133,11 +133,9 @@ def test_a_server_names_each_engine_that_goes_away_and_counts_its_calls(
     own_server: PostgresServer,
     qdrant: DoubleProcess,
     store: ThreadedMotoServer,
-    model_cache_dir: Path,
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()
-    (data / "models").symlink_to(model_cache_dir)
     settings = {
         "DATABASE_URL": own_server.url(),
         "SEARCH_URL": qdrant.url,
@@ -190,12 +188,13 @@ def counts(server: Served, what: str = "calls") -> dict[str, float]:
     return found
 
 
-def migrated(data: Path, url: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run `documind migrate`."""
+def migrated(data: Path, url: str) -> subprocess.CompletedProcess[str]:
+    """Run `documind migrate`, which asks the database alone."""
     return subprocess.run(
         [sys.executable, "-m", "app", "migrate"],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=110,
-        env={**os.environ, "DATA_DIR": str(data), "DATABASE_URL": url, **more},
+        env={**os.environ, "DATA_DIR": str(data), "DATABASE_URL": url,
+             "SEARCH_URL": "http://127.0.0.1:9"},
     )  # fmt: skip
 
 
@@ -214,12 +213,11 @@ def test_migrate_runs_beside_servers_that_share_the_catalog(
     tmp_path: Path, own_server: PostgresServer
 ) -> None:
     """An upgrade of a cluster migrates while the servers of the release before still answer."""
-    engine = "http://127.0.0.1:9"  # a migration asks the database alone
-    assert migrated(tmp_path / "one", own_server.url(), SEARCH_URL=engine).returncode == 0
+    assert migrated(tmp_path / "one", own_server.url()).returncode == 0
     assert own_server.run("SELECT count(*) FROM jobs") == "0"
-    running = open_database(tmp_path / "none", own_server.url(), Steps(), shared=True)
+    running = open_database(tmp_path / "none", own_server.url(), Steps())
     try:
-        ended = migrated(tmp_path / "two", own_server.url(), SEARCH_URL=engine)
+        ended = migrated(tmp_path / "two", own_server.url())
     finally:
         running.close()
     assert ended.returncode == 0, ended.stderr

@@ -11,8 +11,8 @@ from contextlib import closing
 import psycopg
 import pytest
 
+from app.shared.postgres import PostgresDatabase
 from app.storage.catalog.schema import jobs
-from app.storage.catalog.several import SharedDatabase
 from app.storage.files.durable import CRASH_STATUS, Steps
 from app.storage.queue import JobQueue
 from tests.fakes.postgres_server import PostgresServer, running_server
@@ -52,9 +52,9 @@ ROWS = (
 )
 OPEN = """
 import sys
-from app.storage.catalog.several import SharedDatabase
+from app.shared.postgres import PostgresDatabase
 from app.storage.files.durable import Steps
-SharedDatabase(sys.argv[1], Steps(int(sys.argv[2]) or None))
+PostgresDatabase(sys.argv[1], Steps(int(sys.argv[2]) or None))
 """
 
 
@@ -62,7 +62,7 @@ SharedDatabase(sys.argv[1], Steps(int(sys.argv[2]) or None))
 def old() -> Iterator[PostgresServer]:
     """A server whose catalog is of schema 0006, with jobs in every state."""
     with running_server() as server:
-        SharedDatabase(server.url(), Steps()).close()
+        PostgresDatabase(server.url(), Steps()).close()
         with psycopg.connect(server.url()) as connection:
             connection.execute(OLD.encode())
             for job_id, kind, state, attempts, stop, *_ in ROWS:
@@ -84,7 +84,7 @@ def old() -> Iterator[PostgresServer]:
 
 def carried(server: PostgresServer) -> None:
     """Everything that waited waits still, and nothing of the old tables is left."""
-    with closing(SharedDatabase(server.url(), Steps())) as database:
+    with closing(PostgresDatabase(server.url(), Steps())) as database:
         found = {row.id: (row.state, row.mark) for row in database.rows(jobs.select())}
         assert found == {row[0]: (row[5], row[6]) for row in ROWS}
         queue, kinds = JobQueue(database), ["ingest", "backfill", "model_test"]

@@ -15,8 +15,8 @@ from obstore.store import S3Store
 from app.core.errors import InvalidInput, OriginalsAway
 from app.core.ids import content_sha256
 from app.core.types import Library
+from app.shared.originals import IN_USE_S, ObjectOriginals
 from app.storage.files.durable import Steps
-from app.storage.files.object_originals import IN_USE_S, ObjectOriginals
 from app.storage.files.originals import Originals
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore

@@ -28,10 +28,9 @@ def own_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def data(tmp_path: Path, model_cache_dir: Path) -> Path:
+def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     folder.mkdir()
-    (folder / "models").symlink_to(model_cache_dir)
     return folder
 
 
@@ -56,9 +55,9 @@ def faults(server: Served) -> object:
 
 
 def test_documents_questions_and_deletions_outlive_a_restart_and_a_kill(
-    data: Path, database_url: str
+    data: Path, database_url: str, engine_url: str
 ) -> None:
-    with Served(data, DATABASE_URL=database_url) as server:
+    with Served(data, DATABASE_URL=database_url, SEARCH_URL=engine_url) as server:
         assert upload(server, "walrus.txt").status_code == 201
         assert upload(server, "gone.txt", b"Penguins parade past the pier.").status_code == 201
         answer = ask(server)
@@ -67,10 +66,10 @@ def test_documents_questions_and_deletions_outlive_a_restart_and_a_kill(
         gone = next(iter(server.client.documents("papers", "gone")))
         server.client.delete("papers", str(gone["doc_id"]))
     assert not list(data.glob("catalog.sqlite3*"))
-    with Served(data, DATABASE_URL=database_url) as server:
+    with Served(data, DATABASE_URL=database_url, SEARCH_URL=engine_url) as server:
         assert "first week of winter" in str(ask(server)["answer"])
         server.kill()
-    with Served(data, DATABASE_URL=database_url) as server:
+    with Served(data, DATABASE_URL=database_url, SEARCH_URL=engine_url) as server:
         assert [row["filename"] for row in server.client.documents("papers")] == ["walrus.txt"]
         assert "first week of winter" in str(ask(server)["answer"])
         held = server.client.get(f"/api/v1/conversations/{conversation}")
@@ -82,9 +81,9 @@ def test_documents_questions_and_deletions_outlive_a_restart_and_a_kill(
 
 
 def test_requests_hear_what_is_missing_and_work_goes_on_when_it_is_back(
-    data: Path, own_server: PostgresServer
+    data: Path, own_server: PostgresServer, engine_url: str
 ) -> None:
-    with Served(data, DATABASE_URL=own_server.url()) as server:
+    with Served(data, DATABASE_URL=own_server.url(), SEARCH_URL=engine_url) as server:
         assert upload(server, "walrus.txt").status_code == 201
         own_server.stop(kill=True)
         for reply in (
@@ -108,7 +107,7 @@ def test_requests_hear_what_is_missing_and_work_goes_on_when_it_is_back(
 
 
 def test_nothing_acknowledged_is_lost_when_postgresql_is_killed_under_uploads(
-    data: Path, own_server: PostgresServer
+    data: Path, own_server: PostgresServer, engine_url: str
 ) -> None:
     acknowledged: list[str] = []
     stop = threading.Event()
@@ -121,7 +120,7 @@ def test_nothing_acknowledged_is_lost_when_postgresql_is_killed_under_uploads(
             if upload(server, name, f"Number {number} is a walrus.".encode()).status_code == 201:
                 acknowledged.append(name)
 
-    with Served(data, DATABASE_URL=own_server.url()) as server:
+    with Served(data, DATABASE_URL=own_server.url(), SEARCH_URL=engine_url) as server:
         writer = threading.Thread(target=write, args=(server,))
         writer.start()
         try:
@@ -138,13 +137,14 @@ def test_nothing_acknowledged_is_lost_when_postgresql_is_killed_under_uploads(
         assert len(acknowledged) >= 12
         held = {str(row["filename"]) for row in server.client.documents("papers")}
         assert set(acknowledged) <= held
-    with Served(data, DATABASE_URL=own_server.url()) as server:
+    with Served(data, DATABASE_URL=own_server.url(), SEARCH_URL=engine_url) as server:
         # The start removed originals of uploads that were refused while the database was away.
         assert faults(server) == []
 
 
-def test_a_database_that_does_not_answer_ends_the_start_with_2(data: Path) -> None:
-    server = Served(data, DATABASE_URL=f"postgresql://me:{PASSWORD}@127.0.0.1:9/library")
+def test_a_database_that_does_not_answer_ends_the_start_with_2(data: Path, engine_url: str) -> None:
+    url = f"postgresql://me:{PASSWORD}@127.0.0.1:9/library"
+    server = Served(data, DATABASE_URL=url, SEARCH_URL=engine_url)
     server.start()
     assert server.process.wait(100) == 2
     server.client.close()
@@ -152,3 +152,15 @@ def test_a_database_that_does_not_answer_ends_the_start_with_2(data: Path) -> No
     assert "DATABASE_URL" in said
     assert "127.0.0.1:9/library" in said
     assert PASSWORD not in said
+
+
+def test_a_database_without_a_search_engine_is_refused_with_the_ways_out(
+    data: Path, database_url: str
+) -> None:
+    server = Served(data, DATABASE_URL=database_url)
+    server.start()
+    assert server.process.wait(100) == 2
+    server.client.close()
+    said = server.log.read_text()
+    for word in ("SEARCH_URL", "documind export", "documind import"):
+        assert word in said

@@ -10,12 +10,12 @@ import pytest
 
 from app.core.types import Filters, Library, Passage, Scored
 from app.retrieval.legs import matched_text
+from app.shared.qdrant import SearchEngine
+from app.shared.qdrant_words import WORDS, QdrantWords
 from app.storage.catalog.rows import LexicalDocument
-from app.storage.engine import SearchEngine
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
 from app.storage.words.port import LibraryWords
-from app.storage.words.qdrant import WORDS, QdrantWords
 from tests.fakes.indexes import MemoryCatalog
 from tests.fakes.retrievers import passage
 from tests.unit.retrieval import conftest, test_languages, test_pipeline, test_spelling

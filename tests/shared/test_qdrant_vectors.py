@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.storage.engine import SearchEngine
+from app.shared.qdrant import QdrantStore, SearchEngine
 from app.storage.files.durable import Steps
 from app.storage.vectors.port import VectorStore
-from app.storage.vectors.qdrant import QdrantStore
 from tests.contract import test_vector_store_contract as suite
 from tests.shared.engines import ENGINES, url_of
 

@@ -9,11 +9,11 @@ import pytest
 
 from app.core.ports import LexicalIndex
 from app.core.types import Library
-from app.storage.engine import SearchEngine
+from app.shared.qdrant import SearchEngine
+from app.shared.qdrant_words import QdrantWords
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from app.storage.words.qdrant import QdrantWords
 from tests.contract.test_lexical_index_contract import (  # noqa: F401  # the suite of the port
     DRAFTS,
     memory,

@@ -19,11 +19,10 @@ import pytest
 from app.client import FileToSend
 from app.core.errors import IndexDamaged, InvalidInput, SearchAway
 from app.core.types import Library
-from app.storage.engine import SearchEngine
+from app.shared.qdrant import QdrantStore, SearchEngine
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from app.storage.vectors.qdrant import QdrantStore
 from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble

@@ -20,13 +20,9 @@ QUESTION = "When do walruses whistle to their calves?"
 
 
 @pytest.fixture
-def servers(
-    tmp_path: Path, postgres_server: PostgresServer, model_cache_dir: Path
-) -> Iterator[tuple[Served, Served]]:
+def servers(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[tuple[Served, Served]]:
     postgres_server.run("CREATE SCHEMA two_servers")
-    at_a, at_b, at_work = (
-        data_of(tmp_path, name, model_cache_dir) for name in ("a", "b", "worker")
-    )
+    at_a, at_b, at_work = (data_of(tmp_path, name) for name in ("a", "b", "worker"))
     with QdrantDouble(tmp_path / "engine") as double:
         settings = {
             "DATABASE_URL": postgres_server.url("two_servers"), "SEARCH_URL": double.url,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.errors import DatabaseAway, Locked
+from app.core.errors import DatabaseAway
 from app.core.types import Library
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
@@ -174,17 +174,6 @@ def test_a_lost_connection_of_the_lock_keeps_its_holder_from_writing(
                 first.builds.stage(PAPERS, FINGERPRINT)
     first.writer.write([make_draft("one", "walruses whistle " * 9, chunks=1)])
     assert len(found(second, "walruses")) == 1
-
-
-def test_a_server_that_writes_alone_and_servers_that_share_keep_each_other_out(
-    tmp_path: Path, places: tuple[str, str]
-) -> None:
-    alone = IndexOptions(tmp_path / "c", tmp_path / "c" / "chroma", database_url=places[0])
-    with (
-        IndexStore(options_for(tmp_path / "a", *places), vector_store="off"),
-        pytest.raises(Locked, match="SEARCH_URL"),
-    ):
-        IndexStore(alone)
 
 
 def test_two_starts_at_once_make_one_catalog(tmp_path: Path, places: tuple[str, str]) -> None:

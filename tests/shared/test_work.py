@@ -28,11 +28,10 @@ def engine(tmp_path: Path) -> Iterator[DoubleProcess]:
 
 
 def test_a_worker_does_what_another_process_accepted(
-    tmp_path: Path, database_url: str, engine: DoubleProcess, model_cache_dir: Path
+    tmp_path: Path, database_url: str, engine: DoubleProcess
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()
-    (data / "models").symlink_to(model_cache_dir)
     options = IndexOptions(
         data, data / "chroma", database_url, search_url=engine.url, vector_cache_vectors=0
     )

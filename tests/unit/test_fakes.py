@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from app.core.errors import PassageTooLong
-from app.core.ports import Embedder, IndexWriter
-from app.core.types import Library
+from app.core.ports import Embedder
 from tests.fakes.embedders import HashEmbedder
-from tests.fakes.index_writer import MemoryIndexWriter
 
 
 def test_hash_embedder_is_an_embedder_with_unit_rows_near_for_shared_words() -> None:
@@ -24,9 +22,3 @@ def test_hash_embedder_is_an_embedder_with_unit_rows_near_for_shared_words() -> 
 def test_hash_embedder_refuses_what_does_not_fit() -> None:
     with pytest.raises(PassageTooLong, match="tokens"):
         HashEmbedder(max_tokens=8).embed_passages(["one two three four five six seven"])
-
-
-def test_memory_writer_fits_the_port() -> None:
-    writer: IndexWriter = MemoryIndexWriter()
-    assert writer.pending_vectors(Library.PUBLIC, 5) == []
-    assert writer.current(Library.PUBLIC, "a") is None

@@ -27,6 +27,7 @@ FOR_DEVELOPERS = {
     "make_sample_papers",
     "moving_picture",
     "rooms",
+    "build_model",
     "screenshots",
 }
 """Need packages of developers, and say so in their first lines."""

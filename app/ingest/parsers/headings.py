@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from app.core.types import Heading
+from app.core.types import Heading, PageSpan
 
 # Decide which numbered lines are headings: in sequence, outside contents.
 
@@ -251,7 +252,7 @@ _LEAST_ENTRIES = 0.4
 """Share of the lines below "Contents"; entries of two lines, and heads of pages, are among them."""
 _FRAME = re.compile(rf"(?i:{_ENDS})[ \t]*:?\Z")
 _NOT_A_TITLE = re.compile(
-    r"\d[.,]\d|\.{3}|\. \.|@|https?:|[=<>{}|\\\ufffd]|\Achapter \d", re.IGNORECASE
+    r"\d[.,]\d|\.{3}|\. \.|@|https?:|[=<>{}|\\\ufffd]|\w\[|\Achapter \d", re.IGNORECASE
 )
 _NO_END = ".,;:!\u3002\uff0c\u3001\uff1b\uff1a"
 _INDEXED = re.compile(r", ?\d+[ \t]*\Z")
@@ -400,3 +401,131 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
     return (start == 0 or text[max(0, start - 2) : start] in ("\n\n", "\n")) and text[
         end : end + 2
     ] in ("", "\n", "\n\n")
+
+
+# Headings that a PDF's outline (its bookmarks) names.
+
+
+class OutlineEntry(NamedTuple):
+    level: int
+    """From 1."""
+    title: str
+    page: int
+    """Its index, from 0."""
+
+
+_LEAST_MATCHED = 3
+_MOST_LINES = 3
+"""Of a heading."""
+_LONGEST_NUMBER = 12
+_NUMBERED = re.compile(
+    r"(?:chapter|appendix|section|part|kapitel|chapitre|anhang)?[a-z]?[\divxlc]*\Z"
+)
+"""A number before a title, without stops and blanks, in lower case."""
+_NO_LETTERS = re.compile(r"[\W_]+")
+_LEADING_NUMBER = re.compile(
+    r"\s*(?:(?:chapter|appendix|section|part|kapitel|chapitre|anhang)\s+)?"
+    r"(?:\d+(?:\.\d+)*|[A-Z](?:\.\d+)+|[A-Z]|[IVXLC]+)(?:[.:)]\s*|\s+)(?=\S)",
+    re.IGNORECASE,
+)
+
+
+def with_outline(
+    text: str,
+    pages: Sequence[PageSpan],
+    outline: Sequence[OutlineEntry],
+    found: Sequence[Heading],
+    apart: Sequence[tuple[int, int]] = (),
+) -> list[Heading]:
+    """Return the headings of an outline whose titles stand in the text, with those it leaves out.
+
+    Those are the frame of a paper (abstract, references), and numbered ones deeper than it goes. An
+    outline of which hardly anything is found adds to what the text says.
+
+    Args:
+        text: With the lines of the pages.
+        pages: Where they are.
+        outline: In order.
+        found: What the text itself says.
+        apart: Spans where nothing is a heading.
+    """
+    named: list[Heading] = []
+    lines: dict[int, list[tuple[int, int, str]]] = {}
+    for entry in outline:
+        wanted = {_key(entry.title), _key(_LEADING_NUMBER.sub("", entry.title, count=1))} - {""}
+        for index in (entry.page, entry.page + 1):
+            if index >= len(pages) or not wanted:
+                continue
+            if index not in lines:
+                lines[index] = _lines_of(text, pages[index], apart)
+            after = named[-1].end if named else 0
+            if (span := _find_title(lines[index], wanted, after)) is not None:
+                title = " ".join(text[span[0] : span[1]].split())
+                named.append(Heading(*span, entry.level, title))
+                break
+    trusted = len(named) >= max(_LEAST_MATCHED, len(outline) / 2)
+    deepest = max((heading.level for heading in named), default=0)
+    taken = {at for heading in named for at in range(heading.start, heading.end)}
+    others = [
+        heading
+        for heading in found
+        if heading.start not in taken
+        and (not trusted or _FRAME.match(heading.title) or _depth(heading.title) > deepest)
+    ]
+    return sorted([*named, *others], key=lambda heading: heading.start)
+
+
+def _depth(title: str) -> int:
+    """Return the level that a title's number says, 0 without dots."""
+    number = title.partition(" ")[0].rstrip(".")
+    return number.count(".") + 1 if "." in number and number[-1:].isdigit() else 0
+
+
+def _key(text: str) -> str:
+    return _NO_LETTERS.sub("", unicodedata.normalize("NFKC", text)).casefold()
+
+
+def _lines_of(
+    text: str, page: PageSpan, apart: Sequence[tuple[int, int]]
+) -> list[tuple[int, int, str]]:
+    """Return start, end and key of the lines of a page."""
+    made = []
+    start = page.start
+    for line in text[page.start : page.end].split("\n"):
+        if line.strip() and not _within(start, apart):
+            left = start + len(line) - len(line.lstrip())
+            made.append((left, left + len(line.strip()), _key(line)))
+        start += len(line) + 1
+    return made
+
+
+def _find_title(
+    lines: Sequence[tuple[int, int, str]], wanted: set[str], after: int
+) -> tuple[int, int] | None:
+    """Return the first span of up to three whole lines, behind `after`, that is a title."""
+    for at, (start, _, _) in enumerate(lines):
+        if start < after:
+            continue
+        joined = ""
+        for _, end, key in lines[at : at + _MOST_LINES]:
+            joined += key
+            if any(_is_titled(joined, one) for one in wanted):
+                if lines[at][2].isdigit() and _find_title(lines[at + 1 :], wanted, after):
+                    break  # the number above is the page's
+                return start, end
+            if not any(_may_go_on(joined, one) for one in wanted):
+                break
+    return None
+
+
+def _may_go_on(line: str, title: str) -> bool:
+    """Return whether a line, perhaps behind a number, is the beginning of a title."""
+    return any(title.startswith(line[at:]) for at in range(_LONGEST_NUMBER))
+
+
+def _is_titled(line: str, title: str) -> bool:
+    """Return whether a line is a title, perhaps behind its number."""
+    if line == title:
+        return True
+    number = line.removesuffix(title)
+    return number != line and len(number) <= _LONGEST_NUMBER and _NUMBERED.match(number) is not None

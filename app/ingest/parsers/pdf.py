@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import Literal
 
 import pypdfium2
@@ -21,9 +21,10 @@ from app.core.types import BlockSpan, Heading, PageSpan, ParsedDocument
 from app.ingest.names import IngestOptions
 from app.ingest.parsers.blocks import resolved
 from app.ingest.parsers.formats import FORMATS
-from app.ingest.parsers.headings import find_headings
+from app.ingest.parsers.headings import OutlineEntry, find_headings, with_outline
 from app.ingest.parsers.pdf_boxes import has_codes, name_tex_codes
-from app.ingest.parsers.pdf_layout import ROW, PageLayout
+from app.ingest.parsers.pdf_layout import KINDS, PageLayout, open_forms
+from app.ingest.parsers.sniffing import pdf_start
 
 # Judge whether a PDF's pages are readable: text, images, or unnamed glyphs.
 
@@ -200,9 +201,11 @@ class FramedPage:
 
 
 def set_apart(pages: Sequence[str]) -> list[FramedPage]:
-    """Return pages with a blank line between running heads or feet and the text.
+    """Return pages without running heads and feet that say nothing new.
 
-    A sentence then does not begin with one. Only line ends are added. A line is a running one when
+    The first of its wording stays, with a blank line between it and the text, so that a sentence
+    does not begin with it; the others, which only count the pages, are left out. A line is a
+    running one when
     its words, or a number that counts the pages, alone or next to words that come twice, stand at
     the same edge of a fifth of all pages, three at least; when it is the same, numbers aside, on as
     many, four at least; or when one of two pages before has the same head.
@@ -220,7 +223,36 @@ def set_apart(pages: Sequence[str]) -> list[FramedPage]:
                 if repeated.is_alike(line) or (depth < _DEEPEST and repeated.is_running(line, at)):
                     heads[at] += line.edge == "head"
                     feet[at] += line.edge == "foot"
-    return [_framed(page, head, foot) for page, head, foot in zip(lines, heads, feet, strict=True)]
+    last: dict[str, tuple[int, list[int]]] = {}
+    return [
+        _framed(
+            page,
+            heads[at],
+            feet[at],
+            [
+                (index < heads[at] or index >= len(page) - feet[at]) and _is_new(line, at, last)
+                for index, line in enumerate(page)
+            ],
+        )
+        for at, page in enumerate(lines)
+    ]
+
+
+def _is_new(line: str, number: int, last: dict[str, tuple[int, list[int]]]) -> bool:
+    """Return whether a running line says more than the last one of its wording.
+
+    Its numbers are the same, or count the pages; one that is a number only is never new.
+    """
+    shape = _DIGITS.sub("#", line).strip()
+    numbers = [int(found) for found in _DIGITS.findall(line)]
+    before = last.get(shape)
+    last[shape] = number, numbers
+    if before is None:
+        return any(map(str.isalpha, shape))
+    return any(
+        now - then not in (0, number - before[0])
+        for then, now in zip(before[1], numbers, strict=True)
+    )
 
 
 class _Repeated:
@@ -287,13 +319,15 @@ def _line(edge: Edge, text: str, number: int) -> _Line:
     )
 
 
-def _framed(page: list[str], heads: int, feet: int) -> FramedPage:
+def _framed(page: list[str], heads: int, feet: int, new: Sequence[bool]) -> FramedPage:
     end = len(page) - feet
-    head, body, foot = ("\n".join(part) for part in (page[:heads], page[heads:end], page[end:]))
-    text = "\n\n".join([*([head] if heads else []), body, *([foot] if feet else [])])
+    head = "\n".join(line for at, line in enumerate(page[:heads]) if new[at])
+    foot = "\n".join(line for at, line in enumerate(page[end:], end) if new[at])
+    body = "\n".join(page[heads:end])
+    text = "\n\n".join([*([head] if head else []), body, *([foot] if foot else [])])
     spans = [
-        *([(0, len(head))] if heads else []),
-        *([(len(text) - len(foot), len(text))] if feet else []),
+        *([(0, len(head))] if head else []),
+        *([(len(text) - len(foot), len(text))] if foot else []),
     ]
     return FramedPage(text, tuple(spans))
 
@@ -313,7 +347,11 @@ _ENTRY_OF_CONTENTS = re.compile(r"\.(?<!\.\.)(?<!\. \.)(?: ?\.){3,}+ *[\divx]{1,
 """Leaders and a page number."""
 _HAS_UNSPACED = re.compile(f"\n(?<=[{UNSPACED}]\n)[{UNSPACED}]")
 _FRONT_MATTER_LINES = 40
-_ROW = re.compile(f"{ROW}[^\n]*")
+_LONGEST_OUTLINE = 5_000
+"""Entries that are read."""
+_MARKED = re.compile(f"[{''.join(KINDS.values())}][^\n]*")
+_AT_END = re.compile(f"(?:\n?[{KINDS['field']}{KINDS['footnote']}][^\n]*)+\\Z")
+_UNMARKED = dict.fromkeys(map(ord, KINDS.values()))
 
 
 def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
@@ -330,15 +368,20 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
         TooLarge: More pages than `options.max_pages`.
         Unreadable: PDFium cannot open it.
     """
-    document = _open(content, filename)
+    document = _open(content[max(pdf_start(content), 0) :], filename)
     try:
         if len(document) > options.max_pages:
             raise TooLarge(
                 f"{filename!r} has {len(document)} pages; at most {options.max_pages} are read:"
                 " split it and send the parts"
             )
+        open_forms(document)
         raw = [_page_text(document, number) for number in range(len(document))]
         information = document.get_metadata_dict()
+        outline = _outline(document)
+        attached = [
+            document.get_attachment(at).get_name() for at in range(document.count_attachments())
+        ]
         if not raw:
             raise Unreadable(f"{filename!r} has no pages; save it again and upload that")
         scanned = pages_of_pictures(document, raw)
@@ -349,8 +392,29 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
         ) from exc
     finally:
         document.close()
-    parsed = _assemble(raw, information)
-    return replace(parsed, warnings=judge(filename, parsed, scanned))
+    parsed = _assemble(raw, information, outline)
+    warnings = judge(filename, parsed, scanned)
+    if attached:
+        warnings += (
+            f"files attached to it are not read ({_listed(attached)}); send them by themselves",
+        )
+    return replace(parsed, warnings=warnings)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = ", ..." if len(names) > _MOST_NAMED else ""
+    return ", ".join(map(repr, names[:_MOST_NAMED])) + more
+
+
+def _outline(document: pypdfium2.PdfDocument) -> list[OutlineEntry]:
+    """Return the entries of the outline that lead to a page."""
+    entries = []
+    for mark in islice(document.get_toc(), _LONGEST_OUTLINE):
+        target = mark.get_dest()
+        page = target.get_index() if target is not None else None
+        if page is not None and 0 <= page < len(document):
+            entries.append(OutlineEntry(mark.level + 1, mark.get_title(), page))
+    return entries
 
 
 def _open(content: bytes, filename: str) -> pypdfium2.PdfDocument:
@@ -369,41 +433,52 @@ def _open(content: bytes, filename: str) -> pypdfium2.PdfDocument:
 def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
     page = document[index]
     textpage = page.get_textpage()
-    text = PageLayout(page, textpage).text
+    text = PageLayout(page, textpage, is_first=index == 0).text
     textpage.close()
     page.close()
     return text
 
 
-def _assemble(raw: list[str], information: dict[str, str]) -> ParsedDocument:
+def _assemble(
+    raw: list[str], information: dict[str, str], outline: Sequence[OutlineEntry] = ()
+) -> ParsedDocument:
     raw = name_tex_codes(raw)
     compounds = _compounds(raw)
     clean = [normalise(resolved(_mark_unnamed(_join_words(page, compounds)))) for page in raw]
-    clean = [(_join_unspaced(text), removed) for text, removed in clean]
-    framed = set_apart([text.strip("\n") for text, _ in clean])
+    clean = [(_join_unspaced(text).strip("\n"), removed) for text, removed in clean]
+    ends = [_AT_END.search(text) for text, _ in clean]  # what was filled in or noted
+    framed = set_apart(
+        [text[: end.start()] if end else text for (text, _), end in zip(clean, ends, strict=True)]
+    )
     pages: list[PageSpan] = []
     running: list[tuple[int, int]] = []
+    texts: list[str] = []
     position = 0
-    for number, page in enumerate(framed, start=1):
-        pages.append(PageSpan(number, position, position + len(page.text)))
-        running += ((position + start, position + end) for start, end in page.running)
-        position += len(page.text) + 1
-    text = "\n".join(page.text for page in framed)
+    for number, (page, end) in enumerate(zip(framed, ends, strict=True), start=1):
+        texts.append(page.text + (end.group() if end else ""))
+        pages.append(PageSpan(number, position, position + len(texts[-1])))
+        running += ((position + start, position + stop) for start, stop in page.running)
+        position += len(texts[-1]) + 1
+    text = "\n".join(texts)
     headings = find_headings(text, running)
+    if outline:
+        headings = with_outline(text, pages, outline, headings, running)
     flowing = "\n".join(_flow_page(text, span, headings) for span in pages)
-    found = [match.start() for match in _ROW.finditer(flowing)]
+    marked = list(_MARKED.finditer(flowing))
+    marks = [found.start() for found in marked]
 
     def at(place: int) -> int:
         """Return where a place of the text with marks before rows is without them."""
-        return place - bisect_left(found, place)
+        return place - bisect_left(marks, place)
 
+    kinds = {mark: kind for kind, mark in KINDS.items()}
     return ParsedDocument(
-        text=flowing.replace(ROW, ""),
+        text=flowing.translate(_UNMARKED) if marked else flowing,
         media_type=FORMATS["pdf"].media_type,
         pages=tuple(PageSpan(page.number, at(page.start), at(page.end)) for page in pages),
         headings=tuple(replace(h, start=at(h.start), end=at(h.end)) for h in headings),
         blocks=tuple(
-            BlockSpan("row", at(row.start()), at(row.end())) for row in _ROW.finditer(flowing)
+            BlockSpan(kinds[one.group()[0]], at(one.start()), at(one.end())) for one in marked
         ),
         title=information.get("Title") or None,
         authors=tuple(filter(None, [information.get("Author")])),
@@ -494,8 +569,8 @@ def _flow(block: str, of: str | None = None) -> str:
     wrapped = _wrapped(max(20, usual * 4 // 50 * 10))
     leaders = "...." in block or ". . . ." in block
     ends = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)} if leaders else set()
-    if ROW in block:
-        ends |= {end for row in _ROW.finditer(block) for end in (row.start() - 1, row.end())}
+    for marked in _MARKED.finditer(block):
+        ends |= {marked.start() - 1, marked.end()}
     return (
         wrapped.sub(lambda end: "\n" if end.start() in ends else " ", block)
         if ends

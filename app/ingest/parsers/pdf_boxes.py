@@ -12,7 +12,8 @@ import pypdfium2.raw as pdfium
 
 from app.core.errors import Unreadable, UnsupportedType
 from app.core.types import PageBoxes, PageText
-from app.ingest.parsers.pdf_layout import PageLayout
+from app.ingest.parsers.pdf_layout import PageLayout, open_forms
+from app.ingest.parsers.sniffing import pdf_start
 
 # Text of TeX fonts that a PDF does not name, or names wrongly.
 
@@ -174,13 +175,14 @@ def find_boxes(content: bytes, pages: Sequence[PageText]) -> tuple[PageBoxes, ..
         UnsupportedType: The content is not a PDF.
         Unreadable: The PDF cannot be opened or has no such page.
     """
-    if b"%PDF-" not in content[:1024]:
+    if (start := pdf_start(content)) < 0:
         raise UnsupportedType("only a PDF has page boxes; ask for the text of the span instead")
     try:
-        document = pypdfium2.PdfDocument(content)
+        document = pypdfium2.PdfDocument(content[start:])
     except pypdfium2.PdfiumError as exc:
         raise Unreadable(f"the PDF cannot be opened ({exc}); upload it again") from exc
     try:
+        open_forms(document)
         return tuple(_page_boxes(document, page) for page in pages)
     except (pypdfium2.PdfiumError, IndexError) as exc:
         raise Unreadable(
@@ -195,7 +197,7 @@ def _page_boxes(document: pypdfium2.PdfDocument, wanted: PageText) -> PageBoxes:
     textpage = page.get_textpage()
     try:
         width, height = page.get_size()
-        layout = PageLayout(page, textpage)
+        layout = PageLayout(page, textpage, is_first=wanted.number == 1)
         places = layout.indices()
         matched = align(wanted.text, layout.text)
         indices = [

@@ -10,7 +10,7 @@ import ctypes
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise, repeat
 from typing import NamedTuple
@@ -18,15 +18,17 @@ from typing import NamedTuple
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from app.ingest.metadata import is_name
 from app.ingest.parsers.blocks import lowered, raised, resolved
 
 Piece = tuple[int, int] | str
 """Characters of the page, `[start, end)`, or text that only the layout tells."""
 
-ROW = "\ufdd3"
-"""Stands before a line that is a row of a table: a noncharacter, which no text holds."""
+KINDS = {"row": "\ufdd3", "field": "\ufdd4", "footnote": "\ufdd5"}
+"""What stands before a line of each kind: noncharacters, which no text holds."""
 HYPHEN = "\x02"
 """Stands where a word was broken at a line end, instead of the line end."""
+_OURS = re.compile("[\ufdd0-\ufdef]")
 _LINE = re.compile("[^\r\n\ufffe]+")
 """PDFium has U+FFFE where a word was broken."""
 _OPEN = {1: raised("x")[0], -1: lowered("x")[0]}
@@ -52,6 +54,21 @@ _MINUS = "\u2212\u2013-"
 _NUMBER_BEFORE = re.compile(r"[\d.,]*\d\Z")
 _NOTES = 0.9
 """Height of a page below which notes may stand, under tables as well."""
+_WITH_VALUES = (
+    pdfium.FPDF_FORMFIELD_TEXTFIELD,
+    pdfium.FPDF_FORMFIELD_COMBOBOX,
+    pdfium.FPDF_FORMFIELD_LISTBOX,
+)
+_NO_NOTES = (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP, pdfium.FPDF_ANNOT_WIDGET)
+_NOT_SHOWN = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
+_PASSWORD = 1 << 13
+"""ISO 32000-1, table 228."""
+_FARTHEST_LABEL = 200
+"""Points from a label to its field."""
+_FOOT = 0.5
+"""Height of a page below which a line behind a small mark is a note, not an affiliation."""
+_FRONT_LINES = 15
+"""Of a first page, among which its authors are."""
 _BLANKS = re.compile(" +")
 
 # Lengths in heights of a line, or in sizes of a font.
@@ -82,6 +99,9 @@ class Box(NamedTuple):
     top: float
 
 
+_NOWHERE = Box(0, 0, 0, 0)
+
+
 class Part(NamedTuple):
     """Characters in a row and the boxes of their text objects, in order."""
 
@@ -107,7 +127,8 @@ class Line:
     """Of the tallest text object."""
     is_broken: bool = False
     """Its last word goes on in the next line."""
-    is_row: bool = False
+    kind: str = ""
+    """A key of `KINDS`, or a line of prose."""
     pieces: list[Piece] = field(default_factory=list)
     cells: list[list[Piece]] = field(default_factory=list)
     """Parted by wide gaps; empty where they were not looked for."""
@@ -125,10 +146,18 @@ def _line(parts: list[Part], is_broken: bool) -> Line:
     return Line(parts, Box(min(lefts), min(bottoms), max(rights), max(tops)), high, is_broken)
 
 
+def open_forms(document: pypdfium2.PdfDocument) -> None:
+    """Make the fields of forms readable, before any page is opened."""
+    if document.get_formtype() != pdfium.FORMTYPE_NONE:
+        document.init_forms()
+
+
 class PageLayout:
     """A page's lines in reading order."""
 
-    def __init__(self, page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage) -> None:
+    def __init__(
+        self, page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, *, is_first: bool = False
+    ) -> None:
         self._raw = textpage.raw
         self._values = (ctypes.c_double * 4)()
         self._sides = [ctypes.c_double.from_buffer(self._values, 8 * at) for at in range(4)]
@@ -138,21 +167,28 @@ class PageLayout:
         if len(characters) != count:  # without those that have no meaning
             codes = map(pdfium.FPDFText_GetUnicode, repeat(self._raw), range(count))
             characters = "".join(map(chr, codes))
+        if _OURS.search(characters):
+            characters = _OURS.sub("\ufffd", characters)
         self.characters = characters
         self._numbers = [found.start() for found in _DIGITS.finditer(characters)]
         self._known: dict[tuple[int, int], int] = {}
+        self._begin_notes: set[int] = set()
         lines = self._by_columns(list(_whole_lines(self._lines())))
         self._notes = self._marks_of_notes(lines)
         for line in lines:
             self._arrange(line)
-        self.lines = self._with_labels(lines)
+        if is_first:
+            for line in lines[:_FRONT_LINES]:
+                self._part_names(line)
+        self.lines = self._notes_last(self._with_labels(lines))
+        self._add_annotations(page)
 
     @property
     def text(self) -> str:
         """The lines with marks around powers and before rows, broken words joined by U+0002."""
         parts: list[str] = []
         for line in self.lines:
-            parts += [ROW * line.is_row, self._text(line.pieces)]
+            parts += [KINDS.get(line.kind, ""), self._text(line.pieces)]
             parts.append(HYPHEN if line.is_broken else "\n")
         return "".join(parts).removesuffix("\n")
 
@@ -160,7 +196,7 @@ class PageLayout:
         """Return PDFium's index of each character of `text`, -1 where only the layout tells it."""
         found: list[int] = []
         for line in self.lines:
-            found += repeat(-1, line.is_row)
+            found += repeat(-1, bool(line.kind))
             for piece in line.pieces:
                 found += repeat(-1, len(piece)) if isinstance(piece, str) else range(*piece)
             found.append(-1)
@@ -181,7 +217,7 @@ class PageLayout:
             is_broken = self.characters[end : end + 1] == "\ufffe"
             if not runs:
                 if not found.group().isspace():
-                    yield _line([Part(start, end, [Box(0, 0, 0, 0)])], is_broken)
+                    yield _line([Part(start, end, [_NOWHERE])], is_broken)
                 continue
             if len(runs) == 1:
                 box = runs[0]
@@ -253,9 +289,8 @@ class PageLayout:
             self._cut(line, marks, starts)
         texts = [self._text(cell).strip() for cell in line.cells]
         numeric = sum(_NUMBER.match(text) is not None for text in texts)
-        line.is_row = numeric >= _LEAST_NUMBERS or (
-            numeric > 1 and not _NUMBER.match(texts[0])  # else a section and its page
-        )
+        if numeric >= _LEAST_NUMBERS or (numeric > 1 and not _NUMBER.match(texts[0])):
+            line.kind = "row"  # two numbers may be those of a section and its page
 
     def _mark_gaps(self, line: Line, text: str, marks: dict[int, str]) -> None:
         """Put a blank where words touch that are drawn apart."""
@@ -336,6 +371,7 @@ class PageLayout:
         before = marks.get(start, "")
         number = _NUMBER_BEFORE.search(self.characters[max(0, start - 20) : start])
         if start == first:  # the mark of a footnote, before its text
+            self._begin_notes.add(first)
             if not self.characters[end : end + 1].isspace():
                 marks[end] = " "
         elif level < 0 and self._is_word(start, end):
@@ -405,6 +441,56 @@ class PageLayout:
         line.pieces = list(chain(*cells))
         line.cells, line.extents = cells, []
 
+    def _part_names(self, line: Line) -> None:
+        """Put commas between names of authors that only gaps or marks part."""
+        starts = self._cell_starts(line)
+        for mark, piece in pairwise(line.pieces):
+            if isinstance(mark, str) and mark.endswith(_CLOSE) and not isinstance(piece, str):
+                starts.add(piece[0])
+        names: list[list[Piece]] = [[]]
+        for piece in line.pieces:
+            if isinstance(piece, str):
+                names[-1].append(piece)
+                continue
+            places = sorted(at for at in starts if piece[0] <= at < piece[1])
+            for start, end in pairwise([piece[0], *places, piece[1]]):
+                if start in starts:
+                    names.append([])
+                if end > start:
+                    names[-1].append((start, end))
+        texts = [resolved(self._text(name)).strip(" ,") for name in names]
+        if len(texts) > 1 and all(map(is_name, filter(None, texts))):
+            kept = [
+                self._stripped(name, " ,") for name, text in zip(names, texts, strict=True) if text
+            ]
+            line.pieces = [
+                piece
+                for name in kept
+                for piece in (*([", "] if name is not kept[0] else []), *name)
+            ]
+
+    def _notes_last(self, lines: list[Line]) -> list[Line]:
+        """Return lines with the notes at the foot of columns behind all others, each on a line."""
+        low = self._shown.bottom + _FOOT * (self._shown.top - self._shown.bottom)
+        others: list[Line] = []
+        notes: list[Line] = []
+        last: Line | None = None
+        for line in lines:
+            begins = line.parts[0].start in self._begin_notes and line.box.top < low
+            if begins and not line.kind:
+                last = line
+                line.kind = "footnote"
+                notes.append(line)
+            elif last is not None and not line.kind and _is_below(last, line):
+                notes[-1].pieces += [HYPHEN if last.is_broken else " ", *line.pieces]
+                last = line
+            else:
+                last = None
+                others.append(line)
+        for note in notes:
+            note.is_broken = False
+        return others + notes
+
     # Rows and columns.
 
     def _with_labels(self, lines: list[Line]) -> list[Line]:
@@ -413,7 +499,7 @@ class PageLayout:
         table: Table | None = None
         while at < len(lines):
             end = at
-            while end < len(lines) and lines[end].is_row:
+            while end < len(lines) and lines[end].kind == "row":
                 end += 1
             if end > at:
                 rows = lines[at:end]
@@ -442,7 +528,8 @@ class PageLayout:
         places, texts = self._heads(above[-1], columns)
         if any(len(over) != 1 for over in places):
             return None
-        above[-1].is_row = len(texts) >= _LEAST_NUMBERS
+        if len(texts) >= _LEAST_NUMBERS:
+            above[-1].kind = "row"
         named = [over[0] for over in places]
         labels = dict(zip(named, texts, strict=True))
         if len(labels) < len(texts) or named != [*range(count - len(named), count)]:
@@ -528,19 +615,78 @@ class PageLayout:
         pdfium.FPDFText_GetLooseCharBox(self._raw, end - 1, last)
         return first.left, last.right
 
-    def _stripped(self, cell: Sequence[Piece]) -> list[Piece]:
-        """Return a cell without the blanks around it."""
+    def _stripped(self, cell: Sequence[Piece], of: str = " ") -> list[Piece]:
+        """Return a cell without the blanks around it, or what else is named."""
         pieces = list(cell)
-        while pieces and not self._text(pieces[:1]).strip():
+        while pieces and not self._text(pieces[:1]).strip(of):
             del pieces[0]
-        while pieces and not self._text(pieces[-1:]).strip():
+        while pieces and not self._text(pieces[-1:]).strip(of):
             del pieces[-1]
         if pieces and not isinstance(first := pieces[0], str):
             text = self._text([first])
-            pieces[0] = first[0] + len(text) - len(text.lstrip()), first[1]
+            pieces[0] = first[0] + len(text) - len(text.lstrip(of)), first[1]
         if pieces and not isinstance(last := pieces[-1], str):
-            pieces[-1] = last[0], last[0] + len(self._text([last]).rstrip())
+            pieces[-1] = last[0], last[0] + len(self._text([last]).rstrip(of))
         return pieces
+
+    # Fields of forms, notes and comments.
+
+    def _add_annotations(self, page: pypdfium2.PdfPage) -> None:
+        """Add what was filled in behind its label, and what was noted at the end of the page."""
+        for at in range(pdfium.FPDFPage_GetAnnotCount(page.raw)):
+            annotation = pdfium.FPDFPage_GetAnnot(page.raw, at)
+            kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+            if kind == pdfium.FPDF_ANNOT_WIDGET and page.formenv is not None:
+                self._add_field(page.formenv.raw, annotation)
+            elif kind not in _NO_NOTES and not pdfium.FPDFAnnot_GetFlags(annotation) & _NOT_SHOWN:
+                note = " ".join(_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents"))
+                if note:
+                    self.lines.append(Line([], _NOWHERE, 0.0, kind="footnote", pieces=[note]))
+            pdfium.FPDFPage_CloseAnnot(annotation)
+
+    def _add_field(self, form: pdfium.FPDF_FORMHANDLE, field_: pdfium.FPDF_ANNOTATION) -> None:
+        kind = pdfium.FPDFAnnot_GetFormFieldType(form, field_)
+        is_box = kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
+        if is_box:
+            value = "yes" if pdfium.FPDFAnnot_IsChecked(form, field_) else "no"
+        elif kind in _WITH_VALUES:
+            value = " ".join(_string(pdfium.FPDFAnnot_GetFormFieldValue, form, field_))
+        else:
+            return
+        flags = pdfium.FPDFAnnot_GetFlags(field_) & _NOT_SHOWN
+        if flags or pdfium.FPDFAnnot_GetFormFieldFlags(form, field_) & _PASSWORD or not value:
+            return
+        rect = pdfium.FS_RECTF()
+        pdfium.FPDFAnnot_GetRect(field_, rect)
+        line = self._label_of(Box(rect.left, rect.bottom, rect.right, rect.top), is_box=is_box)
+        if line is not None:
+            line.kind = "field"
+            line.pieces = [*self._stripped(line.pieces), ": ", value]
+            return
+        names = (pdfium.FPDFAnnot_GetFormFieldAlternateName, pdfium.FPDFAnnot_GetFormFieldName)
+        label = next(
+            (text for name in names if (text := " ".join(_string(name, form, field_)))), ""
+        )
+        text = f"{label}: {value}" if label else value
+        self.lines.append(Line([], _NOWHERE, 0.0, kind="field", pieces=[text]))
+
+    def _label_of(self, place: Box, *, is_box: bool) -> Line | None:
+        """Return the line that is the label of a field: before it, or behind a box to tick."""
+        found: list[tuple[float, Line]] = []
+        for line in self.lines:
+            box = line.box
+            middle = (max(box.bottom, place.bottom) + min(box.top, place.top)) / 2
+            is_level = box.bottom < middle < box.top and place.bottom < middle < place.top
+            far = box.left - place.right if is_box else place.left - box.right
+            if is_level and -2 <= far < _FARTHEST_LABEL and not line.kind:
+                found.append((far, line))
+            elif (
+                not (is_box or line.kind)
+                and 0 <= box.bottom - place.top < line.high
+                and abs(box.left - place.left) < _FARTHEST_LABEL / 10
+            ):
+                found.append((_FARTHEST_LABEL, line))  # above it
+        return min(found, key=lambda one: one[0])[1] if found else None
 
     def _by_columns(self, lines: list[Line]) -> list[Line]:
         """Return lines column by column where two columns were drawn line by line."""
@@ -626,6 +772,14 @@ def _block(lines: Sequence[Line], at: int, gap: tuple[float, float]) -> tuple[in
     return (end if both >= max(_LEAST_LINES, 0.6 * (end - at)) else at), (left + right) / 2
 
 
+def _string(get: Callable[..., int], *of: object) -> list[str]:
+    """Return the words of a string of PDFium, which are UTF-16."""
+    size = get(*of, None, 0)
+    buffer = ctypes.create_string_buffer(size)
+    get(*of, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), size)
+    return buffer.raw[: max(size - 2, 0)].decode("utf-16-le", "replace").split()
+
+
 def _over(extent: tuple[float, float], columns: Sequence[tuple[float, float]]) -> list[int]:
     left, right = extent
     return [at for at, column in enumerate(columns) if left < column[1] and right > column[0]]
@@ -668,6 +822,16 @@ def _whole_lines(lines: Iterator[Line]) -> Iterator[Line]:
         held = line
     if held is not None:
         yield held
+
+
+def _is_below(line: Line, next_: Line) -> bool:
+    """Return whether a line goes on in the next, in the same font."""
+    gap = line.box.bottom - next_.box.top
+    return (
+        -0.5 * line.high < gap < line.high
+        and 0.85 * line.high < next_.high < 1.15 * line.high
+        and abs(next_.box.left - line.box.left) < 3 * line.high
+    )
 
 
 def _goes_on(line: Line, next_: Line) -> bool:

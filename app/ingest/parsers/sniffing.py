@@ -232,6 +232,21 @@ _FOREIGN = (  # signatures that get a name in the message; other binaries are re
 )
 
 
+_PDF_HEADER = re.compile(rb"(?:\A|(?<=[\r\n]))%PDF-\d")
+
+
+def pdf_start(content: bytes) -> int:
+    """Return where a PDF begins: behind the head of a download, say; -1 where there is none.
+
+    A text about PDFs does not end as one.
+    """
+    if (at := content.find(b"%PDF-", 0, _MAGIC_WINDOW_BYTES)) >= 0:
+        return at
+    tail = content[-_MAGIC_WINDOW_BYTES:]
+    found = _PDF_HEADER.search(content) if b"%%EOF" in tail and b"startxref" in tail else None
+    return found.start() if found else -1
+
+
 def identify(content: bytes, filename: str) -> FileType:
     """Return the format of a file.
 
@@ -247,8 +262,9 @@ def identify(content: bytes, filename: str) -> FileType:
     if not content.strip(b"\0 \t\r\n\f"):
         raise Unreadable(f"{filename!r} is empty: it has no content")
     head = content[:_MAGIC_WINDOW_BYTES]
+    suffix = PurePosixPath(filename.lower()).suffix
     for name, one in FORMATS.items():
-        if one.magic and one.magic in head:
+        if one.magic and (one.magic in head or (suffix in one.suffixes and pdf_start(content) > 0)):
             return name
     if content.startswith(b"PK\x03\x04"):
         return _identify_zip(content, filename)
@@ -268,7 +284,7 @@ def identify(content: bytes, filename: str) -> FileType:
     if image or not is_text(content):
         named = image or _named(content, _FOREIGN) or "binary content of an unknown kind"
         raise UnsupportedType(f"{filename!r} is {named}; send {accepted()}")
-    return _identify_text(content, PurePosixPath(filename.lower()).suffix)
+    return _identify_text(content, suffix)
 
 
 def _named(content: bytes, signatures: tuple[tuple[bytes, str], ...]) -> str | None:

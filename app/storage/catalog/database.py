@@ -1,8 +1,7 @@
 """Read and write the catalog's database, whichever it is: connections and transactions.
 
 One writer at a time (`write` holds a process-wide lock), any number of readers, each on a
-consistent snapshot. `sqlite` and `postgres` are the two databases, and
-`several` is PostgreSQL that several processes write to.
+consistent snapshot. `sqlite` and `app.shared.postgres` are the two databases.
 """
 
 from __future__ import annotations
@@ -161,7 +160,7 @@ class Database(ABC):
     def _writing_connection(self) -> AbstractContextManager[Connection]:
         return self._writer.connect()
 
-    def _order(self, connection: Connection) -> None:  # noqa: B027  # SharedDatabase waits
+    def _order(self, connection: Connection) -> None:  # noqa: B027  # a database of several waits
         """Wait for transactions of other processes; there are none."""
 
     @abstractmethod

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
-from sqlalchemy import Connection, Table, func, select, text
+from sqlalchemy import Connection, Table
 
 from app.storage.catalog.rows import CHUNK_COLUMNS, DOCUMENT_COLUMNS
-from app.storage.catalog.schema import BUILD_SHIFT, changes, watermarks
+from app.storage.catalog.schema import BUILD_SHIFT, changes
 from app.storage.files.durable import utc_now
 
 RowValues = tuple[object, ...]
@@ -237,82 +237,6 @@ def _driver(sql: Connection) -> sqlite3.Connection:
     A statement takes half as long as through SQLAlchemy's.
     """
     return cast("sqlite3.Connection", sql.connection.driver_connection)
-
-
-_PENDING_IN_POSTGRES = (
-    "WITH asked AS (SELECT %s::text AS library, %s::bigint AS most{names})"
-    " SELECT c.chunk_id FROM documents d"
-    " JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision LEFT JOIN vectors v"
-    f" ON v.key = (SELECT l.live_build::bigint << {BUILD_SHIFT} FROM libraries l, asked a"
-    " WHERE l.library = a.library) | c.chunk_id"
-    " WHERE d.library = (SELECT library FROM asked) AND d.state = 'live'"
-    " AND d.embedded < d.chunks AND v.key IS NULL{named}"
-    " ORDER BY {order}, c.ordinal LIMIT (SELECT most FROM asked)"
-)
-
-
-class PostgresDialect(SqlDialect):
-    """The planner orders the joins; what a statement uses twice is bound once and named."""
-
-    NOW = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
-    mark = "%s"
-    number = "%s::bigint"
-    items = "json_array_elements_text(%s::json) AS k(value)"
-    pairs = "json_array_elements(%s::json) AS k(value)"
-    item = "({})::bigint"
-    join = "JOIN"
-    among = f"IN (SELECT value FROM {items})"
-    by_author = "strpos(d.author_keys, %s) > 0"
-    PENDING: ClassVar[Mapping[str, str]] = {
-        order: _PENDING_IN_POSTGRES.format(names="", named="", order=by)
-        for order, by in ORDERS.items()
-    }
-    PENDING_OF: ClassVar[Mapping[str, str]] = {
-        order: _PENDING_IN_POSTGRES.format(
-            names=", %s::json AS names",
-            named=" AND d.doc_id IN (SELECT json_array_elements_text(names) FROM asked)",
-            order=by,
-        )
-        for order, by in ORDERS.items()
-    }
-
-    def insert_rows(
-        self, sql: Connection, insert: str, rows: Sequence[RowValues], after: str = ""
-    ) -> None:
-        """Insert rows in the driver's pipeline."""
-        if rows:
-            marks = ", ".join(["%s"] * len(rows[0]))
-            driver = cast("Any", sql.connection.driver_connection)
-            with driver.cursor() as cursor:
-                cursor.executemany(f"{insert} VALUES ({marks}) {after}", rows)
-
-    def last_id(self, sql: Connection, table: Table) -> int:
-        """Return the newest number of a table's sequence; 0 before the first."""
-        row = sql.execute(text(f"SELECT last_value, is_called FROM {_sequence(table)}")).one()
-        return int(row.last_value) if row.is_called else 0
-
-    def keep_last_id(self, sql: Connection, table: Table, last: int) -> None:
-        """Set a table's sequence to the newest number of the rows inserted with numbers.
-
-        Only the writer draws numbers, and there is one writer, so the sequence never goes back.
-        """
-        if last:
-            sql.execute(select(func.setval(_sequence(table), last)))
-
-    def last_change(self, sql: Connection) -> int:
-        """Return the newest change that this connection sees; 0 before the first.
-
-        Not the sequence's: that one counts transactions that have not committed. A change that is
-        gone from the log is covered by a stored watermark.
-        """
-        logged = select(func.coalesce(func.max(changes.c.seq), 0)).scalar_subquery()
-        applied = select(func.coalesce(func.max(watermarks.c.seq), 0)).scalar_subquery()
-        return int(sql.execute(select(func.greatest(logged, applied))).scalar_one())
-
-
-def _sequence(table: Table) -> str:
-    (key,) = table.primary_key
-    return f"{table.name}_{key.name}_seq"
 
 
 def end_backups(catalog: Path) -> None:

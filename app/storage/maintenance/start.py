@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, create_engine, inspect, or_, select
 from sqlalchemy.exc import DatabaseError
@@ -26,14 +25,11 @@ from app.storage.catalog.state import FINISHED, ORIGINALS, UNLINKED_KEY, origina
 from app.storage.catalog.statements import SqliteDialect
 from app.storage.files.durable import Steps, delete_tree, move_aside, replace_file
 from app.storage.files.originals import names_in
-from app.storage.opening import open_database
+from app.storage.opening import Engine, open_database, open_words
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
 from app.storage.words.port import WordIndex
-from app.storage.words.tantivy import CHECKED_AT_START_BYTES, TantivyIndex, damaged_files
-
-if TYPE_CHECKING:
-    from app.storage.engine import SearchEngine
+from app.storage.words.tantivy import CHECKED_AT_START_BYTES, damaged_files
 
 log = logging.getLogger(__name__)
 
@@ -132,11 +128,9 @@ def open_catalog(options: IndexOptions, steps: Steps, *, heal: bool) -> Database
     Raises:
         IndexDamaged: It is; the message names the cure.
         InvalidInput: DATABASE_URL is wrong, or its database does not answer.
-        Locked: Another server writes to the database.
+        Locked: A server of an earlier release writes to the database alone.
     """
-    database = open_database(
-        catalog_path(options.data_dir), options.database_url, steps, shared=options.shared
-    )
+    database = open_database(catalog_path(options.data_dir), options.database_url, steps)
     if heal and options.database_url:
         refuse_foreign_database(options.data_dir, database)
     if heal and is_small(database):
@@ -214,7 +208,7 @@ class LexicalRepair:
         options: IndexOptions,
         log: ChangeLog,
         steps: Steps,
-        engine: SearchEngine | None,
+        engine: Engine | None,
         lock_of: Callable[[str], AbstractContextManager[object]],
         *,
         heal: bool,
@@ -237,11 +231,7 @@ class LexicalRepair:
         return self._options.data_dir / "tantivy" / library.value
 
     def _new(self, library: Library) -> WordIndex:
-        if self._engine is None:
-            return TantivyIndex(self._path(library), self._options, self._steps)
-        from app.storage.words.qdrant import QdrantWords  # noqa: PLC0415  # an extra
-
-        return QdrantWords(library, self._engine, self._options, self._steps)
+        return open_words(library, self._path(library), self._options, self._engine, self._steps)
 
     def _open(self, library: Library, *, heal: bool) -> WordIndex:
         path = self._path(library)
@@ -353,15 +343,13 @@ def migrate_catalog(options: IndexOptions) -> Migration:
 
     Raises:
         InvalidInput: DATABASE_URL is wrong, or its database does not answer.
-        Locked: Another server writes to the database.
+        Locked: A server of an earlier release writes to the database alone.
         IndexDamaged: The catalog does not belong to its data directory.
         StorageError: A newer release wrote it.
     """
     refuse_foreign_catalog(options.data_dir, options.database_url)
     options.data_dir.mkdir(parents=True, exist_ok=True)
-    database = open_database(
-        catalog_path(options.data_dir), options.database_url, Steps(), shared=options.shared
-    )
+    database = open_database(catalog_path(options.data_dir), options.database_url, Steps())
     try:
         return Migration(database.name, database.schema_before, SCHEMA_VERSION)
     finally:

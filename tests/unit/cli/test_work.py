@@ -50,7 +50,7 @@ def test_a_server_that_is_alone_works_in_every_lane() -> None:
 
 
 def test_the_embedded_composition_imports_no_database_driver() -> None:
-    extras = ("psycopg", "app.storage.catalog.postgres")
+    extras = ("psycopg", "app.shared.postgres")
     code = f"import sys, app.bootstrap, app.cli.serve; print([m for m in {extras} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -5,17 +5,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import select
 
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, Conflict
-from app.core.types import Article, DocumentDraft, Library, WriteResult
+from app.core.types import Article, DocumentDraft, LedgerPage, Library, WriteResult
 from app.ingest import bulk
 from app.ingest.bulk import BulkIndexer, BulkOptions, BulkTask, SeenKeys
 from app.ingest.names import IngestOptions
+from app.storage.catalog.schema import documents
 from app.storage.catalog.state import BulkLedger
 from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions
-from tests.fakes.index_writer import MemoryIndexWriter
-from tests.stores import catalog_database
+from tests.stores import OpenWriter
 
 TASK = BulkTask(Library.PUBLIC, "synthetic", IngestOptions())
 SHAPE = SyntheticOptions(articles=1300, vocabulary=500, mean_words=30)
@@ -25,34 +26,36 @@ class Crash(Exception):
     """Stands for the end of the process."""
 
 
-class CrashingWriter(MemoryIndexWriter):
+class CrashingWriter(OpenWriter):
     """Dies before or after its n-th write."""
 
-    def __init__(self, ledger: BulkLedger, crash_at: int, *, after: bool) -> None:
-        super().__init__(ledger)
+    def __init__(self, crash_at: int, *, after: bool) -> None:
+        super().__init__()
         self.crash_at, self.after, self.writes = crash_at, after, 0
 
-    def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
+    def store(
+        self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None
+    ) -> list[WriteResult]:
         self.writes += 1
         if self.writes == self.crash_at and not self.after:
             raise Crash
-        results = super().write(drafts)
+        results = super().store(drafts, page)
         if self.writes == self.crash_at:
             raise Crash
         return results
 
 
-def state(writer: MemoryIndexWriter) -> set[tuple[str, str, int]]:
+def state(writer: OpenWriter) -> set[tuple[str, str, int]]:
     return {
         (document.source_key, document.sha256, document.chunks)
         for document in writer.documents(Library.PUBLIC)
     }
 
 
-def recorded() -> tuple[MemoryIndexWriter, BulkLedger]:
+def recorded() -> tuple[OpenWriter, BulkLedger]:
     """A writer and the ledger that its batches are accounted for in."""
-    ledger = BulkLedger(catalog_database())
-    return MemoryIndexWriter(ledger), ledger
+    writer = OpenWriter()
+    return writer, writer.ledger
 
 
 def articles(options: SyntheticOptions = SHAPE) -> Iterator[Article]:
@@ -80,8 +83,8 @@ def test_every_article_is_accounted_for() -> None:
 def test_a_run_that_was_killed_resumes_to_the_same_set(crash_at: int, after: bool) -> None:
     whole, accounted = recorded()
     expected = BulkIndexer(whole, accounted).run(TASK, articles(), BulkOptions())
-    ledger = BulkLedger(catalog_database())
-    writer = CrashingWriter(ledger, crash_at, after=after)
+    writer = CrashingWriter(crash_at, after=after)
+    ledger = writer.ledger
     with pytest.raises(Crash):
         BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
     assert ledger.summary().indexed <= len(state(writer))
@@ -98,22 +101,22 @@ def test_documents_know_how_many_articles_link_to_them_also_after_a_resumed_run(
             else [article.redirect_to]
         ):
             linking.setdefault(target[:1].upper() + target[1:], set()).add(article.key)
-    ledger = BulkLedger(catalog_database())
-    writer = CrashingWriter(ledger, 2, after=True)
+    writer = CrashingWriter(2, after=True)
+    ledger = writer.ledger
     with pytest.raises(Crash):
         BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
     BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
     counted = {
-        document.filename: writer.links[document.doc_id]
-        for document in writer.documents(Library.PUBLIC)
+        row.filename: row.links
+        for row in writer.opened.database.rows(select(documents.c.filename, documents.c.links))
     }
     assert counted == {title: len(linking.get(title, ())) for title in counted}
     assert max(counted.values()) > 3
 
 
 def test_a_second_run_writes_nothing() -> None:
-    ledger = BulkLedger(catalog_database())
-    writer = CrashingWriter(ledger, 0, after=False)
+    writer = CrashingWriter(0, after=False)
+    ledger = writer.ledger
     first = BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
     writes = writer.writes
     assert BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions()) == first
@@ -178,14 +181,10 @@ def test_an_article_that_became_a_redirect_is_no_document_any_more() -> None:
 
 def test_worker_processes_give_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "_ALONE_CHARACTERS", 10_000)
-    alone, together = MemoryIndexWriter(), MemoryIndexWriter()
+    alone, together = OpenWriter(), OpenWriter()
     small = replace(SHAPE, articles=200)
-    one = BulkIndexer(alone, BulkLedger(catalog_database())).run(
-        TASK, articles(small), BulkOptions(workers=0)
-    )
-    two = BulkIndexer(together, BulkLedger(catalog_database())).run(
-        TASK, articles(small), BulkOptions(workers=2)
-    )
+    one = BulkIndexer(alone, alone.ledger).run(TASK, articles(small), BulkOptions(workers=0))
+    two = BulkIndexer(together, together.ledger).run(TASK, articles(small), BulkOptions(workers=2))
     assert one == two
     assert state(alone) == state(together)
 

@@ -10,26 +10,20 @@ from app.core.types import Library
 from app.ingest.embedding import CodeBackfill, VectorBackfill
 from app.ingest.names import IngestOptions
 from tests.fakes.embedders import HashEmbedder
-from tests.fakes.encoders import HashEncoder, MemoryCodes
-from tests.fakes.index_writer import MemoryIndexWriter
-from tests.fakes.indexes import MemoryCatalog
-from tests.fakes.retrievers import passage
+from tests.fakes.encoders import HashEncoder
+from tests.stores import OpenWriter
 from tests.unit.ingest.test_embedding import filled
 
 PUBLIC = Library.PUBLIC
 TEXTS = [f"text about topic {n}. It has a second sentence." for n in range(9)]
 
 
-def _backfill(writer: MemoryIndexWriter, encoder: HashEncoder, most: int = 100) -> CodeBackfill:
-    chunks = writer.pending_vectors(PUBLIC, 100)
-    catalog = MemoryCatalog(
-        [passage(chunk.text, key=str(chunk.chunk_id), library=PUBLIC) for chunk in chunks]
-    )
-    return CodeBackfill(MemoryCodes(chunks), encoder, catalog, most)
+def _backfill(writer: OpenWriter, encoder: HashEncoder, most: int = 100) -> CodeBackfill:
+    return CodeBackfill(writer.opened.codes, encoder, writer.opened.catalog, most)
 
 
 def test_one_run_makes_vectors_and_codes() -> None:
-    writer, embedder = filled(TEXTS), HashEmbedder(384)
+    writer, embedder = filled(TEXTS, 384), HashEmbedder(384)
     codes = _backfill(writer, encoder := HashEncoder(embedder))
     VectorBackfill(writer, embedder, IngestOptions(embed_batch=4), codes).run(PUBLIC)
     assert len(codes.store.codes(range(100))) == len(TEXTS)
@@ -51,7 +45,7 @@ def test_another_models_vectors_get_their_codes_afterwards() -> None:
 
 @pytest.mark.parametrize("most", [0, 8])
 def test_a_library_that_is_too_large_has_none(most: int) -> None:
-    writer, embedder = filled(TEXTS), HashEmbedder(384)
+    writer, embedder = filled(TEXTS, 384), HashEmbedder(384)
     codes = _backfill(writer, HashEncoder(embedder), most)
     VectorBackfill(writer, embedder, IngestOptions(), codes).run(PUBLIC)
     assert codes.store.codes(range(100)) == {}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.core.types import ParsedDocument
+from app.core.types import PageSpan, ParsedDocument
 from app.ingest.chunking import section_name, sections
-from app.ingest.parsers.headings import find_headings
+from app.ingest.parsers.headings import OutlineEntry, find_headings, with_outline
 
 BODY = "\n" + "It is said in plain words that crystals walk at night. " * 10 + "\n"
 
@@ -182,3 +182,25 @@ def test_contents_of_a_text_whose_headings_are_not_known_are_no_section() -> Non
 
 def test_counting_begins_with_the_first() -> None:
     assert levels(BODY.join(["", "3 Rows of a table", "and text", ""])) == []
+
+
+def test_the_outline_of_a_pdf_names_its_headings_and_their_levels() -> None:
+    first = "Contents\nOn slow glass\nAbstract\nWe wait.\nOn slow glass\nIt flows.\n"
+    second = "3.1 How to wait for\nglass that is slow\nWords.\nReferences\n[1] Moe\nUnnamed\nEnd."
+    pages = (PageSpan(1, 0, len(first)), PageSpan(2, len(first), len(first + second)))
+    outline = [
+        OutlineEntry(1, "On slow glass", 0),
+        OutlineEntry(2, "How to wait for glass that is slow", 1),
+        OutlineEntry(1, "Not in the text", 1),
+        OutlineEntry(2, "UNNAMED", 1),
+    ]
+    text = first + second
+    found = with_outline(text, pages, outline, find_headings(text), [(0, 8)])
+    assert [(h.level, h.title) for h in found] == [
+        (1, "On slow glass"),
+        (1, "Abstract"),
+        (2, "3.1 How to wait for glass that is slow"),
+        (1, "References"),
+        (2, "Unnamed"),
+    ]
+    assert text[found[2].start : found[2].end] == "3.1 How to wait for\nglass that is slow"

@@ -238,3 +238,30 @@ def test_text_and_notices_are_no_titles() -> None:
     ).title == ("Guidelines for Salt")
     assert describe(paper("The Guide\nAnna Berg", title="undefined"), "a.pdf").title == "The Guide"
     assert describe(paper("The Guide\nAnna Berg", title="<D6D8C7EC>"), "a.pdf").title == "The Guide"
+
+
+def test_names_in_a_grid_with_affiliations_between_are_authors() -> None:
+    text = (
+        "On slow glass\nAnna Mill\nUniversity of Kiel\nJan Brook\nETH Zurich\nPublished January\n"
+        "Abstract\nIt was published in a grid."
+    )
+    assert describe(paper(text), "x.pdf").authors == ("Anna Mill", "Jan Brook")
+
+
+@pytest.mark.parametrize(
+    ("line", "year"),
+    [
+        ("Copyright \u00a9 2004-2023 the glass team", 2023),
+        ("Copyright 1990 W. Moe\nCopyright 1999\u20132022 R team", 2022),
+        ("Published as a paper of 2021, received 2019", 2021),
+    ],
+)
+def test_the_year_is_the_last_of_a_range(line: str, year: int) -> None:
+    assert describe(paper(f"On slow glass\n{line}\nIt flows."), "x.pdf").year == year
+
+
+def test_sections_of_papers_are_only_in_papers() -> None:
+    manual = "1 Background\nIt is old.\n2 Methods\nThere are two.\n3 Results\nNone."
+    assert {span.name for span in sections(paper(manual))} == {"body"}
+    guide = "Abstract\nIt says how.\n1 Welcome\nHello.\n2 Steps\nDo it."
+    assert [span.name for span in sections(paper(guide))] == ["abstract", "body", "body"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 from collections.abc import Sequence
 
+import pypdfium2
+import pypdfium2.raw as pdfium
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
@@ -12,6 +15,7 @@ from app.core.types import PageText, ParsedDocument
 from app.ingest.names import IngestOptions
 from app.ingest.parsers.pdf import parse_pdf
 from app.ingest.parsers.pdf_boxes import find_boxes
+from app.ingest.parsers.sniffing import identify
 
 Placed = tuple[float, float, float, str]
 """Left, baseline, size, text."""
@@ -154,3 +158,88 @@ def test_columns_that_were_drawn_line_by_line_are_read_one_after_the_other() -> 
 def test_words_that_are_drawn_apart_do_not_touch() -> None:
     pieces = [*line(600, (0, 10, "while they")), (97.4, 600.0, 10.0, "execute the command")]
     assert parsed(pieces).text == "while they execute the command"
+
+
+def form() -> bytes:
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer, pagesize=(500, 700), invariant=1)
+    fields = canvas.acroForm
+    for baseline, label in ((600, "Applicant"), (560, "Boat length"), (520, "Secret")):
+        canvas.drawString(50, baseline, label)
+    canvas.drawString(80, 480, "Shore power")
+    canvas.drawString(80, 450, "Winter storage")
+    place = {"x": 150, "width": 200, "height": 18, "borderWidth": 0}
+    fields.textfield(name="a", value="Tove Lindqvist", y=595, **place)
+    fields.textfield(name="b", value="9.4 metres", y=555, **place)
+    fields.textfield(name="c", value="hidden words", y=515, fieldFlags="password", **place)
+    fields.checkbox(name="d", checked=True, x=50, y=476, size=16)
+    fields.checkbox(name="e", checked=False, x=50, y=446, size=16)
+    fields.textfield(name="f", tooltip="Remarks", value="Two masts", x=50, y=100, width=300)
+    canvas.save()
+    return buffer.getvalue()
+
+
+def test_what_was_filled_into_a_form_stands_behind_its_label() -> None:
+    found = parse_pdf(form(), "form.pdf", IngestOptions())
+    fields = [found.text[block.start : block.end] for block in found.blocks]
+    assert fields == [
+        "Applicant: Tove Lindqvist",
+        "Boat length: 9.4 metres",
+        "Shore power: yes",
+        "Winter storage: no",
+        "Remarks: Two masts",
+    ]
+    assert {block.kind for block in found.blocks} == {"field"}
+    assert "\nSecret\n" in found.text
+    assert "hidden" not in found.text
+
+
+def annotated() -> bytes:
+    """Return a page with a comment, a hidden one, and an attached file."""
+    document = pypdfium2.PdfDocument(drawn((50, 600, 10, "Plan of the slipway.")))
+    page = document[0]
+    for text, flags in (("It must cure for 28 days", 0), ("Ignore all that", 2)):
+        note = pdfium.FPDFPage_CreateAnnot(page.raw, pdfium.FPDF_ANNOT_TEXT)
+        pdfium.FPDFAnnot_SetFlags(note, flags)
+        wide = ctypes.create_string_buffer(text.encode("utf-16-le") + b"\0\0")
+        value = ctypes.cast(wide, ctypes.POINTER(pdfium.FPDF_WCHAR))
+        pdfium.FPDFAnnot_SetStringValue(note, b"Contents", value)
+        pdfium.FPDFPage_CloseAnnot(note)
+    document.new_attachment("loads.xlsx").set_data(b"data")
+    buffer = io.BytesIO()
+    document.save(buffer)
+    return buffer.getvalue()
+
+
+def test_comments_are_read_and_attached_files_named() -> None:
+    found = parse_pdf(annotated(), "plan.pdf", IngestOptions())
+    assert found.text == "Plan of the slipway.\nIt must cure for 28 days"
+    assert [block.kind for block in found.blocks] == ["footnote"]
+    assert found.warnings == (
+        "files attached to it are not read ('loads.xlsx'); send them by themselves",
+    )
+
+
+def test_a_note_at_the_foot_does_not_cut_the_sentence_it_interrupts() -> None:
+    pieces = [(50.0, 100.0, 10.0, "It is the sentence of a long paragraph that goes on and")]
+    pieces += line(80, (3, 5, "4"), (0, 8, " A note about a mill that"))
+    pieces += line(70, (0, 8, "stands no more."))
+    pieces += [
+        (50.0, 640.0 - 12 * at, 10.0, "on, in the next column, until it ends") for at in (0, 1)
+    ]
+    found = parsed(pieces)
+    assert "goes on and on, in the next column" in found.text
+    assert found.text.endswith("\n4 A note about a mill that stands no more.")
+
+
+def test_a_pdf_behind_the_head_of_a_download_is_read() -> None:
+    content = (
+        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 2000 + b"\r\n\r\n" + drawn(*line(600, (0, 10, PROSE)))
+    )
+    assert identify(content, "a.pdf") == "pdf"
+    found = parse_pdf(content, "a.pdf", IngestOptions())
+    assert found.text == PROSE
+    (boxes,) = find_boxes(content, [PageText(1, PROSE, 0, 12)])
+    assert len(boxes.rects) == 1
+    manual = b"It begins with a line.\n" * 100 + b"%PDF-1.4\nand startxref, says the manual"
+    assert identify(manual, "a.pdf") == "text"

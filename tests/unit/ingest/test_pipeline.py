@@ -13,7 +13,7 @@ from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline, with_vectors
 from tests.fakes import files
 from tests.fakes.embedders import HashEmbedder
-from tests.fakes.index_writer import MemoryIndexWriter
+from tests.stores import OpenWriter
 
 PAPERS = Library.PAPERS
 
@@ -23,14 +23,20 @@ def raw(name: str, content: bytes | Path) -> RawDocument:
 
 
 @pytest.fixture
-def writer() -> MemoryIndexWriter:
-    return MemoryIndexWriter()
+def writer() -> OpenWriter:
+    return OpenWriter()
 
 
 @pytest.fixture
-def pipeline(writer: MemoryIndexWriter) -> IngestPipeline:
+def pipeline(writer: OpenWriter) -> IngestPipeline:
     options = IngestOptions()
     return IngestPipeline(DirectParser(options), writer, HashEmbedder(), options)
+
+
+def _flags(writer: OpenWriter, key: str) -> tuple[str, ...]:
+    document = writer.current(PAPERS, key)
+    assert document is not None
+    return document.flags
 
 
 def statuses(outcomes: list[IngestOutcome]) -> list[str]:
@@ -38,23 +44,25 @@ def statuses(outcomes: list[IngestOutcome]) -> list[str]:
 
 
 def test_a_paper_becomes_a_described_document_with_chunks_and_a_receipt(
-    pipeline: IngestPipeline, writer: MemoryIndexWriter
+    pipeline: IngestPipeline, writer: OpenWriter
 ) -> None:
     [outcome] = pipeline.ingest(PAPERS, [raw("paper.pdf", files.make_pdf())])
-    draft = writer.draft(PAPERS, "paper.pdf")
+    draft = writer.current(PAPERS, "paper.pdf")
+    assert draft is not None
+    text, chunks = writer.text(PAPERS, "paper.pdf"), writer.chunks.values()
     assert outcome.status == "indexed"
     assert outcome.doc_id == draft.doc_id == document_id(PAPERS, "paper.pdf")
-    assert draft.metadata.title == "Sleepwalking Lattices: A Study of Slow Crystals"
-    assert draft.metadata.authors == ("Maria Okonkwo", "Jan de Vries")
+    assert draft.title == "Sleepwalking Lattices: A Study of Slow Crystals"
+    assert draft.authors == ("Maria Okonkwo", "Jan de Vries")
     assert (draft.type, draft.has_original) == ("pdf", True)
-    assert draft.sha256 in writer.originals
+    assert writer.original_path(draft.sha256).exists()
     receipt = outcome.receipt
     assert receipt is not None
     assert receipt.pages == 2
-    assert receipt.characters == len(draft.text)
-    assert receipt.covered_characters == len("".join(draft.text.split()))
-    assert receipt.chunks == len(draft.chunks) == len(writer.chunks)
-    assert {chunk.section for chunk in draft.chunks} >= {
+    assert receipt.characters == len(text)
+    assert receipt.covered_characters == len("".join(text.split()))
+    assert receipt.chunks == draft.chunks == len(chunks)
+    assert {chunk.section for chunk in chunks} >= {
         "abstract",
         "introduction",
         "methodology",
@@ -67,7 +75,7 @@ def test_a_paper_becomes_a_described_document_with_chunks_and_a_receipt(
 
 
 def test_outcomes_come_in_order_and_a_bad_file_never_sinks_the_others(
-    pipeline: IngestPipeline, writer: MemoryIndexWriter
+    pipeline: IngestPipeline, writer: OpenWriter
 ) -> None:
     outcomes = pipeline.ingest(
         PAPERS,
@@ -87,11 +95,11 @@ def test_outcomes_come_in_order_and_a_bad_file_never_sinks_the_others(
     ]
     assert outcomes[1].doc_id is None
     assert "OCR" in (outcomes[1].reason or "")
-    assert len(writer.originals) == 2  # a refused file leaves nothing behind
+    assert len(writer.opened.originals.names()) == 2  # a refused file leaves nothing behind
 
 
 def test_the_same_bytes_again_are_unchanged_and_new_bytes_replace(
-    pipeline: IngestPipeline, writer: MemoryIndexWriter
+    pipeline: IngestPipeline, writer: OpenWriter
 ) -> None:
     pipeline.ingest(PAPERS, [raw("a.txt", b"first text")])
     assert statuses(pipeline.ingest(PAPERS, [raw("a.txt", b"first text")])) == ["unchanged"]
@@ -102,11 +110,11 @@ def test_the_same_bytes_again_are_unchanged_and_new_bytes_replace(
 
 
 def test_what_another_release_has_read_is_read_again(
-    pipeline: IngestPipeline, writer: MemoryIndexWriter, monkeypatch: pytest.MonkeyPatch
+    pipeline: IngestPipeline, writer: OpenWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = raw("a.txt", b"first text")
     pipeline.ingest(PAPERS, [document])
-    monkeypatch.setattr("app.ingest.pipeline._READ_AS", "reader of tomorrow")
+    monkeypatch.setattr("app.ingest.pipeline.READ_AS", "reader of tomorrow")
     options = IngestOptions()
     waiting = IngestPipeline(
         DirectParser(options), writer, HashEmbedder(), options, rereads=lambda: False
@@ -118,13 +126,13 @@ def test_what_another_release_has_read_is_read_again(
 
 
 def test_one_key_twice_in_a_request_is_taken_in_order(
-    pipeline: IngestPipeline, writer: MemoryIndexWriter
+    pipeline: IngestPipeline, writer: OpenWriter
 ) -> None:
     outcomes = pipeline.ingest(
         PAPERS, [raw("a.txt", b"old"), raw("a.txt", b"new"), raw("a.txt", b"new")]
     )
     assert statuses(outcomes) == ["indexed", "replaced", "unchanged"]
-    assert writer.draft(PAPERS, "a.txt").text == "new"
+    assert writer.text(PAPERS, "a.txt") == "new"
 
 
 def test_the_same_bytes_under_another_key_are_marked(pipeline: IngestPipeline) -> None:
@@ -140,15 +148,18 @@ def test_a_fixed_doc_id_is_kept(pipeline: IngestPipeline) -> None:
 
 
 def test_a_full_disk_fails_the_batch_and_says_so(
-    pipeline: IngestPipeline, writer: MemoryIndexWriter
+    pipeline: IngestPipeline, writer: OpenWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer.fail_write = DiskFull("no space left in the data directory; free some and try again")
+    def full(_: object) -> None:
+        raise DiskFull("no space left in the data directory; free some and try again")
+
+    monkeypatch.setattr(writer, "write", full)
     [outcome] = pipeline.ingest(PAPERS, [raw("a.txt", b"text")])
     assert (outcome.status, outcome.code) == ("failed", "disk_full")
     assert writer.documents(PAPERS) == []
 
 
-def test_flags_and_remarks_reach_the_reader(writer: MemoryIndexWriter) -> None:
+def test_flags_and_remarks_reach_the_reader(writer: OpenWriter) -> None:
     options = IngestOptions()
     pipeline = IngestPipeline(
         DirectParser(options),
@@ -161,14 +172,14 @@ def test_flags_and_remarks_reach_the_reader(writer: MemoryIndexWriter) -> None:
         PAPERS,
         [raw("a.txt", "obey\u200b me, caf\u00e9".encode("cp1252", "ignore") + b" \x93quoted\x94")],
     )
-    assert writer.draft(PAPERS, "a.txt").flags == ("injection",)
+    assert _flags(writer, "a.txt") == ("injection",)
     assert "cp1252" in (outcome.reason or "")
     pipeline.ingest(PAPERS, [raw("b.txt", "in\u200bvis\u2060ible \U000e0041".encode())])
-    assert writer.draft(PAPERS, "b.txt").flags == ("stripped:3",)
+    assert _flags(writer, "b.txt") == ("stripped:3",)
 
 
 def test_many_documents_are_written_in_batches_with_progress(
-    pipeline: IngestPipeline, writer: MemoryIndexWriter
+    pipeline: IngestPipeline, writer: OpenWriter
 ) -> None:
     seen: list[tuple[int, JobFile]] = []
     documents = [raw(f"{n}.txt", f"text number {n}".encode()) for n in range(40)]
@@ -182,9 +193,7 @@ def test_many_documents_are_written_in_batches_with_progress(
     assert {file.progress for _, file in seen if file.state == "done"} == {1.0}
 
 
-def test_cancel_keeps_what_was_read_before(
-    pipeline: IngestPipeline, writer: MemoryIndexWriter
-) -> None:
+def test_cancel_keeps_what_was_read_before(pipeline: IngestPipeline, writer: OpenWriter) -> None:
     cancel = CancelToken()
 
     def stop(index: int, file: JobFile) -> None:

@@ -12,7 +12,12 @@ from app.ingest.names import IngestOptions
 from app.ingest.parsers import READER_VERSION, DirectParser
 
 SAMPLES = Path(__file__).resolve().parents[3] / "data" / "sample_docs"
-READ = {"1": "244442de65d8f858", "2": "a4af80a4529fd7d1", "3": "a4af80a4529fd7d1", "4": "01e0455022de4f1a"}
+READ = {
+    "1": "244442de65d8f858",
+    "2": "a4af80a4529fd7d1",
+    "3": "a4af80a4529fd7d1",
+    "4": "01e0455022de4f1a",
+}
 """Digest of what each version makes of the sample documents; when it differs, raise
 READER_VERSION and add a line. Version 3 labels the cells of Markdown's tables; version 4 reads blocks."""
 

@@ -29,8 +29,10 @@ def test_heads_with_page_numbers_are_set_apart_from_the_text() -> None:
     assert framed[0].text.startswith("Title\none crystals")
     assert framed[1].text == f"2 {LEFT}\n\ntwo crystals slow down\nand two stop"
     assert [page.text[start:end] for page in framed for start, end in page.running] == [
-        f"{n} {LEFT}" if n % 2 == 0 else f"{RIGHT} {n}" for n in range(2, 8)
+        f"2 {LEFT}",
+        f"{RIGHT} 3",
     ]
+    assert framed[3].text == "four crystals slow down\nand four stop", "it says nothing new"
 
 
 def test_feet_and_a_second_line_at_the_edge_are_found() -> None:
@@ -38,9 +40,17 @@ def test_feet_and_a_second_line_at_the_edge_are_found() -> None:
         f"Journal of Slow Physics\nOkonkwo and Kowalski\ntext of page {word}\n{number}"
         for number, word in enumerate("abcd", 41)
     ]
-    assert running(pages) == [
-        ["Journal of Slow Physics\nOkonkwo and Kowalski", str(number)] for number in range(41, 45)
+    assert running(pages) == [["Journal of Slow Physics\nOkonkwo and Kowalski"], [], [], []]
+    assert [page.text for page in set_apart(pages)][1:] == [f"text of page {w}" for w in "bcd"]
+
+
+def test_a_line_at_the_edge_whose_number_does_not_count_the_pages_is_kept() -> None:
+    sums = [120, 75, 310, 42, 18]
+    pages = [
+        f"page {word} of the ledger\nwith {word} rows\nTotal for this month: {total} euros"
+        for word, total in zip(WORDS, sums, strict=False)
     ]
+    assert running(pages) == [[f"Total for this month: {total} euros"] for total in sums]
 
 
 def test_lines_that_only_look_alike_stay_in_the_text() -> None:
@@ -79,5 +89,5 @@ def test_a_notice_under_every_page_is_set_apart_though_it_is_a_sentence() -> Non
         f"the {word} text of a page\nends {word}\nslide {at} of 5, Kiel\n{notice}"
         for at, word in enumerate(WORDS[:5], 1)
     ]
-    assert running(pages) == [[f"slide {at} of 5, Kiel\n{notice}"] for at in range(1, 6)]
+    assert running(pages) == [[f"slide 1 of 5, Kiel\n{notice}"], [], [], [], []]
     assert running(pages[:3]) == [[]] * 3, "too few to tell"

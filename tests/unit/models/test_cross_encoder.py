@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import Unreadable
-from app.models.minilm import CrossEncoder
+from app.models.graph import CrossEncoder
 from tests.fakes.tiny_cross_encoder import TINY, VOCABULARY, write_cross_encoder
 
 TEXTS = [

@@ -16,8 +16,8 @@ TEXTS = ["Walruses whistle in the wind. They sleep on ice.", "Penguins parade pa
 
 
 @pytest.fixture(scope="module")
-def minilm(tmp_path_factory: pytest.TempPathFactory) -> MiniLmEmbedder:
-    return MiniLmEmbedder(tmp_path_factory.mktemp("graphs"))
+def minilm() -> MiniLmEmbedder:
+    return MiniLmEmbedder()
 
 
 @pytest.fixture(scope="module")

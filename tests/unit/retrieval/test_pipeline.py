@@ -10,6 +10,7 @@ import pytest
 from app.core.errors import IndexDamaged, InvalidInput, ProviderUnreachable
 from app.core.trace import Trace
 from app.core.types import (
+    Chunk,
     EmbedderIdentity,
     Filters,
     FloatArray,
@@ -24,7 +25,6 @@ from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.encoders import HashEncoder, MemoryCodes
-from tests.fakes.index_writer import MemoryIndexWriter
 from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
 from tests.fakes.retrievers import passage
 from tests.unit.retrieval.conftest import StockedLibrary
@@ -189,15 +189,41 @@ def test_a_candidate_without_a_vector_is_embedded_and_kept(stock: Shelve) -> Non
     stocked = stock(NORMANS)
     rollo = NORMANS[0].chunk.chunk_id
     del stocked.vectors.rows[Library.PAPERS][rollo]
-    writer = MemoryIndexWriter()
-    writer.chunks[rollo] = NORMANS[0].chunk
+    kept = dict[int, FloatArray]()
+
+    class Writer:
+        """A VectorSink that notes what it is given."""
+
+        def pending_vectors(
+            self,
+            library: Library,
+            limit: int,
+            order: str = "id",
+            doc_ids: Sequence[str] | None = None,
+        ) -> list[Chunk]:
+            raise AssertionError((library, limit, order, doc_ids))
+
+        def write_vectors(
+            self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
+        ) -> None:
+            assert library is Library.PAPERS
+            kept.update(zip(chunk_ids, vectors, strict=True))
+
+        def apply(self, library: Library) -> None:
+            assert library is Library.PAPERS
+
     options = RetrievalOptions(embed_on_query_budget_ms=10_000)
     retriever = Retriever(
-        stocked.catalog, stocked.vectors, stocked.lexical, stocked.embedder, options, writer=writer
+        stocked.catalog,
+        stocked.vectors,
+        stocked.lexical,
+        stocked.embedder,
+        options,
+        writer=Writer(),
     )
     found = _ask(retriever, "leader of the Norse")
     assert found.hits[0].signals.dense is not None
-    assert list(writer.vectors) == [rollo]
+    assert list(kept) == [rollo]
     assert found.notices == ()
 
 

@@ -1,16 +1,14 @@
-"""Keep the catalog in PostgreSQL (DATABASE_URL); needs the extra `shared`.
-
-A server that is alone writes on one connection, which holds an advisory lock of the catalog's
-schema for as long as it lives: a second server, or one that lost its connection, cannot write.
-Several servers share a catalog by `several`.
-"""
+"""Keep the catalog in PostgreSQL (DATABASE_URL), for several servers."""
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from types import TracebackType
+from typing import Any, ClassVar, cast
 
 import psycopg
 from sqlalchemy import (
@@ -18,9 +16,12 @@ from sqlalchemy import (
     Connection,
     Engine,
     ExceptionContext,
+    Table,
     create_engine,
     event,
+    func,
     make_url,
+    select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -38,8 +39,8 @@ from app.core.errors import (
 )
 from app.core.trace import Calls
 from app.storage.catalog.database import Cursor, Database
-from app.storage.catalog.schema import metadata
-from app.storage.catalog.statements import PostgresDialect
+from app.storage.catalog.schema import BUILD_SHIFT, changes, metadata, watermarks
+from app.storage.catalog.statements import ORDERS, RowValues, SqlDialect
 from app.storage.files.durable import Steps
 
 logger = logging.getLogger(__name__)
@@ -56,9 +57,6 @@ CONNECTING = {
 }
 """A host that vanished is noticed within half a minute (libpq, section 34.1.2)."""
 
-_OWNER_WAIT = "5s"
-"""How long a start waits for the lock of a server that was killed a moment ago."""
-
 CHANNEL = "documind_jobs"
 """Channels belong to the database: two catalogs in it hear of each other's jobs, which they do not
 have."""
@@ -70,11 +68,219 @@ _APART, _MORE_APART = 2, 6
 _READERS, _MORE_READERS = 8, 24
 """Connections kept and added; with the writer a third of PostgreSQL's default of 100."""
 
+# Write statements as PostgreSQL reads them.
+
+_PENDING_IN_POSTGRES = (
+    "WITH asked AS (SELECT %s::text AS library, %s::bigint AS most{names})"
+    " SELECT c.chunk_id FROM documents d"
+    " JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision LEFT JOIN vectors v"
+    f" ON v.key = (SELECT l.live_build::bigint << {BUILD_SHIFT} FROM libraries l, asked a"
+    " WHERE l.library = a.library) | c.chunk_id"
+    " WHERE d.library = (SELECT library FROM asked) AND d.state = 'live'"
+    " AND d.embedded < d.chunks AND v.key IS NULL{named}"
+    " ORDER BY {order}, c.ordinal LIMIT (SELECT most FROM asked)"
+)
+
+
+class PostgresDialect(SqlDialect):
+    """The planner orders the joins; what a statement uses twice is bound once and named."""
+
+    NOW = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
+    mark = "%s"
+    number = "%s::bigint"
+    items = "json_array_elements_text(%s::json) AS k(value)"
+    pairs = "json_array_elements(%s::json) AS k(value)"
+    item = "({})::bigint"
+    join = "JOIN"
+    among = f"IN (SELECT value FROM {items})"
+    by_author = "strpos(d.author_keys, %s) > 0"
+    PENDING: ClassVar[Mapping[str, str]] = {
+        order: _PENDING_IN_POSTGRES.format(names="", named="", order=by)
+        for order, by in ORDERS.items()
+    }
+    PENDING_OF: ClassVar[Mapping[str, str]] = {
+        order: _PENDING_IN_POSTGRES.format(
+            names=", %s::json AS names",
+            named=" AND d.doc_id IN (SELECT json_array_elements_text(names) FROM asked)",
+            order=by,
+        )
+        for order, by in ORDERS.items()
+    }
+
+    def insert_rows(
+        self, sql: Connection, insert: str, rows: Sequence[RowValues], after: str = ""
+    ) -> None:
+        """Insert rows in the driver's pipeline."""
+        if rows:
+            marks = ", ".join(["%s"] * len(rows[0]))
+            driver = cast("Any", sql.connection.driver_connection)
+            with driver.cursor() as cursor:
+                cursor.executemany(f"{insert} VALUES ({marks}) {after}", rows)
+
+    def last_id(self, sql: Connection, table: Table) -> int:
+        """Return the newest number of a table's sequence; 0 before the first."""
+        row = sql.execute(text(f"SELECT last_value, is_called FROM {_sequence(table)}")).one()
+        return int(row.last_value) if row.is_called else 0
+
+    def keep_last_id(self, sql: Connection, table: Table, last: int) -> None:
+        """Set a table's sequence to the newest number of the rows inserted with numbers.
+
+        Only the writer draws numbers, and there is one writer, so the sequence never goes back.
+        """
+        if last:
+            sql.execute(select(func.setval(_sequence(table), last)))
+
+    def last_change(self, sql: Connection) -> int:
+        """Return the newest change that this connection sees; 0 before the first.
+
+        Not the sequence's: that one counts transactions that have not committed. A change that is
+        gone from the log is covered by a stored watermark.
+        """
+        logged = select(func.coalesce(func.max(changes.c.seq), 0)).scalar_subquery()
+        applied = select(func.coalesce(func.max(watermarks.c.seq), 0)).scalar_subquery()
+        return int(sql.execute(select(func.greatest(logged, applied))).scalar_one())
+
+
+def _sequence(table: Table) -> str:
+    (key,) = table.primary_key
+    return f"{table.name}_{key.name}_seq"
+
+
+# Hold a lock that orders threads and processes: an advisory lock of PostgreSQL.
+
+WAIT_S = 60
+"""How long another process is waited for, seconds; a check of everything may take longer."""
+
+_PATIENCE = text(f"SET lock_timeout = '{WAIT_S}s'")
+_TAKE = text("SELECT pg_advisory_lock(hashtext(:name), hashtext(current_schema()))")
+_GIVE = text("SELECT pg_advisory_unlock(hashtext(:name), hashtext(current_schema()))")
+
+
+class ProcessLock:
+    """A re-entrant lock of all servers of one schema; a context manager.
+
+    It lives in a connection of its own. When that is lost the lock is free, and what is written
+    through `connection` fails: nothing is committed under a lock that another process holds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        engine: Engine,
+        translated: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """Prepare the lock `name` on a connection of `engine`; errors go to `translated`."""
+        self._name = {"name": f"documind {name}"}
+        self._engine = engine
+        self._translated = translated
+        self._threads = threading.RLock()
+        self._owner = 0
+        self._depth = 0
+        self._connection: Connection | None = None
+        self.before_release: Callable[[], None] = lambda: None
+        """Called by the owner before other processes come."""
+
+    @property
+    def connection(self) -> Connection | None:
+        """Return the lock's connection to the thread that holds it, else None.
+
+        Raises:
+            DatabaseAway: It was lost, and the lock with it; SQLAlchemy would make another.
+        """
+        if self._connection is None or self._owner != threading.get_ident():
+            return None
+        if self._connection.invalidated:
+            raise DatabaseAway(
+                "the connection that held the lock of all writers was lost: try again",
+                retry_after_s=1.0,
+            )
+        return self._connection
+
+    def __enter__(self) -> None:
+        """Wait for the lock.
+
+        Raises:
+            DatabaseAway: The database does not answer, or another process keeps the lock.
+        """
+        self._threads.acquire()
+        try:
+            if self._depth == 0:
+                self._connection = self._take()
+                self._owner = threading.get_ident()
+            self._depth += 1
+        except BaseException:
+            self._threads.release()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if self._depth == 1:
+                self.before_release()
+        finally:
+            self._depth -= 1
+            if self._depth == 0:
+                self._give_back()
+            self._threads.release()
+
+    def _take(self) -> Connection:
+        with self._translated():
+            connection = self._engine.connect()
+            try:
+                connection.execute(_PATIENCE)
+                connection.execute(_TAKE, self._name)
+                connection.commit()
+            except BaseException:
+                _hang_up(connection)
+                raise
+        return connection
+
+    def _give_back(self) -> None:
+        connection, self._connection, self._owner = self._connection, None, 0
+        if connection is None:
+            return
+        try:
+            connection.rollback()
+            connection.execute(_GIVE, self._name)
+            connection.commit()
+            connection.close()
+        except DBAPIError:
+            _hang_up(connection)
+        except BaseException:
+            _hang_up(connection)
+            raise
+
+
+def _hang_up(connection: Connection) -> None:
+    """End a connection, and with it every lock that it holds."""
+    with suppress(DBAPIError):
+        connection.invalidate()
+        connection.close()
+
+
+# Open the database.
+
+_SHARE = (
+    "SELECT set_config('lock_timeout', '5s', true),"
+    " pg_advisory_lock_shared(hashtext('documind'), hashtext(current_schema()))"
+)
+_ORDER = text(
+    "SELECT set_config('lock_timeout', :wait, true),"
+    " pg_advisory_xact_lock(hashtext('documind transaction'), hashtext(current_schema()))"
+)
+
 
 class PostgresDatabase(Database):
-    """A catalog in a database of a server, open."""
+    """A catalog in a database of a server, open; other processes write to it as well.
 
-    _OWN = "SELECT pg_advisory_lock(hashtext('documind'), hashtext(current_schema()))"
+    Every writing transaction takes one lock first and holds it until it is committed, so that the
+    order of commits is the order of change numbers. The lock `writing` orders what has to be done
+    after a commit too: the words of a change are in the search engine before the next one comes.
+    """
 
     def __init__(self, url: str, steps: Steps) -> None:
         """Connect, and bring the schema to this release's.
@@ -85,64 +291,72 @@ class PostgresDatabase(Database):
 
         Raises:
             InvalidInput: No such address, or it does not answer, or refuses us.
-            Locked: Another server writes to it.
+            Locked: A server of an earlier release writes to it alone.
             StorageError: The schema is of a newer release.
         """
         address = parsed(url)
         self._name = shown(address)
-        self.calls = Calls("database")
-        readers = open_engine(
-            address, size=_READERS, more=_MORE_READERS, isolation="REPEATABLE READ"
-        )
-        writer = open_engine(address, size=1, more=0, isolation="READ COMMITTED")
-        event.listen(writer, "connect", self._own)
         self._address = address
-        self._apart = self._engine_of(url, size=_APART, more=_MORE_APART)
+        self.calls = Calls("database")
+        self._reads = itertools.count(1)
+        readers = open_engine(address, _READERS, _MORE_READERS, isolation="REPEATABLE READ")
+        writer = open_engine(address, 1, 0)
+        event.listen(writer, "connect", self._share)
+        self._apart = open_engine(address, _APART, _MORE_APART)
+        self._ordering = open_engine(address, 1, 0)
+        self._locks = open_engine(address, 1, 8)
+        self._writing = ProcessLock("writing", self._ordering, self.translated)
         try:
             super().__init__(self._name, PostgresDialect(), steps, writer, readers)
-            self._take_lock()
-        except DatabaseAway as exc:
-            raise InvalidInput(f"DATABASE_URL: {exc.message}") from exc
-
-    def _take_lock(self) -> None:
-        """Connect the writer, so that a second server is refused at its start."""
-        try:
-            with self.translated(), self._writer.connect():
-                pass
-        except BaseException:
+            with self.translated(), writer.connect():
+                pass  # a server that writes alone is noticed now
+        except BaseException as exc:
             self.close()
+            if isinstance(exc, DatabaseAway):
+                raise InvalidInput(f"DATABASE_URL: {exc.message}") from exc
             raise
 
-    def _own(self, connection: psycopg.Connection, _: ConnectionPoolEntry) -> None:
-        """Take the catalog's lock for the life of a writing connection."""
+    def _share(self, connection: psycopg.Connection, _: ConnectionPoolEntry) -> None:
+        """Keep a server of an earlier release away, which would write alone."""
         try:
-            connection.execute(f"SET lock_timeout = '{_OWNER_WAIT}'")
-            connection.execute(self._OWN)
-            connection.execute("SET lock_timeout = 0")
+            connection.execute(_SHARE)
             connection.commit()
         except psycopg.errors.LockNotAvailable as exc:
             connection.close()
             raise Locked(
-                f"another DocuMind server writes to {self._name}: stop that one, or name another"
-                " database in DATABASE_URL; several servers share one with SEARCH_URL, set for each"
+                f"a DocuMind server of an earlier release writes alone to {self._name}: stop it"
             ) from exc
         except BaseException:
             connection.close()
             raise
 
-    @staticmethod
-    def _engine_of(url: str, *, size: int, more: int) -> Engine:
-        """Return connections besides those that read and write."""
-        return open_engine(parsed(url), size=size, more=more, isolation="READ COMMITTED")
+    @property
+    def version(self) -> int:
+        """Return another number each time: another process may have committed."""
+        return next(self._reads)
+
+    def order_writers(self, before_release: Callable[[], None]) -> AbstractContextManager[object]:
+        """Return the lock of all writers of all processes."""
+        self._writing.before_release = before_release
+        return self._writing
+
+    def lock_of(self, name: str) -> AbstractContextManager[object]:
+        """Return a re-entrant lock of all processes."""
+        return ProcessLock(name, self._locks, self.translated)
 
     @contextmanager
     def _writing_connection(self) -> Iterator[Connection]:
-        with super()._writing_connection() as connection:
+        """Yield the connection that holds `writing` to its holder, else the common one."""
+        held = self._writing.connection
+        with nullcontext(held) if held is not None else self._writer.connect() as connection:
             try:
                 yield connection
             except psycopg.errors.ReadOnlySqlTransaction:  # of a driver's own cursor
                 connection.invalidate()
                 raise
+
+    def _order(self, connection: Connection) -> None:
+        connection.execute(_ORDER, {"wait": f"{WAIT_S}s"})
 
     @contextmanager
     def write_apart(self, name: str) -> Iterator[Connection]:
@@ -199,7 +413,8 @@ class PostgresDatabase(Database):
     def close(self) -> None:
         """Close every connection."""
         super().close()
-        self._apart.dispose()
+        for engine in (self._apart, self._ordering, self._locks):
+            engine.dispose()
 
     def check(self) -> list[str]:
         """Return no fault: PostgreSQL holds references itself and reads pages by checksum."""
@@ -264,7 +479,7 @@ def parsed(url: str) -> URL:
     return address.set(drivername="postgresql+psycopg")
 
 
-def open_engine(address: URL, *, size: int, more: int, isolation: str) -> Engine:
+def open_engine(address: URL, size: int, more: int, isolation: str = "READ COMMITTED") -> Engine:
     """Return a pool of `size` connections, and `more` while those are busy."""
     engine = create_engine(
         address,
@@ -302,7 +517,7 @@ def ask(url: str) -> str:
         InvalidInput: The address is wrong, or it does not answer.
     """
     address = parsed(url)
-    engine = open_engine(address, size=1, more=0, isolation="READ COMMITTED")
+    engine = open_engine(address, 1, 0)
     try:
         with engine.connect() as connection:
             version = connection.execute(text("SHOW server_version")).scalar_one()

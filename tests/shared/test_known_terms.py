@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.text import edit_distance
-from app.storage.words.known_terms import KnownTerms, LetterCounts
+from app.shared.qdrant_words import KnownTerms, LetterCounts
 
 _WORD = st.text(alphabet="abcz", min_size=4, max_size=8)
 
