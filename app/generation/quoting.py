@@ -20,9 +20,10 @@ from typing import Literal
 import numpy as np
 
 from app.core.cancel import CancelToken
+from app.core.languages import DEFAULT
 from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
-from app.core.text import tokenise, word_count
+from app.core.text import function_words, tokenise, word_count
 from app.core.types import Citation, Evidence, Prompt, Sentence, Token
 from app.generation.candidates import Candidate, candidates
 from app.generation.prompts import REFUSAL
@@ -112,6 +113,8 @@ _NUMBERED = re.compile(r"\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]\s")
 """The number that an item has in its list."""
 _FULL_STOPS = (".", "\u3002", "\uff01")
 _CLOSED = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\Z")
+_SHORT_NAME = 4
+"""Characters; "us" is not US."""
 _HELD = 0.5
 """Share of the words asked for, by weight, that another sentence holds behind a complete one."""
 _ASKS_HOW = re.compile(
@@ -426,6 +429,23 @@ class Selection:
     """Every quotable sentence, best first; empty where nothing is quoted."""
 
 
+def by_title(question: str, evidence: Sequence[Evidence]) -> str:
+    """Return a question that calls a found document by another title with its own title.
+
+    A title of common words, or a short one that is spelt differently, is not taken for a name.
+    """
+    common = function_words(DEFAULT)
+    for document in dict.fromkeys(item.hit.passage.document for item in evidence):
+        if document.title.casefold() in question.casefold():
+            continue
+        for other in reversed(document.other_titles.split("\n")):
+            flags = re.NOFLAG if len(other) <= _SHORT_NAME else re.IGNORECASE
+            name = re.compile(rf"(?<!\w){re.escape(other)}(?!\w)", flags)
+            if other and name.search(question) and not common.issuperset(tokenise(other)):
+                return name.sub(document.title.replace("\\", r"\\"), question, count=1)
+    return question
+
+
 class ExtractiveGenerator:
     """Answers with quoted sentences; needs no model, a sentence embedder helps."""
 
@@ -471,6 +491,7 @@ class ExtractiveGenerator:
         found = candidates([item for item in evidence if not item.hit.fallback])
         if not found:
             return Selection((), 0.0)
+        question = by_title(question, evidence)
         model = self._model
         weights = candidate_weights(found)
         vectors = sentence_vectors(question, found, weights, self._embedder)
