@@ -184,7 +184,9 @@ class Settings(BaseSettings):
         le=2,
     )
     max_model_calls: int = knob(_HOSTS.max_model_calls, "model calls at once", ge=1)
-    cross_encoder_dir: Path | None = knob(None, "directory of a local cross-encoder; empty: off")
+    cross_encoder_dir: Path | None = knob(
+        None, "directory of a local cross-encoder (extra `cross-encoder`); empty: off"
+    )
 
     # ingest
     chunk_size: int = knob(_INGEST.chunk_size, "ceiling of a chunk in characters", ge=100, le=8000)

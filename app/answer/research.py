@@ -17,7 +17,7 @@ from app.answer.disagreement import disagreement_notice, disagreements
 from app.answer.models import Manner, ModelSpeeds, manner, worth_asking
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
 from app.answer.options import AnswerOptions
-from app.answer.search import Search, SearcherFor, Targets, libraries
+from app.answer.search import Search, SearcherFor, Targets, libraries, with_headings
 from app.answer.steps import (
     NO_WRITER,
     AnswerSteps,
@@ -250,7 +250,8 @@ class Research:
         The words are over the final evidence.
         """
         search, how = self._search(asked), self._manner(asked, model)
-        found = Found(asked, search, asked.text, renumbered((), search(asked.text).hits))
+        first = with_headings(self.catalog, renumbered((), search(asked.text).hits))
+        found = Found(asked, search, asked.text, first)
         yield SourcesEvent(found.evidence)
         quoted = yield from self._quote(found, how)
         found = self._find(self._remembered(quoted.found))
@@ -381,7 +382,7 @@ class Research:
         result = find(found.query, context)
         asked.cancel.raise_if_cancelled()
         retrieval = result.retrieval
-        evidence = renumbered(found.evidence, retrieval.hits)
+        evidence = with_headings(self.catalog, renumbered(found.evidence, retrieval.hits))
         asked = asked.noted(*retrieval.notices, *degraded_notice(result, strategy_of(context)))
         if asked.question.library == "all":
             with asked.trace.stage("disagreement", len(evidence)) as stage:

@@ -21,6 +21,7 @@ from app.core.types import (
     Document,
     Evidence,
     FloatArray,
+    Heading,
     Hit,
     Library,
     Notice,
@@ -263,6 +264,28 @@ _LOOKED_AT = 20
 """Documents whose title holds the name, from which the nearest is taken."""
 _TITLE_SHARE = 0.5
 """Of a title's words that a name has, where several titles have the whole name."""
+
+
+def with_headings(catalog: Catalog, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return evidence with the headings above and within each passage."""
+    outlines: dict[tuple[Library, str, int], tuple[Heading, ...]] = {}
+    for library in {item.hit.passage.chunk.library for item in evidence}:
+        chunks = [item.hit.passage.chunk for item in evidence]
+        named = {(one.doc_id, one.revision) for one in chunks if one.library == library}
+        for (doc_id, revision), headings in catalog.outlines(library, named).items():
+            outlines[library, doc_id, revision] = headings
+    placed = []
+    for item in evidence:
+        chunk = item.hit.passage.chunk
+        path: list[Heading] = []
+        for heading in outlines.get((chunk.library, chunk.doc_id, chunk.revision), ()):
+            if heading.start >= chunk.end:
+                break
+            if heading.start < chunk.start:
+                path = [one for one in path if one.level < heading.level]
+            path.append(heading)
+        placed.append(replace(item, headings=tuple(path)))
+    return tuple(placed)
 
 
 @dataclass(frozen=True, slots=True)

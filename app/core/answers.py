@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from app.core.documents import Passage
+from app.core.documents import Heading, Passage
 from app.core.vocabulary import (
     AnswerStatus,
     Band,
@@ -99,6 +99,8 @@ class Evidence:
 
     n: int
     hit: Hit
+    headings: tuple[Heading, ...] = ()
+    """Those above the passage, outermost first, then those within it; places in the document."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ thread-safe. Errors are those of `app.core.errors`; nothing else leaves an adapt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -17,10 +17,9 @@ from app.core.types import (
     EmbedderIdentity,
     Filters,
     FloatArray,
+    Heading,
     Library,
     LibraryCounts,
-    PageBoxes,
-    PageText,
     ParsedDocument,
     Passage,
     PassageCode,
@@ -38,6 +37,11 @@ class Catalog(Protocol):
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         """Return live passages by chunk id; ids that are gone or superseded are absent."""
+
+    def outlines(
+        self, library: Library, named: Collection[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], tuple[Heading, ...]]:
+        """Return the headings of revisions by `(doc_id, revision)`; without any it is absent."""
 
     def document(self, library: Library, doc_id: str) -> Document:
         """Return a live document.
@@ -252,19 +256,6 @@ class Parser(Protocol):
             Busy: A parse could not begin in time.
             UnsupportedType: No parser for this content.
             Encrypted, NoTextLayer, Unreadable, TooLarge: What is wrong with the file.
-        """
-
-
-@runtime_checkable
-class PageLocator(Protocol):
-    """Stored text back to places on the pages of the original."""
-
-    def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
-        """Return the rectangles of each span on its page, in the order given.
-
-        Raises:
-            UnsupportedType: The original has no pages (only PDFs have).
-            Unreadable: The original cannot be opened any more.
         """
 
 

@@ -65,12 +65,11 @@ def nearest(
     ids: npt.NDArray[np.int64],
     k: int,
     distances: FloatArray | None = None,
-    slack: float = 0.0,
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Return positions and cosine distances of the k nearest rows, ascending.
 
     The result does not depend on where rows stand. A fast product decides which rows come into
-    question: all that may be as near as the k-th, given how far off it may be. Its last bits depend
+    question: all that may be as near as the k-th. Its last bits depend
     on where a row stands among the others, so those rows are summed again one by one, and equal
     distances are ordered by id.
 
@@ -79,15 +78,13 @@ def nearest(
         rows: float32 `[n, dim]`, norm 1.
         ids: int64 `[n]`.
         k: At most this many.
-        distances: `cosine_distances(query, rows)` when at hand, or about that; rows with infinity
-            are left out.
-        slack: How far off any of `distances` is at most, rounding aside.
+        distances: `cosine_distances(query, rows)` when at hand; rows with infinity are left out.
     """
     fast = cosine_distances(query, rows) if distances is None else distances
     n = len(fast)
     if k <= 0 or n == 0:
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.float32)
-    bound = _at_least_kth(fast, k) + 2 * slack + ROUNDING if k < n else _FARTHEST
+    bound = _at_least_kth(fast, k) + ROUNDING if k < n else _FARTHEST
     near = np.flatnonzero(fast <= min(bound, _FARTHEST))
     if len(near) == 0:
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.float32)

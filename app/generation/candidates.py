@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from app.core.sentences import sentence_spans, stop_may_be_final
 from app.core.text import tokenise, word_count
@@ -44,6 +45,12 @@ _DANGLES = re.compile(
     re.IGNORECASE,
 )
 _LINE = re.compile(r"\S[^\n]*")
+_FIELD = re.compile(r"[^\W\d_][^:|.!?\n]{0,40}: \S[^\n]*")
+"""A label with its value: a line of a card, form or list of settings."""
+_HEADINGS_READ = 2
+"""Of the headings above a sentence, the nearest."""
+_PARAGRAPHS_BELOW = 2
+"""Blank lines behind a question up to which what stands there answers it."""
 _ROW = re.compile(r"(?=.*\w: \S)[^\n]* \| [^\n]*")
 _PIECE = re.compile(r"\S.*?(?:[.!?;](?=\s)|\Z)", re.DOTALL)
 _LEADERS_BEHIND = 8
@@ -81,7 +88,17 @@ class Candidate:
     announces: bool = False
     """Ends with a colon: what it says follows."""
     row: bool = False
-    """One row of a table whose cells carry the labels of their columns."""
+    """One row of a table whose cells carry the labels of their columns, or a label with its
+    value."""
+    above: str = ""
+    """What it belongs to: headings, the question that it stands below, what announces it, the item
+    that it is nested in. Matched with it, never quoted."""
+    above_tokens: frozenset[str] = frozenset()
+
+    @property
+    def read(self) -> frozenset[str]:
+        """Its stemmed tokens with those of what it belongs to."""
+        return self.tokens | self.above_tokens
 
     @property
     def key(self) -> tuple[int, int]:
@@ -98,25 +115,30 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
     for item in evidence:
         text, title = (
             item.hit.passage.chunk.text,
-            frozenset(tokenise(item.hit.passage.document.titles)),
+            frozenset(tokenise(item.hit.passage.document.title)),
         )
         in_list = item.hit.passage.chunk.section in {"references", "contents"}
         spans = [piece for span in sentence_spans(text) for piece in _readable(text, *span)]
         sentences = [text[start:end] for start, end in spans]
+        belonging = _Belonging(item)
         for index, (start, end) in enumerate(spans):
             line = one_line(sentences[index])
+            belongs = belonging.of(start, end, line)
             whole = _is_whole(line) and not (end == len(text) and _is_cut_off(line))
             entry, announces = bool(_ITEM.match(sentences[index])), line.endswith(":")
             row = _is_row(line)
             if _CELLS in line and not row and any(map(_is_row, sentences[index + 1 : index + 2])):
                 continue  # the head of a table, whose labels are in its rows
-            fewest = 1 if entry else _fewest_words(line, closed=whole or announces)
+            fewest = 1 if entry or belongs.answers else _fewest_words(line, row, whole or announces)
             if not fewest <= word_count(line) <= MAX_WORDS or line.endswith("?"):
                 continue
-            tokens = frozenset(tokenise(line))
-            if not (whole or entry or announces) and _is_label(line):
+            if belongs.is_heading:
                 continue
-            if not (whole or entry or row) and len(tokens & title) >= _TITLE_SHARE * len(tokens):
+            tokens = frozenset(tokenise(line))
+            told = row or belongs.answers
+            if not (whole or entry or announces or told) and _is_label(line):
+                continue
+            if not (whole or entry or told) and len(tokens & title) >= _TITLE_SHARE * len(tokens):
                 continue
             found.append(
                 Candidate(
@@ -126,25 +148,85 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
                     end,
                     line,
                     tokens,
-                    whole,
+                    whole or belongs.answers,
                     bool(_POINTS_BACK.match(line)),
-                    bool(_DANGLES.match(line)),
+                    bool(_DANGLES.match(line)) and not belongs.answers,
                     bool(findings_at(sentences, index)),
                     in_list or _LEADERS.search(text, start, end + _LEADERS_BEHIND) is not None,
                     entry,
                     announces,
                     row,
+                    belongs.text,
+                    frozenset(tokenise(belongs.text)),
                 )
             )
     return found
+
+
+class Belongs(NamedTuple):
+    """What a sentence belongs to."""
+
+    text: str
+    answers: bool
+    """It is the first behind a question."""
+    is_heading: bool
+
+
+class _Belonging:
+    """Goes through the sentences of a passage and says what each belongs to."""
+
+    def __init__(self, item: Evidence) -> None:
+        chunk = item.hit.passage.chunk
+        self._text = chunk.text
+        above = [one for one in item.headings if one.start < chunk.start]
+        self._path = [(one.level, one.title) for one in above]
+        self._heads = [
+            (one.start - chunk.start, one.end - chunk.start, one)
+            for one in item.headings
+            if one.start >= chunk.start
+        ]
+        self._question, self._asked_at, self._answered = "", 0, True
+        self._announced = ""
+        self._parents: list[tuple[int, str]] = []
+
+    def of(self, start: int, end: int, line: str) -> Belongs:
+        """Return what the sentence `[start, end)`, on one line, belongs to."""
+        head = next((one for at, last, one in self._heads if at <= start and end <= last), None)
+        if head is not None:
+            self._path = [one for one in self._path if one[0] < head.level]
+            self._path.append((head.level, head.title))
+            self._announced, self._parents = "", []
+        if head is not None or line.endswith("?"):
+            asks = line.endswith("?")
+            self._question, self._asked_at, self._answered = line if asks else "", end, not asks
+            return Belongs("", answers=False, is_heading=head is not None)
+        if self._question and self._text.count("\n\n", self._asked_at, start) > _PARAGRAPHS_BELOW:
+            self._question = ""
+        answers, self._answered = bool(self._question and not self._answered), True
+        parts = [title for _, title in self._path[-_HEADINGS_READ:]]
+        parts += [self._question, *self._around_entry(start, line)]
+        return Belongs(" ".join(filter(None, parts)), answers, is_heading=False)
+
+    def _around_entry(self, start: int, line: str) -> list[str]:
+        """Return what announces an entry and the entries that it is nested in."""
+        begin = self._text.rfind("\n", 0, start) + 1
+        indent = start - begin if not self._text[begin:start].strip() else 0
+        if not _ITEM.match(self._text, start):
+            self._parents = []
+            announced, self._announced = self._announced, line if line.endswith(":") else ""
+            return [announced]
+        self._parents = [one for one in self._parents if one[0] < indent]
+        above = [text for _, text in self._parents]
+        self._parents.append((indent, line))
+        return [self._announced, *above]
 
 
 def _is_row(line: str) -> bool:
     return _ROW.fullmatch(line) is not None
 
 
-def _fewest_words(line: str, *, closed: bool) -> int:
-    if _CELLS in line:
+def _fewest_words(line: str, row: bool, closed: bool) -> int:
+    if row or _CELLS in line or _FIELD.fullmatch(line):
         return _MIN_WORDS_ROW
     return MIN_WORDS if closed else _MIN_WORDS_OPEN
 

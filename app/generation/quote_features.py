@@ -256,7 +256,7 @@ def sentence_vectors(
         asked.share(around(candidate, by_key)) + 1.0 / (1 + candidate.item.n) for candidate in found
     ]
     chosen = [int(row) for row in np.argsort(-np.asarray(promise), kind="stable")[:MAX_EMBEDDED]]
-    texts = [f"{found[row].item.hit.passage.document.title}: {found[row].text}" for row in chosen]
+    texts = [_in_place(found[row]) for row in chosen]
     fits = [count <= embedder.identity.max_tokens for count in embedder.count_tokens(texts)]
     rows = [row for row, fit in zip(chosen, fits, strict=True) if fit]
     if not rows:
@@ -269,6 +269,12 @@ def sentence_vectors(
     cosines = np.full(len(found), np.nan)
     cosines[rows] = vectors[rows] @ query
     return Vectors(vectors, query, cosines)
+
+
+def _in_place(candidate: Candidate) -> str:
+    """Return a sentence behind what it belongs to."""
+    title = candidate.item.hit.passage.document.title
+    return " ".join(filter(None, (f"{title}:", candidate.above, candidate.text)))
 
 
 def feature_rows(
@@ -290,7 +296,7 @@ def feature_rows(
     kinds = question_kinds(question)
     by_key = {candidate.key: row for row, candidate in enumerate(found)}
     wanted = WeightedTokens(asked, weights)
-    own = [wanted.share(candidate.tokens) for candidate in found]
+    own = [wanted.share(candidate.read) for candidate in found]
     best_own = max(own, default=0.0)
     best_score = max((candidate.item.hit.score for candidate in found), default=1.0) or 1.0
     passages = {
@@ -307,7 +313,7 @@ def feature_rows(
     for row, candidate in enumerate(found):
         before = by_key.get((candidate.item.n, candidate.ordinal - 1))
         after = by_key.get((candidate.item.n, candidate.ordinal + 1))
-        ordered = content_tokens(candidate.text)
+        ordered = content_tokens(f"{candidate.above} {candidate.text}")
         rows.append(
             [
                 own[row],
@@ -337,7 +343,7 @@ def around(candidate: Candidate, lookup: Mapping[tuple[int, int], Candidate]) ->
     """Return the stemmed tokens of a candidate and its neighbours."""
     n, ordinal = candidate.key
     near = (lookup.get((n, place)) for place in (ordinal - 1, ordinal, ordinal + 1))
-    return {token for one in near if one is not None for token in one.tokens}
+    return {token for one in near if one is not None for token in one.read}
 
 
 def _similarities(
@@ -379,7 +385,7 @@ def character_grams(text: str) -> frozenset[str]:
 
 def _gram_shares(question: str, found: Sequence[Candidate]) -> list[float]:
     asked = character_grams(question)
-    held = [character_grams(candidate.text) & asked for candidate in found]
+    held = [character_grams(f"{one.above} {one.text}") & asked for one in found]
     weight = {
         gram: math.log(1 + len(held) / (1 + sum(gram in one for one in held))) for gram in asked
     }
@@ -582,4 +588,5 @@ def _said(best: Candidate, found: Sequence[Candidate], chosen: Sequence[Candidat
         if one.item.n == best.item.n and abs(one.ordinal - best.ordinal) <= 1
     ]
     above = (passage.document.titles, passage.chunk.section)
-    return ReadPassage.of_text("\n".join([*above, *near, *(one.text for one in chosen)]))
+    belongs = [one.above for one in (best, *chosen)]
+    return ReadPassage.of_text("\n".join([*above, *belongs, *near, *(c.text for c in chosen)]))

@@ -20,9 +20,10 @@ from typing import Literal
 import numpy as np
 
 from app.core.cancel import CancelToken
+from app.core.languages import DEFAULT
 from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
-from app.core.text import tokenise, word_count
+from app.core.text import function_words, tokenise, word_count
 from app.core.types import Citation, Evidence, Prompt, Sentence, Token
 from app.generation.candidates import Candidate, candidates
 from app.generation.prompts import REFUSAL
@@ -36,7 +37,7 @@ from app.generation.quote_features import (
     sentence_vectors,
     sufficiency_row,
 )
-from app.generation.reading import antonyms, content_tokens, negations
+from app.generation.reading import antonyms, content_tokens, negations, term_weights
 
 # Decide how much an answer may quote, by the kind of question.
 
@@ -108,15 +109,27 @@ a row read as a text."""
 _ROWS_APART = 2.0
 """Score (log-odds) that another row of the table may be worse and still be quoted: from 2.6 on a
 question for one cell gets its neighbours too (docs/decisions/0229)."""
+_NUMBERED = re.compile(r"\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]\s")
+"""The number that an item has in its list."""
 _FULL_STOPS = (".", "\u3002", "\uff01")
 _CLOSED = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\Z")
+_SHORT_NAME = 4
+"""Characters; "us" is not US."""
+_HELD = 0.5
+"""Share of the words asked for, by weight, that another sentence holds behind a complete one."""
+_ASKS_HOW = re.compile(
+    r"\bhow\b(?! (?:many|much|long|old|far|often|big|large|tall|high|deep|fast|wide)\b)"
+    r"|\b(?:which|what) (?:are the )?(?:steps|stages)\b"
+    r"|\bwhat (?:do|must|should) (?:i|we|you) do\b",
+    re.IGNORECASE,
+)
 _PREFERENCE = 0.5
 """Score (log-odds) that a whole sentence which does not dangle may be worse and still open the
 answer."""
 
 
 def choose(
-    found: Sequence[Candidate], scores: Floats, room: AnswerRoom = PLAIN
+    question: str, found: Sequence[Candidate], scores: Floats, room: AnswerRoom = PLAIN
 ) -> tuple[Candidate, ...]:
     """Return distinct sentences to quote: the best, then in reading order.
 
@@ -136,11 +149,12 @@ def choose(
         ),
         order[0],
     )
-    if items := _items_of(found, lead):
+    if items := _items_of(found, lead) or _list_of(question, found, lead):
         return items
     if found[lead].row:
         return _rows_of(found, order, scores, lead)
-    order = [row for row in order if not found[row].row]
+    others = _Others(question, found, found[lead])
+    order = [row for row in order if not found[row].row and others.belong(found[row])]
     opening = _opening(found, order, lead, room)
     chosen = list(opening)
     left = room.words - sum(word_count(candidate.text) for candidate in chosen)
@@ -181,6 +195,89 @@ def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
     return tuple(items)
 
 
+def _list_of(question: str, found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
+    """Return the whole list that an item is of, where that is asked for.
+
+    It is where the question names what the list stands below rather than the item, and where it
+    asks how something is done and the items are numbered.
+    """
+    one = found[lead]
+    if not one.entry:
+        return ()
+    asked = set(content_tokens(question))
+    by_above, by_itself = asked & one.above_tokens - one.tokens, asked & one.tokens
+    is_step = _NUMBERED.match(one.text) is not None and _ASKS_HOW.search(question) is not None
+    if not (is_step or (by_above and not by_itself - one.above_tokens)):
+        return ()
+    items = [
+        other
+        for other in found
+        if other.entry and other.item.n == one.item.n and other.above == one.above
+    ]
+    at = items.index(one)
+    first = last = at
+    while first and items[first - 1].ordinal == items[first].ordinal - 1:
+        first -= 1
+    while last + 1 < len(items) and items[last + 1].ordinal == items[last].ordinal + 1:
+        last += 1
+    whole = [item for item in items[first : last + 1] if quotable(item)]
+    return tuple(whole[:_MOST_ENTRIES]) if len(whole) > 1 else ()
+
+
+class _Others:
+    """Tells which sentences may stand in an answer behind the best one.
+
+    A sentence about another thing of the same kind may not: "The tern nests on tower two" where the
+    gull is asked for. Where the best sentence holds all that is asked, the others must hold most of
+    it or go on from it.
+    """
+
+    def __init__(self, question: str, found: Sequence[Candidate], lead: Candidate) -> None:
+        self._lead = lead
+        asked = dict.fromkeys(content_tokens(question))
+        weights = term_weights(one.text for one in found)
+        self._weights = {token: weights.get(token, 0.0) for token in asked}
+        self._held = [token for token in asked if token in lead.tokens]
+        self._is_complete = bool(asked) and len(self._held) == len(asked)
+        self._places = _places(lead, self._held)
+
+    def belong(self, other: Candidate) -> bool:
+        if other is self._lead:
+            return True
+        missing = [token for token in self._held if token not in other.read]
+        if any(self._has_another(token, other) for token in missing):
+            return False
+        if not self._is_complete or other.points_back:
+            return True
+        weight = sum(self._weights[token] for token in self._held if token in other.read)
+        return weight >= _HELD * sum(self._weights[token] for token in self._held)
+
+    def _has_another(self, token: str, other: Candidate) -> bool:
+        """Return whether a sentence has something else where the best one has a word."""
+        words = content_tokens(other.text)
+        for before, after in self._places.get(token, ()):
+            for at, word in enumerate(words):
+                behind = words[at + 1] if at + 1 < len(words) else ""
+                front = words[at - 1] if at else ""
+                if word == token or word in self._lead.tokens:
+                    continue
+                if (after and behind == after and not at) or (before and front == before):
+                    return True
+        return False
+
+
+def _places(lead: Candidate, held: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return what stands before and behind words of a sentence, content words alone."""
+    words = content_tokens(lead.text)
+    places: dict[str, list[tuple[str, str]]] = {}
+    for at, word in enumerate(words):
+        if word in held:
+            before = words[at - 1] if at and words[at - 1] in held else ""
+            after = words[at + 1] if at + 1 < len(words) and not at else ""
+            places.setdefault(word, []).append((before, after))
+    return places
+
+
 def _rows_of(
     found: Sequence[Candidate], order: Sequence[int], scores: Floats, lead: int
 ) -> tuple[Candidate, ...]:
@@ -213,7 +310,9 @@ def _opening(
 def _answers(candidate: Candidate) -> bool:
     """Return whether a candidate stands alone: no list entry too short for that."""
     return quotable(candidate) and (
-        not candidate.entry or word_count(candidate.text) >= _MIN_WORDS_ENTRY
+        not candidate.entry
+        or bool(candidate.above)
+        or word_count(candidate.text) >= _MIN_WORDS_ENTRY
     )
 
 
@@ -223,7 +322,8 @@ def quoted_text(chosen: Sequence[Candidate]) -> str:
     for one in chosen:
         item = one.entry or (one.row and several)
         gap = ("\n" if listed else "\n\n") if item else "\n\n" if listed else " "
-        text += f"{gap if text else ''}{'- ' if item else ''}{rendered(one)}"
+        sign = "- " if item and not _NUMBERED.match(one.text) else ""
+        text += f"{gap if text else ''}{sign}{rendered(one)}"
         listed = item
     return text
 
@@ -329,6 +429,23 @@ class Selection:
     """Every quotable sentence, best first; empty where nothing is quoted."""
 
 
+def by_title(question: str, evidence: Sequence[Evidence]) -> str:
+    """Return a question that calls a found document by another title with its own title.
+
+    A title of common words, or a short one that is spelt differently, is not taken for a name.
+    """
+    common = function_words(DEFAULT)
+    for document in dict.fromkeys(item.hit.passage.document for item in evidence):
+        if document.title.casefold() in question.casefold():
+            continue
+        for other in reversed(document.other_titles.split("\n")):
+            flags = re.NOFLAG if len(other) <= _SHORT_NAME else re.IGNORECASE
+            name = re.compile(rf"(?<!\w){re.escape(other)}(?!\w)", flags)
+            if other and name.search(question) and not common.issuperset(tokenise(other)):
+                return name.sub(document.title.replace("\\", r"\\"), question, count=1)
+    return question
+
+
 class ExtractiveGenerator:
     """Answers with quoted sentences; needs no model, a sentence embedder helps."""
 
@@ -374,13 +491,14 @@ class ExtractiveGenerator:
         found = candidates([item for item in evidence if not item.hit.fallback])
         if not found:
             return Selection((), 0.0)
+        question = by_title(question, evidence)
         model = self._model
         weights = candidate_weights(found)
         vectors = sentence_vectors(question, found, weights, self._embedder)
         rows = feature_rows(question, found, weights, vectors)
         weighing = model.with_vectors if vectors else model.words_only
         scores: Floats = rows @ weighing.ranking
-        chosen = choose(found, scores, room or room_for(question))
+        chosen = choose(question, found, scores, room or room_for(question))
         if not chosen:
             return Selection((), 0.0)
         sufficiency = weighing.probability(question, found, rows, scores, chosen)

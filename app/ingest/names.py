@@ -116,7 +116,7 @@ def page_texts(
 ) -> tuple[PageText, ...]:
     """Return each page of a span, its text, and the part of the span on it.
 
-    This is the input of `PageLocator.page_boxes`.
+    This is the input of `page_boxes` of a parser.
 
     Args:
         pages: Page map of the revision, in order.

@@ -283,7 +283,7 @@ _SLOT_STEP_S = 0.5
 
 
 class SandboxedParser:
-    """Parser and PageLocator that send requests to a pool of children; thread-safe.
+    """A Parser, and `page_boxes`, that send requests to a pool of children; thread-safe.
 
     A context manager. Children start with the first request, or with `warm`. One that breaks a
     limit is replaced, and its file is Unreadable for good: the same file would break the limit

@@ -1,15 +1,11 @@
-"""Run a BERT graph: many texts side by side on one thread each, one on all.
-
-Each run has one text.
-"""
+"""Run a BERT graph: each run has one text and one thread; many texts run side by side."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,21 +126,18 @@ class BertSession:
     """
 
     def __init__(self, graph: bytes | Path, threads: int = 0) -> None:
-        """Open the graph for runs of one thread and, with more cores, of all cores.
+        """Open the graph.
 
         Args:
             graph: An ONNX model, or its file.
             threads: Cores to use; 0: all.
         """
         self._threads = threads or os.cpu_count() or 1
-        self._session = open_session(graph, 1)
-        self._wide = self._session if self._threads == 1 else open_session(graph, self._threads)
-        self._callers = _Callers()
+        self._session = open_session(graph)
 
     def one(self, inputs: Feed) -> FloatArray:
-        """Return the same output row `[width]` of one text, on all cores if idle."""
-        with self._callers.counted() as alone:
-            row: FloatArray = (self._wide if alone else self._session).run(["output"], inputs)[0][0]
+        """Return the output row `[width]` of one text."""
+        row: FloatArray = self._session.run(["output"], inputs)[0][0]
         return row
 
     def many(self, inputs: Sequence[Feed], width: int) -> FloatArray:
@@ -178,49 +171,22 @@ class BertSession:
             range(len(inputs)), key=lambda position: -inputs[position]["input_ids"].size
         )
         workers = min(self._threads, len(inputs))
-        with self._callers.counted():
-            if workers <= 1:
-                for position in longest_first:
-                    run(position)
-            else:
-                with ThreadPoolExecutor(workers) as pool:
-                    list(pool.map(run, longest_first))
+        if workers <= 1:
+            for position in longest_first:
+                run(position)
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                list(pool.map(run, longest_first))
 
 
-class _Callers:
-    """Counts the calls that embed now."""
-
-    def __init__(self) -> None:
-        self._running = 0
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def counted(self) -> Iterator[bool]:
-        """Count the block, and yield whether nothing else runs."""
-        with self._lock:
-            self._running += 1
-            alone = self._running == 1
-        try:
-            yield alone
-        finally:
-            with self._lock:
-                self._running -= 1
-
-
-def open_session(graph: bytes | Path, threads: int = 0) -> ort.InferenceSession:
-    """Return a CPU session of a graph; thread-safe.
+def open_session(graph: bytes | Path) -> ort.InferenceSession:
+    """Return a CPU session of one thread; it may run in several at once.
 
     Args:
         graph: An ONNX model, or its file: the runtime keeps bytes as long as it is open.
-        threads: Threads within one run; 0: one per core. More than one wait for each other by
-            spinning, until the run is over.
     """
     options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # Between runs threads must leave their cores to others; they would go on for 4 to 13 ms of each
-    # (docs/decisions/0030).
-    options.add_session_config_entry("session.force_spinning_stop", "1")
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors only; warnings about our shapes tell a user nothing
     # fused, sum and norm take longer than apart (docs/decisions/0030-onnx-graph.md)
     return ort.InferenceSession(

@@ -32,15 +32,19 @@ def near_duplicate(left: Reading, right: Reading, threshold: float) -> bool:
     )
 
 
+_MOST_OF_HEAD = 0.5
+
+
 def diversify(
     ranked: Sequence[Reading], k: int, *, duplicate: float = 0.7, cap: float = 0.5
 ) -> list[Reading]:
     """Choose up to k passages: the best of each document, then the best others.
 
-    Of near-duplicates one is chosen. Where they are of different documents it is the one with more
-    words, which says what the other says and more, at the place and with the score of the better
-    one; within a document it is the better one. While other documents have passages left, one
-    document fills at most `cap` of the places; then the cap is lifted.
+    Where most of the best k are of one document, it is the one that is meant: the best k are
+    chosen. Of near-duplicates one is chosen. Where they are of different documents it is the one
+    with more words, which says what the other says and more, at the place and with the score of the
+    better one; within a document it is the better one. While other documents have passages left,
+    one document fills at most `cap` of the places; then the cap is lifted.
 
     Args:
         ranked: Best first.
@@ -50,6 +54,8 @@ def diversify(
     """
     chosen = _Chosen(ranked, duplicate)
     left_over: list[int] = []
+    if _is_of_one_document(ranked[:k]):
+        return chosen.best(k)
     for row, reading in enumerate(ranked):
         if len(chosen.rows) == k:
             break
@@ -71,6 +77,11 @@ def diversify(
     return [ranked[row] for row in sorted(chosen.rows, key=lambda row: chosen.place.get(row, row))]
 
 
+def _is_of_one_document(head: Sequence[Reading]) -> bool:
+    most = max(Counter(reading.source for reading in head).values(), default=0)
+    return most > _MOST_OF_HEAD * len(head)
+
+
 class _Chosen:
     """Chosen rows, counts by source, and places where a fuller copy stands in."""
 
@@ -86,6 +97,13 @@ class _Chosen:
             for other in self.rows
             if near_duplicate(self._ranked[row], self._ranked[other], self._duplicate)
         ]
+
+    def best(self, k: int) -> list[Reading]:
+        """Return the best k that are no copies of better ones, whatever document they are of."""
+        for row in range(len(self._ranked)):
+            if len(self.rows) < k and not self.copies_of(row):
+                self.add(row)
+        return [self._ranked[row] for row in self.rows]
 
     def add(self, row: int) -> None:
         self.rows.append(row)

@@ -267,7 +267,9 @@ class ReadQuestion:
         if not self.usable:
             return ()
         scores = (self.rows_words_only if words_only else self.rows) @ ranking
-        return choose(self.found, scores, room_for(self.asking.question.text))
+        return choose(
+            self.asking.question.text, self.found, scores, room_for(self.asking.question.text)
+        )
 
     def right(self, quoted: Sequence[Candidate]) -> bool:
         passage = self.sources[quoted[0].item.n - 1] if quoted else None

@@ -113,7 +113,10 @@ def clean_cost(
         scores = rows @ model.with_vectors.ranking
         trusting = [replace(candidate, suspicious=False) for candidate in found]
         cautious, without = (
-            any(Asking(question).right(one.text, None) for one in choose(among, scores))
+            any(
+                Asking(question).right(one.text, None)
+                for one in choose(question.text, among, scores)
+            )
             for among in (found, trusting)
         )
         changes.append(int(cautious) - int(without))

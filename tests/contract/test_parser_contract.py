@@ -17,7 +17,7 @@ from app.core.errors import (
     UnsupportedType,
 )
 from app.core.normalisation import normalise
-from app.core.ports import PageLocator, Parser
+from app.core.ports import Parser
 from app.core.types import PageText
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
@@ -28,7 +28,7 @@ OPTIONS = IngestOptions(max_file_bytes=5_000_000, max_pages=50, max_characters=1
 
 
 @pytest.fixture(scope="module", params=["direct", "sandboxed"])
-def parser(request: pytest.FixtureRequest) -> Iterator[Parser]:
+def parser(request: pytest.FixtureRequest) -> Iterator[DirectParser | SandboxedParser]:
     if request.param == "direct":
         yield DirectParser(OPTIONS)
         return
@@ -120,8 +120,7 @@ def test_a_missing_file_is_unreadable(parser: Parser, tmp_path: Path) -> None:
         parser.parse(tmp_path / "gone.txt", "gone.txt")
 
 
-def test_boxes_enclose_the_span_line_by_line(parser: Parser) -> None:
-    assert isinstance(parser, PageLocator)
+def test_boxes_enclose_the_span_line_by_line(parser: DirectParser | SandboxedParser) -> None:
     content = files.make_pdf()
     parsed = parser.parse(content, "paper.pdf")
     page = parsed.pages[1]
@@ -142,8 +141,9 @@ def test_boxes_enclose_the_span_line_by_line(parser: Parser) -> None:
     assert parser.page_boxes(content, []) == ()
 
 
-def test_boxes_of_something_without_pages_are_refused(parser: Parser) -> None:
-    assert isinstance(parser, PageLocator)
+def test_boxes_of_something_without_pages_are_refused(
+    parser: DirectParser | SandboxedParser,
+) -> None:
     with pytest.raises(UnsupportedType, match="PDF"):
         parser.page_boxes(b"plain words", [PageText(1, "plain words", 0, 5)])
     with pytest.raises(Unreadable, match="page"):

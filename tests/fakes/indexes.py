@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from app.core.types import (
     Document,
     Filters,
     FloatArray,
+    Heading,
     Library,
     LibraryCounts,
     Passage,
@@ -59,6 +60,11 @@ class MemoryCatalog:
         self.gone: set[int] = set()
         self.read: list[int] = []
         """Ids asked for, in order."""
+
+    def outlines(
+        self, library: Library, named: Collection[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], tuple[Heading, ...]]:
+        return {}
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         self.read.extend(chunk_ids)

@@ -1,7 +1,4 @@
-"""Search exact nearest neighbours in memory: the catalog's rows, with codes.
-
-Filter values are in memory too.
-"""
+"""Search exact nearest neighbours in memory: the catalog's rows, with what filters ask of them."""
 
 from __future__ import annotations
 
@@ -12,106 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import simsimd
 
 from app.core.types import Filters, FloatArray, Library, Scored
-from app.core.vectors import nearest
+from app.core.vectors import cosine_distances, nearest
 from app.storage.catalog.changes import Change, ChangeLog
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, DocumentFacts, IdArray, RowFacts, author_key
-
-# Scan rows of norm 1 as int8 codes with error bounds: a quarter of the bytes.
-
-_LARGEST = 127
-_BLOCK = 1024
-"""Rows coded at a time: what is computed of them stays in the processor's cache."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Codes:
-    """Codes of n rows; adding makes a new object on the same memory.
-
-    Only the newest object may be added to.
-    """
-
-    _codes: npt.NDArray[np.int8]
-    """`[capacity, dim]`; a row is its codes times its scale, give or take an error of known
-    length."""
-    _scales: FloatArray
-    """float32 `[capacity]`."""
-    _error: float
-    """Euclidean length of what the codes lose of a row at most, as a rule 0.01."""
-    n: int
-
-    @staticmethod
-    def empty(dimension: int) -> Codes:
-        """Return the codes of no rows."""
-        return Codes(np.empty((0, dimension), np.int8), np.empty(0, np.float32), 0.0, 0)
-
-    @staticmethod
-    def of(rows: FloatArray) -> Codes:
-        """Return the codes of rows, float32 `[n, dim]`."""
-        return Codes.empty(rows.shape[1]).plus(rows)
-
-    def plus(self, rows: FloatArray) -> Codes:
-        """Return the codes of these rows and `rows`, float32 `[m, dim]`, behind them."""
-        total = self.n + len(rows)
-        grown = self if total <= len(self._scales) else self._with_room(max(total, 2 * self.n))
-        error = self._error
-        for at in range(0, len(rows), _BLOCK):
-            block = np.asarray(rows[at : at + _BLOCK])
-            here = slice(self.n + at, self.n + at + len(block))
-            grown._codes[here], grown._scales[here], errors = _coded(block)
-            error = max(error, float(errors.max()))
-        return Codes(grown._codes, grown._scales, error, total)
-
-    def _with_room(self, capacity: int) -> Codes:
-        larger = Codes(
-            np.empty((capacity, self._codes.shape[1]), np.int8),
-            np.empty(capacity, np.float32),
-            self._error,
-            self.n,
-        )
-        larger._codes[: self.n] = self._codes[: self.n]
-        larger._scales[: self.n] = self._scales[: self.n]
-        return larger
-
-    def distances(self, query: FloatArray) -> tuple[FloatArray, float]:
-        """Return about `1 - cosine` of a query to every row, and the largest error.
-
-        The query is float32 `[dim]` of norm 1. With x = x' + e of a row and q = q' + f of the
-        query, x' and q' being what the codes say, x.q - x'.q' = e.q + x'.f, which is at most |e| +
-        (1 + |e|) |f| (Cauchy-Schwarz). The interpreter is not held.
-
-        Returns:
-            float32 `[n]`, and a distance.
-        """
-        codes, scale, error = _coded(query[np.newaxis])
-        if not self.n:
-            return np.empty(0, np.float32), self._error
-        # summed as int32, which holds 130,000 products; as float32 a sum keeps 24 bits, which is
-        # rounding. Without `out`: with it simsimd 6.5 gives None away once too often at each call,
-        # and after some 80,000 questions the interpreter ends the process.
-        products = simsimd.cdist(codes, self._codes[: self.n], "dot", out_dtype="float32")
-        found = np.asarray(products)[0]
-        found *= self._scales[: self.n]
-        found *= -scale[0]
-        found += 1.0
-        return found, self._error * (1 + float(error[0])) + float(error[0])
-
-
-def _coded(rows: FloatArray) -> tuple[npt.NDArray[np.int8], FloatArray, FloatArray]:
-    """Return codes, scales and error lengths of float32 `[n, dim]`; zeros have none."""
-    largest = np.abs(rows).max(axis=1)
-    scales = np.where(largest > 0, largest / np.float32(_LARGEST), np.float32(1.0)).astype(
-        np.float32
-    )
-    scaled = rows / scales[:, np.newaxis]
-    codes = np.rint(scaled)
-    scaled -= codes
-    errors = np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) * scales
-    return codes.astype(np.int8), scales, errors
-
 
 # Store filter values of rows and documents as parallel arrays.
 
@@ -226,7 +129,6 @@ class _View:
     """One consistent state for readers; rows are added behind it in the same memory."""
 
     rows: FloatArray
-    codes: Codes
     ids: IdArray
     alive: Mask
     dead: int
@@ -242,9 +144,7 @@ class VectorCache:
         self._masks: dict[Filters, Mask] = {}
         self._positions: dict[int, int] = {}
         self._rows = np.empty((capacity, dimension), np.float32)
-        self._view = _View(
-            self._rows[:0], Codes.empty(dimension), np.empty(0, np.int64), np.empty(0, np.bool_), 0
-        )
+        self._view = _View(self._rows[:0], np.empty(0, np.int64), np.empty(0, np.bool_), 0)
 
     # --- read
 
@@ -273,10 +173,10 @@ class VectorCache:
             best, distances = nearest(query, view.rows[positions], view.ids[positions], k)
             chosen = positions[best]
         else:
-            about, slack = view.codes.distances(query)
+            about = cosine_distances(query, view.rows)
             if mask is not None:
                 about = np.where(mask, about, np.float32(np.inf))
-            chosen, distances = nearest(query, view.rows, view.ids, min(k, selected), about, slack)
+            chosen, distances = nearest(query, view.rows, view.ids, min(k, selected), about)
         return list(map(Scored, view.ids[chosen].tolist(), distances.tolist()))
 
     def _mask(self, filters: Filters) -> Mask:
@@ -324,7 +224,6 @@ class VectorCache:
             self._positions.update(zip(ids.tolist(), range(n, total), strict=True))
             self._view = _View(
                 self._rows[:total],
-                self._view.codes.plus(np.asarray(rows, np.float32)),
                 np.concatenate([self._view.ids, ids]),
                 np.concatenate([self._view.alive, np.ones(len(ids), np.bool_)]),
                 self._view.dead,
@@ -343,7 +242,7 @@ class VectorCache:
                 view = self._view
                 alive = view.alive.copy()
                 alive[gone] = False
-                self._view = _View(view.rows, view.codes, view.ids, alive, view.dead + len(gone))
+                self._view = _View(view.rows, view.ids, alive, view.dead + len(gone))
                 self._masks = {}
 
     def compact(self, *, above: float = COMPACT_ABOVE) -> None:
@@ -353,10 +252,9 @@ class VectorCache:
                 return
             keep = np.flatnonzero(self._view.alive)
             self._rows, ids = np.array(self._view.rows[keep]), self._view.ids[keep]
-            codes = Codes.of(self._rows)
             self._columns.take(keep)
             self._positions = {chunk_id: at for at, chunk_id in enumerate(ids.tolist())}
-            self._view = _View(self._rows, codes, ids, np.ones(len(ids), np.bool_), 0)
+            self._view = _View(self._rows, ids, np.ones(len(ids), np.bool_), 0)
             self._masks = {}
 
 

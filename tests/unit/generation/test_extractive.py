@@ -10,7 +10,7 @@ from app.core.ports import Generator
 from app.core.types import Evidence, Prompt
 from app.generation.grounding import Grounder
 from app.generation.prompts import REFUSAL, GenerationOptions
-from app.generation.quoting import ExtractiveGenerator
+from app.generation.quoting import ExtractiveGenerator, by_title
 from tests.fakes.embedders import HashEmbedder
 from tests.unit.generation.passages import evidence
 
@@ -53,6 +53,34 @@ def test_what_the_evidence_does_not_bear_on_is_refused() -> None:
         == REFUSAL
     )
     assert answer("Who was Rollo?", ()) == REFUSAL
+
+
+def called(others: str) -> tuple[Evidence, ...]:
+    """Return Warsaw's passage, with its other titles."""
+    (item,) = evidence(WARSAW, title="Warsaw")
+    document = replace(item.hit.passage.document, other_titles=others)
+    found = replace(item.hit.passage, document=document)
+    return (replace(item, hit=replace(item.hit, passage=found)),)
+
+
+def test_a_document_answers_under_its_other_titles() -> None:
+    found = called("Syrenka town\nThe city of the mermaid")
+    assert answer("What is Syrenka Town?", found).startswith("Warsaw is the capital of Poland [1].")
+    assert answer("What is Syrenka?", evidence(WARSAW, title="Warsaw")) == REFUSAL
+
+
+@pytest.mark.parametrize(
+    ("question", "read"),
+    [
+        ("Who rules the city of the mermaid?", "Who rules Warsaw?"),
+        ("Is WAW in Warsaw?", "Is WAW in Warsaw?"),
+        ("What do they tell us?", "What do they tell us?"),
+        ("What is WAW?", "What is Warsaw?"),
+        ("What is WAWA?", "What is WAWA?"),
+    ],
+)
+def test_only_whole_names_stand_for_the_title(question: str, read: str) -> None:
+    assert by_title(question, called("US\nWAW\nWhat\nThe city of the mermaid")) == read
 
 
 def test_fallback_passages_are_never_quoted() -> None:

@@ -33,7 +33,7 @@ def test_graph_equals_the_numpy_forward_pass() -> None:
 
 def test_padding_changes_nothing() -> None:
     weights = TINY.weights(seed=1)
-    session = open_session(build_graph(weights, SHAPE), threads=1)
+    session = open_session(build_graph(weights, SHAPE))
     alone = feed([3, 1, 4, 1, 5])
     padded = {name: np.pad(value, ((0, 0), (0, 7))) for name, value in alone.items()}
     np.testing.assert_allclose(
@@ -68,7 +68,7 @@ def test_int8_is_nearer_to_float32_when_an_outlier_is_named() -> None:
 
 
 def test_int8_takes_one_text_a_run() -> None:
-    session = open_session(build_graph(TINY.weights(seed=1), SHAPE, "mean", "int8"), threads=1)
+    session = open_session(build_graph(TINY.weights(seed=1), SHAPE, "mean", "int8"))
     two = {name: np.repeat(value, 2, axis=0) for name, value in feed([3, 1, 4]).items()}
     with pytest.raises(ort_errors.InvalidArgument):
         session.run(["output"], two)

@@ -14,7 +14,6 @@ from app.storage.catalog.rows import pack_vector, usable
 from app.storage.maintenance.start import catalog_path
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from app.storage.vectors.cache import Codes
 from evaluation.lib.vector_checks import held
 from tests.unit.storage.drafts import DIMENSION, make_draft, unit_rows
 from tests.unit.storage.test_writer import embed_all
@@ -101,4 +100,3 @@ def test_which_blobs_are_usable() -> None:
         True,
     ]
     assert usable([], DIMENSION) == []
-    assert Codes.of(unit_rows(2)).n == 2
