@@ -254,6 +254,7 @@ _FRAME = re.compile(rf"(?i:{_ENDS})[ \t]*:?\Z")
 _NOT_A_TITLE = re.compile(
     r"\d[.,]\d|\.{3}|\. \.|@|https?:|[=<>{}|\\\ufffd]|\w\[|\Achapter \d", re.IGNORECASE
 )
+_HAS_WORD = re.compile(r"[^\W\d_]{3}|[\u2e80-\uffff]{2}")
 _NO_END = ".,;:!\u3002\uff0c\u3001\uff1b\uff1a"
 _INDEXED = re.compile(r", ?\d+[ \t]*\Z")
 """An index names pages behind its words."""
@@ -371,6 +372,7 @@ def _is_title(title: str) -> bool:
         or title[0].islower()
         or title[-1] in _NO_END
         or _NOT_A_TITLE.search(title)
+        or not _HAS_WORD.search(title)
     ):
         return False
     letters = sum(map(str.isalpha, title))

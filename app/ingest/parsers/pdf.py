@@ -338,6 +338,8 @@ def _framed(page: list[str], heads: int, feet: int, new: Sequence[bool]) -> Fram
 # memory speed, others cost as much as PDFium itself.
 _BREAK = re.compile(r"\x02(?=([^\W\d_]+|\d))")
 _WORD = re.compile(r"[^\W\d_]+")
+_ALWAYS_HYPHEN = re.compile(r"(?:self|well)-(?!ish|ness|ing)")
+"""First parts of compounds that English writes with a hyphen."""
 _LONGEST_PART = 40
 _UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _RTL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -557,7 +559,13 @@ def _join_words(text: str, compounds: set[str]) -> str:
             return "\ufffd"  # a glyph without a Unicode value, not a hyphen
         right = match[1]
         before = text[at - len(left) - 1 : at - len(left)]
-        keeps = not right[0].islower() or before == "-" or f"{left}-{right}".lower() in compounds
+        compound = f"{left}-{right}".lower()
+        keeps = (
+            not right[0].islower()
+            or before == "-"
+            or compound in compounds
+            or _ALWAYS_HYPHEN.match(compound) is not None
+        )
         return "-" if keeps else ""
 
     return _BREAK.sub(joined, text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 import struct
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -44,6 +44,8 @@ _LEAST_NUMBERS = 3
 _LEAST_SHARE = 0.2
 """Of numbers among the words of a row."""
 _LONGEST_LABEL = 40
+_MOST_CELL_LINES = 12
+"""From one row to the next, where cells have several lines."""
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d\Z")
 _MOST_UNNAMED = 2
 """Columns before the first that has a name."""
@@ -86,6 +88,8 @@ _CELL_GAP = 0.75
 """Between two cells: wider than a blank of justified text."""
 _CELL_GAP_LETTERS = 1.35
 """The same in widths of the letters beside it: in fonts of equal widths blanks are wide."""
+_LONGEST_CELL, _WIDEST_GAP = 40, 30
+"""Characters, and heights of a line, of cells that PDFium holds for lines of their own."""
 _GUTTER = 1.2
 """Between two columns of text."""
 _LEAST_LINES = 4
@@ -142,14 +146,17 @@ class Line:
     """Where each cell begins and ends across the page, once that was asked for."""
 
 
+def _around(boxes: Sequence[Box]) -> Box:
+    lefts, bottoms, rights, tops = zip(*boxes, strict=True)
+    return Box(min(lefts), min(bottoms), max(rights), max(tops))
+
+
 def _line(parts: list[Part], is_broken: bool) -> Line:
     runs = parts[0].runs if len(parts) == 1 else [run for part in parts for run in part.runs]
     if len(runs) == 1:
         box = runs[0]
         return Line(parts, box, box[3] - box[1], is_broken)
-    lefts, bottoms, rights, tops = zip(*runs, strict=True)
-    high = max(run[3] - run[1] for run in runs)
-    return Line(parts, Box(min(lefts), min(bottoms), max(rights), max(tops)), high, is_broken)
+    return Line(parts, _around(runs), max(run[3] - run[1] for run in runs), is_broken)
 
 
 def open_forms(document: pypdfium2.PdfDocument) -> None:
@@ -187,7 +194,7 @@ class PageLayout:
         if is_first:
             for line in lines[:_FRONT_LINES]:
                 self._part_names(line)
-        self.lines = self._notes_last(self._with_labels(lines))
+        self.lines = self._notes_last(self._with_labels(self._with_wrapped(lines)))
         self._add_annotations(page)
 
     @property
@@ -503,7 +510,8 @@ class PageLayout:
                 line.kind = "footnote"
                 notes.append(line)
             elif last is not None and not line.kind and _is_below(last, line):
-                notes[-1].pieces += [HYPHEN if last.is_broken else " ", *line.pieces]
+                link = HYPHEN if last.is_broken else " "
+                notes[-1].pieces = [*self._stripped(notes[-1].pieces), link, *line.pieces]
                 last = line
             else:
                 last = None
@@ -513,6 +521,113 @@ class PageLayout:
         return others + notes
 
     # Rows and columns.
+
+    def _with_wrapped(self, lines: list[Line]) -> list[Line]:
+        """Return lines; rows whose cells have several lines, drawn cell by cell, are one each."""
+        made: list[Line] = []
+        seeds = [at for at, line in enumerate(lines) if _is_seed(line)]
+        done = 0
+        while len(seeds) > 1:
+            count = 1
+            while count < len(seeds) and seeds[count] - seeds[count - 1] <= _MOST_CELL_LINES:
+                count += 1
+            cluster, seeds = seeds[:count], seeds[count:]
+            lefts = self._lefts(lines[cluster[0] : cluster[-1] + 1]) if count > 1 else []
+            start, end = cluster[0], cluster[-1] + 1
+            while lefts and start > done and self._column(lines[start - 1], lefts) is not None:
+                start -= 1
+            if lefts and start > done and self._is_head(lines[start - 1], lefts):
+                start -= 1
+            while lefts and end < len(lines) and self._column(lines[end], lefts) is not None:
+                end += 1
+            inner = lines[start:end]
+            if lefts and any(not line.cells for line in inner):
+                inner = self._rows_of(inner, lefts) or inner
+            made += lines[done:start] + inner
+            done = end
+        return made + lines[done:]
+
+    def _lefts(self, lines: Sequence[Line]) -> list[float]:
+        """Return where the columns of rows begin, and those of lines right of all cells."""
+        extents = [extent for line in lines if line.cells for extent in self._extents(line)]
+        reach = max(right for _, right in extents)
+        extents += [
+            (line.box.left, line.box.right)
+            for line in lines
+            if not line.cells and line.box.left > reach
+        ]
+        columns: list[tuple[float, float]] = []
+        for left, right in sorted(extents):
+            if columns and left < columns[-1][1]:
+                columns[-1] = columns[-1][0], max(right, columns[-1][1])
+            else:
+                columns.append((left, right))
+        return [left for left, _ in columns] if len(columns) >= _LEAST_NUMBERS else []
+
+    def _column(self, line: Line, lefts: Sequence[float]) -> int | None:
+        """Return the column in which a line without cells, or a row, begins; None if in none."""
+        slack = 0.6 * line.high
+        at = bisect_right(lefts, line.box.left + slack) - 1
+        if at < 0 or (line.kind and not line.cells):
+            return None
+        if line.cells:
+            return at
+        ends = lefts[at + 1] if at + 1 < len(lefts) else lefts[at] + 2 * (lefts[at] - lefts[0])
+        is_aligned = abs(line.box.left - lefts[at]) < slack
+        return at if is_aligned and line.box.right < ends else None
+
+    def _is_head(self, line: Line, lefts: Sequence[float]) -> bool:
+        if not line.cells:
+            self._cut(line, {}, self._cell_starts(line))
+        if len(line.cells) < _LEAST_NUMBERS:
+            line.cells = []
+        return len(line.cells) == len(lefts)
+
+    def _rows_of(self, lines: Sequence[Line], lefts: Sequence[float]) -> list[Line] | None:
+        """Return the rows of a table; None if some line is in none of its columns.
+
+        Lines of a cell stand closer to each other than rows do; where they do not, as in tables of
+        TeX, nothing is joined in a column.
+        """
+        columns = [self._column(line, lefts) for line in lines]
+        bases = [self._metrics(line.parts[0].start)[0] for line in lines]
+        places = list(zip(columns, bases, strict=True))
+        steps = [a[1] - b[1] for a, b in pairwise(places) if a[0] == b[0] and a[1] > b[1]]
+        if None in columns or not steps:
+            return None
+        near = 1.1 * min(steps) if max(steps) > 1.2 * min(steps) else 0.0
+        rows: list[list[Line]] = []
+        reach = 0
+        base = 0.0
+        for line, (column, baseline) in zip(lines, places, strict=True):
+            at = column or 0
+            box = _around([one.box for one in rows[-1]]) if rows else _NOWHERE
+            is_below = at == reach and 0 < base - baseline < near
+            is_beside = at > reach and line.box.top > box.bottom and line.box.bottom < box.top
+            is_second = rows and _is_seed(line) and any(map(_is_seed, rows[-1]))
+            if rows and (is_below or is_beside) and not is_second:
+                rows[-1].append(line)
+            else:
+                rows.append([line])
+            reach = at + max(len(line.cells) - 1, 0)
+            base = baseline
+        return [row[0] if len(row) == 1 else self._row_of(row, lefts) for row in rows]
+
+    def _row_of(self, lines: Sequence[Line], lefts: Sequence[float]) -> Line:
+        cells: dict[int, list[Piece]] = {}
+        for line in lines:
+            extents = self._extents(line) if line.cells else [(line.box.left, 0.0)]
+            for (left, _), cell in zip(extents, line.cells or [line.pieces], strict=True):
+                at = bisect_right(lefts, left + 0.6 * line.high) - 1
+                held = cells.setdefault(at, [])
+                held += [" ", *self._stripped(cell)] if held else self._stripped(cell)
+                if line.is_broken and cell is (line.cells or [line.pieces])[-1]:
+                    held.append(HYPHEN)
+        row = _line([part for line in lines for part in line.parts], is_broken=False)
+        row.kind = "row"
+        row.cells = [cells[at] for at in sorted(cells)]
+        row.pieces = [piece for cell in row.cells for piece in (" ", *cell)][1:]
+        return row
 
     def _with_labels(self, lines: list[Line]) -> list[Line]:
         """Return lines; the cells of rows under heads that stand above them bear their labels."""
@@ -538,7 +653,7 @@ class PageLayout:
         extents = [self._extents(row) for row in rows]
         count = Counter(map(len, extents)).most_common(1)[0][0]
         whole = [extent for extent in extents if len(extent) == count]
-        if len(whole) < 2 or not above:
+        if not above:
             return None
         columns = [
             (min(left for left, _ in column), max(right for _, right in column))
@@ -547,7 +662,8 @@ class PageLayout:
         if any(a[1] >= b[0] for a, b in pairwise(columns)):
             return None
         places, texts = self._heads(above[-1], columns)
-        if any(len(over) != 1 for over in places):
+        is_alone = len(whole) < 2 and (count < _LEAST_NUMBERS or len(texts) != count)
+        if is_alone or any(len(over) != 1 for over in places):
             return None
         if len(texts) >= _LEAST_NUMBERS:
             above[-1].kind = "row"
@@ -762,8 +878,7 @@ class PageLayout:
         first = left[-1]
         text = self.characters[first.start : first.end].rstrip()
         is_broken = text.endswith("-") and text[-2:-1].isalpha()
-        if is_broken:
-            left[-1] = first._replace(end=first.start + len(text) - 1)
+        left[-1] = first._replace(end=first.start + len(text) - is_broken)
         return [_line(left, is_broken)], [_line(right, line.is_broken)]
 
 
@@ -800,6 +915,10 @@ def _block(
         elif line.box.right >= right and line.box.left <= left:
             break
     return (end if both >= max(_LEAST_LINES, 0.6 * (end - at)) else at), (left + right) / 2
+
+
+def _is_seed(line: Line) -> bool:
+    return line.kind == "row" and len(line.cells) >= _LEAST_NUMBERS
 
 
 def _string(get: Callable[..., int], *of: object) -> list[str]:
@@ -865,9 +984,17 @@ def _is_below(line: Line, next_: Line) -> bool:
 
 
 def _goes_on(line: Line, next_: Line) -> bool:
+    """Return whether a line goes on in the next: at a power, or in another cell."""
     high = max(line.high, next_.high)
     gap = next_.box[0] - line.box[2]
-    if not -0.3 * high <= gap < high:
+    if gap < -0.3 * high:
         return False
     overlap = min(line.box[3], next_.box[3]) - max(line.box[1], next_.box[1])
-    return overlap >= 0.3 * min(line.high, next_.high)
+    if gap < high:
+        return overlap >= 0.3 * min(line.high, next_.high)
+    part = next_.parts[-1]
+    return (
+        overlap >= 0.7 * min(line.high, next_.high)
+        and part.end - part.start <= _LONGEST_CELL
+        and gap < _WIDEST_GAP * high
+    )

@@ -47,16 +47,16 @@ def test_pdf_keeps_every_character_that_pdfium_gives() -> None:
     raw = [
         "Alpha be\x02ta gam\x02ma\r\nState-of-the\x02art self\x02made PaSa\x02GPT\x024\r\nglyph"
         " \x03 and \x02 alone",
-        "A self-made page",
+        "A self-made page, a well\x02known one, no self\x02ish one",
     ]
     parsed = assemble_pages(raw, {})
     assert parsed.text == (
         "Alpha beta gamma\nState-of-the-art self-made PaSa-GPT-4 glyph \ufffd and \ufffd alone\nA"
-        " self-made page"
+        " self-made page, a well-known one, no selfish one"
     )
     assert [parsed.text[p.start : p.end].split("\n")[0] for p in parsed.pages] == [
         "Alpha beta gamma",
-        "A self-made page",
+        "A self-made page, a well-known one, no selfish one",
     ]
 
 

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 import pypdfium2
 import pypdfium2.raw as pdfium
 import pytest
+from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
 
 from app.core.types import PageText, ParsedDocument
 from app.ingest.names import IngestOptions
@@ -114,6 +116,44 @@ def test_two_rows_of_heads_are_joined_and_doubtful_ones_label_nothing() -> None:
     assert "Model: small | Dev (F1): 81.6 | Test (F1): 80.2" in parsed(table(heads + rows)).text
     doubtful = [["Model", "(F1)", "(F1)"], *rows]
     assert parsed(table(doubtful)).text.endswith("small 81.6 80.2")
+
+
+def wrapped() -> bytes:
+    """Return a table whose cells have several lines, as printers draw it: cell by cell."""
+    style = getSampleStyleSheet()["Normal"]
+    rows = [
+        ["Item", "Price", "Boats", "Remark"],
+        ["Dues for small boats of the guild", "12.50", "14", "per day, paid at the office"],
+        ["Crane", "80.00", "3", "each lift"],
+        ["Storage in the shed at the quay", "240.00", "22", "from October until April"],
+    ]
+    cells = [[Paragraph(text, style) if " " in text else text for text in row] for row in rows]
+    buffer = io.BytesIO()
+    SimpleDocTemplate(buffer).build([Table(cells, colWidths=[90, 60, 60, 90])])
+    return buffer.getvalue()
+
+
+def test_cells_of_several_lines_stay_in_their_row() -> None:
+    found = parse_pdf(wrapped(), "prices.pdf", IngestOptions())
+    assert found.text.split("\n") == [
+        "Item Price Boats Remark",
+        "Item: Dues for small boats of the guild | Price: 12.50 | Boats: 14"
+        " | Remark: per day, paid at the office",
+        "Item: Crane | Price: 80.00 | Boats: 3 | Remark: each lift",
+        "Item: Storage in the shed at the quay | Price: 240.00 | Boats: 22"
+        " | Remark: from October until April",
+    ]
+    start = found.text.index("240.00")
+    pages = [PageText(1, found.text, start, start + 6)]
+    (boxes,) = find_boxes(wrapped(), pages)
+    assert len(boxes.rects) == 1
+
+
+def test_names_of_parts_of_a_table_are_no_lines_of_its_cells() -> None:
+    rows = [*RAIN[:2], ["In the north"], *RAIN[2:], ["In the south"], ["Moss", "9", "8", "7"]]
+    lines = parsed(table(rows)).text.split("\n")
+    assert lines[2] == "In the north"
+    assert lines[5:] == ["In the south", "Station: Moss | Jan: 9 | Feb: 8 | Mar: 7"]
 
 
 def test_numbers_in_prose_are_no_rows() -> None:
