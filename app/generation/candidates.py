@@ -148,7 +148,7 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
                     end,
                     line,
                     tokens,
-                    whole or belongs.answers,
+                    whole,
                     bool(_POINTS_BACK.match(line)),
                     bool(_DANGLES.match(line)) and not belongs.answers,
                     bool(findings_at(sentences, index)),
@@ -204,16 +204,16 @@ class _Belonging:
             self._question = ""
         answers, self._answered = bool(self._question and not self._answered), True
         parts = [title for _, title in self._path[-_HEADINGS_READ:]]
-        parts += [self._question, *self._around_entry(start, line)]
+        parts += [self._question, *self._around_entry(start, end, line)]
         return Belongs(" ".join(filter(None, parts)), answers, is_heading=False)
 
-    def _around_entry(self, start: int, line: str) -> list[str]:
+    def _around_entry(self, start: int, end: int, line: str) -> list[str]:
         """Return what announces an entry and the entries that it is nested in."""
         begin = self._text.rfind("\n", 0, start) + 1
         indent = start - begin if not self._text[begin:start].strip() else 0
-        if not _ITEM.match(self._text, start):
-            self._parents = []
-            announced, self._announced = self._announced, line if line.endswith(":") else ""
+        if not _ITEM.match(self._text[start:end]):
+            announced = "" if self._parents else self._announced
+            self._announced, self._parents = line if line.endswith(":") else "", []
             return [announced]
         self._parents = [one for one in self._parents if one[0] < indent]
         above = [text for _, text in self._parents]

@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -153,9 +154,10 @@ def choose(
         return items
     if found[lead].row:
         return _rows_of(found, order, scores, lead)
-    others = _Others(question, found, found[lead])
-    order = [row for row in order if not found[row].row and others.belong(found[row])]
+    order = [row for row in order if not found[row].row]
     opening = _opening(found, order, lead, room)
+    others = _Others(question, found, found[lead], ends=room == PLAIN)
+    order = [row for row in order if others.belong(found[row])]
     chosen = list(opening)
     left = room.words - sum(word_count(candidate.text) for candidate in chosen)
     after = (chosen[-1].item.n, chosen[-1].ordinal + 1)
@@ -205,9 +207,9 @@ def _list_of(question: str, found: Sequence[Candidate], lead: int) -> tuple[Cand
     if not one.entry:
         return ()
     asked = set(content_tokens(question))
-    by_above, by_itself = asked & one.above_tokens - one.tokens, asked & one.tokens
+    of_list = bool(asked & one.above_tokens) and not asked & one.tokens - one.above_tokens
     is_step = _NUMBERED.match(one.text) is not None and _ASKS_HOW.search(question) is not None
-    if not (is_step or (by_above and not by_itself - one.above_tokens)):
+    if not (is_step or of_list):
         return ()
     items = [
         other
@@ -228,17 +230,19 @@ class _Others:
     """Tells which sentences may stand in an answer behind the best one.
 
     A sentence about another thing of the same kind may not: "The tern nests on tower two" where the
-    gull is asked for. Where the best sentence holds all that is asked, the others must hold most of
-    it or go on from it.
+    gull is asked for. Where one thing is asked for and the best sentence holds all of the question,
+    the others must hold most of it or go on from it.
     """
 
-    def __init__(self, question: str, found: Sequence[Candidate], lead: Candidate) -> None:
+    def __init__(
+        self, question: str, found: Sequence[Candidate], lead: Candidate, *, ends: bool
+    ) -> None:
         self._lead = lead
         asked = dict.fromkeys(content_tokens(question))
         weights = term_weights(one.text for one in found)
         self._weights = {token: weights.get(token, 0.0) for token in asked}
         self._held = [token for token in asked if token in lead.tokens]
-        self._is_complete = bool(asked) and len(self._held) == len(asked)
+        self._is_complete = ends and bool(asked) and len(self._held) == len(asked)
         self._places = _places(lead, self._held)
 
     def belong(self, other: Candidate) -> bool:
@@ -247,23 +251,29 @@ class _Others:
         missing = [token for token in self._held if token not in other.read]
         if any(self._has_another(token, other) for token in missing):
             return False
-        if not self._is_complete or other.points_back:
+        goes_on = other.key == (self._lead.item.n, self._lead.ordinal + 1) and other.points_back
+        if not self._is_complete or goes_on:
             return True
         weight = sum(self._weights[token] for token in self._held if token in other.read)
         return weight >= _HELD * sum(self._weights[token] for token in self._held)
 
     def _has_another(self, token: str, other: Candidate) -> bool:
-        """Return whether a sentence has something else where the best one has a word."""
+        """Return whether a sentence has something else where the best one has a word.
+
+        A subject before the same word, or a number behind the same word.
+        """
         words = content_tokens(other.text)
         for before, after in self._places.get(token, ()):
-            for at, word in enumerate(words):
-                behind = words[at + 1] if at + 1 < len(words) else ""
-                front = words[at - 1] if at else ""
-                if word == token or word in self._lead.tokens:
-                    continue
-                if (after and behind == after and not at) or (before and front == before):
-                    return True
+            if after and words[1:2] == [after] and words[0] not in self._lead.tokens:
+                return True
+            numbers = [one for front, one in pairwise(words) if front == before and _has_digit(one)]
+            if before and _has_digit(token) and any(one != token for one in numbers):
+                return True
         return False
+
+
+def _has_digit(token: str) -> bool:
+    return any(map(str.isdigit, token))
 
 
 def _places(lead: Candidate, held: Sequence[str]) -> dict[str, list[tuple[str, str]]]:

@@ -33,6 +33,8 @@ def near_duplicate(left: Reading, right: Reading, threshold: float) -> bool:
 
 
 _MOST_OF_HEAD = 0.5
+_FEWEST_TOLD = 4
+"""Places that tell which document is meant."""
 
 
 def diversify(
@@ -79,7 +81,7 @@ def diversify(
 
 def _is_of_one_document(head: Sequence[Reading]) -> bool:
     most = max(Counter(reading.source for reading in head).values(), default=0)
-    return most > _MOST_OF_HEAD * len(head)
+    return len(head) >= _FEWEST_TOLD and most > _MOST_OF_HEAD * len(head)
 
 
 class _Chosen:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from app.core.errors import NotFound
@@ -12,6 +12,7 @@ from app.core.trace import Trace
 from app.core.types import (
     Chunk,
     Document,
+    Heading,
     Hit,
     Library,
     LibraryCounts,
@@ -145,6 +146,11 @@ class WordRetriever:
 
 class PassageCatalog:
     """A Catalog over given passages; changes of the list are seen at once."""
+
+    def outlines(
+        self, library: Library, named: Collection[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], tuple[Heading, ...]]:
+        return {}
 
     def __init__(self, passages: list[Passage]) -> None:
         self._passages = passages

@@ -27,7 +27,7 @@ def judged(question: str, *texts: str) -> dict[str, float]:
     found = candidates(evidence(*texts))
     rows = feature_rows(question, found, candidate_weights(found), None)
     scores = rows @ ExtractiveModel.load().words_only.ranking
-    chosen = choose(found, scores, room_for(question))
+    chosen = choose(question, found, scores, room_for(question))
     return dict(
         zip(SUFFICIENCY, sufficiency_row(question, found, rows, scores, chosen), strict=True)
     )
@@ -132,6 +132,8 @@ def test_signals_are_finite_for_any_text(question: str, texts: list[str]) -> Non
     rows = feature_rows(question, found, weights, vectors)
     if found:
         scores = rows.sum(axis=1)
-        row = sufficiency_row(question, found, rows, scores, choose(found, scores) or found[:1])
+        row = sufficiency_row(
+            question, found, rows, scores, choose(question, found, scores) or found[:1]
+        )
         assert row.shape == (len(SUFFICIENCY),)
         assert np.isfinite(row).all()

@@ -98,6 +98,14 @@ def test_a_copy_speaks_for_its_original() -> None:
     assert _keys(diversify([original, twin, other], 2)) == ["a", "b"]
 
 
+def test_where_most_of_the_head_is_of_one_document_the_best_are_chosen() -> None:
+    long = [_reading(f"{_WORDS[i]} of it {i}", 1.0 - i / 100, key="long") for i in range(4)]
+    other = [_reading(f"{_WORDS[-i]} else {i}", 0.99, key=f"other-{i}") for i in range(1, 3)]
+    assert _keys(diversify([*long, *other], 5)) == ["long"] * 4 + ["other-1"]
+    few = [*long[:2], *other, *long[2:]]
+    assert _keys(diversify(few, 4)).count("long") == 2
+
+
 def test_the_cap_is_lifted_only_for_want_of_others() -> None:
     long = [
         _reading(" ".join(_WORDS[i : i + 3]), 1.0 - i / 100, key="long", ordinal=i)
@@ -107,7 +115,8 @@ def test_the_cap_is_lifted_only_for_want_of_others() -> None:
         _reading(f"other words number {i} {_WORDS[-i]}", 0.3 - i / 100, key="other", ordinal=i)
         for i in range(1, 4)
     ]
-    chosen = _keys(diversify([*long, *other], 4, cap=0.5))
+    mixed = [*long[:2], *other[:2], *long[2:], *other[2:]]
+    chosen = _keys(diversify(mixed, 4, cap=0.25))
     assert chosen == ["long", "long", "other", "other"]
     assert _keys(diversify(long, 4, cap=0.5)) == ["long"] * 4
 
