@@ -331,7 +331,7 @@ class PageLayout:
                     marks[at] = " "
 
     def _touches_blank(self, at: int) -> bool:
-        return self.characters[at] == " " or self.characters[at - 1] == " "
+        return " " in self.characters[at - 1 : at + 1]
 
     def _around(self, at: int) -> tuple[pdfium.FS_RECTF, pdfium.FS_RECTF]:
         """Return the boxes of a character and of the one before that is no blank, until next."""
@@ -428,7 +428,7 @@ class PageLayout:
 
     def _metrics(self, start: int) -> tuple[float, float]:
         """Return baseline and font size of the first glyph from here on."""
-        while self.characters[start].isspace():
+        while start + 1 < len(self.characters) and self.characters[start].isspace():
             start += 1
         (box, _), (x, y) = self._boxes, self._sides[:2]
         pdfium.FPDFText_GetLooseCharBox(self._raw, start, box)
@@ -742,6 +742,8 @@ class PageLayout:
     def _extent(self, cell: Sequence[Piece]) -> tuple[float, float]:
         """Return where a cell begins and ends across the page."""
         spans = [piece for piece in cell if not isinstance(piece, str)]
+        if not spans:
+            return 0.0, 0.0
         start, end = spans[0][0], spans[-1][1]
         while start < end - 1 and self.characters[start].isspace():
             start += 1
