@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
@@ -33,6 +34,7 @@ _DEEPEST = 60
 """Of blocks within one another; markdown-it skips what is deeper."""
 _FULL_LINE = 50
 """Characters: a shorter line of the source is one by intent, such as that of an address."""
+_LONGEST_PARAGRAPH = 20_000
 _MOST_FIELDS = 200
 _OF_THE_DOCUMENT = frozenset({"title", "author", "authors"})
 _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)\b")
@@ -84,6 +86,7 @@ def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"maxNesting": _DEEPEST})
     markdown.enable(["table", "strikethrough"])
     markdown.use(footnote_plugin).use(deflist_plugin)
+    markdown.core.ruler.before("inline", "long", _leave_long)
     markdown.use(dollarmath_plugin, allow_digits=False, allow_space=False, renderer=_formula)
     return markdown
 
@@ -107,6 +110,13 @@ def _prepared(token: Token) -> int:
         length = length + len(one.content) if one.type in ("text", "code_inline") else length
         length = 0 if one.type.endswith("break") else length
     return hidden
+
+
+def _leave_long(state: StateCore) -> None:
+    """Leave paragraphs as they are that no person writes: marks in them cost seconds each."""
+    for token in state.tokens:
+        if token.type == "inline" and len(token.content) > _LONGEST_PARAGRAPH:
+            token.type = "text"
 
 
 def _formula(tex: str, _: Mapping[str, object]) -> str:
