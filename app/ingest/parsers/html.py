@@ -48,7 +48,8 @@ _FRAME_CLASS = re.compile(
     re.IGNORECASE,
 )
 _LINE_NUMBERS = re.compile(
-    r"(?:\A|\s)(?:ln|linenos?|lineno|line-?numbers?|linenumbers?|gutter|blob-num|hljs-ln-numbers|rouge-gutter)(?:\s|\Z)"
+    r"(?:\A|\s)(?:ln|linenos?|lineno|line-?numbers?|linenumbers?|gutter|blob-num"
+    r"|hljs-ln-numbers|rouge-gutter)(?:\s|\Z)"
 )
 _REFERENCE = re.compile(r"(?:\A|[\s_-])(?:reference|footnote|noteref|fn)(?:[\s_-]|\Z)")
 _FORMULA_IMAGE = re.compile(r"(?:\A|[\s_-])(?:math|tex|latex|mwe-math)(?:[\s_-]|\Z)")

@@ -37,41 +37,40 @@ _TERMINAL_CODES = re.compile(
 """Colours and titles of terminals (ECMA-48), and the overstriking of manual pages."""
 
 _TYPOGRAPHY = frozenset(
-    "\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u20ac\u00a3\u00ab\u00bb\u00a7\u00b0\u00b1\u00b2\u00b3\u00b5\u00b7\u00bd\u00d7\u00a0\u00a9\u00ae\u2022\u00bf\u00a1"
+    "\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u20ac\u00a3\u00ab\u00bb\u00a7"
+    "\u00b0\u00b1\u00b2\u00b3\u00b5\u00b7\u00bd\u00d7\u00a0\u00a9\u00ae\u2022\u00bf\u00a1"
 )
 _BETWEEN_LETTERS = frozenset("\u2019\u00b7")
-_ALPHABETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "cp1252": (
-            "\u00e4\u00f6\u00fc\u00df\u00e9",
-            "\u00e0\u00e2\u00e7\u00e9\u00e8\u00ea\u00eb\u00ee\u00ef\u00f4\u00f9\u00fb\u0153\u00e6",
-            "\u00e1\u00e9\u00ed\u00f3\u00fa\u00f1\u00fc",
-            "\u00e5\u00e4\u00f6\u00e9",
-            "\u00e6\u00f8\u00e5\u00e9",
-            "\u00e3\u00f5\u00e1\u00e9\u00ed\u00f3\u00fa\u00e2\u00ea\u00f4\u00e0\u00e7",
-            "\u00e1\u00f0\u00e9\u00ed\u00f3\u00fa\u00fd\u00fe\u00e6\u00f6",
-            "\u00e0\u00e8\u00e9\u00ec\u00f2\u00f9",
-        ),
-        "cp1250": (
-            "\u0105\u0107\u0119\u0142\u0144\u00f3\u015b\u017a\u017c",
-            "\u00e1\u010d\u010f\u00e9\u011b\u00ed\u0148\u00f3\u0159\u0161\u0165\u00fa\u016f\u00fd\u017e\u013e\u013a\u00e4\u00f4\u0155",
-            "\u00e1\u00e9\u00ed\u00f3\u00f6\u0151\u00fa\u00fc\u0171",
-            "\u0103\u00e2\u00ee\u015f\u0163",
-            "\u010d\u0107\u0111\u0161\u017e",
-        ),
-        "cp1254": ("\u00e7\u011f\u0131\u0130\u00f6\u015f\u00fc\u00e2",),
-        "cp1257": (
-            "\u0105\u010d\u0119\u0117\u012f\u0161\u0173\u016b\u017e",
-            "\u0101\u010d\u0113\u0123\u012b\u0137\u013c\u0146\u0161\u016b\u017e",
-            "\u00e4\u00f5\u00f6\u00fc\u0161\u017e",
-        ),
-        "cp1255": ("".join(map(chr, range(0x5D0, 0x5EB))),),  # before Cyrillic: the same bytes
-        "cp1251": ("".join(map(chr, range(0x430, 0x460))) + "\u0491",),
-        "cp1253": ("".join(map(chr, range(0x3AC, 0x3CF))),),
-        "cp1256": ("".join(map(chr, range(0x621, 0x653))) + "\u067e\u0686\u06af\u060c\u061f",),
-    }
+_BEFORE_NO_LETTER = frozenset("\u00a9\u00ae\u00b2\u00b3\u00bd\u00d7\u00a3")
+_ALPHABETS = (
+    *(
+        ("cp1252", letters)
+        for letters in (
+            "äöüßé",
+            "àâçéèêëîïôùûœæ",
+            "áéíóúñü",
+            "åäöé",
+            "æøåé",
+            "ãõáéíóúâêôàç",
+            "àèéìòù",
+        )
+    ),
+    ("cp1250", "ąćęłńóśźż"),
+    ("cp1250", "áčďéěíňóřšťúůýžľĺäôŕ"),
+    ("cp1250", "áéíóöőúüű"),
+    ("cp1250", "ăâîşţ"),
+    ("cp1250", "čćđšž"),
+    ("cp1254", "çğ\u0131İöşüâ"),
+    ("cp1257", "ąčęėįšųūž"),
+    ("cp1257", "āčēģīķļņšūž"),
+    ("cp1257", "äõöüšž"),
+    ("cp1252", "áðéíóúýþæö"),  # behind Turkish, whose letters are the same bytes
+    ("cp1255", "".join(map(chr, range(0x5D0, 0x5EB)))),  # before Cyrillic: the same bytes
+    ("cp1251", "".join(map(chr, range(0x430, 0x460))) + "ґ"),
+    ("cp1253", "".join(map(chr, range(0x3AC, 0x3CF)))),
+    ("cp1256", "".join(map(chr, range(0x621, 0x653))) + "پچگ\u060c\u061f"),
 )
-"""Lower-case letters beyond ASCII of the languages that a code page of Windows is for."""
+"""Code pages of Windows with the lower-case letters beyond ASCII of a language."""
 _CODE_PAGES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "cp1252": ("cp1252", "cp850", "mac_roman"),
@@ -177,10 +176,10 @@ def _guess(content: bytes) -> str:
     """
     sample = content[:_DETECT_SAMPLE_BYTES]
     best, most = "cp1252", 0.0
-    for windows, alphabets in _ALPHABETS.items():
+    for windows, letters in _ALPHABETS:
         for encoding in _CODE_PAGES.get(windows, (windows,)):
             text = sample.decode(encoding, "replace")
-            share = max(_share_of_letters(text, frozenset(letters)) for letters in alphabets)
+            share = _share_of_letters(text, frozenset(letters))
             if share > most:
                 best, most = encoding, share
     if most >= _LEAST_LETTERS:
@@ -200,7 +199,7 @@ def _share_of_letters(text: str, letters: frozenset[str]) -> float:
             continue
         total += 1
         if character in _TYPOGRAPHY:
-            inside = before.isalpha() and after.isalpha()
+            inside = after.isalpha() and (before.isalpha() or character in _BEFORE_NO_LETTER)
             fit += not inside or character in _BETWEEN_LETTERS
         elif character in letters:
             fit += not before.isupper() or not before.isalpha() or not after.isupper()

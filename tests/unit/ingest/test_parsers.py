@@ -338,3 +338,65 @@ def test_a_damaged_image_is_no_text(magic: bytes, named: str) -> None:
         identify(
             magic + b"Some plain words follow where the picture should be. " * 20, "picture.txt"
         )
+
+
+@pytest.mark.parametrize(
+    ("text", "encodings"),
+    [
+        ("Die Prüfung der Mühle über dem Fluss ist für März geplant.", ["cp1252", "cp850"]),
+        ("Le café près de la forêt est fermé à cause de la tempête.", ["cp1252", "cp850"]),
+        ("Zażółć gęślą jaźń. Statek odpływa o świcie z portu.", ["cp1250", "iso8859_2"]),
+        ("Přístav Šumná je člun. Říční most je dlouhý.", ["cp1250", "iso8859_2"]),
+        ("İskele şimdi kapalı. Gemi sabah saat sekizde kalkıyor.", ["cp1254", "iso8859_9"]),  # noqa: RUF001
+        ("Пристань закрыта. Паром отправляется утром.", ["cp1251", "koi8_r", "cp866"]),
+        ("Το λιμάνι είναι κλειστό. Το πλοίο αναχωρεί στις οκτώ.", ["cp1253"]),  # noqa: RUF001
+        ("הנמל סגור. הספינה יוצאת בשעה שמונה.", ["cp1255"]),
+    ],
+)
+def test_a_code_page_that_nothing_declares_is_told_by_its_letters(
+    text: str, encodings: list[str]
+) -> None:
+    for encoding in encodings:
+        parsed = PARSER.parse(text.encode(encoding), "a.txt")
+        assert parsed.text == text, encoding
+        assert "not declared" in parsed.warnings[0]
+
+
+def test_a_damaged_byte_does_not_turn_a_file_into_another_encoding() -> None:
+    text = "Die Prüfung über die Brücke. " * 5
+    parsed = PARSER.parse(text.encode() + b"\xfc\n", "a.txt")
+    assert parsed.text == text + "\ufffd\n"
+    assert "1 characters are damaged" in parsed.warnings[0]
+
+
+def test_a_page_is_read_by_the_labels_of_browsers_and_without_its_frame() -> None:
+    page = (
+        '<html><body><header><a href="/">Home</a></header><div class="cookie-banner">Accept all'
+        "</div><main><h1>Tides</h1><ol start=3><li>Wait.<ol type=a><li>Look.</ol><li>Sail.</ol>"
+        "<p>It costs <del>900</del> 1,150 euros \u2013 now.</p><h3><button>Dogs?</button></h3>"
+        "<p>On deck 2.</p></main><aside>See also <a href=/x>ten other ferries</a></aside>"
+    )
+    declared = f'<meta charset="iso-8859-1">{page}'.encode("cp1252")
+    parsed = PARSER.parse(declared, "a.html")
+    assert parsed.text == (
+        "Tides\n\n3. Wait.\n  a. Look.\n4. Sail.\n\nIt costs 1,150 euros \u2013 now.\n\nDogs?\n\n"
+        "On deck 2."
+    )
+    assert parsed.warnings == ("struck-through text is left out",)
+
+
+def test_formulas_of_pages_are_readable() -> None:
+    page = (
+        "<html><p>It is <math><mfrac><mi>n</mi><mn>2</mn></mfrac><mo>=</mo><msup><mi>k</mi><mn>2"
+        '</mn></msup></math> and <img class="tex" alt="F = \\frac{a}{b}"> now.</p></html>'
+    )
+    assert PARSER.parse(page.encode(), "a.html").text == "It is n/2 = k^2 and F = a/b now."
+
+
+def test_front_matter_of_markdown_can_be_asked() -> None:
+    for matter in (
+        "---\nstatus: out of service\ntags: [a, b]\n---\n",
+        '+++\nstatus = "out of service"\ntags = ["a", "b"]\n+++\n',
+    ):
+        parsed = PARSER.parse(f"{matter}# Pump\n\nIt stands.\n".encode(), "a.md")
+        assert parsed.text == "status: out of service\ntags: a, b\n\nPump\n\nIt stands."
