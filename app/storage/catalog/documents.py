@@ -235,7 +235,7 @@ class SqliteCatalog:
         In the order of their ids, those behind `after`.
         """
         held = live(library).where(
-            documents.c.has_original,
+            documents.c.has_original != 0,
             documents.c.source_revision.is_distinct_from(edition),
             documents.c.doc_id > after,
         )

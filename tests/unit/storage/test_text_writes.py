@@ -72,6 +72,7 @@ class Commits:
         monkeypatch.setattr(TantivyIndex, "commit", counted)
 
 
+@pytest.mark.sqlite_file  # one server alone gathers words; several commit each batch
 def test_words_of_batches_are_committed_together(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +123,7 @@ def test_rows_of_batches_are_written_while_a_group_is_committed(
     assert found(store, "alpha beta") == {"a.txt", "b.txt"}
 
 
+@pytest.mark.sqlite_file  # one server alone gathers words; several commit each batch
 def test_whoever_brings_too_many_words_waits_without_the_write_lock(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +186,7 @@ def test_words_whose_commit_failed_are_found_after_what_comes_next(
     assert frequencies(store, "alpha")[1] == {"alpha": 1}
 
 
+@pytest.mark.sqlite_file  # one server alone gathers words; several commit each batch
 def test_words_put_behind_a_failure_are_not_committed_without_those_before(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +268,7 @@ def test_whatever_else_writes_sees_gathered_words_first(store: IndexStore) -> No
     assert frequencies(store, "epsilon")[1] == {"epsilon": 1}
 
 
+@pytest.mark.sqlite_file  # one server alone gathers words; several commit each batch
 def test_vectors_that_come_meanwhile_do_not_break_a_group_up(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,6 +124,7 @@ def test_an_original_that_the_catalog_never_named_stays_and_is_counted(
     assert "documind fsck --repair --library papers" in caplog.text
 
 
+@pytest.mark.sqlite_file  # among several servers another may hold it: unlinked at rest
 def test_what_was_deleted_or_never_accepted_is_unlinked_by_the_next_start(
     options: IndexOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
