@@ -343,9 +343,9 @@ _COUNTED = 100_000
 
 
 def request_rereading(runner: JobRunner, catalog: SqliteCatalog) -> None:
-    """Ask for every library with documents that an older release has read."""
+    """Ask for every library whose documents an older release has read, once after an update."""
     for library in Library:
-        if catalog.read_before(library, READ_AS, 1):
+        if catalog.counts(library).documents and catalog.read_as(library) != READ_AS:
             runner.submit(REREAD, {"library": library.value}, unit="documents", coalesce=True)
 
 
@@ -381,7 +381,9 @@ class RereadJob:
                     context.error(f"{document.filename!r} stays as it is: {outcome.reason}")
             context.progress(sum(counts.values()), max(left, sum(counts.values())), "documents")
             context.checkpoint()
-        self.parts.later(library)
+        pipeline.writer.note_read(library, READ_AS)
+        if counts["read"]:
+            self.parts.later(library)
         return {"library": library.value, **counts}
 
     def _raw(self, document: Document, job_id: str) -> RawDocument:

@@ -31,7 +31,7 @@ from app.core.types import (
 from app.storage.catalog.answers import purge_quotes
 from app.storage.catalog.changes import STAGED, Settling
 from app.storage.catalog.database import Database
-from app.storage.catalog.documents import SqliteCatalog
+from app.storage.catalog.documents import SqliteCatalog, read_key
 from app.storage.catalog.revisions import RevisionBatch, Stored, Written
 from app.storage.catalog.rows import (
     LexicalDocument,
@@ -141,6 +141,11 @@ class CatalogIndexWriter:
     def source_revision(self, document: Document) -> str | None:
         """Return the source's edition that a live document holds; None if it states none."""
         return self._catalog.source_revision(document)
+
+    def note_read(self, library: Library, edition: str) -> None:
+        """Keep which edition of the parsers has read all kept bytes of a library."""
+        with self._database.write("meta") as sql:
+            put_meta(sql, read_key(library), edition)
 
     def store_original(self, content: bytes | Path) -> str:
         """Store the bytes as `<sha256>.bin`, durably; return the SHA-256 in hex.

@@ -23,6 +23,7 @@ from app.core.errors import TooLarge, Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
 from app.ingest.parsers.formats import FORMATS
+from app.ingest.parsers.formulas import grouped
 from app.ingest.parsers.html import parse_fragment
 from app.ingest.parsers.sniffing import decode
 
@@ -644,16 +645,16 @@ def equation(node: etree._Element, depth: int = 0) -> str:
     parts = {key: text.strip() for key, text in children}
     base = parts.get("e", "")
     if form := _FORMS.get(name):
-        grouped = {key: _grouped(text) for key, text in parts.items()}
+        operands = {key: grouped(text) for key, text in parts.items()}
         keys = dict.fromkeys(("e", "num", "den", "sup", "sub", "deg"), "")
-        return form.format(**(keys | grouped), base=base)
+        return form.format(**(keys | operands), base=base)
     if name == "rad":
         degree = parts.get("deg", "")
-        return f"{_grouped(base)}^(1/{degree})" if degree else f"√({base})"
+        return f"{grouped(base)}^(1/{degree})" if degree else f"√({base})"
     if name == "nary":
         sign = node.find(f"{_M}naryPr/{_M}chr")
         bounds = (("_", parts.get("sub", "")), ("^", parts.get("sup", "")))
-        said = "".join(mark + _grouped(text) for mark, text in bounds if text)
+        said = "".join(mark + grouped(text) for mark, text in bounds if text)
         return f"{'∫' if sign is None else sign.get(f'{_M}val')}{said} {base}"
     if name == "d":
         marks = node.find(f"{_M}dPr")
@@ -671,11 +672,6 @@ _FORMS: Mapping[str, str] = MappingProxyType(
         "sSubSup": "{base}_{sub}^{sup}",
     }
 )
-
-
-def _grouped(text: str) -> str:
-    is_one = text.isalnum() or len(text) <= 1 or text.startswith("(")
-    return text if is_one else f"({text})"
 
 
 def _sign(properties: etree._Element | None, key: str, usual: str) -> str:

@@ -28,7 +28,7 @@ _OPERATORS = frozenset("deg sup min max inf lim det arg dim ker exp log Pr Re Im
 _CHEMICAL = frozenset({"ce", "mathrm", "text", "mbox", "operatorname", "mathop"})
 _INDEX = re.compile(r"(?<=[A-Za-z)])_(?=\d)")
 """Of a formula in upright letters: H2O."""
-_SIMPLE = re.compile(r"[^\W_]+(?:[.,]\d+)?\Z|[^\w\s]\Z|[^\W\d_]_[^\W_]+\Z")
+_SIMPLE = re.compile(r"\([^()]*\)\Z|[^\W_]+(?:[.,]\d+)?\Z|[^\w\s]\Z|[^\W\d_]_[^\W_]+\Z")
 _POWER = re.compile(r"[+\-\u2212]?\d+(?:[.,]\d+)?\Z|[^\s]\Z")
 _DEGREE = re.compile(r"\^(?:∘|\(∘\))")
 
@@ -85,7 +85,7 @@ class _Reader(latex2text.LatexNodes2Text):  # type: ignore[misc]  # pylatexenc h
             return self._pair(name, *arguments) if len(arguments) == 2 else ""
         if name == "sqrt":
             index = f"[{arguments[0]}]" if arguments and arguments[0] else ""
-            return f"√{index}{_grouped(arguments[-1].strip())}" if arguments else "√"
+            return f"√{index}{grouped(arguments[-1].strip())}" if arguments else "√"
         if name in _CHEMICAL:
             return _INDEX.sub("", "".join(arguments))
         if name in _SIGNS:
@@ -101,7 +101,7 @@ class _Reader(latex2text.LatexNodes2Text):  # type: ignore[misc]  # pylatexenc h
         above, below = above.strip(), below.strip()
         if name in _BINOMIALS:
             return f"({above} choose {below})"
-        return f"{_grouped(above)}/{_grouped(below)}"
+        return f"{grouped(above)}/{grouped(below)}"
 
 
 def _name(node: Any) -> str:  # noqa: ANN401
@@ -109,8 +109,10 @@ def _name(node: Any) -> str:  # noqa: ANN401
     return str(getattr(node, "macroname", ""))
 
 
-def _grouped(text: str) -> str:
-    return text if _SIMPLE.match(text) else f"({text})"
+def grouped(text: str) -> str:
+    """Return an operand, in parentheses if what stands beside it could be read as part of it."""
+    text = text.strip()
+    return text if not text or _SIMPLE.match(text) else f"({text})"
 
 
 @cache

@@ -13,7 +13,7 @@ from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
 from app.ingest.parsers.formats import FORMATS
-from app.ingest.parsers.formulas import formula
+from app.ingest.parsers.formulas import formula, grouped
 from app.ingest.parsers.sniffing import decode
 
 _DROPPED = frozenset(
@@ -597,8 +597,8 @@ def mathml(node: LexborNode, depth: int = 0) -> str:
     parts = [mathml(child, depth + 1) for child in children]
     first, *rest = parts
     if rest and tag in _FORMS:
-        grouped = [_grouped(part) for part in (*rest, "")]
-        return _FORMS[tag].format(first, *grouped, base=_grouped(first))
+        operands = [grouped(part) for part in (*rest, "")]
+        return _FORMS[tag].format(first, *operands, base=grouped(first))
     if tag == "msqrt":
         return f"\u221a({''.join(parts)})"
     between = {"mtable": "; ", "mtr": " "}.get(tag, "")
@@ -617,8 +617,3 @@ _FORMS: Mapping[str, str] = MappingProxyType(
         "mroot": "{base}^(1/{1})",
     }
 )
-
-
-def _grouped(text: str) -> str:
-    text = text.strip()
-    return text if text.isalnum() or len(text) == 1 or text.startswith("(") else f"({text})"

@@ -26,7 +26,15 @@ from app.core.types import (
 from app.storage.catalog.changes import Settling
 from app.storage.catalog.database import Cursor, Database, SinceCommit, id_list
 from app.storage.catalog.rows import CHUNK_COLUMNS, DOCUMENTS, document_from
-from app.storage.catalog.schema import builds, chunks, documents, libraries, revisions, type_counts
+from app.storage.catalog.schema import (
+    builds,
+    chunks,
+    documents,
+    libraries,
+    meta_value,
+    revisions,
+    type_counts,
+)
 from app.storage.catalog.texts import TextCache, unpack_outline, unpack_pages
 from app.storage.catalog.vectors import fingerprint_from
 from app.storage.files.originals import Originals
@@ -131,6 +139,11 @@ _OUTLINES = (
 )
 
 
+def read_key(library: Library) -> str:
+    """Return under which key of `meta` the edition stands that has read a library's kept bytes."""
+    return f"read_as/{library.value}"
+
+
 class SqliteCatalog:
     """The read side of the catalog, on snapshots; thread-safe."""
 
@@ -226,6 +239,11 @@ class SqliteCatalog:
         )
         rows = self._database.rows(held)
         return rows[0][0] if rows else None
+
+    def read_as(self, library: Library) -> str | None:
+        """Return the edition of the parsers that has read all kept bytes of a library."""
+        with self._database.read() as sql:
+            return meta_value(sql, read_key(library))
 
     def read_before(
         self, library: Library, edition: str, limit: int, after: str = ""

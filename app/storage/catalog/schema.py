@@ -53,7 +53,7 @@ def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind, nullable=False) for name in names]
 
 
-SCHEMA_VERSION = "0009"
+SCHEMA_VERSION = "0008"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 

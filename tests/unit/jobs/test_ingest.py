@@ -314,3 +314,5 @@ def test_documents_of_an_older_release_are_read_again_and_keep_what_fails(
     assert after["a.txt"].revision == kept["a.txt"].revision + 1
     assert after["b.txt"].revision == kept["b.txt"].revision
     assert [row.filename for row in shop.store.catalog.read_before(PAPERS, READ_AS, 9)] == ["b.txt"]
+    request_rereading(shop.runner, shop.store.catalog)  # what cannot be read is tried once
+    assert len([one for one in shop.runner.list() if one.kind == "reread"]) == 1

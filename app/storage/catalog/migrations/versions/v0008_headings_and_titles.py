@@ -1,4 +1,4 @@
-"""The headings of each revision; the table of checkpoints, which nothing wrote, goes."""
+"""The headings of each revision and other titles of a document; `checkpoints`, unused, goes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; documents of before have no headings until they are read again."""
+    """Add both columns; reading again fills the first, the next run of a source the second."""
     text = 'TEXT COLLATE "C"' if op.get_bind().dialect.name == "postgresql" else "TEXT"
     op.execute(f"ALTER TABLE revisions ADD COLUMN outline {text}")
+    op.execute(f"ALTER TABLE documents ADD COLUMN other_titles {text} NOT NULL DEFAULT ''")
     op.execute("DROP TABLE IF EXISTS checkpoints")
