@@ -200,14 +200,19 @@ def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
 def _list_of(question: str, found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
     """Return the whole list that an item is of, where that is asked for.
 
-    It is where the question names what the list stands below rather than the item, and where it
-    asks how something is done and the items are numbered.
+    It is where the question names what only this list stands below rather than the item, and where
+    it asks how something is done and the items are numbered.
     """
     one = found[lead]
     if not one.entry:
         return ()
     asked = set(content_tokens(question))
-    of_list = bool(asked & one.above_tokens) and not asked & one.tokens - one.above_tokens
+    elsewhere = {
+        token for other in found if other.entry and other.above != one.above
+        for token in other.above_tokens
+    }  # fmt: skip
+    named = asked & one.above_tokens - elsewhere
+    of_list = bool(named) and not asked & one.tokens - one.above_tokens
     is_step = _NUMBERED.match(one.text) is not None and _ASKS_HOW.search(question) is not None
     if not (is_step or of_list):
         return ()

@@ -81,6 +81,11 @@ def test_the_whole_list_is_quoted_in_order_where_the_list_is_asked_for() -> None
     assert _answer("What are the ingredients?", items) == (
         "- 500 g rye flour [1].\n- 12 g salt [1].\n- 380 ml water [1]."
     )
+    how = _answer(
+        "How is rye bread made?",
+        _headed(f"Rye bread\n\n{recipe}", "Rye bread", "Ingredients", "Steps"),
+    )
+    assert how.count("\n") < 2  # neither list is named
     found = candidates(items)
     steps = [one for one in found if one.above == "Steps"]
     assert quoted_text(steps).splitlines() == [
