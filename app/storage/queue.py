@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from typing import Any, Literal
 
@@ -26,7 +25,6 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.exc import IntegrityError
 
 from app.core.errors import Conflict, NotFound
 from app.core.ids import new_id
@@ -78,7 +76,7 @@ class JobQueue:
             .order_by(queued.c.n)
             .limit(1)
         )
-        first = self._due.with_for_update(skip_locked=True, of=queued)
+        first = self._due.with_for_update(of=queued)
         self._take = update(jobs).where(jobs.c.n == first.scalar_subquery())
 
     def create(
@@ -139,7 +137,7 @@ class JobQueue:
     def take(self, kinds: Sequence[str], worker: str) -> tuple[Job, int] | None:
         """Mark the oldest job that may run now as running.
 
-        None without one, or where another process takes one of its mark at this moment.
+        One at a time over all processes: else a younger job of a mark could run before an older.
 
         Returns:
             The job, and how often it was put back after an error.
@@ -148,8 +146,8 @@ class JobQueue:
             return None
         values = {"state": "running", "worker": worker, "heard_at": self._now}
         with self._database.write_apart("job") as sql:
-            with suppress(IntegrityError), sql.begin_nested():
-                sql.execute(self._take.values(values | {"updated_at": utc_now()}), {"kinds": kinds})
+            self._database.lock_in(sql, "take jobs")
+            sql.execute(self._take.values(values | {"updated_at": utc_now()}), {"kinds": kinds})
             taken = sql.execute(_TAKEN, {"mine": worker}).first()
             if taken is None:
                 return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import psycopg
 import pytest
 
 from app.core.errors import DatabaseAway
+from app.storage.queue import JobQueue
 from tests.contract.job_processes import QUICK, WAIT_S, lines, open_free, shared_runner, until
 from tests.fakes.postgres_server import PostgresServer, running_server
 
@@ -69,6 +71,26 @@ def test_work_goes_on_after_postgresql_was_read_only(tmp_path: Path) -> None:
         assert lines(tmp_path) == ["begin a", "end a", "begin b", "end b"]
 
 
+def test_the_oldest_of_a_mark_is_taken_first_though_its_row_is_held(tmp_path: Path) -> None:
+    with (
+        running_server() as server,
+        closing(open_free(server.url(), tmp_path)) as database,
+        ThreadPoolExecutor() as threads,
+    ):
+        queue = JobQueue(database)
+        oldest, _ = (queue.create("ingest", {}, mark="papers") for _ in range(2))
+        with psycopg.connect(
+            server.url()
+        ) as other:  # as a process that looks whether it may stop it
+            other.execute("SELECT * FROM jobs WHERE id = %s FOR UPDATE", [oldest.id])
+            taken = threads.submit(queue.take, ["ingest"], "worker")
+            until(lambda: taken.done() or server.run(_WAITS) != "0")
+        found = taken.result(WAIT_S)
+        assert found is not None
+        assert found[0].id == oldest.id
+
+
+_WAITS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 _CUT = (
     "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
     " WHERE application_name = 'documind'"
