@@ -116,6 +116,14 @@ HTML = b"""<!DOCTYPE html><html><head><meta charset="utf-8"><title>Peat bogs &am
 <pre>depth = age
         * rate</pre></body></html>"""
 
+MAIL = """From: Jan de Vries <jan@example.org>
+Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=
+Content-Type: text/plain; charset=utf-8
+Content-Transfer-Encoding: base64
+
+VGhlIHRpZGUgdHVybnMgYXQgbm9vbi4KCj4gV2hlbj8K
+""".encode("ascii")
+
 MARKDOWN = b"""---
 title: Notes on bees
 author: [Karl Frisch, Rosa Park]

@@ -67,6 +67,11 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
             (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".rmd", ".qmd"),
             "markdown:parse_markdown",
         ),
+        "email": FileFormat("EML", "message/rfc822", (".eml",), "mail:parse_email"),
+        "mbox": FileFormat("MBOX", "application/mbox", (".mbox", ".mbx"), "mail:parse_mailbox"),
+        "mhtml": FileFormat(
+            "MHTML", "application/x-mimearchive", (".mhtml", ".mht"), "mail:parse_mhtml"
+        ),
         "text": FileFormat("plain text", "text/plain", (".txt",), "plain:parse_plain"),
     }
 )
