@@ -32,9 +32,13 @@ FileType = Literal[
     "docx",
     "html",
     "markdown",
+    "rtf",
+    "epub",
     "email",
     "mbox",
     "mhtml",
+    "ipynb",
+    "subtitles",
     "text",
 ]
 """Formats of files that are read; `app.ingest.parsers.formats` says how."""

@@ -34,7 +34,7 @@ class FileFormat:
     """`module:function` under `app.ingest.parsers`, imported on first use: a child process that
     never sees a DOCX never loads lxml."""
     magic: bytes = b""
-    """Bytes within the first kilobyte that only this format has."""
+    """Bytes that a file begins with; those of a PDF may stand behind others."""
     zip_part: str = ""
     """Folder inside the ZIP container that only this format has."""
 
@@ -67,10 +67,24 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
             (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".rmd", ".qmd"),
             "markdown:parse_markdown",
         ),
+        "rtf": FileFormat("RTF", "application/rtf", (".rtf",), "rtf:parse_rtf", magic=b"{\\rtf"),
+        "epub": FileFormat(
+            "EPUB",
+            "application/epub+zip",
+            (".epub",),
+            "epub:parse_epub",
+            zip_part="META-INF/container.xml",
+        ),
         "email": FileFormat("EML", "message/rfc822", (".eml",), "mail:parse_email"),
         "mbox": FileFormat("MBOX", "application/mbox", (".mbox", ".mbx"), "mail:parse_mailbox"),
         "mhtml": FileFormat(
             "MHTML", "application/x-mimearchive", (".mhtml", ".mht"), "mail:parse_mhtml"
+        ),
+        "ipynb": FileFormat(
+            "IPYNB", "application/x-ipynb+json", (".ipynb",), "notebook:parse_notebook"
+        ),
+        "subtitles": FileFormat(
+            "SRT or VTT", "text/vtt", (".srt", ".vtt"), "subtitles:parse_subtitles"
         ),
         "text": FileFormat("plain text", "text/plain", (".txt",), "plain:parse_plain"),
     }

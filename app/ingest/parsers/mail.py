@@ -44,7 +44,7 @@ _QUOTED = re.compile(r"(?:>[ \t]?)+")
 _ITEM = re.compile(r"([-*+\u2022]|\d{1,2}[.)])[ \t]+(\S.*)\Z")
 _SET_APART = re.compile(r"\t|\S {2,}\S|\A[ \t]")
 """Columns or indented text, whose lines stay lines."""
-_NAMED = re.compile(r'"([^"<>]+)"\s*<|([^",;<>\s][^",;<>]*?)\s*<')
+_NAMED = re.compile(r'"([^"<>]+)"\s*<|([^",;<>\s][^",;<>]{0,80}?)\s{0,9}<')
 """Names before addresses."""
 _YEAR = re.compile(r"\b(?:19[7-9]\d|20\d\d)\b")
 _FROM_LINE = re.compile(rb"(?:\A|(?<=\n))From [^\r\n]*\d{4}[^\r\n]*\r?\n")

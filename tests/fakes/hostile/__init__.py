@@ -14,12 +14,13 @@ from tests.fakes.hostile.marked_up import MARKED_UP
 from tests.fakes.hostile.model import CANARY, HostileFile
 from tests.fakes.hostile.pdfs import PDFS
 from tests.fakes.hostile.plain import PLAIN
+from tests.fakes.hostile.writings import WRITINGS
 
 __all__ = ["CANARY", "HostileFile", "files"]
 
 
 def files(*, slow: bool = True) -> Iterator[HostileFile]:
     """Yield all of them, or those that neither take long to make nor long to refuse."""
-    for file in (*PDFS, *ARCHIVES, *MARKED_UP, *MAILS, *PLAIN):
+    for file in (*PDFS, *ARCHIVES, *MARKED_UP, *MAILS, *WRITINGS, *PLAIN):
         if slow or not file.slow:
             yield file
