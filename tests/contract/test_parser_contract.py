@@ -23,6 +23,7 @@ from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.sandbox import SandboxedParser
 from tests.fakes import files
+from tests.fakes.office import make_xls, make_xlsx, table
 
 OPTIONS = IngestOptions(max_file_bytes=5_000_000, max_pages=50, max_characters=100_000)
 
@@ -46,7 +47,13 @@ GOOD = [
     ("bogs.html", files.HTML, "text/html"),
     ("bees.md", files.MARKDOWN, "text/markdown"),
     ("plain.txt", b"Just a line.\r\nAnd another one.", "text/plain"),
-    ("table.csv", b"name,age\nann,3\n", "text/plain"),
+    ("table.csv", b"name,age\nann,3\n", "text/csv"),
+    (
+        "fees.xlsx",
+        make_xlsx({"Fees": table(("Name", "Fee"), ("Ann", 3))}),
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ),
+    ("fees.xls", make_xls([("Name", "Fee"), ("Ann", 3)]), "application/vnd.ms-excel"),
     ("code.py", b"def f() -> int:\n\treturn 1\n", "text/plain"),
     ("data.json", b'{"a": [1, 2]}', "text/plain"),
 ]
