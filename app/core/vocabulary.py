@@ -30,8 +30,11 @@ DefaultLibrary = Literal["auto", LibraryName]
 FileType = Literal[
     "pdf",
     "docx",
+    "odt",
+    "pptx",
     "xlsx",
     "xls",
+    "ods",
     "csv",
     "html",
     "markdown",

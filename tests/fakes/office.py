@@ -113,3 +113,78 @@ def make_xls(rows: Sequence[Sequence[object]], *, first: tuple[int, int] = (0, 0
     buffer = io.BytesIO()
     book.save(buffer)
     return buffer.getvalue()
+
+
+def shape(*paragraphs: str, kind: str | None = None, hidden: bool = False) -> str:
+    """Return a shape with paragraphs, each the XML of an `a:p` element's inside."""
+    place = "" if kind is None else f'<p:ph type="{kind}"/>'
+    lines = "".join(f"<a:p>{one}</a:p>" for one in paragraphs)
+    return (
+        f'<p:sp><p:nvSpPr><p:cNvPr id="2" name="x" hidden="{int(hidden)}"/><p:cNvSpPr/><p:nvPr>'
+        f"{place}</p:nvPr></p:nvSpPr><p:txBody>{lines}</p:txBody></p:sp>"
+    )
+
+
+def said(text: str, about: str = "") -> str:
+    """Return the inside of a paragraph that says `text`; `about` are its properties."""
+    return f"{about}<a:r><a:t>{text}</a:t></a:r>"
+
+
+def make_pptx(
+    slides: Sequence[str],
+    *,
+    hidden: Sequence[int] = (),
+    notes: Mapping[int, str] | None = None,
+    more: Mapping[str, str | bytes] | None = None,
+) -> bytes:
+    """Return a presentation of slides, each the XML of its shapes; relations of all: `c`, a chart."""
+    numbers = range(1, len(slides) + 1)
+    ids = "".join(f'<p:sldId id="{255 + at}" r:id="s{at}"/>' for at in numbers)
+    parts: dict[str, str | bytes] = {
+        "_rels/.rels": relations({"r1": ("officeDocument", "ppt/presentation.xml")}),
+        "ppt/presentation.xml": f"<p:presentation{_NAMES}><p:sldIdLst>{ids}</p:sldIdLst>"
+        "</p:presentation>",
+        "ppt/_rels/presentation.xml.rels": relations(
+            {f"s{at}": ("slide", f"slides/slide{at}.xml") for at in numbers}
+        ),
+        "ppt/charts/chart1.xml": CHART,
+    }
+    for at, shapes in enumerate(slides, 1):
+        show = ' show="0"' if at in hidden else ""
+        tree = f"<p:cSld><p:spTree>{shapes}</p:spTree></p:cSld>"
+        parts[f"ppt/slides/slide{at}.xml"] = f"<p:sld{_NAMES}{show}>{tree}</p:sld>"
+        targets = {"c": ("chart", "../charts/chart1.xml")}
+        if at in (notes or {}):
+            targets["n"] = ("notesSlide", f"../notesSlides/n{at}.xml")
+            body = shape(said((notes or {})[at]), kind="body")
+            parts[f"ppt/notesSlides/n{at}.xml"] = f"<p:notes{_NAMES}>{body}</p:notes>"
+        parts[f"ppt/slides/_rels/slide{at}.xml.rels"] = relations(targets)
+    return archive({**parts, **(more or {})})
+
+
+_ODF = " ".join(
+    f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+    for short, name in (
+        *(("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing")),
+        *(("style", "style"), ("meta", "meta"), ("svg", "svg-compatible")),
+    )
+)
+
+
+def make_odf(kind: str, body: str, *, styles: str = "", manifest: str = "") -> bytes:
+    """Return an OpenDocument file; `kind` is `text` or `spreadsheet`, `styles` automatic ones."""
+    about = (
+        f'<office:document-meta {_ODF} xmlns:dc="http://purl.org/dc/elements/1.1/"><office:meta>'
+        "<dc:title>Declared title</dc:title><meta:initial-creator>Ann Berg</meta:initial-creator>"
+        "</office:meta></office:document-meta>"
+    )
+    return archive(
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}",
+            "META-INF/manifest.xml": f"<manifest>{manifest}</manifest>",
+            "meta.xml": about,
+            "content.xml": f'<office:document-content {_ODF} xmlns:dc="http://purl.org/dc/elements/1.1/">'
+            f"<office:automatic-styles>{styles}</office:automatic-styles><office:body>"
+            f"<office:{kind}>{body}</office:{kind}></office:body></office:document-content>",
+        }
+    )

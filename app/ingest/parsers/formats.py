@@ -66,6 +66,22 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
             subject="office documents",
             zip_part="word/",
         ),
+        "odt": FileFormat(
+            "ODT",
+            "application/vnd.oasis.opendocument.text",
+            (".odt", ".ott"),
+            "opendocument:parse_odt",
+            subject="office documents",
+            zip_part="mimetype",
+        ),
+        "pptx": FileFormat(
+            "PPTX",
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+            (".pptx", ".pptm", ".potx", ".ppsx", ".ppsm"),
+            "slides:parse_pptx",
+            subject="office documents",
+            zip_part="ppt/",
+        ),
         "xlsx": FileFormat(
             "XLSX",
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -82,6 +98,14 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
             subject="tables",
             zip_part="xl/workbook.bin",
             ole_stream="Workbook",
+        ),
+        "ods": FileFormat(
+            "ODS",
+            "application/vnd.oasis.opendocument.spreadsheet",
+            (".ods", ".ots"),
+            "opendocument:parse_ods",
+            subject="tables",
+            zip_part="mimetype",
         ),
         "csv": FileFormat(
             "CSV",

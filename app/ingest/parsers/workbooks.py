@@ -21,7 +21,7 @@ from app.core.errors import Encrypted, Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, write
 from app.ingest.parsers.formats import FORMATS
-from app.ingest.parsers.office import OFFICE, A, Package, R, chart, opened
+from app.ingest.parsers.office import OFFICE, A, Package, R, chart, opened, unread_parts
 from app.ingest.parsers.tables import MOST_CELLS, Line, table_blocks
 
 _S = f"{{{OFFICE}spreadsheetml/2006/main}}"
@@ -29,7 +29,7 @@ _PLACE = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})")
 _DEFAULT_NAME = re.compile(
     r"(?:sheet|tabelle|feuil|hoja|foglio|blad|planilha|arkusz)\W?\d*\Z", re.IGNORECASE
 )
-_NO_VALUE = "formulas without a stored value (open the file in its program and save it) are"
+NO_VALUE = "formulas without a stored value (open the file in its program and save it)"
 _LONG_CELL = 64
 _MOST_PLACES = 2 * MOST_CELLS
 """Of a grid; more are cells in far corners, no table."""
@@ -57,7 +57,7 @@ def sheet_blocks(
     width = places[columns[-1]] + 1
     most = max(_MOST_PLACES // width, 1)
     if len(rows) > most:
-        unread[f"rows of sheet {name!r}, too many or too far apart,"] += len(rows) - most
+        unread[f"rows of sheet {name!r}, too many or too far apart"] += len(rows) - most
         rows = rows[:most]
     lines = _without_gaps(rows)
     grid: list[Line] = [[] for _ in range(lines[rows[-1]] + 1)]
@@ -106,11 +106,6 @@ def place(reference: str) -> tuple[int, int] | None:
     return int(found[2]) - 1, column - 1
 
 
-def not_read(unread: Counter[str]) -> list[str]:
-    """Return warnings about what was seen and not read."""
-    return [f"{count:,} {what} not read" for what, count in unread.items() if count]
-
-
 # XLSX.
 
 
@@ -130,7 +125,7 @@ def parse_xlsx(content: bytes, filename: str, *_: object) -> ParsedDocument:
         FORMATS["xlsx"].media_type,
         title=title or PurePosixPath(filename).stem,
         authors=authors,
-        warnings=not_read(reader.unread),
+        warnings=unread_parts(reader.unread),
     )
 
 
@@ -158,7 +153,7 @@ class _Reader:
         for sheet in sheets:
             name = sheet.get("name") or ""
             if (sheet.get("state") or "visible") != "visible":
-                self.unread[f"hidden sheet ({name!r}) is"] += 1
+                self.unread[f"hidden sheet {name!r}"] += 1
                 continue
             kind, part = relations.get(sheet.get(f"{R}id") or "", ("", ""))
             if kind == "worksheet":
@@ -186,9 +181,9 @@ class _Reader:
             else:
                 row = int(element.get("r") or row + 2) - 1
                 if self._left <= 0:
-                    self.unread[f"rows of sheet {name!r}, too many cells,"] += 1
+                    self.unread[f"rows of sheet {name!r}, too many cells"] += 1
                 elif element.get("hidden") in ("1", "true"):
-                    self.unread[f"hidden rows of sheet {name!r} are"] += 1
+                    self.unread[f"hidden rows of sheet {name!r}"] += 1
                 else:
                     self._read_row(element, cells[row], hidden, name)
         return cells, merged
@@ -202,7 +197,7 @@ class _Reader:
             column = at[1] if at else column + 1
             text = self._text(cell)
             if text and column in hidden:
-                self.unread[f"cells of hidden columns of sheet {name!r} are"] += 1
+                self.unread[f"cells of hidden columns of sheet {name!r}"] += 1
             elif text:
                 held[column] = text
                 self._left -= 1 + len(text) // _LONG_CELL  # one string may stand in many cells
@@ -215,14 +210,14 @@ class _Reader:
             return "" if inline is None else _string(inline)
         value = (cell.findtext(f"{_S}v") or "").strip()
         if not value:
-            self.unread[_NO_VALUE] += cell.find(f"{_S}f") is not None
+            self.unread[NO_VALUE] += cell.find(f"{_S}f") is not None
             return ""
         if kind == "s":
             return self._shared[int(value)] if int(value) < len(self._shared) else ""
         if kind == "b":
             return "true" if value == "1" else "false"
         if kind == "e":
-            self.unread["cells that show an error are"] += 1
+            self.unread["cells that show an error"] += 1
             return ""
         if kind != "n":
             return value  # a formula's text, or a date as ISO 8601
@@ -244,7 +239,7 @@ class _Reader:
                 yield Block("paragraph", "".join(one.text or "" for one in paragraph.iter(f"{A}t")))
             for found in self.package.of_kind("chart", name):
                 yield from chart(self.package.part(found))
-            self.unread["pictures are"] += len(self.package.of_kind("image", name))
+            self.unread["pictures"] += len(self.package.of_kind("image", name))
 
 
 def _each(data: bytes, *names: str) -> Iterator[etree._Element]:
@@ -376,10 +371,10 @@ def parse_xls(content: bytes, filename: str, *_: object) -> ParsedDocument:
         book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
         for sheet in book.sheets_metadata:
             if sheet.visible is not python_calamine.SheetVisibleEnum.Visible:
-                unread[f"hidden sheet ({sheet.name!r}) is"] += 1
+                unread[f"hidden sheet {sheet.name!r}"] += 1
                 continue
             if sheet.typ is not python_calamine.SheetTypeEnum.WorkSheet:
-                unread[f"sheet without cells ({sheet.name!r}) is"] += 1
+                unread[f"sheet without cells {sheet.name!r}"] += 1
                 continue
             grid = book.get_sheet_by_name(sheet.name)
             cells: Cells = {}
@@ -389,7 +384,7 @@ def parse_xls(content: bytes, filename: str, *_: object) -> ParsedDocument:
                 cells[row] = {column: text for column, text in found if text}
                 left -= len(cells[row])
                 if left <= 0:
-                    unread[f"rows of sheet {sheet.name!r}, too many cells,"] += (
+                    unread[f"rows of sheet {sheet.name!r}, too many cells"] += (
                         grid.total_height - row - 1
                     )
                     break
@@ -409,7 +404,7 @@ def parse_xls(content: bytes, filename: str, *_: object) -> ParsedDocument:
         blocks,
         FORMATS["xls"].media_type,
         title=PurePosixPath(filename).stem,
-        warnings=not_read(unread),
+        warnings=unread_parts(unread),
     )
 
 

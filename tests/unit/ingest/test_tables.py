@@ -187,11 +187,11 @@ def test_what_is_hidden_or_has_no_value_is_named() -> None:
     parsed = read(book, "a.xlsx")
     assert parsed.text == "Fees\n\nName | Fee\nName: Ann | Fee: 3\n\nRain\nNorth\n2024 | North: 512"
     assert set(parsed.warnings) == {
-        "2 cells of hidden columns of sheet 'Fees' are not read",
-        "1 formulas without a stored value (open the file in its program and save it) are not read",
-        "1 cells that show an error are not read",
-        "1 hidden sheet ('Plan') is not read",
-        "1 pictures are not read",
+        "not read: cells of hidden columns of sheet 'Fees' (2)",
+        "not read: formulas without a stored value (open the file in its program and save it)",
+        "not read: cells that show an error",
+        "not read: hidden sheet 'Plan'",
+        "not read: pictures",
     }
 
 
@@ -209,7 +209,7 @@ def test_old_workbooks_are_read_and_their_hidden_sheets_named() -> None:
         "Name: Ann | Fee: 12.5 | Paid: 2024-05-01",
         "Name: Bo | Fee: 3 | Paid: true",
     ]
-    assert parsed.warnings == ("1 hidden sheet ('Drafts') is not read",)
+    assert parsed.warnings == ("not read: hidden sheet 'Drafts'",)
 
 
 def test_workbooks_that_cannot_be_read_say_what_to_do() -> None:
