@@ -30,15 +30,21 @@ DefaultLibrary = Literal["auto", LibraryName]
 FileType = Literal[
     "pdf",
     "docx",
-    "html",
-    "markdown",
+    "odt",
     "rtf",
     "epub",
+    "pptx",
+    "xlsx",
+    "xls",
+    "ods",
+    "csv",
     "email",
     "mbox",
     "mhtml",
     "ipynb",
     "subtitles",
+    "html",
+    "markdown",
     "text",
 ]
 """Formats of files that are read; `app.ingest.parsers.formats` says how."""
