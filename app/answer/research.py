@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from app.answer.conversation import ConversationMemory, carried, recollection, rewrite
 from app.answer.disagreement import disagreement_notice, disagreements
+from app.answer.document_facts import fact_of, fact_wish
 from app.answer.models import Manner, ModelSpeeds, manner, worth_asking
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
 from app.answer.options import AnswerOptions
@@ -121,6 +122,7 @@ class Research:
             self._nothing_to_ask,
             self._summary,
             self._search_alone,
+            self._fact_of_document,
             self._inventory,
             self._with_model,
         ):
@@ -175,6 +177,16 @@ class Research:
     def _found_alone(self, asked: Asked) -> AnswerSteps:
         found = yield from self._sources(asked)
         return answer_of(found.asked, "", "retrieved", NO_WRITER, found)
+
+    def _fact_of_document(self, asked: Asked) -> Asked | AnswerSteps:
+        wish = fact_wish(asked.text) if asked.question.mode == "general" else None
+        if wish is None:
+            return asked
+        targets = Targets(self.catalog)
+        for document in targets.own(asked.question, wish.named):
+            if steps := fact_of(Found(asked, self._search(asked)), targets, document, wish.fact):
+                return steps
+        return asked
 
     def _inventory(self, asked: Asked) -> Asked | AnswerSteps:
         return self._data_sets(asked) if asked.question.mode == "datasets" else asked

@@ -262,6 +262,8 @@ MOST_DOCUMENTS = 12
 """Documents that one answer goes through at most."""
 _LOOKED_AT = 20
 """Documents whose title holds the name, from which the nearest is taken."""
+_GENERIC = frozenset(tokenise("document paper text file report article pdf page"))
+"""Stemmed words that name a document only as "this one"."""
 _TITLE_SHARE = 0.5
 """Of a title's words that a name has, where several titles have the whole name."""
 
@@ -310,6 +312,21 @@ class Targets:
             return self.only_one(question)
         return self.titled(question, named) or _nearest(
             list(_of_hits(search(named).hits, named)), named
+        )
+
+    def own(self, question: Question, named: str) -> tuple[Document, ...]:
+        """Return a person's own document that words name by its title; else none.
+
+        Of a filter's documents alone where there is one.
+        """
+        if not set(content_tokens(named)) - _GENERIC:
+            return self.given(question) or self.only_one(question)
+        found = self.titled(question, named)
+        chosen = question.filters.doc_ids
+        return tuple(
+            one
+            for one in found
+            if one.library is Library.PAPERS and (not chosen or one.doc_id in chosen)
         )
 
     def titled(self, question: Question, named: str) -> tuple[Document, ...]:

@@ -24,7 +24,7 @@ from app.bootstrap.libraries import fingerprint_of
 from app.core.errors import InvalidInput
 from app.core.ids import checkout_sha, fingerprint8
 from app.core.ports import Embedder, PassageEncoder, Reranker
-from app.core.types import EmbedderIdentity, FloatArray, Library, RawDocument
+from app.core.types import EmbedderIdentity, FloatArray, Library
 from app.evaluation.answers import Ask, Judge
 from app.evaluation.arms import Arm, Chunking
 from app.evaluation.collections import Collection
@@ -125,11 +125,7 @@ def bench(
     ):
         pipeline = IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest)
         passages = collection.passages
-        raw = (
-            RawDocument(name, name, passage.document.encode())
-            for passage in passages
-            for name in [f"{collection.name}-{passage.id}.txt"]
-        )
+        raw = (passage.raw(collection.name) for passage in passages)
         passage_of: dict[str, str] = {}
         for passage, outcome in zip(passages, pipeline.ingest(library, raw), strict=True):
             if outcome.doc_id is None:

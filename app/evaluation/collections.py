@@ -19,7 +19,7 @@ from app.core.ids import regular_file
 from app.core.ports import Catalog, LexicalIndex
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
-from app.core.types import Document, Library
+from app.core.types import Document, Library, RawDocument
 from app.evaluation.cases import CaseBody
 
 Parity = Literal["even", "odd"]
@@ -27,13 +27,22 @@ Parity = Literal["even", "odd"]
 
 @dataclass(frozen=True, slots=True)
 class TestPassage:
-    """A passage of a collection; indexed as one document."""
+    """A passage of a collection, or a whole file; indexed as one document."""
 
     __test__ = False  # not a pytest class
 
     id: str
     title: str
     text: str
+    file: Path | None = None
+    """What is indexed instead of the text, with its own name."""
+
+    def raw(self, collection: str) -> RawDocument:
+        """Return what is indexed."""
+        if self.file is not None:
+            return RawDocument(self.file.name, self.file.name, self.file.read_bytes())
+        name = f"{collection}-{self.id}.txt"
+        return RawDocument(name, name, self.document.encode())
 
     @property
     def document(self) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from app.core.sentences import sentence_spans, stop_may_be_final
 from app.core.text import tokenise, word_count
 from app.core.types import Evidence
-from app.generation.injection import findings_at
+from app.generation.injection import findings_at, is_foreign
 
 _TITLE_SHARE = 0.8
 """Of the words of a line that no stop closes: so many from the document's title, and it is the
@@ -45,12 +45,18 @@ _DANGLES = re.compile(
     re.IGNORECASE,
 )
 _LINE = re.compile(r"\S[^\n]*")
-_FIELD = re.compile(r"[^\W\d_][^:|.!?\n]{0,40}: \S[^\n]*")
+_FIELD = re.compile(r"[^\W\d_][^:=|.!?\n]{0,40}(?:: | ?= ?)\S[^\n]*")
 """A label with its value: a line of a card, form or list of settings."""
 _HEADINGS_READ = 2
 """Of the headings above a sentence, the nearest."""
 _PARAGRAPHS_BELOW = 2
 """Blank lines behind a question up to which what stands there answers it."""
+_SAYS = re.compile(
+    r"\A[^\W\d_].*\b(?:is|are|was|were|been|has|have|had|can|may|must|should|will|would|do|does|did"
+    r"|we|you|it)\b|\A(?:this|these|we|you|it)\b",
+    re.IGNORECASE,
+)
+"""A sentence that speaks; an entry of a table of contents names."""
 _ROW = re.compile(r"(?=.*\w: \S)[^\n]* \| [^\n]*")
 _PIECE = re.compile(r"\S.*?(?:[.!?;](?=\s)|\Z)", re.DOTALL)
 _LEADERS_BEHIND = 8
@@ -80,7 +86,8 @@ class Candidate:
     """Opens with a pronoun that means nothing without a sentence before it; "This method" still
     says what it means."""
     suspicious: bool
-    """Reads like an instruction to a model."""
+    """Reads like an instruction to a model; a step of a list or a request about what stands around
+    it is one to the reader."""
     listed: bool
     """Names what can be read elsewhere: stands in a list of references or a table of contents."""
     entry: bool = False
@@ -117,9 +124,10 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
             item.hit.passage.chunk.text,
             frozenset(tokenise(item.hit.passage.document.title)),
         )
-        in_list = item.hit.passage.chunk.section in {"references", "contents"}
+        section = item.hit.passage.chunk.section
         spans = [piece for span in sentence_spans(text) for piece in _readable(text, *span)]
         sentences = [text[start:end] for start, end in spans]
+        items = [bool(_ITEM.match(sentence)) or _is_row(sentence) for sentence in sentences]
         belonging = _Belonging(item)
         for index, (start, end) in enumerate(spans):
             line = one_line(sentences[index])
@@ -135,7 +143,7 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
             if belongs.is_heading:
                 continue
             tokens = frozenset(tokenise(line))
-            told = row or belongs.answers
+            told = row or belongs.answers or _FIELD.fullmatch(line) is not None
             if not (whole or entry or announces or told) and _is_label(line):
                 continue
             if not (whole or entry or told) and len(tokens & title) >= _TITLE_SHARE * len(tokens):
@@ -151,8 +159,10 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
                     whole,
                     bool(_POINTS_BACK.match(line)),
                     bool(_DANGLES.match(line)) and not belongs.answers,
-                    bool(findings_at(sentences, index)),
-                    in_list or _LEADERS.search(text, start, end + _LEADERS_BEHIND) is not None,
+                    _speaks_to_a_model(sentences, index, is_step=items[index] and sum(items) > 1),
+                    section == "references"
+                    or (section == "contents" and not (whole and _reads_as_prose(line)))
+                    or _LEADERS.search(text, start, end + _LEADERS_BEHIND) is not None,
                     entry,
                     announces,
                     row,
@@ -219,6 +229,19 @@ class _Belonging:
         above = [text for _, text in self._parents]
         self._parents.append((indent, line))
         return [self._announced, *above]
+
+
+def _speaks_to_a_model(sentences: Sequence[str], index: int, *, is_step: bool) -> bool:
+    """Return whether a sentence reads like an instruction to a model, not to a reader."""
+    found = set(findings_at(sentences, index))
+    if found == {"request"} and len(sentences) > 1:
+        return not is_step and is_foreign(sentences[index], sentences, index)
+    return bool(found)
+
+
+def _reads_as_prose(line: str) -> bool:
+    """Return whether a whole sentence behind a table of contents is none of its entries."""
+    return line[-2:-1] != " " and word_count(line) >= _MIN_WORDS_OPEN and bool(_SAYS.search(line))
 
 
 def _is_row(line: str) -> bool:

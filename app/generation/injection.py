@@ -215,7 +215,7 @@ _DIRECT: dict[Finding, re.Pattern[str]] = {
         r"|llm|chatbot|language model)s?\b"
         r"|<\|[a-z_]{2,20}\|>|\[/?INST\]|<</?SYS>>|^\s*#{2,}\s*(?:system|instruction|assistant"
         r"|user)\b"
-        r"|^\s*(?:system|assistant)\s*:",
+        r"|^\s*(?:system|assistant)\s*:(?![^\n]* \| )",
         re.IGNORECASE | re.MULTILINE,
     ),
     "output": re.compile(
@@ -370,7 +370,7 @@ def findings_at(sentences: Sequence[str], index: int) -> tuple[Finding, ...]:
     if (
         "?" in sentence
         and (asked := _QUESTION.search(sentence))
-        and (_TO_ASSISTANT.search(asked.group()) or _is_foreign(asked.group(), sentences, index))
+        and (_TO_ASSISTANT.search(asked.group()) or is_foreign(asked.group(), sentences, index))
     ):
         found.add("question")
     return tuple(finding for finding in get_args(Finding) if finding in found) if found else ()
@@ -393,10 +393,10 @@ def _possible(sentence: str, spoken: Sequence[str]) -> Iterator[Finding]:
             yield name
 
 
-def _is_foreign(question: str, sentences: Sequence[str], index: int) -> bool:
-    """Return whether a question shares little with the sentences around it."""
-    own = set(tokenise(question)) - function_words("en")
-    around = set(tokenise(sentences[index].replace(question, " ")))
+def is_foreign(asked: str, sentences: Sequence[str], index: int) -> bool:
+    """Return whether a question or request shares little with the sentences around it."""
+    own = set(tokenise(asked)) - function_words("en")
+    around = set(tokenise(sentences[index].replace(asked, " ")))
     for position in range(
         max(0, index - _NEIGHBOURS), min(len(sentences), index + _NEIGHBOURS + 1)
     ):

@@ -100,6 +100,8 @@ def room_for(question: str) -> AnswerRoom:
 
 _MOST_ENTRIES = 12
 """Of one list."""
+_MOST_BETWEEN = 3
+"""Sentences from one item to the next, some of which cannot be quoted."""
 _MIN_WORDS_ENTRY = 4
 """Words from which an entry of a list may be quoted without its list."""
 _NEAR_DUPLICATE = 0.7
@@ -165,12 +167,13 @@ def choose(
         order, key=lambda row: scores[row] + _CONTINUATION * (found[row].key == after), reverse=True
     ):
         candidate = found[row]
-        length = word_count(candidate.text)
+        listed = _items_of(found, row)
+        length = sum(word_count(one.text) for one in (candidate, *listed))
         if length > left or any(_alike(candidate, other) for other in chosen):
             continue
-        chosen.append(candidate)
+        chosen += [one for one in (candidate, *listed) if one not in chosen]
         left -= length
-        if len(chosen) == room.sentences:
+        if len(chosen) >= room.sentences:
             break
     if room.in_order:
         return tuple(sorted(chosen, key=lambda candidate: candidate.key))
@@ -178,23 +181,26 @@ def choose(
 
 
 def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
-    """Return the list that a sentence announces, within the room; else none."""
+    """Return the list that a sentence announces, within the room; else none.
+
+    What stands between two items goes on from the first.
+    """
     opening = found[lead]
     if not opening.announces:
         return ()
     items: list[Candidate] = []
-    left = SEVERAL.words
+    last, left = 0, SEVERAL.words
     for candidate in found[lead + 1 :]:
+        gap = candidate.ordinal - (items[-1].ordinal if items else opening.ordinal)
         left -= word_count(candidate.text)
-        follows = candidate.key == (opening.item.n, opening.ordinal + 1 + len(items))
-        if (
-            not (follows and candidate.entry and quotable(candidate))
-            or left < 0
-            or len(items) == _MOST_ENTRIES
-        ):
+        is_near = candidate.item.n == opening.item.n and gap <= (_MOST_BETWEEN if items else 1)
+        if not (is_near and quotable(candidate) and (candidate.entry or items)):
+            break
+        if left < 0 or len(items) == _MOST_ENTRIES:
             break
         items.append(candidate)
-    return tuple(items)
+        last = len(items) if candidate.entry else last
+    return tuple(items[:last])
 
 
 def _list_of(question: str, found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from app.answer.search import with_headings
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import checkout_sha, fingerprint8
 from app.core.ports import Embedder
@@ -43,6 +45,7 @@ from app.generation.quote_features import (
 from app.generation.quoting import ExtractiveModel, Weighing, choose, quotable, room_for
 from app.ingest.names import IngestOptions
 from app.ingest.parsers.blocks import Cell, table_lines
+from app.ingest.parsers.formats import FORMATS
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from evaluation.lib.fits import least
@@ -67,9 +70,14 @@ class Asking:
     spans: tuple[str, ...] = ()
     relevant: frozenset[str] = frozenset()
     document: str | None = None
+    patterns: tuple[str, ...] = ()
+    """Expressions of facts; a right answer matches `need` of them."""
+    need: int = 1
 
     def covered(self, quoted: str) -> float:
-        """Return the share of the spans of which a quote holds four fifths of the words."""
+        """Return the share of the facts or spans in a quote; of a span four fifths of its words."""
+        if self.patterns:
+            return self._facts(quoted) / len(self.patterns)
         held = Counter(words(quoted))
         return sum(_held(span, held) for span in self.spans) / max(1, len(self.spans))
 
@@ -77,11 +85,21 @@ class Asking:
         """Return whether a quote, or the passage it comes from, answers the question."""
         if not quoted or not self.question.answerable:
             return False
+        if self.patterns:
+            return self._facts(quoted) >= self.need
         if self.spans:
             return self.covered(quoted) > 0
         if self.question.answers:
             return any(answer.lower() in quoted.lower() for answer in self.question.answers)
         return passage in self.relevant
+
+    def brings(self, sentence: str) -> bool:
+        """Return whether a sentence holds a part of what is asked for."""
+        return self._facts(sentence) > 0 if self.patterns else self.right(sentence, None)
+
+    def _facts(self, quoted: str) -> int:
+        line = " ".join(quoted.split())
+        return sum(re.search(one, line, re.IGNORECASE) is not None for one in self.patterns)
 
 
 def _held(span: str, held: Counter[str]) -> bool:
@@ -208,6 +226,29 @@ def conversations(data: Path) -> Asked:
     return Asked(Collection("mtragun", texts, (), {}), tuple(asked))
 
 
+def whole(data: Path) -> Asked:
+    """Return questions over whole documents; those in conversations are left out.
+
+    `questions.json` has rows of `question`, `file` (null: nothing answers it), `patterns` of which
+    an answer matches `need`.
+    """
+    folder = data / "whole"
+    known = {suffix for one in FORMATS.values() for suffix in one.suffixes}
+    files = {
+        path.name: TestPassage(path.name, "", "", path)
+        for path in sorted(folder.iterdir())
+        if path.suffix in known and path.name != "README.md"
+    }
+    asked = []
+    for line, row in enumerate(json.loads((folder / "questions.json").read_text("utf-8"))):
+        if row.get("history") or not (row["file"] is None or row["file"] in files):
+            continue
+        answerable = row["file"] is not None
+        question = TestQuestion(row["id"], row["question"], line, answerable=answerable)
+        asked.append(Asking(question, patterns=tuple(row["patterns"]), need=row["need"]))
+    return Asked(Collection("whole", tuple(files.values()), (), {}), tuple(asked))
+
+
 def rows(path: Path) -> list[Mapping[str, object]]:
     """Return the rows of a file of JSON lines."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
@@ -307,7 +348,8 @@ def evidence_for(bench: Bench, text: str, filters: Filters = Filters()) -> tuple
     """Return numbered passages as the server would read them for a question."""
     request = SearchRequest(text, Library.PUBLIC, top_k=TOP_K, filters=filters)
     hits = bench.retriever(RetrievalOptions()).retrieve(request, Trace()).hits
-    return tuple(Evidence(n, hit) for n, hit in enumerate(hits, start=1))
+    evidence = tuple(Evidence(n, hit) for n, hit in enumerate(hits, start=1))
+    return with_headings(bench.store.catalog, evidence)
 
 
 def ask(bench: Bench, questions: Sequence[Asking]) -> list[ReadQuestion]:
@@ -332,7 +374,7 @@ def _read(
     found = tuple(candidates([item for item in evidence if not item.hit.fallback]))
     weights = candidate_weights(found)
     vectors = sentence_vectors(text, found, weights, embedder)
-    gold = np.array([asking.right(candidate.text, None) for candidate in found], dtype=bool)
+    gold = np.array([asking.brings(candidate.text) for candidate in found], dtype=bool)
     rows, words_only = (feature_rows(text, found, weights, known) for known in (vectors, None))
     return ReadQuestion(asking, evidence, found, vectors, rows, words_only, gold, sources)
 
@@ -354,6 +396,7 @@ def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Grou
         (covidqa(data, 2 * most),),
         (tables(data),),
         (conversations(data),),
+        (whole(data),),
     ]
     groups: Groups = {}
     for sets in homes:

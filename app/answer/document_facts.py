@@ -1,0 +1,106 @@
+"""Answer what is asked of a document itself: who wrote it, when, which version it is.
+
+The answer is a sentence of its opening, where that stands; who wrote it and when are known from
+the record of the document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+from app.answer.intent import folded, without_politeness
+from app.answer.search import Targets, with_headings
+from app.answer.steps import CERTAIN, AnswerSteps, Found, Written, closed
+from app.answer.writing import Outcome
+from app.core.types import Document, Evidence, SourcesEvent, TokenEvent
+from app.generation.candidates import Candidate, candidates
+from app.generation.quoting import Quoting, quotable
+
+Fact = Literal["author", "date", "version"]
+
+_ASKS: tuple[tuple[Fact, re.Pattern[str]], ...] = (
+    (
+        "author",
+        re.compile(
+            r"(?:who (?:wrote|has written|authored|edited|compiled)(?! to )|by whom (?:was|is)"
+            r"|who (?:is|are|was|were) the (?:authors?|editors?|writers?) of|authors? of)"
+            r" (?P<named>.+?)(?: written)?\W*\Z"
+        ),
+    ),
+    (
+        "date",
+        re.compile(
+            r"(?:when|in (?:which|what) year) (?:was|were|did) (?P<named>.+?)"
+            r" (?:written|published|released|issued|printed|appear|come out)\W*\Z"
+        ),
+    ),
+    (
+        "version",
+        re.compile(
+            r"(?:which|what) (?:version|release|edition|revision)"
+            r" (?:(?:is|of) )?(?P<named>.+?)(?: is (?:this|it))?\W*\Z"
+        ),
+    ),
+)
+_THIS = re.compile(r"(?:the|this|these|an?|my|our)\s+")
+_SAYS: Mapping[Fact, re.Pattern[str]] = MappingProxyType(
+    {
+        "author": re.compile(r"\b(?:written|edited|compiled|prepared|authors?:?) by\b|\bauthors?:"),
+        "date": re.compile(r"\b(?:published|released|issued|printed|dated|version|as of)\b"),
+        "version": re.compile(r"\b(?:version|release|edition|revision)\b.{0,40}\d"),
+    }
+)
+_OPENING = 4
+"""Passages of a document where it speaks of itself."""
+
+
+class FactWish(NamedTuple):
+    """What is asked of a document, and the words that name it."""
+
+    fact: Fact
+    named: str
+
+
+def fact_wish(question: str) -> FactWish | None:
+    """Return what a question asks of a document itself; None if it asks for something else."""
+    text = without_politeness(question)
+    plain = folded(text)
+    for fact, pattern in _ASKS:
+        if found := pattern.match(plain):
+            named = text[slice(*found.span("named"))]
+            return FactWish(fact, named[lead.end() :] if (lead := _THIS.match(named)) else named)
+    return None
+
+
+def fact_of(found: Found, targets: Targets, document: Document, fact: Fact) -> AnswerSteps | None:
+    """Return the steps of an answer from a document's opening; None where it does not say."""
+    opening = with_headings(targets.catalog, targets.evidence([document])[:_OPENING])
+    told = _telling(candidates(opening), document, fact)
+    return None if told is None else _steps(found, told)
+
+
+def _telling(found: Sequence[Candidate], document: Document, fact: Fact) -> Candidate | None:
+    """Return the first sentence that says it in so many words, else that holds what is known."""
+    names = [author.split()[-1].lower() for author in document.authors if author.split()]
+    known = {"author": names, "date": [str(document.year)] if document.year else []}.get(fact, [])
+    usable = [(one, one.text.lower()) for one in found if quotable(one)]
+    saying = [one for one, text in usable if _SAYS[fact].search(text)]
+    holding = [one for one, text in usable if any(part in text for part in known)]
+    told = [one for one in saying if one in holding] or (saying if fact != "date" else holding)
+    return next(iter(told or holding), None)
+
+
+def _steps(found: Found, told: Candidate) -> AnswerSteps:
+    evidence: Evidence = replace(told.item, n=1)
+    quoting = Quoting([evidence])
+    quoting.quote(replace(told, item=evidence))
+    quoted = quoting.done()
+    found = replace(found, evidence=quoted.evidence)
+    yield SourcesEvent(found.evidence)
+    yield TokenEvent(quoted.text)
+    found.asked.cancel.raise_if_cancelled()
+    return closed(Written(found, Outcome(quoted.text, quoted.sentences), "extractive", CERTAIN))

@@ -1,0 +1,68 @@
+"""What is asked of a document itself is answered with a sentence of its opening."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.answer.document_facts import FactWish, fact_wish
+from app.core.types import Library, Passage
+from tests.fakes.retrievers import passage
+from tests.unit.answer.bench import Bench, papers
+
+
+def _handbook() -> Passage:
+    text = (
+        "Handbook of the harbour. Written by Marit Oldham, head of personnel. Version 3.2,"
+        " published in 2019. The cranes stand still at night."
+    )
+    made = passage(text, key="handbook")
+    document = replace(
+        made.document,
+        library=Library.PAPERS,
+        title="Harbour handbook",
+        filename="handbook.docx",
+        authors=("Marit Oldham",),
+        year=2019,
+    )
+    return Passage(replace(made.chunk, library=Library.PAPERS), document)
+
+
+@pytest.mark.parametrize(
+    ("question", "wish"),
+    [
+        ("Who wrote the handbook?", FactWish("author", "handbook")),
+        (
+            "Could you tell me who is the author of the tide tables?",
+            FactWish("author", "tide tables"),
+        ),
+        ("When was the policy manual published?", FactWish("date", "policy manual")),
+        ("Which release of the policy manual is this?", FactWish("version", "policy manual")),
+        ("When was the mill built?", None),
+        ("Who wrote to the owners?", None),
+    ],
+)
+def test_questions_about_a_document_itself_are_told(question: str, wish: FactWish | None) -> None:
+    assert fact_wish(question) == wish
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Who wrote the handbook?", "Written by Marit Oldham, head of personnel [1]."),
+        ("When was the handbook published?", "Version 3.2, published in 2019 [1]."),
+        ("Which version of the handbook is this?", "Version 3.2, published in 2019 [1]."),
+    ],
+)
+def test_they_are_answered_from_its_opening(question: str, said: str) -> None:
+    with_handbook = Bench(passages=[_handbook()])
+    answer = with_handbook.ask(papers(question))
+    assert (answer.status, answer.text) == ("answered", said)
+    (cited,) = [one for sentence in answer.sentences for one in sentence.citations]
+    assert cited.quote in _handbook().chunk.text
+
+
+def test_a_document_that_is_not_there_is_searched_for_as_ever() -> None:
+    answer = Bench(passages=[_handbook()]).ask(papers("Who wrote the tide tables?"))
+    assert answer.status == "abstained"
