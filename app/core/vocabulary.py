@@ -39,6 +39,10 @@ FileType = Literal[
     "mhtml",
     "ipynb",
     "subtitles",
+    "rst",
+    "asciidoc",
+    "latex",
+    "code",
     "text",
 ]
 """Formats of files that are read; `app.ingest.parsers.formats` says how."""

@@ -50,6 +50,12 @@ class FileFormat:
         return found(content, filename, options)
 
 
+_CODE = tuple(
+    ".py .pyi .js .mjs .cjs .jsx .ts .tsx .java .kt .kts .scala .swift .go .rs .c .h .cc .cpp .cxx"
+    " .hh .hpp .cs .php .dart .proto .sol .zig .rb .ex .exs .jl .sh .bash .zsh .sql .lua .r .pl"
+    " .pm".split()
+)
+
 FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
     {
         "pdf": FileFormat("PDF", "application/pdf", (".pdf",), "pdf:parse_pdf", magic=b"%PDF-"),
@@ -86,6 +92,12 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
         "subtitles": FileFormat(
             "SRT or VTT", "text/vtt", (".srt", ".vtt"), "subtitles:parse_subtitles"
         ),
+        "rst": FileFormat("reStructuredText", "text/x-rst", (".rst", ".rest"), "markup:parse_rst"),
+        "asciidoc": FileFormat(
+            "AsciiDoc", "text/asciidoc", (".adoc", ".asciidoc", ".asc"), "markup:parse_asciidoc"
+        ),
+        "latex": FileFormat("LaTeX", "text/x-tex", (".tex", ".ltx"), "latex:parse_latex"),
+        "code": FileFormat("source code", "text/x-source", _CODE, "code:parse_code"),
         "text": FileFormat("plain text", "text/plain", (".txt",), "plain:parse_plain"),
     }
 )
