@@ -30,6 +30,12 @@ DefaultLibrary = Literal["auto", LibraryName]
 FileType = Literal[
     "pdf",
     "docx",
+    "odt",
+    "pptx",
+    "xlsx",
+    "xls",
+    "ods",
+    "csv",
     "html",
     "markdown",
     "rtf",

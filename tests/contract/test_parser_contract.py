@@ -24,6 +24,7 @@ from app.ingest.parsers import DirectParser
 from app.ingest.parsers.formats import FORMATS, type_of
 from app.ingest.sandbox import SandboxedParser
 from tests.fakes import files
+from tests.fakes.office import make_odf, make_pptx, make_xls, make_xlsx, said, shape, table
 
 OPTIONS = IngestOptions(max_file_bytes=5_000_000, max_pages=50, max_characters=100_000)
 
@@ -37,6 +38,9 @@ def parser(request: pytest.FixtureRequest) -> Iterator[DirectParser | SandboxedP
         yield sandboxed
 
 
+ODS_ROW = (
+    "<table:table-row><table:table-cell><text:p>Fee</text:p></table:table-cell></table:table-row>"
+)
 GOOD = [
     ("paper.pdf", files.make_pdf(), "application/pdf"),
     (
@@ -58,11 +62,32 @@ GOOD = [
     ),
     ("tides.srt", b"1\n00:00:01,000 --> 00:00:02,000\nNoon.\n", "text/vtt"),
     ("plain.txt", b"Just a line.\r\nAnd another one.", "text/plain"),
-    ("table.csv", b"name,age\nann,3\n", "text/plain"),
     ("code.py", b"def f() -> int:\n\treturn 1\n", "text/x-source"),
     ("tides.rst", b"Tides\n=====\n\nNoon.\n", "text/x-rst"),
     ("tides.adoc", b"= Tides\n\nNoon.\n", "text/asciidoc"),
     ("tides.tex", b"\\section{Tides} Noon $x^2$.", "text/x-tex"),
+    ("table.csv", b"name,age\nann,3\n", "text/csv"),
+    (
+        "fees.xlsx",
+        make_xlsx({"Fees": table(("Name", "Fee"), ("Ann", 3))}),
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ),
+    (
+        "talk.pptx",
+        make_pptx([shape(said("Tides"), kind="title"), "", shape(said("End"))]),
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ),
+    (
+        "rules.odt",
+        make_odf("text", "<text:h>Mooring</text:h><text:p>Moor twice.</text:p>"),
+        "application/vnd.oasis.opendocument.text",
+    ),
+    (
+        "fees.ods",
+        make_odf("spreadsheet", f"<table:table>{ODS_ROW}</table:table>"),
+        "application/vnd.oasis.opendocument.spreadsheet",
+    ),
+    ("fees.xls", make_xls([("Name", "Fee"), ("Ann", 3)]), "application/vnd.ms-excel"),
     ("data.json", b'{"a": [1, 2]}', "text/plain"),
 ]
 

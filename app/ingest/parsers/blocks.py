@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from app.core.normalisation import normalise
-from app.core.types import BlockSpan, Heading, ParsedDocument
+from app.core.types import BlockSpan, Heading, PageSpan, ParsedDocument
 
 # Inline marks that change what a text means. Parsers put them around raised and lowered text; the
 # writer reads them with what stands before and behind.
@@ -259,7 +259,7 @@ def _row_line(row: Sequence[Cell]) -> str:
 # Blocks and their writer.
 
 BlockKind = Literal[
-    "heading", "paragraph", "item", "table", "code", "quote", "footnote", "caption", "field"
+    "page", "heading", "paragraph", "item", "table", "code", "quote", "footnote", "caption", "field"
 ]
 
 
@@ -270,7 +270,7 @@ class Block(NamedTuple):
     text: str = ""
     """Its text; of a table its caption."""
     level: int = 0
-    """Of a heading from 1; of an item, how deep it is nested, from 0."""
+    """Of a heading from 1; of an item, how deep it is nested, from 0; of a page its number."""
     mark: str = ""
     """Of an item its number or sign as printed, of a footnote its mark, of a field its label."""
     rows: Sequence[Sequence[Cell]] = ()
@@ -316,6 +316,8 @@ class Writer:
         self._last = ""
         self.headings: list[Heading] = []
         self.blocks: list[BlockSpan] = []
+        self._pages: list[tuple[int, int | None]] = []
+        """Number and start of each; None while nothing stands on it."""
         self.stripped = 0
         """Invisible characters removed so far."""
 
@@ -323,10 +325,24 @@ class Writer:
     def text(self) -> str:
         return "".join(self._parts)
 
+    @property
+    def pages(self) -> tuple[PageSpan, ...]:
+        """Return the pages; one without text is an empty span."""
+        spans: list[PageSpan] = []
+        end = self._length
+        for number, start in reversed(self._pages):
+            begin = end if start is None else start
+            spans.append(PageSpan(number, begin, end))
+            end = begin
+        return tuple(reversed(spans))
+
     def add(self, block: Block | Inner) -> None:
         """Append a block; one that is blank is dropped."""
         if isinstance(block, Inner):
             self._add_inner(block.document, block.below)
+        elif block.kind == "page":
+            self._pages.append((block.level, None))
+            self._last = "page"
         elif block.kind == "table":
             self._put("caption", block.text)
             for line in table_lines(block.rows, heads=block.heads):
@@ -369,6 +385,8 @@ class Writer:
         if self._length:
             listed = kind == self._last and kind in _LISTED
             self._append("\n" if tight or listed else "\n\n")
+        if self._pages and self._pages[-1][1] is None:
+            self._pages[-1] = self._pages[-1][0], self._length
         self._append(indent)
         start, end = self._length, self._length + len(clean)
         if kind == "heading":
@@ -411,6 +429,7 @@ def write(
     return ParsedDocument(
         text=writer.text,
         media_type=media_type,
+        pages=writer.pages,
         headings=tuple(writer.headings),
         blocks=tuple(writer.blocks),
         title=title,

@@ -21,7 +21,7 @@ from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.formulas import grouped
 from app.ingest.parsers.html import parse_fragment
-from app.ingest.parsers.office import OFFICE, A, C, Package, R, chart, opened
+from app.ingest.parsers.office import OFFICE, C, Package, R, chart, diagram, opened, unread_parts
 from app.ingest.parsers.sniffing import decode
 
 _DEEPEST = 60
@@ -234,7 +234,7 @@ class _Reader:
 
     def warnings(self) -> list[str]:
         """Return what was seen and not read."""
-        unread = [f"{count} {what} not read" for what, count in self._unread.items()]
+        unread = unread_parts(self._unread)
         return ["struck-through text is left out", *unread] if self._struck else unread
 
     def blocks(self) -> Iterator[Block]:
@@ -256,11 +256,10 @@ class _Reader:
                         said.add(block.text)
                         yield block
         for kind, what in (
-            ("package", "embedded files are"),
-            ("oleObject", "embedded objects are"),
+            ("package", "embedded files"),
+            ("oleObject", "embedded objects"),
         ):
             self._unread[what] += len(self._package.of_kind(kind))
-        self._unread = +self._unread
 
     def _note(self, note: etree._Element) -> Iterator[Block]:
         if note.get(f"{_W}type") in ("separator", "continuationSeparator", "continuationNotice"):
@@ -357,7 +356,7 @@ class _Reader:
         elif data is not None and name.lower().endswith(".txt"):
             yield Block("paragraph", decode(data)[0])
         else:
-            self._unread["inserted files are"] += 1
+            self._unread["inserted files"] += 1
 
     def _text(self, element: etree._Element) -> str:
         parts: list[str] = []
@@ -417,19 +416,14 @@ class _Reader:
                 self._aside.append(Block("caption", said))
             return ""
         if tag == f"{_DGM}relIds":
-            return self._diagram(node.get(f"{R}dm") or "")
+            name = self._relations.get(node.get(f"{R}dm") or "", ("", ""))[1]
+            self._aside += diagram(self._package.part(name))
+            return ""
         if tag == f"{C}chart":
             name = self._relations.get(node.get(f"{R}id") or "", ("", ""))[1]
             self._aside += chart(self._package.part(name))
             return ""
         return None
-
-    def _diagram(self, relation: str) -> str:
-        tree = self._package.part(self._relations.get(relation, ("", ""))[1])
-        for paragraph in () if tree is None else tree.iter(f"{A}p"):
-            text = "".join(one.text or "" for one in paragraph.iter(f"{A}t"))
-            self._aside.append(Block("item", text))
-        return ""
 
 
 _APART = "\ufdd3"

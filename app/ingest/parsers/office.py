@@ -182,3 +182,18 @@ def chart(tree: etree._Element | None) -> Iterator[Block]:
         for at in range(deepest)
     ]
     yield Block("table", text, rows=rows if deepest > 1 else (), heads=1)
+
+
+def diagram(tree: etree._Element | None) -> Iterator[Block]:
+    """Yield the texts of a diagram (SmartArt)."""
+    for paragraph in () if tree is None else tree.iter(f"{A}p"):
+        yield Block("item", "".join(one.text or "" for one in paragraph.iter(f"{A}t")))
+
+
+def unread_parts(unread: Mapping[str, int]) -> list[str]:
+    """Return warnings about what was seen and not read."""
+    return [
+        f"not read: {what}" + (f" ({count:,})" if count > 1 else "")
+        for what, count in unread.items()
+        if count
+    ]
