@@ -140,7 +140,7 @@ def arxiv(
 
 
 def fetch(
-    url: Annotated[str, typer.Argument(help="address of a page or file")] = "",
+    url: Annotated[str, typer.Argument(help="address of a page or file  [default: none]")] = "",
     library: LibraryOption = "papers",
     again: Annotated[
         bool, typer.Option("--again", help="fetch all addresses of the library again")
