@@ -139,14 +139,15 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
             "application/rtf",
             (".rtf",),
             "rtf:parse_rtf",
-            subject="office documents",
             magic=b"{\\rtf",
+            subject="office documents",
         ),
         "epub": FileFormat(
             "EPUB",
             "application/epub+zip",
             (".epub",),
             "epub:parse_epub",
+            subject="pages and markup",
             zip_part="META-INF/container.xml",
         ),
         "email": FileFormat("EML", "message/rfc822", (".eml",), "mail:parse_email", subject="mail"),
@@ -165,10 +166,10 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
             "application/x-ipynb+json",
             (".ipynb",),
             "notebook:parse_notebook",
-            subject="pages and markup",
+            subject="data",
         ),
         "subtitles": FileFormat(
-            "SRT, VTT", "text/vtt", (".srt", ".vtt"), "subtitles:parse_subtitles"
+            "SRT or VTT", "text/vtt", (".srt", ".vtt"), "subtitles:parse_subtitles"
         ),
         "rst": FileFormat(
             "RST", "text/x-rst", (".rst", ".rest"), "markup:parse_rst", subject="pages and markup"
