@@ -366,6 +366,10 @@ class DocuMindClient(Connection):
         """Fetch a paper from arXiv into `papers` and return its outcome."""
         return self.post("/api/v1/fetch-arxiv", {"arxiv_id": arxiv_id}, {"wait": wait})
 
+    def fetch_url(self, url: str, library: str, wait: Wait = "true") -> Json:
+        """Fetch a page or file from the web and return its outcome."""
+        return self.post("/api/v1/fetch-url", {"url": url, "library": library}, {"wait": wait})
+
     def samples(self, wait: Wait = "true") -> Json:
         return self.post("/api/v1/samples", params={"wait": wait})
 

@@ -27,7 +27,7 @@ from app.ingest.names import IngestOptions
 from app.ingest.pipeline import IngestPipeline
 from app.jobs.bulk import BULK
 from app.jobs.ingest import BACKFILL
-from app.jobs.kinds import ARXIV, CALIBRATE, IMPORT, INGEST, SAMPLES
+from app.jobs.kinds import ARXIV, CALIBRATE, FETCH, IMPORT, INGEST, SAMPLES
 from app.jobs.reembed import REEMBED, ReembedPayload, request_reembed
 from app.jobs.runner import JobRunner
 from app.models.minilm import MODEL as MINILM
@@ -339,7 +339,7 @@ as `OllamaWatch` keeps one."""
 LOOK_SELDOM_S = 30.0
 """The same where a model is only offered."""
 
-_WRITERS = frozenset({INGEST, SAMPLES, ARXIV, BACKFILL, BULK, IMPORT, REEMBED})
+_WRITERS = frozenset({INGEST, SAMPLES, ARXIV, FETCH, BACKFILL, BULK, IMPORT, REEMBED})
 """Kinds of jobs that put documents or vectors into a library."""
 
 

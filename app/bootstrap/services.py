@@ -44,8 +44,8 @@ from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.folders import bundled
 from app.jobs.bulk import BulkIndexJob, BulkPlanJob
 from app.jobs.ingest import (
-    ArxivJob,
     Collecting,
+    FetchJob,
     OriginalFiles,
     SamplesJob,
     SeedPolicy,
@@ -56,6 +56,7 @@ from app.jobs.ingest import (
 from app.jobs.kinds import (
     ARXIV,
     CALIBRATE,
+    FETCH,
     PULL,
     SAMPLES,
     register_bulk,
@@ -73,6 +74,7 @@ from app.jobs.maintenance import (
 from app.jobs.reembed import REEMBED, CalibrateJob, ReembedJob, Target
 from app.jobs.runner import JobRunner, per_library
 from app.models.arxiv import ArxivClient
+from app.models.webpage import WebClient
 from app.retrieval.pipeline import Retriever
 from app.retrieval.reading import Calibrations
 from app.retrieval.request import RetrievalOptions, SearchRequest
@@ -96,6 +98,7 @@ class Services:
         models: Models,
         parser: SandboxedParser | DirectParser,
         arxiv: ArxivClient,
+        pages: WebClient,
         spans: Spans = SILENT,
     ) -> None:
         """Compose what answers and what works over what is open.
@@ -110,6 +113,7 @@ class Services:
         self.catalog = store.catalog
         self.writer = store.writer
         self.models = models
+        self.pages = pages
         self.prompts = PromptLibrary.load(settings.prompts_dir)
         reranker = models.embedded.reranker()
         if reranker is None:
@@ -257,7 +261,8 @@ class Services:
             store.catalog,
         )
         jobs.register(SAMPLES, SamplesJob(parts, bundled(), store.writer), exclusive=per_library)
-        jobs.register(ARXIV, ArxivJob(parts, arxiv), lane="network")
+        jobs.register(ARXIV, FetchJob(parts, arxiv.fetch), lane="network")
+        jobs.register(FETCH, FetchJob(parts, self.pages.fetch), lane="network")
 
     def start(self, stack: ExitStack) -> None:
         """Start the jobs and what runs by itself; `stack` ends them in reverse."""
@@ -346,7 +351,8 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         arxiv = ArxivClient(
             hosts.arxiv_base_url, max_bytes=hosts.arxiv_max_bytes, interval_s=hosts.arxiv_interval_s
         )
-        services = Services(settings, store, models, parser, arxiv, spans)
+        pages = WebClient(max_bytes=settings.ingest().max_file_bytes)
+        services = Services(settings, store, models, parser, arxiv, pages, spans)
         services.start(stack)
         yield services
 

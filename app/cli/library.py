@@ -37,6 +37,7 @@ from app.settings import Settings
 SOME_FAILED = 3
 """Exit code when some of several files failed."""
 BATCH_FILES = 16
+_WEB = ("http://", "https://")
 
 
 def ingest(
@@ -135,6 +136,35 @@ def arxiv(
     """
     with connect(Settings()) as client, err.status(f"fetching {arxiv_id}"):
         rows = client.fetch_arxiv(arxiv_id)["documents"]
+    _report(rows, as_json=as_json)
+
+
+def fetch(
+    url: Annotated[str, typer.Argument(help="address of a page or file  [default: none]")] = "",
+    library: LibraryOption = "papers",
+    again: Annotated[
+        bool, typer.Option("--again", help="fetch all addresses of the library again")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Fetch a page or file from the web; --again says which have changed.
+
+    Example: documind fetch https://example.org/tides.html
+    """
+    if bool(url) == again:
+        raise InvalidInput("give an address, or --again for all that were fetched before")
+    rows: list[Json] = []
+    with connect(Settings()) as client:
+        known = (str(one["source_key"]) for one in client.documents(library)) if again else ()
+        for address in [url] if url else [key for key in known if key.startswith(_WEB)]:
+            with err.status(f"fetching {address}"):
+                try:
+                    rows += client.fetch_url(address, library)["documents"]
+                except DocuMindError as error:
+                    if not again:
+                        raise
+                    reason = {"filename": address, "status": "failed", "doc_id": None}
+                    rows.append({**reason, "reason": error.message})
     _report(rows, as_json=as_json)
 
 

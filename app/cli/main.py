@@ -77,6 +77,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "chat": ask.chat,
     "ingest": library.ingest,
     "arxiv": library.arxiv,
+    "fetch": library.fetch,
     "samples": library.samples,
     "list": library.list_documents,
     "delete": library.delete,

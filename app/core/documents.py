@@ -53,7 +53,7 @@ class Heading:
 
 
 class BlockSpan(NamedTuple):
-    """Characters `[start, end)` that are one row, item, field, piece of code, quote or note."""
+    """Characters `[start, end)` that are one row, item, field, line, code, quote or note."""
 
     kind: str
     start: int

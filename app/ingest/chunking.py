@@ -215,11 +215,11 @@ def chunk(
     )
 
 
-_NOT_CUT = frozenset({"row", "item", "field"})
+_NOT_CUT = frozenset({"row", "item", "field", "line"})
 
 
 class _Whole:
-    """The rows, items and fields of a text, none of which is cut if it fits into a chunk."""
+    """The rows, items, fields and lines of code, none of which is cut if it fits into a chunk."""
 
     def __init__(self, parsed: ParsedDocument) -> None:
         spans = [(one.start, one.end) for one in parsed.blocks if one.kind in _NOT_CUT]

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
+from app.core.cancel import CancelToken
 from app.core.errors import (
     Cancelled,
     DiskFull,
@@ -35,7 +36,6 @@ from app.jobs.runner import (
     counted,
     pending_originals,
 )
-from app.models.arxiv import ArxivClient
 
 if TYPE_CHECKING:
     from app.storage.catalog.documents import SqliteCatalog
@@ -452,45 +452,42 @@ class _Vectors:
             self.context.progress(self._done + done, self.total, "chunks")
 
 
-# The arXiv job: a paper by its id into `papers`.
+# The jobs that fetch one document: a paper of arXiv by its id, a page of the web by its address.
 
 
 @dataclass(frozen=True, slots=True)
-class ArxivJob:
-    """Handler of `arxiv`; a second run fetches again, equal bytes change nothing."""
+class FetchJob:
+    """Handler of `arxiv` and `fetch`; a second run fetches again, equal bytes change nothing."""
 
     parts: Collecting
-    client: ArxivClient
+    fetch: Callable[[str, CancelToken], RawDocument]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        arxiv_id = str(context.payload["arxiv_id"])
-        context.files([JobFile(f"{arxiv_id}.pdf", "running", 0.0)])
-        paper = self.client.fetch(arxiv_id, context.cancel)
-        document = replace(paper.document, metadata=paper.metadata, job_id=context.job_id)
+        library = Library(str(context.payload.get("library", Library.PAPERS)))
+        what = str(context.payload.get("url") or context.payload["arxiv_id"])
+        context.files([JobFile(what, "running", 0.0)])
+        document = replace(self.fetch(what, context.cancel), job_id=context.job_id)
         outcomes = tuple(
-            self.parts.pipeline_of(Library.PAPERS).ingest(
-                Library.PAPERS, [document], cancel=context.cancel
-            )
+            self.parts.pipeline_of(library).ingest(library, [document], cancel=context.cancel)
         )
         if outcomes[0].code == Superseded.code:
             raise Superseded(outcomes[0].reason or "deleted after it was accepted")
         context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
         context.publish(IngestReport(outcomes, "text").to_json())
-        backfill = self.parts.backfill_of(Library.PAPERS)
+        backfill = self.parts.backfill_of(library)
         try:
             if backfill is None:
-                self.parts.later(Library.PAPERS)
+                self.parts.later(library)
             elif outcomes[0].doc_id is not None:
-                backfill.run(Library.PAPERS, cancel=context.cancel, doc_ids=[outcomes[0].doc_id])
+                backfill.run(library, cancel=context.cancel, doc_ids=[outcomes[0].doc_id])
         except ProviderError as error:
             context.error(
-                "vectors_missing: the paper is found by words; vectors follow later"
-                f" ({error.message})"
+                f"vectors_missing: it is found by words; vectors follow later ({error.message})"
             )
-            self.parts.later(Library.PAPERS)
+            self.parts.later(library)
         context.progress(1, 1, "files")
         return IngestReport(
-            tuple(counted(self.parts.catalog, Library.PAPERS, outcomes)), "vectors"
+            tuple(counted(self.parts.catalog, library, outcomes)), "vectors"
         ).to_json()
 
 

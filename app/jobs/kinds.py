@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 INGEST = "ingest"
 SAMPLES = "samples"
 ARXIV = "arxiv"
+FETCH = "fetch"
 PULL = "pull"
 MODEL_TEST = "model_test"
 FSCK = "fsck"

@@ -8,7 +8,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, ParseError
 
@@ -35,14 +34,6 @@ ID = re.compile(
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _MAX_FEED_BYTES = 1024 * 1024
 _RETRY_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class ArxivPaper:
-    """A paper as fetched: the PDF and what arXiv knows about it."""
-
-    document: RawDocument
-    metadata: Metadata
 
 
 class ArxivClient:
@@ -89,8 +80,8 @@ class ArxivClient:
         self._turn = threading.Lock()
         self._next_at = clock()
 
-    def fetch(self, arxiv_id: str, cancel: CancelToken | None = None) -> ArxivPaper:
-        """Return a paper's PDF and metadata.
+    def fetch(self, arxiv_id: str, cancel: CancelToken | None = None) -> RawDocument:
+        """Return a paper's PDF with its metadata.
 
         Args:
             arxiv_id: Such as `2210.03629`, `2210.03629v2` or `cs/0112017`.
@@ -118,10 +109,7 @@ class ArxivClient:
             )
         name = wanted.replace("/", "_") + ".pdf"
         url = f"https://arxiv.org/abs/{wanted}"
-        return ArxivPaper(
-            RawDocument(source_key=identity, filename=name, content=content, source_url=url),
-            metadata,
-        )
+        return RawDocument(identity, name, content, source_url=url, metadata=metadata)
 
     def _metadata(self, wanted: str, identity: str, cancel: CancelToken) -> Metadata:
         feed = self._get(

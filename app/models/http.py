@@ -299,8 +299,9 @@ class HttpClient:
         *,
         cancel: CancelToken | None = None,
         timeout_s: float | None = None,
+        with_redirects: bool = False,
     ) -> Iterator[StreamReply]:
-        """Open a reply of any status but a redirect.
+        """Open a reply of any status, a redirect only `with_redirects`.
 
         Leaving the block closes the connection unless the reply was read to its end.
 
@@ -318,7 +319,7 @@ class HttpClient:
         try:
             response = self._open(method, path, body, token, watch, timeout_s)
             try:
-                if response.is_redirect:
+                if response.is_redirect and not with_redirects:
                     raise ProviderBadResponse(
                         f"{self.host} redirects to another address, which is not followed; set"
                         " that one instead"

@@ -62,6 +62,10 @@ GOOD = [
     ),
     ("tides.srt", b"1\n00:00:01,000 --> 00:00:02,000\nNoon.\n", "text/vtt"),
     ("plain.txt", b"Just a line.\r\nAnd another one.", "text/plain"),
+    ("code.py", b"def f() -> int:\n\treturn 1\n", "text/x-source"),
+    ("tides.rst", b"Tides\n=====\n\nNoon.\n", "text/x-rst"),
+    ("tides.adoc", b"= Tides\n\nNoon.\n", "text/asciidoc"),
+    ("tides.tex", b"\\section{Tides} Noon $x^2$.", "text/x-tex"),
     ("table.csv", b"name,age\nann,3\n", "text/csv"),
     (
         "fees.xlsx",
@@ -84,7 +88,6 @@ GOOD = [
         "application/vnd.oasis.opendocument.spreadsheet",
     ),
     ("fees.xls", make_xls([("Name", "Fee"), ("Ann", 3)]), "application/vnd.ms-excel"),
-    ("code.py", b"def f() -> int:\n\treturn 1\n", "text/plain"),
     ("data.json", b'{"a": [1, 2]}', "text/plain"),
 ]
 

@@ -19,6 +19,7 @@ from app.ingest.parsers import DirectParser
 from app.models.arxiv import ArxivClient
 from app.models.ollama import PullProgress
 from app.models.selection import EmbedderChoice
+from app.models.webpage import WebClient
 from app.retrieval.reading import Calibration, Calibrations
 from app.retrieval.request import RetrievalOptions
 from app.settings import Settings
@@ -96,6 +97,13 @@ class LocalModels(Models):
         yield from self._pull(model, cancel)
 
 
+class _OnThisMachine:
+    """Doubles of sites, whose ports are free ones."""
+
+    def __contains__(self, netloc: object) -> bool:
+        return str(netloc).startswith("127.0.0.1:")
+
+
 @contextmanager
 def local_services(
     settings: Settings,
@@ -123,7 +131,8 @@ def local_services(
             settings.arxiv_base_url if named else "http://127.0.0.1:9", interval_s=0.0
         )
         parser = DirectParser(settings.ingest())
-        services = Services(settings, store, local, parser, arxiv, spans)
+        pages = WebClient(max_bytes=settings.ingest().max_file_bytes, trusted=_OnThisMachine())
+        services = Services(settings, store, local, parser, arxiv, pages, spans)
         services.jobs.start()
         stack.callback(services.jobs.close)
         yield services

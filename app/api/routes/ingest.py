@@ -27,9 +27,10 @@ from app.ingest.names import display_name, source_key
 from app.ingest.sources.dumps import open_articles
 from app.jobs.bulk import BULK_PLAN
 from app.jobs.ingest import remove_samples
-from app.jobs.kinds import ARXIV, SAMPLES, request_embedding
+from app.jobs.kinds import ARXIV, FETCH, SAMPLES, request_embedding
 from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text, is_finished
 from app.models.arxiv import base_id
+from app.models.webpage import LONGEST_URL
 
 sync_router = APIRouter(prefix="/api/v1/sync", tags=["ingest"], responses=declared())
 
@@ -319,6 +320,16 @@ class ArxivRequest(RequestModel):
     ]
 
 
+class UrlRequest(RequestModel):
+    """Which page, and where it goes."""
+
+    url: Annotated[
+        str,
+        Field(min_length=1, max_length=LONGEST_URL, description="address of a page or file"),
+    ]
+    library: LibraryName = "papers"
+
+
 @collect_router.post(
     "/samples",
     operation_id="index_samples",
@@ -346,24 +357,39 @@ def drop_samples(services: Composition) -> SamplesRemoved:
     return SamplesRemoved(public=removed[Library.PUBLIC], papers=removed[Library.PAPERS])
 
 
+_FETCHED: dict[int | str, dict[str, object]] = {
+    **_ACCEPTED,
+    **declared(
+        "not_found",
+        "too_large",
+        "conflict",
+        "unreadable",
+        "no_text_layer",
+        "provider_unreachable",
+        "provider_timeout",
+        "provider_bad_response",
+        "disk_full",
+    ),
+}
+
+
 @collect_router.post(
-    "/fetch-arxiv",
-    status_code=201,
-    response_model=IngestResponse,
-    responses={
-        **_ACCEPTED,
-        **declared(
-            "not_found",
-            "too_large",
-            "conflict",
-            "unreadable",
-            "no_text_layer",
-            "provider_unreachable",
-            "provider_timeout",
-            "provider_bad_response",
-            "disk_full",
-        ),
-    },
+    "/fetch-url", status_code=201, response_model=IngestResponse, responses=_FETCHED
+)
+async def fetch_url(asked: UrlRequest, door: AtDoor, wait: Wait = "true") -> Response:
+    """Fetch a page or file from the web; the address is its source key.
+
+    Only public addresses are fetched, as robots.txt allows, without credentials. The same bytes
+    again are `unchanged`.
+    """
+    url = door.services.pages.checked(asked.url).geturl()
+    payload = {"url": url, "library": asked.library, "retry": wait == "false"}
+    job = door.services.jobs.submit(FETCH, payload, total=1, unit="files")
+    return await outcome(job, wait, door)
+
+
+@collect_router.post(
+    "/fetch-arxiv", status_code=201, response_model=IngestResponse, responses=_FETCHED
 )
 async def fetch_arxiv(asked: ArxivRequest, door: AtDoor, wait: Wait = "true") -> Response:
     """Fetch a paper by its arXiv id into `papers`."""

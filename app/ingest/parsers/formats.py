@@ -55,6 +55,12 @@ class FileFormat:
         return found(content, filename, options)
 
 
+_CODE = tuple(
+    ".py .pyi .js .mjs .cjs .jsx .ts .tsx .java .kt .kts .scala .swift .go .rs .c .h .cc .cpp .cxx"
+    " .hh .hpp .cs .php .dart .proto .sol .zig .rb .ex .exs .jl .sh .bash .zsh .sql .lua .r .pl"
+    " .pm".split()
+)
+
 FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
     {
         "pdf": FileFormat("PDF", "application/pdf", (".pdf",), "pdf:parse_pdf", magic=b"%PDF-"),
@@ -133,14 +139,15 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
             "application/rtf",
             (".rtf",),
             "rtf:parse_rtf",
-            subject="office documents",
             magic=b"{\\rtf",
+            subject="office documents",
         ),
         "epub": FileFormat(
             "EPUB",
             "application/epub+zip",
             (".epub",),
             "epub:parse_epub",
+            subject="pages and markup",
             zip_part="META-INF/container.xml",
         ),
         "email": FileFormat("EML", "message/rfc822", (".eml",), "mail:parse_email", subject="mail"),
@@ -159,11 +166,29 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
             "application/x-ipynb+json",
             (".ipynb",),
             "notebook:parse_notebook",
-            subject="pages and markup",
+            subject="data",
         ),
         "subtitles": FileFormat(
             "SRT or VTT", "text/vtt", (".srt", ".vtt"), "subtitles:parse_subtitles"
         ),
+        "rst": FileFormat(
+            "RST", "text/x-rst", (".rst", ".rest"), "markup:parse_rst", subject="pages and markup"
+        ),
+        "asciidoc": FileFormat(
+            "AsciiDoc",
+            "text/asciidoc",
+            (".adoc", ".asciidoc"),
+            "markup:parse_asciidoc",
+            subject="pages and markup",
+        ),
+        "latex": FileFormat(
+            "LaTeX",
+            "text/x-tex",
+            (".tex", ".ltx"),
+            "latex:parse_latex",
+            subject="pages and markup",
+        ),
+        "code": FileFormat("source code", "text/x-source", _CODE, "code:parse_code"),
         "text": FileFormat("plain text", "text/plain", (".txt",), "plain:parse_plain"),
     }
 )

@@ -89,4 +89,26 @@ WRITINGS: tuple[HostileFile, ...] = (
         ),
         "indexed",
     ),
+    hostile("marks.rst", encoded(lambda: "*a " * 20_000 + WORDS), "indexed"),
+    hostile("names.rst", encoded(lambda: ("|a " * 150 + "\n\n") * 20 + WORDS), "indexed"),
+    hostile(
+        "deep.rst", encoded(lambda: "".join(" " * n + "* a\n\n" for n in range(300))), "indexed"
+    ),
+    hostile(
+        "reads-a-file.rst",
+        lambda: b".. include:: /etc/passwd\n\n.. raw:: html\n   :file: /etc/passwd\n\nNoon.",
+        "indexed",
+    ),
+    hostile("fences.adoc", encoded(lambda: "----\n" * 50_000 + WORDS), "indexed"),
+    hostile("marks.adoc", encoded(lambda: "*a" * 100_000 + "link:" * 20_000 + WORDS), "indexed"),
+    hostile("reads-a-file.tex", lambda: b"\\input{/etc/passwd} " + WORDS.encode(), "indexed"),
+    hostile("open-tables.tex", encoded(lambda: "\\begin{tabular}{l}" * 5_000 + WORDS), "indexed"),
+    hostile("braces.tex", encoded(lambda: "{" * 200_000 + WORDS), "indexed"),
+    hostile("dollars.tex", encoded(lambda: "$ " * 200_001 + WORDS), "indexed"),
+    hostile(
+        "laughs.tex",
+        encoded(lambda: "\\newcommand{\\a}{" + "x" * 90 + "}" + "\\a " * 20_000),
+        "indexed",
+    ),
+    hostile("one-line.js", encoded(lambda: "a b(" * 400_000), "indexed"),
 )

@@ -65,10 +65,10 @@ def test_a_paper_with_its_metadata(client: ArxivClient, double: ArxivDouble) -> 
     assert paper.metadata == Metadata(
         "Rivers That Carry Silt", ("Ada Brook", "Émile Fleuve"), 2022, "2210.03629"
     )
-    assert paper.document.content == double.pdf
-    assert paper.document.source_key == "2210.03629"
-    assert paper.document.filename == "2210.03629v2.pdf"
-    assert paper.document.source_url == "https://arxiv.org/abs/2210.03629v2"
+    assert paper.content == double.pdf
+    assert paper.source_key == "2210.03629"
+    assert paper.filename == "2210.03629v2.pdf"
+    assert paper.source_url == "https://arxiv.org/abs/2210.03629v2"
     assert [asked.path for asked in double.asked] == [
         "/api/query?id_list=2210.03629v2&max_results=1",
         "/pdf/2210.03629v2",
@@ -79,7 +79,7 @@ def test_an_old_id_keeps_its_slash_out_of_the_file_name(
     client: ArxivClient, double: ArxivDouble
 ) -> None:
     paper = client.fetch("math.AG/0112017")
-    assert (paper.document.source_key, paper.document.filename) == (
+    assert (paper.source_key, paper.filename) == (
         "math.AG/0112017",
         "math.AG_0112017.pdf",
     )

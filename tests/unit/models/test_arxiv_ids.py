@@ -113,7 +113,7 @@ def test_an_id_is_asked_for_on_its_host_alone(
     assert base_id(arxiv_id) == base
     if base.startswith("9"):
         return  # the double has no such papers
-    assert client.fetch(arxiv_id).document.source_key == base
+    assert client.fetch(arxiv_id).source_key == base
     assert [asked.path.split("?")[0] for asked in double.asked] == [
         "/api/query",
         f"/pdf/{arxiv_id.strip()}",

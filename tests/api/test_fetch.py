@@ -1,0 +1,109 @@
+"""Pages of the web become documents under their address; the same page again is unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli.main import app
+from app.core.types import Library
+from app.storage.files.lock import DirectoryLock
+from tests.api.conftest import Site, listening, site
+from tests.fakes.files import make_pdf
+from tests.fakes.http_double import Asked, Canned, HttpDouble
+
+PAGE = (
+    b"<title>Tides</title><nav>Menu</nav><main><h1>Tides</h1><p>The tide turns at noon.</p></main>"
+)
+
+
+class Web(HttpDouble):
+    """A site of two pages; one of them can change."""
+
+    page = PAGE
+
+    def default(self, asked: Asked) -> Canned:
+        if asked.path == "/tides":
+            return Canned(self.page, content_type="text/html")
+        if asked.path == "/paper":
+            return Canned(make_pdf(), content_type="application/pdf")
+        if asked.path == "/picture":
+            return Canned(b"\x89PNG\r\n\x1a\n" + bytes(99), content_type="image/png")
+        return Canned(b"", 404)
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with Web() as running:
+        yield running
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Site]:
+    with site(tmp_path / "server") as running:
+        yield running
+
+
+def test_what_stands_behind_an_address_is_read_by_its_type(opened: Site, web: Web) -> None:
+    def fetch(path: str) -> dict[str, object]:
+        reply = opened.client.post("/api/v1/fetch-url", json={"url": web.url + path})
+        assert reply.status_code in (200, 201), reply.text
+        return dict(reply.json()["documents"][0])
+
+    assert fetch("/tides#noon")["status"] == "indexed"
+    assert fetch("/tides")["status"] == "unchanged"
+    assert fetch("/paper")["status"] == "indexed"
+    rows = opened.client.get("/api/v1/papers", params={"library": "papers"}).json()["documents"]
+    assert {(row["source_key"], row["type"]) for row in rows} == {
+        (f"{web.url}/tides", "html"),
+        (f"{web.url}/paper", "pdf"),
+    }
+    page = next(row for row in rows if row["type"] == "html")
+    assert (page["title"], page["source_url"], page["has_original"]) == (
+        "Tides",
+        f"{web.url}/tides",
+        True,
+    )
+    parsed = opened.services.catalog.text(Library.PAPERS, str(page["doc_id"]))
+    assert parsed.text == "Tides\n\nThe tide turns at noon."
+    web.page = PAGE.replace(b"noon", b"dusk")
+    assert fetch("/tides")["status"] == "replaced"
+
+
+@pytest.mark.parametrize(
+    ("url", "status", "code"),
+    [
+        ("http://10.0.0.1/", 422, "invalid_input"),
+        ("file:///etc/passwd", 422, "invalid_input"),
+        ("/gone", 404, "not_found"),
+        ("/picture", 415, "unsupported_type"),
+    ],
+)
+def test_what_cannot_be_fetched_or_read_says_why(
+    opened: Site, web: Web, url: str, status: int, code: str
+) -> None:
+    asked = web.url + url if url.startswith("/") else url
+    reply = opened.client.post("/api/v1/fetch-url", json={"url": asked})
+    found = reply.json()
+    failed = found["documents"][0] if "documents" in found else found
+    assert (reply.status_code, failed["code"]) == (status, code)
+
+
+def test_the_command_fetches_again_what_was_fetched_before(
+    opened: Site, web: Web, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lock = tmp_path / "lock"
+    monkeypatch.setenv("DATA_DIR", str(lock))
+    with listening(opened.app, lifespan="off") as address, DirectoryLock([lock], address):
+        run = CliRunner().invoke
+        assert run(app, ["fetch", f"{web.url}/tides", "--json"]).exit_code == 0
+        assert run(app, ["fetch", f"{web.url}/paper", "--json"]).exit_code == 0
+        web.page = PAGE.replace(b"noon", b"dusk")
+        again = run(app, ["fetch", "--again", "--json"])
+        assert again.exit_code == 0
+        assert '"unchanged"' in again.output
+        assert '"replaced"' in again.output
+        assert run(app, ["fetch"]).exit_code != 0
