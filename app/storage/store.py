@@ -146,6 +146,7 @@ class IndexStore:
         self.supervisor = StoreSupervisor(
             self._log,
             self.dense,
+            self.database,
             wanted,
             lambda: delete_unused(options, self.vector_stores, self.steps),
             lambda library: self.projector.words[library].catch_up(),

@@ -54,6 +54,7 @@ from app.storage.catalog.state import (
     record_unlinks,
     refuse_superseded,
     supersede,
+    supersede_older,
 )
 from app.storage.catalog.texts import TextCodec
 from app.storage.catalog.vectors import Builds, checked_rows, claim_fingerprint, store_vectors
@@ -148,14 +149,18 @@ class CatalogIndexWriter:
             put_meta(sql, read_key(library), edition)
 
     def store_original(self, content: bytes | Path) -> str:
-        """Store the bytes as `<sha256>.bin`, durably; return the SHA-256 in hex.
+        """Store the bytes of one file; see `store_originals`."""
+        return self._originals.store(content)
+
+    def store_originals(self, contents: Sequence[bytes | Path]) -> list[str]:
+        """Store files as `<sha256>.bin`, durably; return the SHA-256 of each in hex.
 
         Storing the same bytes again changes nothing.
 
         Raises:
             DiskFull: No space; nothing half-written stays.
         """
-        return self._originals.store(content)
+        return self._originals.store_all(contents)
 
     def original_path(self, sha256: str) -> Path:
         """Return where the original with this SHA-256 is kept."""
@@ -227,6 +232,7 @@ class CatalogIndexWriter:
         try:
             with self._database.write("documents") as sql:
                 refuse_superseded(sql, drafts)
+                supersede_older(sql, drafts)
                 self._projector.log.save_into(sql)
                 batch = RevisionBatch(sql, self._database.dialect, self._codecs.codec.pack)
                 written = batch.write(drafts)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from app.core.errors import IndexDamaged, SearchAway, StorageError
 from app.core.types import Library
 from app.storage.catalog.changes import ChangeLog
+from app.storage.catalog.database import Database
 from app.storage.vectors.library import DenseLibrary
 from app.storage.vectors.port import VectorStore
 from app.storage.vectors.replica import Replica
@@ -23,6 +25,13 @@ row."""
 LOOK_EVERY_S = 1.0
 """How often a server looks for what another one left behind, seconds."""
 
+QUIET_S = 3.0
+"""How long nothing is written before a store is opened that no search needs yet: opening it takes
+two seconds of a processor, which the first uploads after a start would wait for."""
+
+QUIET_AT_MOST_S = 60.0
+"""How long the opening is put off while something is written all the time."""
+
 REST_S = 10.0
 """How long a check waits for a store that is being brought up: a small one is ready by then, and
 uploads wait for the check."""
@@ -35,6 +44,7 @@ class StoreSupervisor:
         self,
         change_log: ChangeLog,
         dense: Mapping[Library, DenseLibrary],
+        database: Database,
         wanted: threading.Event,
         delete_unused: Callable[[], None],
         replay_words: Callable[[Library], None],
@@ -46,6 +56,7 @@ class StoreSupervisor:
         Args:
             change_log: Says what is not applied.
             dense: The libraries.
+            database: Says whether something is written.
             wanted: Set when there is something to do.
             delete_unused: Called when every store is whole.
             replay_words: Brings a library's words up to the catalog.
@@ -56,10 +67,13 @@ class StoreSupervisor:
         self._log = change_log
         self._remove_unused = delete_unused
         self._dense = dense
+        self._database = database
         self._wanted = wanted
         self._stop = threading.Event()
         self._busy = threading.RLock()
         self._thread: threading.Thread | None = None
+        self._hurried = threading.Event()
+        """Set when the opening is not to wait until nothing is written."""
         self._suspect = False
         """Whether a full disk may have torn what the store has on disk."""
 
@@ -72,6 +86,7 @@ class StoreSupervisor:
     def stop(self) -> None:
         """End the background work; what is left of it is done after the next start."""
         self._stop.set()
+        self._hurried.set()
         self._wanted.set()
         if self._thread is not None:
             self._thread.join()
@@ -79,6 +94,7 @@ class StoreSupervisor:
     def wait(self, timeout_s: float) -> bool:
         """Wait up to `timeout_s` seconds until every library is ready; return if so."""
         waited = threading.Event()
+        self._hurried.set()
         while timeout_s > 0 and not self.ready and not self._stop.is_set():
             waited.wait(0.02)
             timeout_s -= 0.02
@@ -89,7 +105,21 @@ class StoreSupervisor:
         """Return whether the store answers for every library."""
         return all(dense.replica.whole for dense in self._dense.values())
 
+    def _wait_until_quiet(self) -> None:
+        """Put the opening off while something is written and no search needs a store."""
+        until_s = time.monotonic() + QUIET_AT_MOST_S
+        seen = -1
+        while (
+            (now := self._database.version) != seen
+            and time.monotonic() < until_s
+            and not any(dense.needs_store for dense in self._dense.values())
+            and not self._hurried.wait(QUIET_S)
+        ):
+            seen = now
+
     def _run(self) -> None:
+        if self._look_every_s is None:
+            self._wait_until_quiet()
         failed = 0
         while True:
             woken = self._wanted.wait(self._look_every_s)
