@@ -40,7 +40,7 @@ BATCH_FILES = 16
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help=f"files ({accepted()}) or folders")],
+    paths: Annotated[list[Path], typer.Argument(help=f"files or folders: {accepted()}")],
     library: LibraryOption = "papers",
     no_wait: Annotated[
         bool,

@@ -27,7 +27,26 @@ LibraryName = Literal["public", "papers"]
 Scope = Literal[LibraryName, "all"]
 DefaultLibrary = Literal["auto", LibraryName]
 """Values of DEFAULT_LIBRARY; `auto` asks the library that holds a person's own documents."""
-FileType = Literal["pdf", "docx", "html", "markdown", "text"]
+FileType = Literal[
+    "pdf",
+    "docx",
+    "odt",
+    "rtf",
+    "epub",
+    "pptx",
+    "xlsx",
+    "xls",
+    "ods",
+    "csv",
+    "email",
+    "mbox",
+    "mhtml",
+    "ipynb",
+    "subtitles",
+    "html",
+    "markdown",
+    "text",
+]
 """Formats of files that are read; `app.ingest.parsers.formats` says how."""
 DocumentType = Literal[FileType, "wikitext"]
 """Formats of documents: of files, and of articles in dumps."""

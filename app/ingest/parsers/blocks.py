@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from app.core.normalisation import normalise
-from app.core.types import BlockSpan, Heading, ParsedDocument
+from app.core.types import BlockSpan, Heading, PageSpan, ParsedDocument
 
 # Inline marks that change what a text means. Parsers put them around raised and lowered text; the
 # writer reads them with what stands before and behind.
@@ -259,7 +259,7 @@ def _row_line(row: Sequence[Cell]) -> str:
 # Blocks and their writer.
 
 BlockKind = Literal[
-    "heading", "paragraph", "item", "table", "code", "quote", "footnote", "caption", "field"
+    "page", "heading", "paragraph", "item", "table", "code", "quote", "footnote", "caption", "field"
 ]
 
 
@@ -270,7 +270,7 @@ class Block(NamedTuple):
     text: str = ""
     """Its text; of a table its caption."""
     level: int = 0
-    """Of a heading from 1; of an item, how deep it is nested, from 0."""
+    """Of a heading from 1; of an item, how deep it is nested, from 0; of a page its number."""
     mark: str = ""
     """Of an item its number or sign as printed, of a footnote its mark, of a field its label."""
     rows: Sequence[Sequence[Cell]] = ()
@@ -278,6 +278,14 @@ class Block(NamedTuple):
     """Of a table: see `table_lines`."""
     is_tight: bool = False
     """Stands on the line below the block before, without a blank one between."""
+
+
+class Inner(NamedTuple):
+    """A document that a parser has read, within another one: a file that is attached to a mail."""
+
+    document: ParsedDocument
+    below: int
+    """Level of the heading that it stands under, 0 for none."""
 
 
 def on_one_line(blocks: Iterable[Block], between: str = "; ") -> str:
@@ -308,6 +316,8 @@ class Writer:
         self._last = ""
         self.headings: list[Heading] = []
         self.blocks: list[BlockSpan] = []
+        self._pages: list[tuple[int, int | None]] = []
+        """Number and start of each; None while nothing stands on it."""
         self.stripped = 0
         """Invisible characters removed so far."""
 
@@ -315,9 +325,25 @@ class Writer:
     def text(self) -> str:
         return "".join(self._parts)
 
-    def add(self, block: Block) -> None:
+    @property
+    def pages(self) -> tuple[PageSpan, ...]:
+        """Return the pages; one without text is an empty span."""
+        spans: list[PageSpan] = []
+        end = self._length
+        for number, start in reversed(self._pages):
+            begin = end if start is None else start
+            spans.append(PageSpan(number, begin, end))
+            end = begin
+        return tuple(reversed(spans))
+
+    def add(self, block: Block | Inner) -> None:
         """Append a block; one that is blank is dropped."""
-        if block.kind == "table":
+        if isinstance(block, Inner):
+            self._add_inner(block.document, block.below)
+        elif block.kind == "page":
+            self._pages.append((block.level, None))
+            self._last = "page"
+        elif block.kind == "table":
             self._put("caption", block.text)
             for line in table_lines(block.rows, heads=block.heads):
                 self._put("row", line, tight=self._last in ("row", "caption"))
@@ -335,6 +361,19 @@ class Writer:
         else:
             self._put(block.kind, block.text, tight=block.is_tight, level=block.level)
 
+    def _add_inner(self, document: ParsedDocument, below: int) -> None:
+        if self._length and document.text:
+            self._append("\n\n")
+        at = self._length
+        self._append(document.text)
+        self.stripped += document.stripped_characters
+        self.headings += (
+            Heading(at + one.start, at + one.end, below + one.level, one.title)
+            for one in document.headings
+        )
+        self.blocks += (BlockSpan(kind, at + a, at + b) for kind, a, b in document.blocks)
+        self._last = ""
+
     def _put(
         self, kind: str, text: str, *, tight: bool = False, level: int = 0, indent: str = ""
     ) -> None:
@@ -346,6 +385,8 @@ class Writer:
         if self._length:
             listed = kind == self._last and kind in _LISTED
             self._append("\n" if tight or listed else "\n\n")
+        if self._pages and self._pages[-1][1] is None:
+            self._pages[-1] = self._pages[-1][0], self._length
         self._append(indent)
         start, end = self._length, self._length + len(clean)
         if kind == "heading":
@@ -362,7 +403,7 @@ class Writer:
 
 
 def write(
-    blocks: Iterable[Block],
+    blocks: Iterable[Block | Inner],
     media_type: str,
     *,
     title: str | None = None,
@@ -388,6 +429,7 @@ def write(
     return ParsedDocument(
         text=writer.text,
         media_type=media_type,
+        pages=writer.pages,
         headings=tuple(writer.headings),
         blocks=tuple(writer.blocks),
         title=title,

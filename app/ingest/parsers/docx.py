@@ -7,10 +7,7 @@ checked first.
 
 from __future__ import annotations
 
-import io
-import posixpath
 import re
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,48 +16,22 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from app.core.errors import TooLarge, Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.formulas import grouped
 from app.ingest.parsers.html import parse_fragment
+from app.ingest.parsers.office import OFFICE, C, Package, R, chart, diagram, opened, unread_parts
 from app.ingest.parsers.sniffing import decode
 
-MAX_ENTRIES = 2_000
-MAX_UNPACKED_BYTES = 200 * 1024 * 1024
-MAX_RATIO = 100
-"""Unpacked to packed; ordinary documents stay under 30 (docs/facts/libraries.md)."""
-_RATIO_FLOOR_BYTES = 8 * 1024 * 1024
-"""Small parts of repeated markup may pass the ratio; they cannot hurt."""
 _DEEPEST = 60
 """Of boxes, tables and equations within one another."""
 
-_OFFICE = "http://schemas.openxmlformats.org/"
-_STRICT: Mapping[bytes, bytes] = MappingProxyType(
-    {
-        f"http://purl.oclc.org/ooxml/{strict}".encode(): (_OFFICE + usual).encode()
-        for strict, usual in (
-            ("wordprocessingml/main", "wordprocessingml/2006/main"),
-            ("officeDocument/relationships", "officeDocument/2006/relationships"),
-            ("officeDocument/math", "officeDocument/2006/math"),
-            ("drawingml/main", "drawingml/2006/main"),
-            ("drawingml/chart", "drawingml/2006/chart"),
-            ("drawingml/diagram", "drawingml/2006/diagram"),
-            ("drawingml/wordprocessingDrawing", "drawingml/2006/wordprocessingDrawing"),
-        )
-    }
-)
-"""Namespaces of the strict variety to those of the usual one (ISO/IEC 29500-1 and -4)."""
-_W = f"{{{_OFFICE}wordprocessingml/2006/main}}"
-_M = f"{{{_OFFICE}officeDocument/2006/math}}"
-_A = f"{{{_OFFICE}drawingml/2006/main}}"
-_C = f"{{{_OFFICE}drawingml/2006/chart}}"
-_R = f"{{{_OFFICE}officeDocument/2006/relationships}}"
-_WP = f"{{{_OFFICE}drawingml/2006/wordprocessingDrawing}}"
-_DGM = f"{{{_OFFICE}drawingml/2006/diagram}}"
+_W = f"{{{OFFICE}wordprocessingml/2006/main}}"
+_M = f"{{{OFFICE}officeDocument/2006/math}}"
+_WP = f"{{{OFFICE}drawingml/2006/wordprocessingDrawing}}"
+_DGM = f"{{{OFFICE}drawingml/2006/diagram}}"
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_DC = "{http://purl.org/dc/elements/1.1/}"
 
 _FLOWS_THROUGH = frozenset(
     _W + name for name in "sdt sdtContent ins moveTo smartTag customXml".split()
@@ -99,104 +70,19 @@ def parse_docx(content: bytes, filename: str, *_: object) -> ParsedDocument:
         TooLarge: Unpacked it passes the limits of a zip bomb check.
         Unreadable: It is damaged.
     """
-    _check_archive(content, filename)
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            package = _Package(archive)
-            reader = _Reader(package)
-            blocks = list(reader.blocks())
-            core = package.part("docProps/core.xml")
-    except (zipfile.BadZipFile, etree.XMLSyntaxError, KeyError, ValueError, EOFError) as exc:
-        raise Unreadable(
-            f"{filename!r} is a damaged Word document ({type(exc).__name__}); open it in a word"
-            " processor and save it again"
-        ) from exc
-    title = _text_of(core, f"{_DC}title")
-    author = _text_of(core, f"{_DC}creator")
+    with opened(content, filename, "Word document") as archive:
+        package = Package(archive)
+        reader = _Reader(package)
+        blocks = list(reader.blocks())
+        title, authors = package.about()
     return write(
         blocks,
         FORMATS["docx"].media_type,
         title=reader.title or title or None,
-        authors=[name.strip() for name in author.split(";") if name.strip()],
+        authors=authors,
         warnings=reader.warnings(),
         hidden=reader.hidden,
     )
-
-
-def _check_archive(content: bytes, filename: str) -> None:
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = archive.infolist()
-    except (zipfile.BadZipFile, ValueError, OSError) as exc:
-        raise Unreadable(
-            f"{filename!r} is a damaged Word document; open it in a word processor and save it"
-            " again"
-        ) from exc
-    # Python stops reading an entry at its declared size, so that sizes that lie low cannot unpack
-    # to more.
-    unpacked = sum(entry.file_size for entry in entries)
-    packed = max(1, sum(entry.compress_size for entry in entries))
-    if (
-        len(entries) > MAX_ENTRIES
-        or unpacked > MAX_UNPACKED_BYTES
-        or (unpacked > _RATIO_FLOOR_BYTES and unpacked > packed * MAX_RATIO)
-    ):
-        raise TooLarge(
-            f"{filename!r} unpacks to {unpacked:,} bytes in {len(entries)} parts,"
-            f" {unpacked // packed} times its size; at most"
-            f" {MAX_UNPACKED_BYTES:,} bytes, {MAX_ENTRIES} parts and {MAX_RATIO} times are read:"
-            " save it as PDF and send that"
-        )
-
-
-def _text_of(tree: etree._Element | None, tag: str) -> str:
-    found = None if tree is None else tree.find(tag)
-    return "" if found is None else (found.text or "").strip()
-
-
-class _Package:
-    """The parts of a file by name, and how they refer to each other."""
-
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive = archive
-        self._names = set(archive.namelist())
-        main = [target for kind, target in self.relations("").values() if kind == "officeDocument"]
-        if not main or main[0] not in self._names:
-            raise KeyError("no main document")
-        self.main = main[0]
-
-    def part(self, name: str) -> etree._Element | None:
-        """Return a part's root; None if there is no such part."""
-        data = self.bytes(name)
-        if data is None:
-            return None
-        for strict, usual in _STRICT.items():
-            data = data.replace(strict, usual)
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
-        return etree.fromstring(data, parser)
-
-    def bytes(self, name: str) -> bytes | None:
-        return self._archive.read(name) if name in self._names else None
-
-    def relations(self, name: str) -> dict[str, tuple[str, str]]:
-        """Return kind and target of what a part refers to within the file, by id."""
-        folder, base = posixpath.split(name)
-        data = self.bytes(posixpath.join(folder, "_rels", f"{base}.rels"))
-        found: dict[str, tuple[str, str]] = {}
-        for one in () if data is None else etree.fromstring(data, etree.XMLParser(no_network=True)):
-            target = one.get("Target") or ""
-            if one.get("TargetMode") != "External" and target:
-                path = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
-                found[one.get("Id") or ""] = (one.get("Type") or "").rsplit("/", 1)[-1], path
-        return found
-
-    def of_kind(self, kind: str) -> list[str]:
-        """Return the parts of a kind that the main document refers to, in their order."""
-        return list(
-            dict.fromkeys(
-                path for found, path in self.relations(self.main).values() if found == kind
-            )
-        )
 
 
 class _Style(NamedTuple):
@@ -327,7 +213,7 @@ def _style(nodes: Mapping[str, etree._Element], name: str) -> _Style:
 class _Reader:
     """Yields the blocks of a document; the author decides how deep tables and boxes nest."""
 
-    def __init__(self, package: _Package) -> None:
+    def __init__(self, package: Package) -> None:
         self.title: str | None = None
         self.hidden = 0
         self._package = package
@@ -348,7 +234,7 @@ class _Reader:
 
     def warnings(self) -> list[str]:
         """Return what was seen and not read."""
-        unread = [f"{count} {what} not read" for what, count in self._unread.items()]
+        unread = unread_parts(self._unread)
         return ["struck-through text is left out", *unread] if self._struck else unread
 
     def blocks(self) -> Iterator[Block]:
@@ -370,11 +256,10 @@ class _Reader:
                         said.add(block.text)
                         yield block
         for kind, what in (
-            ("package", "embedded files are"),
-            ("oleObject", "embedded objects are"),
+            ("package", "embedded files"),
+            ("oleObject", "embedded objects"),
         ):
             self._unread[what] += len(self._package.of_kind(kind))
-        self._unread = +self._unread
 
     def _note(self, note: etree._Element) -> Iterator[Block]:
         if note.get(f"{_W}type") in ("separator", "continuationSeparator", "continuationNotice"):
@@ -393,7 +278,7 @@ class _Reader:
             if element.tag == f"{_W}tbl":
                 yield from self._table(element)
             elif element.tag == f"{_W}altChunk":
-                yield from self._foreign(element.get(f"{_R}id") or "")
+                yield from self._foreign(element.get(f"{R}id") or "")
             else:
                 yield from self._paragraph(element)
         self._depth -= 1
@@ -471,7 +356,7 @@ class _Reader:
         elif data is not None and name.lower().endswith(".txt"):
             yield Block("paragraph", decode(data)[0])
         else:
-            self._unread["inserted files are"] += 1
+            self._unread["inserted files"] += 1
 
     def _text(self, element: etree._Element) -> str:
         parts: list[str] = []
@@ -531,41 +416,14 @@ class _Reader:
                 self._aside.append(Block("caption", said))
             return ""
         if tag == f"{_DGM}relIds":
-            return self._diagram(node.get(f"{_R}dm") or "")
-        if tag == f"{_C}chart":
-            self._aside += self._chart(node.get(f"{_R}id") or "")
+            name = self._relations.get(node.get(f"{R}dm") or "", ("", ""))[1]
+            self._aside += diagram(self._package.part(name))
+            return ""
+        if tag == f"{C}chart":
+            name = self._relations.get(node.get(f"{R}id") or "", ("", ""))[1]
+            self._aside += chart(self._package.part(name))
             return ""
         return None
-
-    def _diagram(self, relation: str) -> str:
-        tree = self._package.part(self._relations.get(relation, ("", ""))[1])
-        for paragraph in () if tree is None else tree.iter(f"{_A}p"):
-            text = "".join(one.text or "" for one in paragraph.iter(f"{_A}t"))
-            self._aside.append(Block("item", text))
-        return ""
-
-    def _chart(self, relation: str) -> Iterator[Block]:
-        """Yield a chart's title and its stored values as a table."""
-        tree = self._package.part(self._relations.get(relation, ("", ""))[1])
-        if tree is None:
-            return
-        title = tree.find(f".//{_C}title")
-        text = "" if title is None else "".join(one.text or "" for one in title.iter(f"{_A}t"))
-        columns = [[""]]
-        for series in tree.iter(f"{_C}ser"):
-            name, places, values = (
-                [one.text or "" for one in series.iterfind(f"{_C}{part}//{_C}v")]
-                for part in ("tx", "cat", "val")
-            )
-            if len(places) + 1 > len(columns[0]):
-                columns[0] = ["", *places]
-            columns.append([" ".join(name), *values])
-        deepest = max(map(len, columns))
-        rows = [
-            [Cell(column[at] if at < len(column) else "") for column in columns]
-            for at in range(deepest)
-        ]
-        yield Block("table", text, rows=rows if deepest > 1 else (), heads=1)
 
 
 _APART = "\ufdd3"

@@ -34,14 +34,19 @@ class FileFormat:
     """`module:function` under `app.ingest.parsers`, imported on first use: a child process that
     never sees a DOCX never loads lxml."""
     magic: bytes = b""
-    """Bytes within the first kilobyte that only this format has."""
+    """Bytes that a file begins with; those of a PDF may stand behind others."""
     zip_part: str = ""
-    """Folder inside the ZIP container that only this format has."""
+    """Start of a name inside the ZIP container that only this format has; `mimetype`: the part of
+    this name holds the media type."""
+    subject: str = ""
+    """Groups formats in messages and documents; those of one stand together."""
+    ole_stream: str = ""
+    """Name of a stream in the container of Office 97 that only this format has."""
 
     @property
     def is_text(self) -> bool:
         """Return whether files are plain text, which no signature tells apart."""
-        return not self.magic and not self.zip_part
+        return not (self.magic or self.zip_part or self.ole_stream)
 
     def parse(self, content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
         """Return the parsed document; see `Parse`."""
@@ -58,14 +63,106 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
             "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
             (".docx", ".docm", ".dotx", ".dotm"),
             "docx:parse_docx",
+            subject="office documents",
             zip_part="word/",
         ),
-        "html": FileFormat("HTML", "text/html", (".html", ".htm", ".xhtml"), "html:parse_html"),
+        "odt": FileFormat(
+            "ODT",
+            "application/vnd.oasis.opendocument.text",
+            (".odt", ".ott"),
+            "opendocument:parse_odt",
+            subject="office documents",
+            zip_part="mimetype",
+        ),
+        "pptx": FileFormat(
+            "PPTX",
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+            (".pptx", ".pptm", ".potx", ".ppsx", ".ppsm"),
+            "slides:parse_pptx",
+            subject="office documents",
+            zip_part="ppt/",
+        ),
+        "xlsx": FileFormat(
+            "XLSX",
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            (".xlsx", ".xlsm", ".xltx", ".xltm"),
+            "workbooks:parse_xlsx",
+            subject="tables",
+            zip_part="xl/workbook.xml",
+        ),
+        "xls": FileFormat(
+            "XLS",
+            "application/vnd.ms-excel",
+            (".xls", ".xlt", ".xlsb"),
+            "workbooks:parse_xls",
+            subject="tables",
+            zip_part="xl/workbook.bin",
+            ole_stream="Workbook",
+        ),
+        "ods": FileFormat(
+            "ODS",
+            "application/vnd.oasis.opendocument.spreadsheet",
+            (".ods", ".ots"),
+            "opendocument:parse_ods",
+            subject="tables",
+            zip_part="mimetype",
+        ),
+        "csv": FileFormat(
+            "CSV",
+            "text/csv",
+            (".csv", ".tsv", ".tab", ".psv"),
+            "tables:parse_csv",
+            subject="tables",
+        ),
+        "html": FileFormat(
+            "HTML",
+            "text/html",
+            (".html", ".htm", ".xhtml"),
+            "html:parse_html",
+            subject="pages and markup",
+        ),
         "markdown": FileFormat(
             "Markdown",
             "text/markdown",
             (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".rmd", ".qmd"),
             "markdown:parse_markdown",
+            subject="pages and markup",
+        ),
+        "rtf": FileFormat(
+            "RTF",
+            "application/rtf",
+            (".rtf",),
+            "rtf:parse_rtf",
+            subject="office documents",
+            magic=b"{\\rtf",
+        ),
+        "epub": FileFormat(
+            "EPUB",
+            "application/epub+zip",
+            (".epub",),
+            "epub:parse_epub",
+            zip_part="META-INF/container.xml",
+        ),
+        "email": FileFormat("EML", "message/rfc822", (".eml",), "mail:parse_email", subject="mail"),
+        "mbox": FileFormat(
+            "MBOX", "application/mbox", (".mbox", ".mbx"), "mail:parse_mailbox", subject="mail"
+        ),
+        "mhtml": FileFormat(
+            "MHTML",
+            "application/x-mimearchive",
+            (".mhtml", ".mht"),
+            "mail:parse_mhtml",
+            subject="pages and markup",
+        ),
+        "ipynb": FileFormat(
+            "IPYNB",
+            "application/x-ipynb+json",
+            (".ipynb",),
+            "notebook:parse_notebook",
+            subject="pages and markup",
+        ),
+        "subtitles": FileFormat(
+            "SRT or VTT", "text/vtt", (".srt", ".vtt"), "subtitles:parse_subtitles"
         ),
         "text": FileFormat("plain text", "text/plain", (".txt",), "plain:parse_plain"),
     }
@@ -79,5 +176,11 @@ def type_of(media_type: str) -> FileType:
 
 
 def accepted() -> str:
-    """Return the formats in words: `PDF, DOCX, HTML, Markdown or plain text`."""
-    return either(one.label for one in FORMATS.values())
+    """Return the formats in words: `PDF, office documents (DOCX), ... or plain text`."""
+    subjects: dict[str, list[str]] = {}
+    for one in FORMATS.values():
+        subjects.setdefault(one.subject or one.label, []).append(one.label)
+    return either(
+        subject if labels == [subject] else f"{subject} ({', '.join(labels)})"
+        for subject, labels in subjects.items()
+    )

@@ -6,6 +6,7 @@ import codecs
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -263,22 +264,14 @@ def identify(content: bytes, filename: str) -> FileType:
     head = content[:_MAGIC_WINDOW_BYTES]
     suffix = PurePosixPath(filename.lower()).suffix
     for name, one in FORMATS.items():
-        if one.magic and (one.magic in head or (suffix in one.suffixes and pdf_start(content) > 0)):
+        if one.magic and content.startswith(one.magic):
             return name
+    if b"%PDF-" in head or (suffix == ".pdf" and pdf_start(content) > 0):
+        return "pdf"
     if content.startswith(b"PK\x03\x04"):
         return _identify_zip(content, filename)
     if content.startswith(_OLE):
-        if "EncryptedPackage".encode("utf-16-le") in content:
-            raise Encrypted(
-                f"{filename!r} is protected by a password; save a copy without one and send that"
-            )
-        raise UnsupportedType(
-            f"{filename!r} is an old Office file; save it as DOCX or PDF and send that"
-        )
-    if content.startswith(b"{\\rtf"):
-        raise UnsupportedType(
-            f"{filename!r} is rich text (RTF); save it as DOCX or PDF and send that"
-        )
+        return _identify_ole(content, filename)
     image = _named(content, _IMAGES)
     if image or not is_text(content):
         named = image or _named(content, _FOREIGN) or "binary content of an unknown kind"
@@ -290,23 +283,54 @@ def _named(content: bytes, signatures: tuple[tuple[bytes, str], ...]) -> str | N
     return next((name for magic, name in signatures if content.startswith(magic)), None)
 
 
+_OLD = (
+    ("WordDocument", "an old Word document (DOC)", "DOCX"),
+    ("PowerPoint Document", "an old presentation (PPT)", "PPTX"),
+    ("__properties_version1.0", "a message of Outlook (MSG)", "EML"),
+)
+"""Streams of formats that are not read, and what to save them as."""
+
+
+def _identify_ole(content: bytes, filename: str) -> FileType:
+    """Return the format in a compound file ([MS-CFB]), by the names of its streams."""
+
+    def has(stream: str) -> bool:
+        return f"{stream}\0".encode("utf-16-le") in content
+
+    if "EncryptedPackage".encode("utf-16-le") in content:
+        raise Encrypted(
+            f"{filename!r} is protected by a password; save a copy without one and send that"
+        )
+    for stream, named, better in _OLD:  # first: a workbook may lie within them
+        if has(stream):
+            raise UnsupportedType(f"{filename!r} is {named}; save it as {better} or PDF")
+    for name, one in FORMATS.items():
+        if one.ole_stream and has(one.ole_stream):
+            return name
+    raise UnsupportedType(
+        f"{filename!r} is an old Office file; save it as DOCX, XLSX or PDF and send that"
+    )
+
+
 def _identify_zip(content: bytes, filename: str) -> FileType:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = set(archive.namelist())
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as exc:
+            told = archive.open("mimetype").read(100) if "mimetype" in names else b""
+    except (
+        *(zipfile.BadZipFile, zlib.error, EOFError, RuntimeError),
+        *(NotImplementedError, ValueError, OSError),
+    ) as exc:
         raise Unreadable(
             f"{filename!r} is a damaged ZIP container; upload it again or save it again first"
         ) from exc
     for name, one in FORMATS.items():
-        if one.zip_part and any(part.startswith(one.zip_part) for part in names):
+        if one.zip_part == "mimetype":
+            if told.strip().removesuffix(b"-template") == one.media_type.encode():
+                return name
+        elif one.zip_part and any(part.startswith(one.zip_part) for part in names):
             return name
-    known = {
-        "xl/workbook.xml": "a spreadsheet (XLSX)",
-        "ppt/presentation.xml": "a presentation (PPTX)",
-    }
-    named = next((label for part, label in known.items() if part in names), "a ZIP archive")
-    raise UnsupportedType(f"{filename!r} is {named}; send {accepted()}")
+    raise UnsupportedType(f"{filename!r} is a ZIP archive; unpack it and send {accepted()}")
 
 
 def _identify_text(content: bytes, suffix: str) -> FileType:

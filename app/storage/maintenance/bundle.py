@@ -28,6 +28,7 @@ from app.core.types import (
     ChunkSpan,
     Document,
     DocumentDraft,
+    DocumentType,
     Fingerprint,
     Heading,
     Library,
@@ -67,7 +68,6 @@ from app.storage.maintenance.bundle_format import (
     Documents,
     FingerprintRecord,
     Header,
-    Kind,
     Original,
     Trailer,
     code_bytes,
@@ -382,7 +382,7 @@ class Bundler:
         library, doc_id, revision = document.library, document.doc_id, document.revision
         return DocumentRecord.model_construct(
             **{name: getattr(document, name) for name in _SAME_NAMES},
-            type=cast("Kind", document.type),
+            type=cast("DocumentType", document.type),
             text=self.catalog.text(library, doc_id, revision=revision).text,
             authors=list(document.authors),
             chunks=[

@@ -33,7 +33,14 @@ from pydantic.types import FailFast
 
 from app.core.errors import IndexDamaged, InvalidInput
 from app.core.ids import document_id
-from app.core.types import MAX_SENTENCES, MAX_TOKENS, STATE_DIMENSION, TOKEN_BITS, Library
+from app.core.types import (
+    MAX_SENTENCES,
+    MAX_TOKENS,
+    STATE_DIMENSION,
+    TOKEN_BITS,
+    DocumentType,
+    Library,
+)
 
 # Define a bundle's blocks field by field: the schema of foreign files.
 
@@ -58,7 +65,6 @@ ArxivId = Annotated[
     str, StringConstraints(pattern=r"^(\d{4}\.\d{4,5}|[a-z-]+(\.[A-Z]{2})?/\d{7})(v\d+)?$")
 ]
 Flag = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_:.-]{0,63}$")]
-Kind = Literal["pdf", "docx", "html", "markdown", "text", "wikitext"]
 LanguageCode = Annotated[str, StringConstraints(pattern=r"^([a-z]{2})?$")]
 Count = Annotated[int, Field(ge=0, lt=1 << 40)]
 Offset = Annotated[int, Field(ge=0, lt=1 << 31)]
@@ -126,7 +132,7 @@ class DocumentRecord(Record):
     source_key: SourceKey
     filename: Line
     sha256: Sha256
-    type: Kind
+    type: DocumentType
     text: Annotated[str, StringConstraints(min_length=1)]
     title: Line
     authors: list[Line]

@@ -181,7 +181,7 @@ ARCHIVES: tuple[HostileFile, ...] = (
         ),
         "unreadable",
     ),
-    hostile("sheet.xlsx", lambda: archive({"xl/workbook.xml": "<x/>"}), "unsupported_type"),
+    hostile("sheet.xlsx", lambda: archive({"xl/workbook.xml": "<x/>"}), "unreadable"),
     hostile("plain.zip", lambda: archive({"readme.txt": WORDS}), "unsupported_type"),
     hostile("directory-of-nothing.docx", lambda: b"PK\x03\x04" + b"\0" * 400, "unreadable"),
 )

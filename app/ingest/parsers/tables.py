@@ -1,0 +1,224 @@
+"""Find tables in a grid of cells, such as a sheet or a file of separated values, and read CSV.
+
+What stands above a table or below it in a single cell is text; the first row of a table names its
+columns where it looks like that.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+
+from app.core.types import ParsedDocument
+from app.ingest.parsers.blocks import Block, Cell, write
+from app.ingest.parsers.formats import FORMATS
+from app.ingest.parsers.sniffing import decode
+
+MOST_CELLS = 500_000
+"""Of one file; what stands behind is named in the receipt and not read."""
+
+Line = list[Cell | None]
+"""A row of a grid; None is a place that a merged cell covers."""
+
+_VALUE = re.compile(
+    r"[^\w\s]{0,2}\s?[+\-\u2212]?\d[\d.,:/'\u202f\u00a0T -]*\s?(?:%|\S{1,3})?\Z", re.IGNORECASE
+)
+"""A number, an amount, a date or a time."""
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d\Z")
+_MOSTLY = 0.8
+_SAMPLE_ROWS = 200
+"""Rows that tell what a table is like."""
+_LONGEST_NAME = 60
+_MOST_TEXT_LINES = 3
+"""Of single cells apart from other tables; more are a list."""
+
+
+def table_blocks(grid: Sequence[Line]) -> Iterator[Block]:
+    """Yield the tables of a grid, and the text around them, in order from the top."""
+    heads: Line | None = None
+    band: list[Line] = []
+    for line in [*grid, []]:
+        if any(cell is None or cell.text for cell in line):
+            band.append(line)
+            continue
+        for part in _side_by_side(band) if band else ():
+            heads = yield from _one_table(part, heads)
+        band = []
+
+
+def _side_by_side(band: list[Line]) -> list[list[Line]]:
+    """Return the tables of rows without a blank one between: apart by a blank column."""
+    widest = max(map(len, band))
+    even = [line + [Cell("")] * (widest - len(line)) for line in band]
+    used = [
+        any(line[at] is None or line[at].text for line in even)  # type: ignore[union-attr]
+        for at in range(widest)
+    ]
+    spans: list[list[int]] = [[]]
+    for at, is_used in enumerate(used):
+        if is_used:
+            spans[-1].append(at)
+        elif spans[-1]:
+            spans.append([])
+    parts = [[[line[at] for at in span] for line in even] for span in spans if span]
+    if len(parts) > 1 and all(
+        len(part[0]) > 1 and all(cell and cell.text for cell in part[0]) for part in parts
+    ):
+        return parts
+    return [[[line[at] for at in range(widest) if used[at]] for line in even]]
+
+
+def _filled(line: Line) -> list[Cell]:
+    return [cell for cell in line if cell is not None and cell.text]
+
+
+def _one_table(rows: list[Line], above: Line | None) -> Generator[Block, None, Line | None]:
+    """Yield a table and the text around it; return its heads, for what goes on below it."""
+    usual = Counter(len(_filled(line)) for line in rows[:_SAMPLE_ROWS]).most_common(1)[0][0]
+    usual = max(usual, len(_filled(rows[-1])) if len(rows) == 2 else 1)
+    few = max(usual // 2, 1)
+    is_text = usual == 1 and len(rows) <= _MOST_TEXT_LINES
+    while rows and (usual > 1 or is_text) and len(said := _filled(rows[0])) <= few:
+        yield Block("paragraph", ", ".join(cell.text for cell in said))
+        rows = rows[1:]
+    notes: list[Line] = []
+    while len(rows) > 1 and usual > 1 and len(_filled(rows[-1])) == 1 and _is_note(rows[-1]):
+        notes.insert(0, rows.pop())
+    if rows and _is_form(rows):
+        for line in rows:
+            yield Block(
+                "field", line[1].text if line[1] else "", mark=line[0].text if line[0] else ""
+            )
+    elif rows:
+        heads = _heads(rows)
+        if heads == 0 and above is not None and len(above) == len(rows[0]):
+            rows, heads = [above, *rows], 1
+        elif heads != 0:
+            above = rows[0]
+        yield Block("table", rows=[_row(line) for line in rows], heads=heads)
+    for line in notes:
+        yield Block("paragraph", _filled(line)[0].text)
+    return above
+
+
+def _is_note(line: Line) -> bool:
+    """Return whether a row below a table is text rather than a record of one value."""
+    first = line[0]
+    return first is None or len(first.text.split()) > 2 or first.columns > 1
+
+
+def _row(line: Line) -> list[Cell]:
+    """Return a table's row; the name of a group stands across all columns."""
+    cells = [cell for cell in line if cell is not None]
+    if len(line) > 2 and line[0] is not None and len(_filled(line)) == 1 and line[0].text:
+        return [line[0]._replace(columns=len(line))] if line[0].rows == 1 else cells
+    return cells
+
+
+def _is_form(rows: Sequence[Line]) -> bool:
+    """Return whether two columns are labels and their values, not records."""
+    if len(rows) < 2 or any(len(line) != 2 or len(_filled(line)) != 2 for line in rows):
+        return False
+    labels = [line[0].text for line in rows if line[0]]
+    values = [line[1].text for line in rows if line[1]]
+    if all(label.endswith(":") for label in labels):
+        return True
+    kinds = {_VALUE.match(value) is not None for value in values[1:]}
+    named = all(len(label) <= _LONGEST_NAME and not _VALUE.match(label) for label in labels)
+    return named and len(kinds) == 2 and len(set(labels)) == len(labels) <= _SAMPLE_ROWS
+
+
+def _heads(rows: Sequence[Line]) -> int | None:
+    """Return how many rows name the columns; None leaves it to the looks of the first."""
+    first, body = rows[0], rows[1 : _SAMPLE_ROWS + 1]
+    if not body:
+        return 0
+    if any(cell is None or cell.rows > 1 or cell.columns > 1 for cell in first):
+        return None
+    is_named = False
+    for at, head in enumerate(first):
+        texts = [cell.text for line in body if (cell := line[at]) is not None and cell.text]
+        if head is None or not texts or not head.text:
+            continue
+        if _VALUE.match(head.text) and not _YEAR.match(head.text):
+            return 0
+        shapes = Counter(map(_shape, texts)).most_common(1)[0]
+        is_alike = shapes[1] >= len(texts) * _MOSTLY
+        if any(map(str.isdigit, head.text)) and is_alike and _shape(head.text) == shapes[0]:
+            return 0 if not _YEAR.match(head.text) else None
+        is_named |= sum(_VALUE.match(text) is not None for text in texts) >= len(texts) * _MOSTLY
+    texts = [cell.text for cell in _filled(first)]
+    fits = all(len(text) <= _LONGEST_NAME for text in texts) and len(texts) * 2 > len(first)
+    return 1 if is_named and fits else None
+
+
+def _shape(text: str) -> str:
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", text))
+
+
+_DELIMITERS = ("\t", ";", "|", ",")
+_SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+"""What Excel writes and reads above the first row."""
+_LONGEST_CELL_LINES = 200
+"""A cell of more lines begins with a quotation mark that nothing closes."""
+
+
+def parse_csv(content: bytes, *_: object) -> ParsedDocument:
+    """Return separated values with a labelled line for each row.
+
+    The separator is the one that gives rows of equal length: tab, semicolon, bar or comma, in this
+    order, so that a decimal comma separates nothing.
+
+    Raises:
+        UnsupportedType: The bytes are not text.
+    """
+    source, warnings = decode(content)
+    said = _SEPARATOR_LINE.match(source)
+    source = source[said.end() :] if said else source
+    csv.field_size_limit(sys.maxsize)
+    delimiter = said[1] if said else _delimiter(source)
+    grid, more = _grid(csv.reader(_lines(source), delimiter=delimiter))
+    if any(cell.text.count("\n") > _LONGEST_CELL_LINES for row in grid for cell in row if cell):
+        quoted = csv.reader(_lines(source), delimiter=delimiter, quoting=csv.QUOTE_NONE)
+        grid, more = _grid(quoted)
+        warnings = (*warnings, "a quotation mark is not closed; quotation marks are read as text")
+    if more:
+        warnings = (*warnings, f"rows behind row {len(grid):,} are not read: too many cells")
+    return write(table_blocks(grid), FORMATS["csv"].media_type, warnings=warnings)
+
+
+def _lines(source: str) -> Iterable[str]:
+    return re.split(r"(?<=\n)|(?<=\r)(?!\n)", source.replace("\0", ""))
+
+
+def _delimiter(source: str) -> str:
+    sample = list(_lines(source[: 64 * 1024]))[:_SAMPLE_ROWS]
+    best, most = ",", 0.0
+    for delimiter in _DELIMITERS:
+        widths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if any(row)]
+        width, count = (
+            Counter(width for width in widths if width > 1).most_common(1)[0]
+            if any(width > 1 for width in widths)
+            else (1, 0)
+        )
+        share = count / max(len(widths), 1)
+        if width > 1 and share >= _MOSTLY:
+            return delimiter
+        if share > most:
+            best, most = delimiter, share
+    return best
+
+
+def _grid(rows: Iterable[Sequence[str]]) -> tuple[list[Line], bool]:
+    """Return rows as cells until there are too many, and whether there are more."""
+    grid: list[Line] = []
+    cells = 0
+    for row in rows:
+        cells += len(row)
+        if cells > MOST_CELLS:
+            return grid, True
+        grid.append([Cell(text.strip()) for text in row])
+    return grid, False
