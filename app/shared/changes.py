@@ -93,14 +93,6 @@ class SharedChangeLog(ChangeLog):
         """Return whether changes are kept for this holder, in any process."""
         return _KEEPS + holder in self._rows(library)
 
-    def is_behind(self, library: Library, store: StoreKind) -> bool:
-        """Return whether a projection lacks a change that is committed."""
-        rows = self._rows(library)
-        return any(
-            self.pending(library, rows.get(name, 0), dense=dense, limit=1)
-            for name, dense in (("lexical", False), (store, True))
-        )
-
     def _rows(self, library: Library, sql: Connection | None = None) -> dict[str, int]:
         asked = _ROWS.where(watermarks.c.library == library.value)
         rows = self._database.rows(asked) if sql is None else sql.execute(asked).all()

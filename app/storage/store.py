@@ -149,7 +149,7 @@ class IndexStore:
             self.database,
             wanted,
             lambda: delete_unused(options, self.vector_stores, self.steps),
-            lambda library: self.projector.words[library].catch_up(),
+            self.projector.apply,
             shared=options.shared,
         )
         self.fsck = Fsck(
@@ -163,6 +163,7 @@ class IndexStore:
             self.supervisor,
             options,
             self.steps,
+            heal,
         )
         self.purger = Purger(
             self.database,

@@ -160,10 +160,13 @@ class ChangeLog:
                 default=sys.maxsize,
             )
 
-    # SharedChangeLog asks
-    def is_behind(self, library: Library, store: StoreKind) -> bool:  # noqa: ARG002
-        """Return False: whoever writes here brings its changes to the projections."""
-        return False
+    def is_behind(self, library: Library, store: StoreKind) -> bool:
+        """Return whether a projection lacks a change that is committed."""
+        marks = self.marks()
+        return any(
+            self.pending(library, marks.get(f"{library.value}/{name}", 0), dense=dense, limit=1)
+            for name, dense in (("lexical", False), (store, True))
+        )
 
     def pending(
         self, library: Library, after: int, *, dense: bool, limit: int = 1000

@@ -23,7 +23,8 @@ RETRY_S = 30.0
 row."""
 
 LOOK_EVERY_S = 1.0
-"""How often a server looks for what another one left behind, seconds."""
+"""How often one of several servers looks for what another one left behind, seconds. One alone looks
+every RETRY_S for what its own writes left when there was no space or no file to open."""
 
 QUIET_S = 3.0
 """How long nothing is written before a store is opened that no search needs yet: opening it takes
@@ -47,7 +48,7 @@ class StoreSupervisor:
         database: Database,
         wanted: threading.Event,
         delete_unused: Callable[[], None],
-        replay_words: Callable[[Library], None],
+        apply: Callable[[Library], None],
         *,
         shared: bool = False,
     ) -> None:
@@ -59,11 +60,11 @@ class StoreSupervisor:
             database: Says whether something is written.
             wanted: Set when there is something to do.
             delete_unused: Called when every store is whole.
-            replay_words: Brings a library's words up to the catalog.
-            shared: Whether to look for what another process committed and did not live to apply.
+            apply: Brings the words of a library and its cache up to the catalog.
+            shared: Whether other processes write as well.
         """
-        self._replay_words = replay_words
-        self._look_every_s = LOOK_EVERY_S if shared else None
+        self._apply = apply
+        self._shared = shared
         self._log = change_log
         self._remove_unused = delete_unused
         self._dense = dense
@@ -118,11 +119,11 @@ class StoreSupervisor:
             seen = now
 
     def _run(self) -> None:
-        if self._look_every_s is None:
+        if not self._shared:
             self._wait_until_quiet()
         failed = 0
         while True:
-            woken = self._wanted.wait(self._look_every_s)
+            woken = self._wanted.wait(LOOK_EVERY_S if self._shared else RETRY_S)
             self._wanted.clear()
             if self._stop.is_set():
                 return
@@ -139,14 +140,14 @@ class StoreSupervisor:
                 self._wanted.set()
 
     def _left_behind(self) -> bool:
-        """Apply words that another process left; return whether vectors may be left too."""
+        """Apply words that were left behind; return whether vectors may be left too."""
         left = [
             library
             for library, dense in self._dense.items()
             if self._log.is_behind(library, dense.replica.kind)
         ]
         for library in left:
-            self._replay_words(library)
+            self._apply(library)
         return bool(left) or not self.ready
 
     def _work(self) -> None:
