@@ -29,7 +29,7 @@ from app.core.types import (
     WriteResult,
 )
 from app.storage.catalog.answers import purge_quotes
-from app.storage.catalog.changes import STAGED, Settling
+from app.storage.catalog.changes import STAGED
 from app.storage.catalog.database import Database
 from app.storage.catalog.documents import SqliteCatalog, read_key
 from app.storage.catalog.revisions import RevisionBatch, Stored, Written
@@ -122,7 +122,6 @@ class CatalogIndexWriter:
         catalog: SqliteCatalog,
         projector: Projector,
         originals: Originals,
-        settling: Settling,
         builds: Builds,
     ) -> None:
         self._database = database
@@ -130,7 +129,6 @@ class CatalogIndexWriter:
         self._projector = projector
         self._words = projector.words
         self._originals = originals
-        self._settling = settling
         self._builds = builds
         self._codecs = threading.local()
 
@@ -228,28 +226,18 @@ class CatalogIndexWriter:
                 self._words[library].catch_up()
         if not hasattr(self._codecs, "codec"):
             self._codecs.codec = TextCodec()
-        superseded: list[tuple[int, int]] = []
-        try:
-            with self._database.write("documents") as sql:
-                refuse_superseded(sql, drafts)
-                supersede_older(sql, drafts)
-                self._projector.log.save_into(sql)
-                batch = RevisionBatch(sql, self._database.dialect, self._codecs.codec.pack)
-                written = batch.write(drafts)
-                if page is not None:
-                    record_page(sql, page)
-                superseded = [
-                    (item.doc, item.superseded)
-                    for item in written.stored
-                    if item.superseded is not None
-                ]
-                self._settling.begin(superseded)
-            self._queue_words(written)
-            if superseded:
-                for library in written.last_seq:
-                    self._words[library].commit().result()
-        finally:
-            self._settling.end(superseded)
+        with self._database.write("documents") as sql:
+            refuse_superseded(sql, drafts)
+            supersede_older(sql, drafts)
+            self._projector.log.save_into(sql)
+            batch = RevisionBatch(sql, self._database.dialect, self._codecs.codec.pack)
+            written = batch.write(drafts)
+            if page is not None:
+                record_page(sql, page)
+        self._queue_words(written)
+        if any(item.superseded is not None for item in written.stored):
+            for library in written.last_seq:
+                self._words[library].commit().result()
         for library, ids in written.removed.items():
             self._projector.dense[library].hide(ids)
         return written
