@@ -63,7 +63,7 @@ class OpenWriter(CatalogIndexWriter):
         self.opened = store = IndexStore(options, vector_store="off")
         atexit.register(store.close)
         parts = store.database, store.catalog, store.projector, store.originals
-        super().__init__(*parts, store.writer._settling, store.builds)
+        super().__init__(*parts, store.builds)
         self.ledger = BulkLedger(store.database)
         self.batches: list[int] = []
         """Sizes of write() calls."""

@@ -29,6 +29,9 @@ logger = logging.getLogger(__name__)
 RETRY_S = 10.0
 """Between attempts to load the SDK."""
 
+OPENS_WITHIN_S = 10.0
+"""How long a request waits for it."""
+
 
 class McpDoor:
     """The ASGI app at /mcp; serves while `open` is entered."""
@@ -40,7 +43,8 @@ class McpDoor:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Serve until left; return at once and load the SDK in the background."""
+        """Serve until left; the first request loads the SDK."""
+        self._asked, self._opened = anyio.Event(), anyio.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._serve)
             try:
@@ -52,14 +56,18 @@ class McpDoor:
         """Serve one request.
 
         Raises:
-            Busy: The SDK is still being loaded, or the server is stopping.
+            Busy: The SDK cannot be loaded now, or the server is stopping.
         """
+        self._asked.set()
+        with anyio.move_on_after(OPENS_WITHIN_S):
+            await self._opened.wait()
         if self._manager is None:
             raise Busy("the MCP door is not open yet; try again in a moment", retry_after_s=1)
         await self._manager.handle_request(scope, receive, send)
 
     async def _serve(self) -> None:
-        """Run managers until cancelled; each works once, so every opening makes a new one."""
+        """Run a manager from the first request on; each works once, so every opening makes one."""
+        await self._asked.wait()
         while True:
             try:
                 manager = await to_thread.run_sync(self._make)
@@ -74,14 +82,14 @@ class McpDoor:
                 await anyio.sleep(RETRY_S)
         async with manager.run():
             self._manager = manager
+            self._opened.set()
             try:
                 await anyio.sleep_forever()
             finally:
                 self._manager = None
 
     def _make(self) -> StreamableHTTPSessionManager:
-        # The SDK takes half a second to import: in a thread, after the server has begun to answer
-        # probes.
+        # The SDK takes half a second to import, which the first uploads after a start wait for.
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415
 
         from app.api.mcp_server import make_server  # noqa: PLC0415

@@ -343,6 +343,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             logger.warning("%s", line)
         PromptLibrary.load(settings.prompts_dir)  # a wrong file is told before the store opens
         parser = stack.enter_context(SandboxedParser(settings.ingest()))
+        parser.warm()  # it is ready when the store is
         store = stack.enter_context(
             IndexStore(settings.index(), crash_at=settings.documind_crash_at or None)
         )

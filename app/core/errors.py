@@ -34,7 +34,7 @@
     │   ├── IndexDamaged            index_damaged
     │   └── Locked                  locked
     └── Cancelled                   cancelled              never reaches a client as an error
-        └── Superseded              superseded             a deletion came after the upload
+        └── Superseded              superseded             deleted or replaced since the upload
 
 Messages name the value with `!r`, say what was expected and what to do.
 """
@@ -254,7 +254,7 @@ class Cancelled(DocuMindError):
 
 
 class Superseded(Cancelled):
-    """A document was deleted after it was accepted and before it was written."""
+    """A document was deleted or replaced after it was accepted and before it was written."""
 
     code = "superseded"
 

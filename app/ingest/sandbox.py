@@ -306,17 +306,12 @@ class SandboxedParser:
         self.close()
 
     def warm(self) -> None:
-        """Start the children of free slots without waiting, for the next parses."""
-        free = []
-        while True:
+        """Start the child that the next parse takes, without waiting for it."""
+        with suppress(queue.Empty):
+            child = self._slots.get_nowait()
             try:
-                free.append(self._slots.get_nowait())
-            except queue.Empty:
-                break
-        try:
-            free = [child if child is not None and child.alive else self._start() for child in free]
-        finally:
-            for child in free:
+                child = child if child is not None and child.alive else self._start()
+            finally:
                 self._slots.put(child)
 
     def close(self) -> None:

@@ -283,6 +283,8 @@ class IngestJob:
             if file.state in {"done", "failed"}:
                 finished += 1
                 context.progress(finished, len(payload.files), "files")
+            else:
+                context.give_way()
 
         outcomes = self.parts.pipeline_of(payload.library).ingest(
             payload.library,
@@ -292,7 +294,7 @@ class IngestJob:
             cancel=context.cancel,
         )
         if outcomes and all(outcome.code == Superseded.code for outcome in outcomes):
-            raise Superseded(outcomes[0].reason or "deleted after it was accepted")
+            raise Superseded(outcomes[0].reason or "deleted or replaced after it was accepted")
         for outcome in outcomes if payload.retry else ():
             if (error := _MOMENTARY.get(outcome.code or "")) is not None:
                 raise error(outcome.reason or "it could not be stored")
@@ -450,6 +452,7 @@ class _Vectors:
     def _tell(self, done: int) -> None:
         if self.total is not None:
             self.context.progress(self._done + done, self.total, "chunks")
+        self.context.give_way()
 
 
 # The jobs that fetch one document: a paper of arXiv by its id, a page of the web by its address.
@@ -471,7 +474,7 @@ class FetchJob:
             self.parts.pipeline_of(library).ingest(library, [document], cancel=context.cancel)
         )
         if outcomes[0].code == Superseded.code:
-            raise Superseded(outcomes[0].reason or "deleted after it was accepted")
+            raise Superseded(outcomes[0].reason or "deleted or replaced after it was accepted")
         context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
         context.publish(IngestReport(outcomes, "text").to_json())
         backfill = self.parts.backfill_of(library)

@@ -35,7 +35,7 @@ from app.core.types import IngestOutcome, Job, JobFile, JobState, Library, StopR
 from app.ingest.pipeline import with_vectors
 
 if TYPE_CHECKING:
-    from app.storage.queue import JobQueue
+    from app.storage.queue import JobQueue, Taken
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,8 @@ class RateEstimate:
 class JobContext:
     """One run of a job: the handler's view of it; reports show at once, are stored at times."""
 
-    def __init__(self, runner: JobRunner, job: Job, worker: str, attempts: int) -> None:
+    def __init__(self, runner: JobRunner, taken: Taken, worker: str) -> None:
+        job = taken.job
         self.job_id = job.id
         self.kind = job.kind
         self.payload: Mapping[str, object] = job.payload
@@ -102,8 +103,8 @@ class JobContext:
         self.job = job
         """As it is now; guarded by the runner's lock, as what follows."""
         self.worker = worker
-        self.attempts = attempts
-        """How often it was put back after an error."""
+        self.attempts = taken.attempts
+        self.recovered = taken.recovered
         self.stop: Stop | None = None
         self.saved_at_s = 0.0
         self.unsaved = False
@@ -114,7 +115,7 @@ class JobContext:
         self._rate = RateEstimate()
 
     def checkpoint(self) -> None:
-        """Stop here if asked to; background work also yields to interactive work.
+        """Stop here if asked to; work that no client waits for also yields to interactive work.
 
         Call it between steps.
 
@@ -122,8 +123,12 @@ class JobContext:
             Cancelled: Someone paused or cancelled the job, or the process is ending.
         """
         self.cancel.raise_if_cancelled()
-        self._runner.give_way(self)
+        self.give_way()
         self.cancel.raise_if_cancelled()
+
+    def give_way(self) -> None:
+        """Wait a while for interactive work if no client waits for this."""
+        self._runner.give_way(self)
 
     def progress(self, done: int, total: int | None = None, unit: str | None = None) -> None:
         """Report that `done` of `total` units are ready; None keeps the former value."""
@@ -490,7 +495,9 @@ class JobRunner:
             logger.warning("jobs of unknown kind %r wait for a release that knows it", kind)
         for lane, count in self._options.threads.items():
             for number in range(count):
-                self._begin(f"job-{lane}-{number}", self._work, lane)
+                # Recovered jobs leave a thread to what clients wait for.
+                recovered = lane != "interactive" or number > 0 or count == 1
+                self._begin(f"job-{lane}-{number}", self._work, lane, recovered)
         self._begin("job-keeper", self._keep)
 
     def _begin(self, name: str, work: Callable[..., None], *args: object) -> None:
@@ -519,11 +526,11 @@ class JobRunner:
 
     # A lane's thread: take a job, run it, write down how it ended.
 
-    def _work(self, lane: Lane) -> None:
+    def _work(self, lane: Lane, recovered: bool) -> None:
         again_in_s: float | None = None
         while not self._closing.is_set():
             seen = self._wakes
-            run = self._take(lane)
+            run = self._take(lane, recovered)
             if run is not None:
                 again_in_s = self._run(run)
                 continue
@@ -532,14 +539,14 @@ class JobRunner:
                     self._changed.wait(again_in_s)
             again_in_s = None
 
-    def _take(self, lane: Lane) -> JobContext | None:
+    def _take(self, lane: Lane, recovered: bool) -> JobContext | None:
         kinds = [name for name, kind in self._kinds.items() if kind.lane == lane]
         worker = new_id()
         try:
-            taken = self._queue.take(kinds, worker)
+            taken = self._queue.take(kinds, worker, recovered=recovered)
             if taken is None:
                 return None
-            run = JobContext(self, taken[0], worker, taken[1])
+            run = JobContext(self, taken, worker)
             run.saved_at_s = time.monotonic()
             with self._changed:
                 if not self._closing.is_set():
@@ -685,17 +692,16 @@ class JobRunner:
             self._ask(run, "lost")
 
     def give_way(self, run: JobContext) -> None:
-        """Pause a background step while interactive jobs run, for at most `give_way_s`."""
-        if self.lane_of(run.kind) != "background":
+        """Pause a step that no client waits for while others are, for at most `give_way_s`."""
+
+        def waited_for(one: JobContext) -> bool:
+            return self.lane_of(one.kind) == "interactive" and not one.recovered
+
+        if waited_for(run) or self.lane_of(run.kind) == "network":
             return
         with self._changed:
             self._changed.wait_for(
-                lambda: (
-                    run.cancel.cancelled
-                    or all(
-                        self.lane_of(one.kind) != "interactive" for one in self._running.values()
-                    )
-                ),
+                lambda: run.cancel.cancelled or not any(map(waited_for, self._running.values())),
                 self._options.give_way_s,
             )
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from typing import get_args
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, select
+from sqlalchemy import Connection, delete, select
 
 from app.core.types import Library, StoreKind
-from app.storage.catalog.changes import APPLIED, LINGER_S, ChangeLog, Projection, Settling
-from app.storage.catalog.database import Database
-from app.storage.catalog.schema import changes, documents, put, revisions, watermarks
+from app.storage.catalog.changes import APPLIED, ChangeLog, Projection
+from app.storage.catalog.schema import put, watermarks
 
 _ROWS = select(watermarks.c.projection, watermarks.c.seq)
 _KEEPS = "keeps "
@@ -93,14 +90,6 @@ class SharedChangeLog(ChangeLog):
         """Return whether changes are kept for this holder, in any process."""
         return _KEEPS + holder in self._rows(library)
 
-    def is_behind(self, library: Library, store: StoreKind) -> bool:
-        """Return whether a projection lacks a change that is committed."""
-        rows = self._rows(library)
-        return any(
-            self.pending(library, rows.get(name, 0), dense=dense, limit=1)
-            for name, dense in (("lexical", False), (store, True))
-        )
-
     def _rows(self, library: Library, sql: Connection | None = None) -> dict[str, int]:
         asked = _ROWS.where(watermarks.c.library == library.value)
         rows = self._database.rows(asked) if sql is None else sql.execute(asked).all()
@@ -109,60 +98,3 @@ class SharedChangeLog(ChangeLog):
 
 def _put(sql: Connection, library: Library, name: str, seq: int) -> None:
     put(sql, watermarks, [{"library": library.value, "projection": name, "seq": seq}])
-
-
-# Show replaced revisions while another process makes the new text searchable.
-
-_NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
-_LIVE_SINCE = (
-    select(documents.c.doc, revisions.c.created_at)
-    .join(
-        revisions,
-        and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision),
-    )
-    .where(_NAMED)
-)
-_NOT_FOUND_YET = (
-    select(changes.c.doc)
-    .outerjoin(
-        watermarks,
-        and_(watermarks.c.library == changes.c.library, watermarks.c.projection == "lexical"),
-    )
-    .where(
-        changes.c.kind == "write",
-        changes.c.doc.in_(bindparam("docs", expanding=True)),
-        changes.c.seq > func.coalesce(watermarks.c.seq, 0),
-    )
-)
-
-
-class SharedSettling(Settling):
-    """Which superseded revision may still be shown, by the catalog; thread-safe.
-
-    One is shown until the words of its successor are in the engine, and for two seconds after the
-    swap: a search that began before it holds the old ids. Clocks of servers may differ by less.
-    """
-
-    def __init__(self, database: Database) -> None:
-        super().__init__()
-        self._database = database
-
-    def begin(self, revisions: Iterable[tuple[int, int]]) -> None:
-        """Do nothing: the change says it."""
-
-    def end(self, revisions: Iterable[tuple[int, int]]) -> None:
-        """Do nothing: the watermark says it."""
-
-    def shown(self, found: Iterable[tuple[int, int]]) -> frozenset[tuple[int, int]]:
-        """Return which of these superseded `(doc, revision)` pairs may be shown now."""
-        pairs = frozenset(found)
-        if not pairs:
-            return pairs
-        docs = {"docs": sorted({doc for doc, _ in pairs})}
-        since = datetime.now(UTC) - timedelta(seconds=LINGER_S)
-        with self._database.read() as sql:
-            shown = set(sql.execute(_NOT_FOUND_YET, docs).scalars())
-            for doc, created_at in sql.execute(_LIVE_SINCE, docs):
-                if datetime.fromisoformat(created_at) > since:
-                    shown.add(doc)
-        return frozenset(pair for pair in pairs if pair[0] in shown)

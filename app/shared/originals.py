@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -123,14 +123,13 @@ class ObjectOriginals(Originals):
             except FileNotFoundError:
                 return None
 
-    def _keep(self, sha256: str, content: bytes | Path) -> None:
+    def _keep(self, new: Mapping[str, bytes | Path]) -> None:
         if self.before_keeping is not None:
-            self.before_keeping(sha256)
-        with self._translated(), self._steps.at("originals.put"):
-            try:
+            self.before_keeping(list(new))
+        for sha256, content in new.items():
+            # another server may be first, with the same bytes
+            with self._translated(), self._steps.at("originals.put"), suppress(AlreadyExistsError):
                 obstore.put(self._store, _key(sha256), content, mode="create", use_multipart=False)
-            except AlreadyExistsError:
-                return  # another server was first, with the same bytes
 
     def delete_stale_copies(self) -> int:
         """Remove cached files that the store no longer has; return how many.

@@ -17,7 +17,7 @@ from typing import Protocol
 from app.core.errors import DocuMindError, ExtraMissing, InvalidInput
 from app.core.ids import without_credentials
 from app.core.types import Library, StoreKind
-from app.storage.catalog.changes import ChangeLog, Settling
+from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.files.durable import Steps, delete_tree
@@ -68,15 +68,12 @@ def open_database(path: Path, url: str, steps: Steps) -> Database:
     return opened
 
 
-def open_log(database: Database, *, shared: bool) -> tuple[ChangeLog, Settling]:
-    """Return the log of changes, and what knows the revisions that are being replaced.
-
-    Where the catalog is shared, both are read from it alone.
-    """
-    if not shared:
-        return ChangeLog(database), Settling()
-    kept = _shared("changes", "DATABASE_URL")
-    return kept.SharedChangeLog(database), kept.SharedSettling(database)
+def open_log(database: Database, *, shared: bool) -> ChangeLog:
+    """Return the log of changes; where the catalog is shared, marks are read from it alone."""
+    kind: type[ChangeLog] = (
+        _shared("changes", "DATABASE_URL").SharedChangeLog if shared else ChangeLog
+    )
+    return kind(database)
 
 
 def open_originals(options: IndexOptions, steps: Steps) -> Originals:

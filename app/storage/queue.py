@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -19,6 +19,7 @@ from sqlalchemy import (
     cast,
     delete,
     exists,
+    func,
     insert,
     literal_column,
     or_,
@@ -47,9 +48,19 @@ _WAITING = _JOBS.where(
     jobs.c.mark == bindparam("of_mark"),
     jobs.c.state.in_(("queued", "paused")),
 ).order_by(jobs.c.n)
-_TAKEN = _JOBS.add_columns(jobs.c.attempts).where(jobs.c.worker == bindparam("mine"))
+_TAKEN = _JOBS.add_columns(jobs.c.attempts, jobs.c.n).where(jobs.c.worker == bindparam("mine"))
 _WORKERS = jobs.c.worker.in_(bindparam("workers", expanding=True))
 _FREE = {"worker": None, "heard_at": None, "stop": None}
+
+
+class Taken(NamedTuple):
+    """A job to run."""
+
+    job: Job
+    attempts: int
+    """How often it was put back after an error."""
+    recovered: bool
+    """Whether an ended process left it."""
 
 
 class JobQueue:
@@ -65,15 +76,19 @@ class JobQueue:
         """Seconds since 1970 by the database's clock, which all processes share."""
         queued, running = jobs.alias("queued"), jobs.alias("running")
         blocked = exists().where(running.c.state == "running", running.c.mark == queued.c.mark)
+        self._recovered_to = 0
+        """The last job that an ended process left: no client waits for it or one before it."""
+        recovered = queued.c.n <= bindparam("recovered_to")
         self._due = (
             select(queued.c.n)
             .where(
+                queued.c.n > bindparam("after"),
                 queued.c.state == "queued",
                 queued.c.kind.in_(bindparam("kinds", expanding=True)),
                 or_(queued.c.not_before.is_(None), queued.c.not_before <= self._now),
                 or_(queued.c.mark == "", ~blocked),
             )
-            .order_by(queued.c.n)
+            .order_by(and_(queued.c.mark == "", recovered), queued.c.n)
             .limit(1)
         )
         first = self._due.with_for_update(of=queued)
@@ -130,29 +145,31 @@ class JobQueue:
         with self._database.write_apart("job") as sql:
             return sql.execute(delete(jobs).where(jobs.c.state.in_(FINISHED), older)).rowcount
 
-    def has_due(self, kinds: Sequence[str]) -> bool:
-        """Return whether a job of these kinds may run now."""
-        return bool(self._database.rows(self._due, {"kinds": kinds}))
+    def _asked(self, kinds: Sequence[str], *, recovered: bool) -> Mapping[str, object]:
+        to = self._recovered_to
+        return {"kinds": kinds, "recovered_to": to, "after": 0 if recovered else to}
 
-    def take(self, kinds: Sequence[str], worker: str) -> tuple[Job, int] | None:
-        """Mark the oldest job that may run now as running.
+    def has_due(self, kinds: Sequence[str], *, recovered: bool = True) -> bool:
+        """Return whether a job of these kinds may run now."""
+        return bool(self._database.rows(self._due, self._asked(kinds, recovered=recovered)))
+
+    def take(self, kinds: Sequence[str], worker: str, *, recovered: bool = True) -> Taken | None:
+        """Mark the oldest job that may run now as running; `recovered` ones last, if at all.
 
         One at a time over all processes: else a younger job of a mark could run before an older.
-
-        Returns:
-            The job, and how often it was put back after an error.
         """
-        if not self.has_due(kinds):
+        if not self.has_due(kinds, recovered=recovered):
             return None
         values = {"state": "running", "worker": worker, "heard_at": self._now}
         with self._database.write_apart("job") as sql:
             self._database.lock_in(sql, "take jobs")
-            sql.execute(self._take.values(values | {"updated_at": utc_now()}), {"kinds": kinds})
+            take = self._take.values(values | {"updated_at": utc_now()})
+            sql.execute(take, self._asked(kinds, recovered=recovered))
             taken = sql.execute(_TAKEN, {"mine": worker}).first()
             if taken is None:
                 return None
             self._tell(sql, "progress", taken.id)
-        return job_of(taken), int(taken.attempts)
+        return Taken(job_of(taken), taken.attempts, taken.n <= self._recovered_to)
 
     def save(self, job: Job, worker: str) -> bool:
         """Write progress down; return False if the job is not this worker's any more."""
@@ -249,6 +266,7 @@ class JobQueue:
     def begin_again(self) -> None:
         """Queue what an ended process left; call it where no other one works on these jobs."""
         self._free(jobs.c.state.in_(("queued", "running")), {}, {"not_before": None})
+        self._recovered_to = self._database.rows(select(func.max(jobs.c.n)))[0][0] or 0
 
     def turn(self, name: str, every_s: float) -> bool:
         """Return whether the caller may do `name` now: one may in each `every_s` seconds."""

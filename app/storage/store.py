@@ -18,6 +18,7 @@ from app.core.errors import IndexDamaged, InvalidInput, StorageError
 from app.core.trace import counted
 from app.core.types import Fingerprint, Library
 from app.storage.catalog.answers import AnswerStore, ConversationStore
+from app.storage.catalog.changes import Settling
 from app.storage.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
@@ -105,7 +106,7 @@ class IndexStore:
             delete_retired(options.data_dir, self.steps)
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = open_catalog(options, self.steps, heal=heal)
-        self._log, settling = open_log(self.database, shared=options.shared)
+        self._log = open_log(self.database, shared=options.shared)
         self.loader, texts = CatalogLoader(self.database), TextCache(TEXT_CACHE_BYTES)
         self.originals = open_originals(options, self.steps)
         self.unlinks = Unlinks(self.database, self.originals, shared=options.shared)
@@ -135,10 +136,11 @@ class IndexStore:
         }
         self.projector = Projector(self._log, self.loader, indexes, self.dense, self.database)
         self.status = ProjectionStatus(self._log, self.projector.state)
+        settling = Settling(self._log, self.database)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
         self.builds = Builds(self.database)
         parts = self.database, self.catalog, self.projector, self.originals
-        self.writer = CatalogIndexWriter(*parts, settling, self.builds)
+        self.writer = CatalogIndexWriter(*parts, self.builds)
         self.lexical = LibraryWords(indexes)
         self.vectors = DenseVectorIndex(self.dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
@@ -146,9 +148,10 @@ class IndexStore:
         self.supervisor = StoreSupervisor(
             self._log,
             self.dense,
+            self.database,
             wanted,
             lambda: delete_unused(options, self.vector_stores, self.steps),
-            lambda library: self.projector.words[library].catch_up(),
+            self.projector.apply,
             shared=options.shared,
         )
         self.fsck = Fsck(
@@ -162,6 +165,7 @@ class IndexStore:
             self.supervisor,
             options,
             self.steps,
+            heal,
         )
         self.purger = Purger(
             self.database,

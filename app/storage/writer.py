@@ -29,7 +29,7 @@ from app.core.types import (
     WriteResult,
 )
 from app.storage.catalog.answers import purge_quotes
-from app.storage.catalog.changes import STAGED, Settling
+from app.storage.catalog.changes import STAGED
 from app.storage.catalog.database import Database
 from app.storage.catalog.documents import SqliteCatalog, read_key
 from app.storage.catalog.revisions import RevisionBatch, Stored, Written
@@ -54,6 +54,7 @@ from app.storage.catalog.state import (
     record_unlinks,
     refuse_superseded,
     supersede,
+    supersede_older,
 )
 from app.storage.catalog.texts import TextCodec
 from app.storage.catalog.vectors import Builds, checked_rows, claim_fingerprint, store_vectors
@@ -121,7 +122,6 @@ class CatalogIndexWriter:
         catalog: SqliteCatalog,
         projector: Projector,
         originals: Originals,
-        settling: Settling,
         builds: Builds,
     ) -> None:
         self._database = database
@@ -129,7 +129,6 @@ class CatalogIndexWriter:
         self._projector = projector
         self._words = projector.words
         self._originals = originals
-        self._settling = settling
         self._builds = builds
         self._codecs = threading.local()
 
@@ -148,14 +147,18 @@ class CatalogIndexWriter:
             put_meta(sql, read_key(library), edition)
 
     def store_original(self, content: bytes | Path) -> str:
-        """Store the bytes as `<sha256>.bin`, durably; return the SHA-256 in hex.
+        """Store the bytes of one file; see `store_originals`."""
+        return self._originals.store(content)
+
+    def store_originals(self, contents: Sequence[bytes | Path]) -> list[str]:
+        """Store files as `<sha256>.bin`, durably; return the SHA-256 of each in hex.
 
         Storing the same bytes again changes nothing.
 
         Raises:
             DiskFull: No space; nothing half-written stays.
         """
-        return self._originals.store(content)
+        return self._originals.store_all(contents)
 
     def original_path(self, sha256: str) -> Path:
         """Return where the original with this SHA-256 is kept."""
@@ -223,27 +226,18 @@ class CatalogIndexWriter:
                 self._words[library].catch_up()
         if not hasattr(self._codecs, "codec"):
             self._codecs.codec = TextCodec()
-        superseded: list[tuple[int, int]] = []
-        try:
-            with self._database.write("documents") as sql:
-                refuse_superseded(sql, drafts)
-                self._projector.log.save_into(sql)
-                batch = RevisionBatch(sql, self._database.dialect, self._codecs.codec.pack)
-                written = batch.write(drafts)
-                if page is not None:
-                    record_page(sql, page)
-                superseded = [
-                    (item.doc, item.superseded)
-                    for item in written.stored
-                    if item.superseded is not None
-                ]
-                self._settling.begin(superseded)
-            self._queue_words(written)
-            if superseded:
-                for library in written.last_seq:
-                    self._words[library].commit().result()
-        finally:
-            self._settling.end(superseded)
+        with self._database.write("documents") as sql:
+            refuse_superseded(sql, drafts)
+            supersede_older(sql, drafts)
+            self._projector.log.save_into(sql)
+            batch = RevisionBatch(sql, self._database.dialect, self._codecs.codec.pack)
+            written = batch.write(drafts)
+            if page is not None:
+                record_page(sql, page)
+        self._queue_words(written)
+        if any(item.superseded is not None for item in written.stored):
+            for library in written.last_seq:
+                self._words[library].commit().result()
         for library, ids in written.removed.items():
             self._projector.dense[library].hide(ids)
         return written

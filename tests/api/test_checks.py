@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
+import select
+import signal
+import socket
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import requests
 
 from app.client import SAID, as_markdown, as_text
 from app.core.errors import ProviderTimeout
-from tests.api.conftest import Site, site
+from app.ingest.sandbox import SandboxedParser
+from tests.api.conftest import Site, listening, site
 from tests.fakes.files import make_docx, make_pdf
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 
@@ -82,6 +90,50 @@ def test_two_files_and_no_document_are_refused(shop: Site) -> None:
     assert shop.client.post("/api/v1/check/text", files=two).status_code == 422
     reply = shop.client.post("/api/v1/check/text", files={"file": ("x.pdf", b"MZ\x90" + bytes(99))})
     assert (reply.status_code, reply.json()["code"]) == (415, "unsupported_type")
+
+
+FORM = (
+    b"POST /api/v1/check/text HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n"
+    b"Content-Type: multipart/form-data; boundary=b\r\n\r\n%s"
+)
+PART = (
+    b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nTin.\r\n--b--\r\n'
+)
+
+
+def test_files_that_a_parser_does_not_end_with_hold_no_other_request_up(
+    shop: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        SandboxedParser(replace(shop.settings.ingest(), parse_processes=1)) as parser,
+        listening(shop.app, lifespan="off") as url,
+        ExitStack() as clients,
+    ):
+        monkeypatch.setattr(shop.services, "parser", parser)
+        parser.parse(b"Tin.", "a.txt")
+        os.kill(parser.pids[0], signal.SIGSTOP)
+        host = url.removeprefix("http://")
+        address = (host.split(":")[0], int(host.split(":")[1]))
+        waiting: list[socket.socket] = []
+        for _ in range(135):
+            client = clients.enter_context(socket.create_connection(address, timeout=60))
+            client.sendall(FORM % (host.encode(), len(PART), PART))
+            waiting.append(client)
+        refused: list[socket.socket] = []
+        while len(waiting) > 4 and (ready := select.select(waiting, [], [], 60)[0]):
+            assert all(one.recv(12) == b"HTTP/1.1 503" for one in ready)
+            refused += ready
+            waiting = [one for one in waiting if one not in ready]
+        assert (len(refused), len(waiting)) == (131, 4)  # the rest have a place
+        with requests.Session() as others:
+            assert others.get(f"{url}/api/v1/search", params={"q": "tin"}, timeout=60).ok
+            body = {"file": ("b.txt", b"Tin is grey.")}
+            sent = others.post(f"{url}/api/v1/ingest?library=papers", files=body, timeout=60)
+            assert sent.status_code == 201, sent.text
+            for one in waiting:
+                one.close()
+            read = others.post(f"{url}/api/v1/check/text", files=body, timeout=60)
+            assert (read.status_code, read.json()["text"]) == (200, "Tin is grey.")
 
 
 def test_a_source_that_does_not_hold_gets_a_better_one_and_a_report(shop: Site) -> None:

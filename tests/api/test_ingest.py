@@ -200,11 +200,11 @@ def test_a_pdf_keeps_its_pages(shop: Site) -> None:
 
 
 def test_a_full_disk_is_507_and_keeps_nothing(shop: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: object) -> str:
+    def full(_: object) -> list[str]:
         raise DiskFull("no space for the original; free some and send it again")
 
     with monkeypatch.context() as patched:
-        patched.setattr(shop.services.writer, "store_original", full)
+        patched.setattr(shop.services.writer, "store_originals", full)
         status, body = shop.upload(("a.txt", b"Copper is red."))
     assert isinstance(body, dict)
     assert (status, body["code"], body["retryable"]) == (507, "disk_full", True)

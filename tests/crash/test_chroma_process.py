@@ -68,6 +68,32 @@ def follows(store: IndexStore) -> bool:
     return store.supervisor.ready and store.status.lags().get("papers/chroma") == 0
 
 
+def test_a_store_that_no_search_needs_is_opened_when_nothing_is_written(
+    options: IndexOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.storage.vectors.supervisor.QUIET_S", 600.0)
+    with IndexStore(options) as store:
+        ids = write(store, "a.txt", 40, seed=1)
+        row = unit_rows(40, 1)[7]
+        assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == ids[7]
+        assert children() == []
+        assert store.supervisor.wait(300)  # for it is asked for
+        assert until(lambda: follows(store))
+        assert store.vector_stores[PAPERS].count(COLLECTION) == 40
+
+
+def test_a_store_that_searches_need_is_opened_at_once(
+    uncached: IndexOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.storage.vectors.supervisor.QUIET_S", 600.0)
+    monkeypatch.setattr("app.storage.vectors.library.SCANNED", 30)
+    with IndexStore(uncached, vector_store="off") as store:
+        ids = write(store, "a.txt", 40, seed=1)
+    with IndexStore(uncached) as store:
+        assert until(lambda: follows(store))
+        assert store.vectors.search(PAPERS, unit_rows(40, 1)[7], 1)[0].chunk_id == ids[7]
+
+
 def test_killed_again_and_again_it_loses_nothing(uncached: IndexOptions) -> None:
     with IndexStore(uncached) as store:
         assert store.supervisor.wait(300)

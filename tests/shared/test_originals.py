@@ -75,7 +75,7 @@ def test_what_is_stored_is_read_by_another_machine(opened: Opened, tmp_path: Pat
 def test_the_same_bytes_are_kept_once_by_many_writers(opened: Opened) -> None:
     recorded: list[str] = []
     kept = opened("one")
-    kept.before_keeping = recorded.append
+    kept.before_keeping = recorded.extend
     with ThreadPoolExecutor(8) as pool:
         assert len({*pool.map(lambda _: kept.store(BODY), range(8))}) == 1
     assert kept.names() == {content_sha256(BODY)}

@@ -183,23 +183,21 @@ def _accept(upload: Upload, door: Door, in_query: LibraryName | None, *, retry: 
     names = [display_name(file.raw_name) for file in upload.files]
     keys = _keys(upload, names)
     folder = _folder(upload)
-    files: list[UploadedFile] = []
+    shas = services.writer.store_originals([file.path for file in upload.files])
+    files = tuple(map(UploadedFile, names, keys, shas))
     try:
-        for name, key, file in zip(names, keys, upload.files, strict=True):
-            files.append(UploadedFile(name, key, services.writer.store_original(file.path)))
         if folder:
             services.store.claims.record(
                 Library(library), folder, {file.source_key: file.sha256 for file in files}
             )
         return services.jobs.submit(
             "ingest",
-            IngestPayload(Library(library), tuple(files), retry).to_json(),
+            IngestPayload(Library(library), files, retry).to_json(),
             files=[JobFile(name, "queued", 0.0) for name in names],
             total=len(files),
             unit="files",
         )
     except (DocuMindError, OSError):
-        shas = [file.sha256 for file in files]
         try:
             services.writer.delete_unaccepted(shas)
         except (DocuMindError, OSError):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Literal, cast, get_args
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select
@@ -15,7 +14,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select
 from app.core.types import Library, StoreKind
 from app.storage.catalog.database import Database
 from app.storage.catalog.rows import unpack_ids
-from app.storage.catalog.schema import changes, put, watermarks
+from app.storage.catalog.schema import changes, documents, put, revisions, watermarks
 
 Projection = Literal["lexical", StoreKind]
 """A library has one store of vectors; the mark of another is 0 as soon as that one is complete."""
@@ -160,10 +159,13 @@ class ChangeLog:
                 default=sys.maxsize,
             )
 
-    # SharedChangeLog asks
-    def is_behind(self, library: Library, store: StoreKind) -> bool:  # noqa: ARG002
-        """Return False: whoever writes here brings its changes to the projections."""
-        return False
+    def is_behind(self, library: Library, store: StoreKind) -> bool:
+        """Return whether a projection lacks a change that is committed."""
+        marks = self.marks()
+        return any(
+            self.pending(library, marks.get(f"{library.value}/{name}", 0), dense=dense, limit=1)
+            for name, dense in (("lexical", False), (store, True))
+        )
 
     def pending(
         self, library: Library, after: int, *, dense: bool, limit: int = 1000
@@ -220,49 +222,48 @@ def _dense_mark(marks: Mapping[tuple[str, str], int], library: str) -> int:
 # Show replaced revisions to running questions until the new text is searchable.
 
 LINGER_S = 2.0
-"""A search that began before a swap joins with the catalog well within this time."""
+"""A search that began before a swap joins with the catalog well within this time; clocks of servers
+differ by less."""
+
+_NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
+_LIVE_SINCE = (
+    select(documents.c.doc, revisions.c.created_at)
+    .join(
+        revisions,
+        and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision),
+    )
+    .where(_NAMED)
+)
+_WRITTEN = select(changes.c.library, changes.c.doc, changes.c.seq).where(
+    changes.c.kind == "write", changes.c.doc.in_(bindparam("docs", expanding=True))
+)
 
 
+@dataclass(frozen=True, slots=True)
 class Settling:
-    """Which superseded revision of a document may still be shown; thread-safe.
+    """Which superseded revision of a document may still be shown.
 
-    The catalog swaps a document's live revision a few milliseconds before tantivy's commit makes
-    the new chunks findable. A search in between finds the old chunks, and one that began earlier
-    still holds their ids. Both get the old revision, which was live when they began; searches that
-    begin after the swap never find old ids.
+    The catalog swaps a document's live revision a few milliseconds before the commit of the words
+    makes the new chunks findable. A search in between finds the old chunks, and one that began
+    earlier still holds their ids. Both get the old revision: it is shown until the words of its
+    successor are committed, and for two seconds after the swap.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start empty; `clock` counts seconds."""
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._until: dict[tuple[int, int], float] = {}
+    log: ChangeLog
+    database: Database
 
-    def begin(self, revisions: Iterable[tuple[int, int]]) -> None:
-        """Keep showing `(doc, revision)` pairs about to be superseded; before the commit."""
-        with self._lock:
-            self._until.update(dict.fromkeys(revisions, math.inf))
-
-    def end(self, revisions: Iterable[tuple[int, int]]) -> None:
-        """Stop showing the old revisions once running searches have ended.
-
-        The new ones are searchable, or nothing was swapped.
-        """
-        until = self._clock() + LINGER_S
-        with self._lock:
-            self._until.update(dict.fromkeys(revisions, until))
-
-    def shown(
-        self,
-        found: Iterable[tuple[int, int]],  # noqa: ARG002  # SharedSettling asks for them
-    ) -> frozenset[tuple[int, int]]:
-        """Return superseded `(doc, revision)` pairs that may be shown now, `found` among them.
-
-        Call it after reading the catalog.
-        """
-        if not self._until:
-            return frozenset()
-        now = self._clock()
-        with self._lock:
-            self._until = {pair: until for pair, until in self._until.items() if until > now}
-            return frozenset(self._until)
+    def shown(self, found: Iterable[tuple[int, int]]) -> frozenset[tuple[int, int]]:
+        """Return which of these superseded `(doc, revision)` pairs may be shown now."""
+        pairs = frozenset(found)
+        if not pairs:
+            return pairs
+        docs = {"docs": sorted({doc for doc, _ in pairs})}
+        since = datetime.now(UTC) - timedelta(seconds=LINGER_S)
+        with self.database.read() as sql:
+            written = sql.execute(_WRITTEN, docs).all()
+            live = sql.execute(_LIVE_SINCE, docs).all()
+        shown = {
+            row.doc for row in written if row.seq > self.log.mark(Library(row.library), "lexical")
+        }
+        shown |= {row.doc for row in live if datetime.fromisoformat(row.created_at) > since}
+        return frozenset(pair for pair in pairs if pair[0] in shown)

@@ -165,7 +165,6 @@ class SqliteCatalog:
             rows = cursor.execute(
                 self._database.dialect.PASSAGES, (id_list(chunk_ids), library.value)
             ).fetchall()
-            # After the read: a swap that it saw has begun settling before.
             replaced = [(row[_SIDE], row[1]) for row in rows if row[1] != row[_SIDE + 1]]
             settling = self._settling.shown(replaced)
             rows = [

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import (
     Connection,
+    Row,
     and_,
     bindparam,
     delete,
@@ -56,6 +57,10 @@ _UNFINISHED = jobs.c.state.not_in(FINISHED)
 _SUPERSEDED = "superseded/"
 """With the id of a job: source keys that a deletion keeps out."""
 _PAYLOADS = select(jobs.c.payload).where(_UNFINISHED)
+_WAITING = select(jobs.c.id, jobs.c.payload).where(_UNFINISHED)
+_PAYLOAD = select(jobs.c.payload).where(jobs.c.id == bindparam("of"))
+_LATER = jobs.alias("later")
+_NUMBER = select(_LATER.c.n).where(_LATER.c.id == bindparam("of")).scalar_subquery()
 
 
 def awaited_originals(database: Database) -> set[str]:
@@ -80,13 +85,9 @@ def supersede(sql: Connection, library: Library, source_keys: Collection[str] | 
         library: Where documents are deleted.
         source_keys: Of these; None: of all documents of the library.
     """
-    waiting = sql.execute(select(jobs.c.id, jobs.c.payload).where(_UNFINISHED)).all()
-    for job_id, payload in waiting:
-        accepted = _accepted(json.loads(payload), library)
-        if kept_out := accepted if source_keys is None else accepted & set(source_keys):
-            kept_out |= _superseded(sql, job_id)
-            put_meta(sql, _SUPERSEDED + job_id, json.dumps(sorted(kept_out)))
-    left = [_SUPERSEDED + job_id for job_id, _ in waiting]
+    waiting = sql.execute(_WAITING).all()
+    _keep_out(sql, waiting, library, source_keys)
+    left = [_SUPERSEDED + row.id for row in waiting]
     sql.execute(
         delete(meta)
         .where(meta.c.key.startswith(_SUPERSEDED, autoescape=True))
@@ -94,8 +95,37 @@ def supersede(sql: Connection, library: Library, source_keys: Collection[str] | 
     )
 
 
+def supersede_older(sql: Connection, drafts: Sequence[DocumentDraft]) -> None:
+    """Keep out what uploads that were accepted before these drafts' would put in their places.
+
+    Call it in the transaction that writes the drafts. An upload that was interrupted runs again
+    after others that came later.
+    """
+    for job_id in {draft.job_id for draft in drafts if draft.job_id}:
+        older = sql.execute(_WAITING.where(jobs.c.n < _NUMBER), {"of": job_id}).all()
+        if not older:
+            continue
+        payload = json.loads(sql.execute(_PAYLOAD, {"of": job_id}).scalar_one())
+        for library in Library:
+            keys = {d.source_key for d in drafts if (d.job_id, d.library) == (job_id, library)}
+            _keep_out(sql, older, library, keys & _accepted(payload, library))
+
+
+def _keep_out(
+    sql: Connection,
+    waiting: Sequence[Row[*tuple[Any, ...]]],
+    library: Library,
+    source_keys: Collection[str] | None,
+) -> None:
+    for row in waiting:
+        accepted = _accepted(json.loads(row.payload), library)
+        if kept_out := accepted if source_keys is None else accepted & set(source_keys):
+            kept_out |= _superseded(sql, row.id)
+            put_meta(sql, _SUPERSEDED + row.id, json.dumps(sorted(kept_out)))
+
+
 def refuse_superseded(sql: Connection, drafts: Sequence[DocumentDraft]) -> None:
-    """Refuse drafts of documents that were deleted after their job was accepted.
+    """Refuse drafts of documents that were deleted or replaced after their job was accepted.
 
     Raises:
         Superseded: One is; the message names it.
@@ -105,7 +135,8 @@ def refuse_superseded(sql: Connection, drafts: Sequence[DocumentDraft]) -> None:
         for draft in drafts:
             if draft.job_id == job_id and draft.source_key in kept_out:
                 raise Superseded(
-                    f"{draft.source_key!r} was deleted after it was accepted; send it again"
+                    f"{draft.source_key!r} was deleted or replaced after it was accepted; send it"
+                    " again"
                 )
 
 
@@ -294,10 +325,10 @@ class Unlinks:
     """Whether other servers store originals as well: a young record may be of an upload that is
     under way."""
 
-    def expect(self, sha256: str) -> None:
+    def expect(self, names: Iterable[str]) -> None:
         """Record bytes before they are stored, so that those no revision takes can be unlinked."""
         with self.database.write("unlink") as sql:
-            record_unlinks(sql, [sha256])
+            record_unlinks(sql, names)
 
     def named(self) -> set[str]:
         """Return every original that a revision or an unfinished upload refers to."""

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from app.core.errors import IndexDamaged
@@ -37,8 +37,8 @@ class Originals:
     def __init__(self, path: Path, steps: Steps) -> None:
         self._path = path
         self._steps = steps
-        self.before_keeping: Callable[[str], None] | None = None
-        """Told the SHA-256 of new bytes before they get their name, so that no crash leaves a
+        self.before_keeping: Callable[[Sequence[str]], None] | None = None
+        """Told the SHA-256 of new files before they get their names, so that no crash leaves a
         file that no record names."""
         path.mkdir(parents=True, exist_ok=True)
 
@@ -59,53 +59,65 @@ class Originals:
         return self._path / f"{sha256}{SUFFIX}"
 
     def store(self, content: bytes | Path) -> str:
-        """Keep the bytes durably and return their SHA-256 (64 hex digits).
+        """Keep the bytes durably and return their SHA-256 (64 hex digits); see `store_all`."""
+        return self.store_all([content])[0]
+
+    def store_all(self, contents: Sequence[bytes | Path]) -> list[str]:
+        """Keep the bytes of several files durably and return the SHA-256 of each, in order.
 
         Raises:
-            DiskFull: No space; nothing half-written stays.
+            DiskFull: No space; nothing new stays.
         """
-        sha256 = content_sha256(content)
-        if self._size(sha256) != (
-            len(content) if isinstance(content, bytes) else content.stat().st_size
-        ):
-            self._keep(sha256, content)
-        return sha256
+        names = [content_sha256(content) for content in contents]
+        new = {
+            sha256: content
+            for sha256, content in zip(names, contents, strict=True)
+            if self._size(sha256)
+            != (len(content) if isinstance(content, bytes) else content.stat().st_size)
+        }
+        if new:
+            self._keep(new)
+        return names
 
     def _size(self, sha256: str) -> int | None:
         """Return how many bytes are kept under a name; None when none are."""
         target = self.path(sha256)
         return target.stat().st_size if target.exists() else None
 
-    def _keep(self, sha256: str, content: bytes | Path) -> None:
-        target = self.path(sha256)
+    def _keep(self, new: Mapping[str, bytes | Path]) -> None:
+        parts: dict[Path, Path] = {}
+        try:
+            for sha256, content in new.items():
+                self._write(content, self.path(sha256), parts)
+            if self.before_keeping is not None:
+                self.before_keeping(list(new))
+            for target, part in parts.items():
+                with self._steps.at("originals.rename"):
+                    part.replace(target)
+            sync_directory(self._path, self._steps, "originals.fsync_directory")
+        except BaseException:  # too many open files, for one: the caller is told that nothing stays
+            for target, part in parts.items():
+                if not delete_file(part, self._steps, "originals.discard"):
+                    delete_file(target, self._steps, "originals.discard")
+            raise
+
+    def _write(self, content: bytes | Path, target: Path, parts: dict[Path, Path]) -> None:
+        """Write a part durably, and say in `parts` which file it is to become."""
         with (
             disk_errors(target),
             tempfile.NamedTemporaryFile(
                 dir=self._path, prefix=".", suffix=".part", delete=False
             ) as file,
         ):
-            temporary = Path(file.name)
-            try:
-                if isinstance(content, bytes):
-                    file.write(content)
-                else:
-                    with content.open("rb") as source:
-                        shutil.copyfileobj(source, file, 1 << 20)
-                file.flush()
-                with self._steps.at("originals.fsync"):
-                    os.fsync(file.fileno())
-                if self.before_keeping is not None:
-                    self.before_keeping(sha256)
-                with self._steps.at("originals.rename"):
-                    temporary.replace(target)
-            except BaseException:
-                delete_file(temporary, self._steps, "originals.discard")
-                raise
-        try:
-            sync_directory(self._path, self._steps, "originals.fsync_directory")
-        except OSError:  # too many open files, for one: the caller is told that nothing was kept
-            delete_file(target, self._steps, "originals.discard")
-            raise
+            parts[target] = Path(file.name)
+            if isinstance(content, bytes):
+                file.write(content)
+            else:
+                with content.open("rb") as source:
+                    shutil.copyfileobj(source, file, 1 << 20)
+            file.flush()
+            with self._steps.at("originals.fsync"):
+                os.fsync(file.fileno())
 
     def delete(self, sha256: str) -> bool:
         """Remove bytes durably; return whether they were here."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal, cast
@@ -23,7 +24,7 @@ from sqlalchemy import (
     update,
 )
 
-from app.core.errors import IndexDamaged
+from app.core.errors import IndexDamaged, StorageError
 from app.core.types import Library
 from app.storage.catalog.changes import Projection
 from app.storage.catalog.database import Database
@@ -248,6 +249,8 @@ class Fsck:
     supervisor: StoreSupervisor
     options: IndexOptions
     steps: Steps
+    heals: bool
+    """Whether what a failed write left to the indexes is applied before they are checked."""
 
     def run(self, *, repair: bool = False, recover: Recover | None = None) -> FsckReport:
         """Check everything; with `repair`, fix projections and counters.
@@ -283,6 +286,9 @@ class Fsck:
             check(self._pages())
             if faults:
                 return report()
+            for words in self.projector.words.values() if self.heals else ():
+                with suppress(StorageError):  # what is missing is told below
+                    words.catch_up()
             check(self._texts(checked))
             check(self._vectors(checked))
             # Documents first: the libraries' counters are made from them.

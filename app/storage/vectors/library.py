@@ -99,6 +99,14 @@ class DenseLibrary:
         whole, _ = self._store_of(serving)
         return min(embedded, self.replica.limit) if whole or embedded <= SCANNED else 0
 
+    @property
+    def needs_store(self) -> bool:
+        """Return whether searches of all vectors have to ask the store."""
+        serving = self._current()
+        if serving is None or serving.cache is not None:
+            return False
+        return self._loader.embedded(serving.build) > SCANNED
+
     def search(
         self, query: FloatArray, k: int, filters: Filters | None, build: int | None = None
     ) -> list[Scored]:

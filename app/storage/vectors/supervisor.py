@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from app.core.errors import IndexDamaged, SearchAway, StorageError
 from app.core.types import Library
 from app.storage.catalog.changes import ChangeLog
+from app.storage.catalog.database import Database
 from app.storage.vectors.library import DenseLibrary
 from app.storage.vectors.port import VectorStore
 from app.storage.vectors.replica import Replica
@@ -21,7 +23,15 @@ RETRY_S = 30.0
 row."""
 
 LOOK_EVERY_S = 1.0
-"""How often a server looks for what another one left behind, seconds."""
+"""How often one of several servers looks for what another one left behind, seconds. One alone looks
+every RETRY_S for what its own writes left when there was no space or no file to open."""
+
+QUIET_S = 3.0
+"""How long nothing is written before a store is opened that no search needs yet: opening it takes
+two seconds of a processor, which the first uploads after a start would wait for."""
+
+QUIET_AT_MOST_S = 60.0
+"""How long the opening is put off while something is written all the time."""
 
 REST_S = 10.0
 """How long a check waits for a store that is being brought up: a small one is ready by then, and
@@ -35,9 +45,10 @@ class StoreSupervisor:
         self,
         change_log: ChangeLog,
         dense: Mapping[Library, DenseLibrary],
+        database: Database,
         wanted: threading.Event,
         delete_unused: Callable[[], None],
-        replay_words: Callable[[Library], None],
+        apply: Callable[[Library], None],
         *,
         shared: bool = False,
     ) -> None:
@@ -46,20 +57,24 @@ class StoreSupervisor:
         Args:
             change_log: Says what is not applied.
             dense: The libraries.
+            database: Says whether something is written.
             wanted: Set when there is something to do.
             delete_unused: Called when every store is whole.
-            replay_words: Brings a library's words up to the catalog.
-            shared: Whether to look for what another process committed and did not live to apply.
+            apply: Brings the words of a library and its cache up to the catalog.
+            shared: Whether other processes write as well.
         """
-        self._replay_words = replay_words
-        self._look_every_s = LOOK_EVERY_S if shared else None
+        self._apply = apply
+        self._shared = shared
         self._log = change_log
         self._remove_unused = delete_unused
         self._dense = dense
+        self._database = database
         self._wanted = wanted
         self._stop = threading.Event()
         self._busy = threading.RLock()
         self._thread: threading.Thread | None = None
+        self._hurried = threading.Event()
+        """Set when the opening is not to wait until nothing is written."""
         self._suspect = False
         """Whether a full disk may have torn what the store has on disk."""
 
@@ -72,6 +87,7 @@ class StoreSupervisor:
     def stop(self) -> None:
         """End the background work; what is left of it is done after the next start."""
         self._stop.set()
+        self._hurried.set()
         self._wanted.set()
         if self._thread is not None:
             self._thread.join()
@@ -79,6 +95,7 @@ class StoreSupervisor:
     def wait(self, timeout_s: float) -> bool:
         """Wait up to `timeout_s` seconds until every library is ready; return if so."""
         waited = threading.Event()
+        self._hurried.set()
         while timeout_s > 0 and not self.ready and not self._stop.is_set():
             waited.wait(0.02)
             timeout_s -= 0.02
@@ -89,10 +106,24 @@ class StoreSupervisor:
         """Return whether the store answers for every library."""
         return all(dense.replica.whole for dense in self._dense.values())
 
+    def _wait_until_quiet(self) -> None:
+        """Put the opening off while something is written and no search needs a store."""
+        until_s = time.monotonic() + QUIET_AT_MOST_S
+        seen = -1
+        while (
+            (now := self._database.version) != seen
+            and time.monotonic() < until_s
+            and not any(dense.needs_store for dense in self._dense.values())
+            and not self._hurried.wait(QUIET_S)
+        ):
+            seen = now
+
     def _run(self) -> None:
+        if not self._shared:
+            self._wait_until_quiet()
         failed = 0
         while True:
-            woken = self._wanted.wait(self._look_every_s)
+            woken = self._wanted.wait(LOOK_EVERY_S if self._shared else RETRY_S)
             self._wanted.clear()
             if self._stop.is_set():
                 return
@@ -109,14 +140,14 @@ class StoreSupervisor:
                 self._wanted.set()
 
     def _left_behind(self) -> bool:
-        """Apply words that another process left; return whether vectors may be left too."""
+        """Apply words that were left behind; return whether vectors may be left too."""
         left = [
             library
             for library, dense in self._dense.items()
             if self._log.is_behind(library, dense.replica.kind)
         ]
         for library in left:
-            self._replay_words(library)
+            self._apply(library)
         return bool(left) or not self.ready
 
     def _work(self) -> None:

@@ -332,6 +332,61 @@ def test_a_background_step_waits_for_interactive_work_but_not_for_ever() -> None
     assert order == ["gave up waiting"]
 
 
+def test_what_a_client_waits_for_comes_before_what_an_ended_process_left() -> None:
+    store = OwnQueue()
+    left = [store.create("ingest", {"left": n}).id for n in range(3)]
+    waiting = threading.Event()
+    order: list[str] = []
+
+    def ingest(context: JobContext) -> None:
+        if context.job_id in left:
+            assert waiting.wait(WAIT_S)
+        order.append(context.job_id)
+
+    with running(store, {"ingest": ingest}) as runner:
+        new = runner.submit("ingest", {}).id
+        assert runner.wait(new, WAIT_S).state == "done"
+        waiting.set()
+        assert all(runner.wait(job_id, WAIT_S).state == "done" for job_id in left)
+    assert order == [new, *left]
+
+
+def test_a_single_thread_takes_a_new_job_before_a_recovered_one() -> None:
+    store = OwnQueue()
+    left = store.create("ingest", {})
+    store.begin_again()
+    new = store.create("ingest", {})
+    taken = [store.take(["ingest"], worker) for worker in "12"]
+    assert [(one.job.id, one.recovered) for one in taken if one] == [
+        (new.id, False),
+        (left.id, True),
+    ]
+
+
+def test_a_recovered_job_gives_way_between_steps_to_one_that_a_client_waits_for() -> None:
+    store = OwnQueue()
+    left, upload = store.create("ingest", {"left": True}).id, Gate()
+    begun = threading.Event()
+    order: list[str] = []
+
+    def ingest(context: JobContext) -> None:
+        if context.job_id == left:
+            begun.set()
+            assert upload.started.acquire(timeout=WAIT_S)
+            threading.Timer(0.05, upload.opened.set).start()
+            context.give_way()
+            order.append("left")
+        else:
+            upload(context)
+            order.append("new")
+
+    with running(store, {"ingest": ingest}, give_way_s=WAIT_S) as runner:
+        assert begun.wait(WAIT_S)
+        new = runner.submit("ingest", {}).id
+        assert {runner.wait(job_id, WAIT_S).state for job_id in (left, new)} == {"done"}
+    assert order == ["new", "left"]
+
+
 def test_one_library_is_never_worked_on_twice_at_once_and_waiting_requests_are_merged() -> None:
     gate = Gate()
     runner = JobRunner(OwnQueue(), JobOptions(background_workers=3))

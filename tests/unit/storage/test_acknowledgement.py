@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.core.errors import DiskFull
 from app.storage.store import IndexStore
 from evaluation.campaigns.traced_ingest import examine, whole_calls
 from tests.unit.storage.drafts import make_draft
@@ -35,6 +36,31 @@ def test_files_and_directories_are_synced_before_a_write_returns(
     assert (
         synced[-1] == store.options.data_dir / "tantivy" / "papers"
     )  # after the rename of meta.json, which tantivy leaves open
+
+
+def test_files_of_one_upload_are_recorded_and_synced_together(store: IndexStore) -> None:
+    before = store.steps.names
+    shas = store.writer.store_originals([b"walruses", b"penguins", b"walruses"])
+    assert store.originals.names() == set(shas) == store.unlinks.recorded()
+    steps = {name: n - before.get(name, 0) for name, n in store.steps.names.items()}
+    assert steps["originals.fsync"] == steps["originals.rename"] == 2
+    assert steps["catalog.unlink"] == steps["originals.fsync_directory"] == 1
+
+
+def test_files_of_a_refused_upload_leave_nothing(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.writer.store_original(b"kept before")
+
+    def full(_: object) -> None:
+        raise DiskFull("no space for the record")
+
+    monkeypatch.setattr(store.originals, "before_keeping", full)
+    with pytest.raises(DiskFull):
+        store.writer.store_originals([b"walruses", b"kept before", b"penguins"])
+    assert [path.read_bytes() for path in (store.options.data_dir / "originals").iterdir()] == [
+        b"kept before"
+    ]
 
 
 @pytest.mark.sqlite_file

@@ -88,13 +88,34 @@ def test_a_deletion_keeps_out_what_was_accepted_before_it(store: IndexStore) -> 
     store.writer.delete(PAPERS, first.doc_id)
     later = accepted(store, "a.txt")
     again = replace(make_draft("a.txt", "walruses whistle again"), job_id=before)
-    with pytest.raises(Superseded, match="deleted after it was accepted"):
+    with pytest.raises(Superseded, match="deleted or replaced after"):
         store.writer.write([again])
     assert found(store, "walruses") == set()
     store.writer.write([replace(make_draft("b.txt", "penguins parade"), job_id=before)])
     store.writer.write([replace(make_draft("c.txt", "lions sleep"), job_id=elsewhere)])
     store.writer.write([replace(again, job_id=later)])
     assert store.catalog.counts(PAPERS).documents == 3
+
+
+def test_an_upload_keeps_out_what_was_accepted_before_it_for_the_same_place(
+    store: IndexStore,
+) -> None:
+    interrupted = accepted(store, "a.txt", "b.txt")
+    later = accepted(store, "a.txt")
+    store.writer.write([replace(make_draft("a.txt", "walruses whistle"), job_id=later)])
+    with pytest.raises(Superseded, match="deleted or replaced after"):
+        store.writer.write([replace(make_draft("a.txt", "walruses sing"), job_id=interrupted)])
+    store.writer.write([replace(make_draft("b.txt", "penguins parade"), job_id=interrupted)])
+    assert len(found(store, "whistle")) == len(found(store, "penguins")) == 1
+    assert found(store, "sing") == set()
+
+
+def test_reading_again_keeps_no_upload_out(store: IndexStore) -> None:
+    upload = accepted(store, "a.txt")
+    reread = store.jobs.create("reread", {"library": PAPERS.value}).id
+    store.writer.write([replace(make_draft("a.txt", "walruses whistle"), job_id=reread)])
+    store.writer.write([replace(make_draft("a.txt", "walruses sing"), job_id=upload)])
+    assert len(found(store, "sing")) == 1
 
 
 def test_clearing_a_library_keeps_out_all_that_was_accepted_for_it(store: IndexStore) -> None:

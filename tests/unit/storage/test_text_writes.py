@@ -213,6 +213,47 @@ def test_a_write_that_cannot_be_committed_is_not_acknowledged(
     assert found(store, "alpha") == {"a.txt"}
 
 
+def test_a_replaced_text_is_shown_until_the_words_of_the_new_one_are_committed(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.storage.catalog.changes.LINGER_S", 0.0)
+    store.writer.write([make_draft("a.txt", "omega", chunks=1)])
+    (old,) = store.loader.live_chunk_ids(PAPERS)
+    commits = Commits(monkeypatch, held=True)
+    replaced = threading.Thread(
+        target=store.writer.write, args=([make_draft("a.txt", "alpha", chunks=1)],)
+    )
+    replaced.start()
+    assert commits.begun.wait(LIMIT_S)
+    assert store.catalog.passages(PAPERS, [old])[old].chunk.text == "omega"
+    commits.go_on.set()
+    replaced.join(LIMIT_S)
+    assert store.catalog.passages(PAPERS, [old]) == {}
+    assert found(store, "alpha") == {"a.txt"}
+
+
+def test_words_whose_commit_failed_are_found_though_nothing_comes_next(
+    options: IndexOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.storage.vectors.supervisor.RETRY_S", 0.01)
+    monkeypatch.setattr("app.storage.vectors.supervisor.QUIET_S", 0.01)
+    with IndexStore(options) as store:
+        Commits(monkeypatch, DiskFull("no space"))
+        with pytest.raises(DiskFull):
+            store.writer.write([make_draft("a.txt", "alpha", chunks=1)])
+        assert eventually(lambda: found(store, "alpha") == {"a.txt"})
+
+
+def test_a_check_applies_what_a_failed_write_left_and_finds_no_fault(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Commits(monkeypatch, DiskFull("no space"))
+    with pytest.raises(DiskFull):
+        store.writer.write([make_draft("a.txt", "alpha", chunks=1)])
+    assert store.fsck.run().faults == ()
+    assert found(store, "alpha") == {"a.txt"}
+
+
 def test_a_disk_that_stays_full_ends_settling(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
