@@ -38,6 +38,13 @@ FileType = Literal[
     "csv",
     "html",
     "markdown",
+    "rtf",
+    "epub",
+    "email",
+    "mbox",
+    "mhtml",
+    "ipynb",
+    "subtitles",
     "text",
 ]
 """Formats of files that are read; `app.ingest.parsers.formats` says how."""

@@ -116,6 +116,14 @@ HTML = b"""<!DOCTYPE html><html><head><meta charset="utf-8"><title>Peat bogs &am
 <pre>depth = age
         * rate</pre></body></html>"""
 
+MAIL = """From: Jan de Vries <jan@example.org>
+Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=
+Content-Type: text/plain; charset=utf-8
+Content-Transfer-Encoding: base64
+
+VGhlIHRpZGUgdHVybnMgYXQgbm9vbi4KCj4gV2hlbj8K
+""".encode("ascii")
+
 MARKDOWN = b"""---
 title: Notes on bees
 author: [Karl Frisch, Rosa Park]
@@ -136,3 +144,45 @@ Waggle dance
 
 The angle tells the direction.
 """
+
+
+def make_epub(navigation: str = "nav") -> bytes:
+    """A book of two chapters, whose spine is not in the order of its files."""
+    page = '<html xmlns="http://www.w3.org/1999/xhtml"><body>{}</body></html>'
+    nav = page.format('<nav><ol><li><a href="text/b.xhtml#x">Springs</a></li></ol></nav>')
+    ncx = (
+        '<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap><navPoint><navLabel><text>Springs'
+        '</text></navLabel><content src="text/b.xhtml"/></navPoint></navMap></ncx>'
+    )
+    toc = ' toc="n"' if navigation == "ncx" else ""
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf"'
+        ' xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>Of Tides</dc:title>'
+        "<dc:creator>Ann Lee</dc:creator><dc:creator>Bo Hill</dc:creator><dc:date>2011-02</dc:date>"
+        "</metadata><manifest>"
+        '<item id="a" href="text/a.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="b" href="text/b.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="c" href="gone.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="p" href="cover.png" media-type="image/png"/>'
+        f'<item id="n" href="n.xml" media-type="x" properties="{navigation}"/></manifest>'
+        f"<spine{toc}>"
+        '<itemref idref="b"/><itemref idref="a"/><itemref idref="b"/><itemref idref="c"/></spine>'
+        "</package>"
+    )
+    parts = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+        '<rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+        "OEBPS/book.opf": package,
+        "OEBPS/n.xml": nav if navigation == "nav" else ncx,
+        "OEBPS/text/a.xhtml": page.format(
+            "<h2>Neaps</h2><p>The neap tide is 2 m.</p><table><tr><th>Pier</th><th>Depth</th></tr>"
+            "<tr><td>East</td><td>3 m</td></tr></table>"
+        ),
+        "OEBPS/text/b.xhtml": page.format("<p>The spring tide is 4 m.</p>"),
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return buffer.getvalue()

@@ -37,14 +37,11 @@ with tempfile.TemporaryDirectory() as folder:
     with IndexStore(IndexOptions(data, data / "chroma")) as store:
         assert isinstance(store.vector_stores[Library.PAPERS], MemoryStore)
 
-content = (
-    b"1\\r\\n00:00:01,000 --> 00:00:02,000\\r\\nCopper melts.\\r\\n\\r\\n"
-    b"2\\r\\n00:00:03,000 --> 00:00:04,000\\r\\nAt 1085 degrees.\\r\\n"
-)
-parsed = DirectParser(IngestOptions()).parse(content, "film.srt")
-assert parsed.text.split() == "Copper melts. At 1085 degrees.".split(), parsed.text
-assert type_of(parsed.media_type) == "subrip"
-assert "SubRip" in accepted()
+content = b"[00:01.00]Copper melts.\\r\\n[00:03.00]At 1085 degrees.\\r\\n"
+parsed = DirectParser(IngestOptions()).parse(content, "song.lrc")
+assert parsed.text == "Copper melts.\\n\\nAt 1085 degrees.", parsed.text
+assert type_of(parsed.media_type) == "lyrics"
+assert "LRC" in accepted()
 
 
 from app.core.languages import language_of

@@ -280,6 +280,14 @@ class Block(NamedTuple):
     """Stands on the line below the block before, without a blank one between."""
 
 
+class Inner(NamedTuple):
+    """A document that a parser has read, within another one: a file that is attached to a mail."""
+
+    document: ParsedDocument
+    below: int
+    """Level of the heading that it stands under, 0 for none."""
+
+
 def on_one_line(blocks: Iterable[Block], between: str = "; ") -> str:
     """Return blocks as one line, such as what stands in a table's cell."""
     parts: list[str] = []
@@ -328,9 +336,11 @@ class Writer:
             end = begin
         return tuple(reversed(spans))
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block | Inner) -> None:
         """Append a block; one that is blank is dropped."""
-        if block.kind == "page":
+        if isinstance(block, Inner):
+            self._add_inner(block.document, block.below)
+        elif block.kind == "page":
             self._pages.append((block.level, None))
             self._last = "page"
         elif block.kind == "table":
@@ -350,6 +360,19 @@ class Writer:
             self._put("footnote", f"{block.mark} {block.text}".strip())
         else:
             self._put(block.kind, block.text, tight=block.is_tight, level=block.level)
+
+    def _add_inner(self, document: ParsedDocument, below: int) -> None:
+        if self._length and document.text:
+            self._append("\n\n")
+        at = self._length
+        self._append(document.text)
+        self.stripped += document.stripped_characters
+        self.headings += (
+            Heading(at + one.start, at + one.end, below + one.level, one.title)
+            for one in document.headings
+        )
+        self.blocks += (BlockSpan(kind, at + a, at + b) for kind, a, b in document.blocks)
+        self._last = ""
 
     def _put(
         self, kind: str, text: str, *, tight: bool = False, level: int = 0, indent: str = ""
@@ -380,7 +403,7 @@ class Writer:
 
 
 def write(
-    blocks: Iterable[Block],
+    blocks: Iterable[Block | Inner],
     media_type: str,
     *,
     title: str | None = None,

@@ -34,7 +34,7 @@ class FileFormat:
     """`module:function` under `app.ingest.parsers`, imported on first use: a child process that
     never sees a DOCX never loads lxml."""
     magic: bytes = b""
-    """Bytes within the first kilobyte that only this format has."""
+    """Bytes that a file begins with; those of a PDF may stand behind others."""
     zip_part: str = ""
     """Start of a name inside the ZIP container that only this format has; `mimetype`: the part of
     this name holds the media type."""
@@ -127,6 +127,43 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
             (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".rmd", ".qmd"),
             "markdown:parse_markdown",
             subject="pages and markup",
+        ),
+        "rtf": FileFormat(
+            "RTF",
+            "application/rtf",
+            (".rtf",),
+            "rtf:parse_rtf",
+            magic=b"{\\rtf",
+            subject="office documents",
+        ),
+        "epub": FileFormat(
+            "EPUB",
+            "application/epub+zip",
+            (".epub",),
+            "epub:parse_epub",
+            subject="pages and markup",
+            zip_part="META-INF/container.xml",
+        ),
+        "email": FileFormat("EML", "message/rfc822", (".eml",), "mail:parse_email", subject="mail"),
+        "mbox": FileFormat(
+            "MBOX", "application/mbox", (".mbox", ".mbx"), "mail:parse_mailbox", subject="mail"
+        ),
+        "mhtml": FileFormat(
+            "MHTML",
+            "application/x-mimearchive",
+            (".mhtml", ".mht"),
+            "mail:parse_mhtml",
+            subject="pages and markup",
+        ),
+        "ipynb": FileFormat(
+            "IPYNB",
+            "application/x-ipynb+json",
+            (".ipynb",),
+            "notebook:parse_notebook",
+            subject="data",
+        ),
+        "subtitles": FileFormat(
+            "SRT or VTT", "text/vtt", (".srt", ".vtt"), "subtitles:parse_subtitles"
         ),
         "text": FileFormat("plain text", "text/plain", (".txt",), "plain:parse_plain"),
     }

@@ -264,16 +264,14 @@ def identify(content: bytes, filename: str) -> FileType:
     head = content[:_MAGIC_WINDOW_BYTES]
     suffix = PurePosixPath(filename.lower()).suffix
     for name, one in FORMATS.items():
-        if one.magic and (one.magic in head or (suffix in one.suffixes and pdf_start(content) > 0)):
+        if one.magic and content.startswith(one.magic):
             return name
+    if b"%PDF-" in head or (suffix == ".pdf" and pdf_start(content) > 0):
+        return "pdf"
     if content.startswith(b"PK\x03\x04"):
         return _identify_zip(content, filename)
     if content.startswith(_OLE):
         return _identify_ole(content, filename)
-    if content.startswith(b"{\\rtf"):
-        raise UnsupportedType(
-            f"{filename!r} is rich text (RTF); save it as DOCX or PDF and send that"
-        )
     image = _named(content, _IMAGES)
     if image or not is_text(content):
         named = image or _named(content, _FOREIGN) or "binary content of an unknown kind"

@@ -108,7 +108,7 @@ PLAIN: tuple[HostileFile, ...] = (
     hostile(
         "rich.rtf",
         lambda: b"{\\rtf1 {\\object\\objdata 0105}" + WORDS.encode() + b"}",
-        "unsupported_type",
+        "indexed",
     ),
     hostile(
         "old-office.doc",

@@ -1,0 +1,369 @@
+"""Read mail: single messages, mailboxes, and pages that browsers save as a message (MHTML)."""
+
+from __future__ import annotations
+
+import codecs
+import email
+import email.errors
+import mimetypes
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from email.header import decode_header, make_header
+from email.message import Message as AnyMessage
+from email.policy import Compat32
+from typing import TypeAlias
+
+from app.core.errors import Encrypted, InputError, TooLarge, Unreadable
+from app.core.types import ParsedDocument
+from app.ingest.names import IngestOptions, display_name
+from app.ingest.parsers.blocks import Block, Inner, write
+from app.ingest.parsers.formats import FORMATS
+from app.ingest.parsers.html import parse_html
+from app.ingest.parsers.sniffing import decode, identify
+
+Message: TypeAlias = "AnyMessage[str, str]"
+_MOST_PARTS = 1_000
+"""Of one message; what is behind them is named as not read."""
+_MOST_BOUNDARIES = 100_000
+_DEEPEST = 10
+"""Of messages attached to one another."""
+_MOST_MESSAGES = 10_000
+_MOST_NAMED = 20
+"""Parts that the receipt names one by one."""
+_LONGEST_HEADER = 20_000
+_LONGEST_NOTE = 300
+_FULL_LINE = 50
+"""Characters: a shorter line ends where its writer wanted, a longer one where the program broke."""
+_FIELDS = ("From", "To", "Cc", "Date")
+_SIGNATURES = frozenset(
+    {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"}
+)
+_QUOTED = re.compile(r"(?:>[ \t]?)+")
+_ITEM = re.compile(r"([-*+\u2022]|\d{1,2}[.)])[ \t]+(\S.*)\Z")
+_SET_APART = re.compile(r"\t|\S {2,}\S|\A[ \t]")
+"""Columns or indented text, whose lines stay lines."""
+_NAMED = re.compile(r'"([^"<>]+)"\s*<|([^",;<>\s][^",;<>]{0,80}?)\s{0,9}<')
+"""Names before addresses."""
+_YEAR = re.compile(r"\b(?:19[7-9]\d|20\d\d)\b")
+_FROM_LINE = re.compile(rb"(?:\A|(?<=\n))From [^\r\n]*\d{4}[^\r\n]*\r?\n")
+"""Where a message of a mailbox begins (RFC 4155, appendix A)."""
+_FROM_ESCAPED = re.compile(rb"^>(?=>*From )", re.MULTILINE)
+
+
+def parse_email(content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
+    """Return a message: its subject, who wrote when to whom, one body, and what is attached.
+
+    Attached files of formats that are read, and attached messages, follow under a heading with
+    their name; a warning names the others.
+
+    Raises:
+        Encrypted: Its content is encrypted.
+        Unreadable: Its parts lie too deep within one another.
+    """
+    message = _message(content, filename)
+    reader = _Reader(filename, options)
+    subject = _header(message, "Subject")
+    blocks = list(reader.message(message, subject, 1))
+    dated = _YEAR.search(_header(message, "Date"))
+    return write(
+        blocks,
+        FORMATS["email"].media_type,
+        title=subject or None,
+        authors=_names(message),
+        year=int(dated[0]) if dated else None,
+        warnings=reader.warnings(),
+    )
+
+
+def parse_mailbox(content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
+    """Return the messages of a mailbox, a section each.
+
+    Raises:
+        TooLarge: It has more messages than one document can show.
+        Unreadable: No message begins in it.
+    """
+    starts = [found.span() for found in _FROM_LINE.finditer(content)]
+    if not starts:
+        raise Unreadable(
+            f"{filename!r} holds no message: no line begins with 'From ' and a date; export the"
+            " mailbox again, or save single messages as .eml"
+        )
+    if len(starts) > _MOST_MESSAGES:
+        raise TooLarge(
+            f"{filename!r} holds {len(starts):,} messages; at most {_MOST_MESSAGES:,} are read:"
+            " split it by year and send the parts"
+        )
+    reader = _Reader(filename, options)
+    blocks: list[Block | Inner] = []
+    for (_, begin), (end, _) in zip(starts, [*starts[1:], (len(content), 0)], strict=True):
+        try:
+            message = _message(_FROM_ESCAPED.sub(b"", content[begin:end]), filename)
+            subject = _header(message, "Subject") or "(no subject)"
+            title = ", ".join(filter(None, (subject, _header(message, "Date"))))
+            blocks += reader.message(message, title, 1)
+        except InputError as exc:
+            reader.leave_out(f"a message ({_first(exc)})")
+    return write(blocks, FORMATS["mbox"].media_type, warnings=reader.warnings())
+
+
+def parse_mhtml(content: bytes, filename: str, *_: object) -> ParsedDocument:
+    """Return the page of a web archive, read as HTML.
+
+    Raises:
+        Unreadable: There is no page in it.
+    """
+    message = _message(content, filename)
+    pages = [part for part in message.walk() if part.get_content_type() == "text/html"]
+    start = str(message.get_param("start") or "")
+    pages.sort(key=lambda part: not start or part["Content-ID"] != start)
+    if not pages:
+        raise Unreadable(
+            f"{filename!r} holds no HTML page; open it in a browser and save it as HTML or PDF"
+        )
+    parsed = _html(pages[0], filename)
+    frames = (f"{len(pages) - 1} frames of the page are not read",) if len(pages) > 1 else ()
+    return write(
+        [Inner(parsed, 0)],
+        FORMATS["mhtml"].media_type,
+        title=parsed.title or _header(message, "Subject") or None,
+        authors=parsed.authors,
+        year=parsed.year,
+        warnings=(*parsed.warnings, *frames),
+    )
+
+
+class _Bounded(Compat32):
+    """Cuts headers: parameters and addresses take the square of their length.
+
+    The library's newer policy reads each header by a grammar, which costs more still and ends in
+    foreign errors on headers that spam has.
+    """
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:_LONGEST_HEADER]
+
+
+def _message(content: bytes, filename: str) -> Message:
+    if content.count(b"\n--") > _MOST_BOUNDARIES:
+        raise TooLarge(
+            f"{filename!r} has more than {_MOST_BOUNDARIES:,} parts; save the parts that you need"
+            " as files and send those"
+        )
+    try:
+        return email.message_from_bytes(content, policy=_Bounded())
+    except RecursionError as exc:
+        raise _too_deep(filename) from exc
+
+
+def _too_deep(filename: str) -> Unreadable:
+    return Unreadable(
+        f"{filename!r} has parts too deep within one another; save the part that you need as a"
+        " file and send that"
+    )
+
+
+def _header(message: Message, name: str) -> str:
+    """Return a header on one line, its encoded words read."""
+    return _decoded(
+        next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    )
+
+
+def _decoded(raw: str) -> str:
+    raw = str(raw)
+    if not raw.isascii():  # bytes of the file, which the parser keeps as surrogates
+        raw, _ = decode(raw.encode("utf-8", "surrogateescape"))
+    with suppress(LookupError, ValueError, email.errors.MessageError):  # shown as it is
+        raw = str(make_header(decode_header(raw)))
+    return " ".join(raw.split())
+
+
+def _names(message: Message) -> list[str]:
+    sender = _header(message, "From")
+    return [quoted or bare for quoted, bare in _NAMED.findall(sender)] or [sender]
+
+
+class _Reader:
+    """Yields the blocks of messages, and counts what it leaves out."""
+
+    def __init__(self, filename: str, options: IngestOptions) -> None:
+        self._filename = filename
+        self._options = options
+        self._unread: Counter[str] = Counter()
+        self._notes: list[str] = []
+
+    def warnings(self) -> list[str]:
+        named = [
+            f"{count} times {what}" if count > 1 else what for what, count in self._unread.items()
+        ]
+        more = len(named) - _MOST_NAMED
+        tail = [f"{more} more"] if more > 0 else []
+        unread = ["not read: " + ", ".join([*named[:_MOST_NAMED], *tail])] if named else []
+        return [*dict.fromkeys(self._notes[:_MOST_NAMED]), *unread]
+
+    def leave_out(self, what: str) -> None:
+        self._unread[what] += 1
+
+    def message(self, message: Message, title: str, level: int) -> Iterator[Block | Inner]:
+        """Yield a message under its title."""
+        yield Block("heading", title, level=level)
+        for name in _FIELDS:
+            yield (
+                Block("field", value, mark=name)
+                if (value := _header(message, name))
+                else Block("field")
+            )
+        left = [_MOST_PARTS]
+        try:
+            yield from self._part(message, level, left)
+        except RecursionError as exc:
+            raise _too_deep(self._filename) from exc
+
+    def _part(self, part: Message, level: int, left: list[int]) -> Iterator[Block | Inner]:
+        left[0] -= 1
+        if left[0] < 0:
+            self.leave_out(f"parts behind the first {_MOST_PARTS:,}")
+            return
+        kind = part.get_content_type()
+        if kind == "multipart/encrypted" or "enveloped-data" in str(part.get_param("smime-type")):
+            raise Encrypted(
+                f"{self._filename!r} is encrypted; open it in your mail program and save its text"
+            )
+        inside = _inside(part)
+        if kind == "message/rfc822" and inside:
+            yield from self._attached(inside[0], level)
+        elif inside:
+            for one in _alternatives(inside) if kind == "multipart/alternative" else inside:
+                yield from self._part(one, level, left)
+        elif kind in _SIGNATURES:
+            return
+        elif kind.startswith("multipart/"):  # its boundary never comes
+            yield from _plain(str(part.get_payload()))
+        elif part.get_filename() or kind not in ("text/plain", "text/html"):
+            yield from self._attachment(part, kind, level)
+        else:
+            yield from self._text(part, kind, level)
+
+    def _text(self, part: Message, kind: str, level: int) -> Iterator[Block | Inner]:
+        content = self._content(part, "a part of the text")
+        if content is None:
+            return
+        try:
+            if kind == "text/html":
+                page = _html(part, self._filename)
+                self._notes += page.warnings
+                yield Inner(page, level)
+            else:
+                text, warnings = decode(content, str(part.get_content_charset() or "") or None)
+                self._notes += warnings
+                yield from _plain(text)
+        except InputError as exc:
+            self.leave_out(f"a part of the text ({_first(exc)})")
+
+    def _attached(self, message: Message, level: int) -> Iterator[Block | Inner]:
+        if level > _DEEPEST:
+            self.leave_out(f"messages attached more than {_DEEPEST} deep")
+            return
+        title = f"Attached message: {_header(message, 'Subject')}"
+        yield from self.message(message, title, level + 1)
+
+    def _attachment(self, part: Message, kind: str, level: int) -> Iterator[Block | Inner]:
+        name = _decoded(part.get_filename() or "")
+        name = display_name(name or f"unnamed{mimetypes.guess_extension(kind) or ''}")
+        if kind.startswith(("image/", "audio/", "video/")):
+            self.leave_out(f"{name!r} ({kind})")
+        elif (content := self._content(part, repr(name))) is not None:
+            try:
+                format_ = identify(content, name)
+                if format_ == "email":
+                    yield from self._attached(_message(content, name), level)
+                    return
+                read = FORMATS[format_].parse(content, name, self._options)
+            except InputError as exc:
+                self.leave_out(
+                    _first(exc) if repr(name) in exc.message else f"{name!r} ({_first(exc)})"
+                )
+                return
+            self._notes += (f"{name!r}: {warning}"[:_LONGEST_NOTE] for warning in read.warnings)
+            yield Block("heading", f"Attachment: {name}", level=level + 1)
+            yield Inner(read, level + 1)
+
+    def _content(self, part: Message, what: str) -> bytes | None:
+        """Return a part's bytes; None where their encoding is broken or there are none."""
+        content = part.get_payload(decode=True)
+        broken = any(
+            isinstance(one, email.errors.InvalidBase64LengthDefect) for one in part.defects
+        )
+        if broken:
+            self.leave_out(f"{what} (its base64 is damaged)")
+        return content if isinstance(content, bytes) and content.strip() and not broken else None
+
+
+def _first(error: InputError) -> str:
+    """Return what is wrong, without what to do."""
+    return error.message.partition(";")[0]
+
+
+def _inside(part: Message) -> list[Message]:
+    payload = part.get_payload()
+    return [one for one in payload if not isinstance(one, str)] if isinstance(payload, list) else []
+
+
+def _alternatives(parts: Sequence[Message]) -> list[Message]:
+    """Return the one of several forms of a text to read, and files that only another form has."""
+    for wanted in ("text/plain", "text/html"):
+        for part in parts:
+            if any(_is_text(leaf, wanted) for leaf in part.walk()):
+                others = (leaf for other in parts if other is not part for leaf in other.walk())
+                return [part, *(leaf for leaf in others if leaf.get_filename())]
+    return list(parts)
+
+
+def _is_text(part: Message, kind: str) -> bool:
+    if part.get_content_type() != kind or part.get_filename():
+        return False
+    return bool(str(part.get_payload()).strip())
+
+
+def _html(part: Message, filename: str) -> ParsedDocument:
+    """Return an HTML part as read; the encoding of its header wins over that of the page."""
+    content = part.get_payload(decode=True)
+    content = content if isinstance(content, bytes) else b""
+    if charset := part.get_content_charset():
+        text, _ = decode(content, charset)
+        content = codecs.BOM_UTF8 + text.encode()
+    return parse_html(content, filename)
+
+
+def _plain(text: str) -> Iterator[Block]:
+    """Yield the paragraphs of a plain text; those of a quoted reply are quotes without marks."""
+    lines: list[str] = []
+    depth = 0
+    for raw in [*text.splitlines(), ""]:
+        quoted = _QUOTED.match(raw)
+        line = raw[quoted.end() :] if quoted else raw
+        deep = quoted[0].count(">") if quoted else 0
+        item = None if deep or (lines and len(lines[-1]) >= _FULL_LINE) else _ITEM.match(line)
+        if lines and (deep != depth or item or not line.strip()):
+            yield Block("quote" if depth else "paragraph", _flowed(lines))
+            lines = []
+        depth = deep
+        if item:
+            yield Block("item", item[2], mark=item[1])
+        elif line.strip():
+            lines.append(line)
+
+
+def _flowed(lines: Sequence[str]) -> str:
+    """Return a paragraph without the line ends that a program set."""
+    text = before = ""
+    for line in lines:
+        flows = len(before) >= _FULL_LINE and not (
+            _SET_APART.search(before) or _SET_APART.search(line)
+        )
+        text += f"{'' if not text else ' ' if flows else chr(10)}{line.rstrip()}"
+        before = line
+    return text
