@@ -45,6 +45,9 @@ FileType = Literal[
     "mhtml",
     "ipynb",
     "subtitles",
+    "json",
+    "yaml",
+    "xml",
     "text",
 ]
 """Formats of files that are read; `app.ingest.parsers.formats` says how."""
