@@ -377,9 +377,7 @@ Format = Literal["markdown", "html", "json"]
 
 
 def check(
-    file: Annotated[
-        str, typer.Argument(help="text, Markdown, DOCX, HTML or PDF; - reads standard input")
-    ],
+    file: Annotated[str, typer.Argument(help="any file that is read; - reads standard input")],
     library: Annotated[
         str | None,
         typer.Option(

@@ -88,7 +88,9 @@ GOOD = [
         "application/vnd.oasis.opendocument.spreadsheet",
     ),
     ("fees.xls", make_xls([("Name", "Fee"), ("Ann", 3)]), "application/vnd.ms-excel"),
-    ("data.json", b'{"a": [1, 2]}', "text/plain"),
+    ("data.json", b'{"a": [1, 2]}', "application/json"),
+    ("data.yaml", b"a: [1, 2]  # why\nb:\n  c: d\n", "application/yaml"),
+    ("data.xml", b"<a><b>x</b><c d='e'/></a>", "application/xml"),
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import docx
 from reportlab.lib.pagesizes import A4
@@ -34,6 +34,15 @@ PAPER_PAGES = (
         "P. Curie. Symmetry in physical phenomena. Journal de Physique, 1894.",
     ),
 )
+
+
+def archive(parts: Mapping[str, str | bytes]) -> bytes:
+    """Return a ZIP of parts."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in parts.items():
+            packed.writestr(name, content)
+    return buffer.getvalue()
 
 
 def make_pdf(

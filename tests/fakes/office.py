@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import xlwt
 
-from tests.fakes.hostile.archives import archive
+from tests.fakes.files import archive
 
 _OFFICE = "http://schemas.openxmlformats.org/"
 _NAMES = (

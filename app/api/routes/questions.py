@@ -386,7 +386,7 @@ def checked(
 async def read_text(  # async: the body is read as it arrives
     request: Request, services: Composition, edge: AtEdge
 ) -> FileText:
-    """Return the text of a file to check (DOCX, PDF, Markdown, text); store nothing."""
+    """Return the text of a file to check, of any format that is read; store nothing."""
     async with received(request, edge.settings) as (receiver, rest):
         return await edge.checks.run(partial(_read, receiver, rest, services), request.receive)
 

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from app.core.normalisation import normalise
 from app.core.types import BlockSpan, Heading, PageSpan, ParsedDocument
+from app.ingest.parsers.sniffing import encoded_data, without_encoded
 
 # Inline marks that change what a text means. Parsers put them around raised and lowered text; the
 # writer reads them with what stands before and behind.
@@ -320,6 +321,8 @@ class Writer:
         """Number and start of each; None while nothing stands on it."""
         self.stripped = 0
         """Invisible characters removed so far."""
+        self.encoded = 0
+        """Characters of encoded data left out so far."""
 
     @property
     def text(self) -> str:
@@ -377,6 +380,8 @@ class Writer:
     def _put(
         self, kind: str, text: str, *, tight: bool = False, level: int = 0, indent: str = ""
     ) -> None:
+        text, encoded = without_encoded(text)
+        self.encoded += encoded
         clean, stripped = normalise(resolved(text))
         self.stripped += stripped
         clean = clean.strip("\n") if kind == "code" else clean.strip()
@@ -435,7 +440,7 @@ def write(
         title=title,
         authors=tuple(authors),
         year=year,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *encoded_data(writer.encoded)),
         stripped_characters=writer.stripped + hidden,
     )
 

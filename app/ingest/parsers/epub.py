@@ -35,7 +35,7 @@ def parse_epub(content: bytes, filename: str, *_: object) -> ParsedDocument:
     with opened(content, filename, "EPUB book") as archive:
         _refuse_protected(archive, filename)
         container = parsed_xml(archive.read("META-INF/container.xml"))
-        path = next(one.get("full-path") or "" for one in container.iter("{*}rootfile"))
+        path = next((one.get("full-path") or "" for one in container.iter("{*}rootfile")), "")
         package = parsed_xml(archive.read(path))
         book = _Book(archive, posixpath.dirname(path), package)
         blocks: list[Block | Inner] = []

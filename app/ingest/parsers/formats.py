@@ -171,6 +171,27 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
         "subtitles": FileFormat(
             "SRT or VTT", "text/vtt", (".srt", ".vtt"), "subtitles:parse_subtitles"
         ),
+        "json": FileFormat(
+            "JSON",
+            "application/json",
+            (".json", ".jsonl", ".ndjson", ".geojson"),
+            "structured:parse_json",
+            subject="data",
+        ),
+        "yaml": FileFormat(
+            "YAML",
+            "application/yaml",
+            (".yaml", ".yml"),
+            "structured:parse_yaml",
+            subject="data",
+        ),
+        "xml": FileFormat(
+            "XML",
+            "application/xml",
+            (".xml", ".rss", ".atom", ".svg", ".kml", ".gpx", ".opml"),
+            "structured:parse_xml",
+            subject="data",
+        ),
         "rst": FileFormat(
             "RST", "text/x-rst", (".rst", ".rest"), "markup:parse_rst", subject="pages and markup"
         ),

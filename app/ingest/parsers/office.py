@@ -97,10 +97,16 @@ def _check_sizes(entries: list[zipfile.ZipInfo], filename: str) -> None:
         )
 
 
-def parsed_xml(data: bytes) -> etree._Element:
-    """Return the root of a part, without entities, comments or anything from elsewhere."""
+def parsed_xml(data: bytes, *, entities: bool = False) -> etree._Element:
+    """Return the root of a part, without comments or anything from elsewhere.
+
+    Entities that the part itself defines are resolved on request, within the parser's bounds.
+    """
     parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+        resolve_entities="internal" if entities else False,
+        no_network=True,
+        remove_comments=True,
+        remove_pis=True,
     )
     return etree.fromstring(data, parser)
 

@@ -1,4 +1,4 @@
-"""Plain text, and everything that is read as it: source code, CSV, JSON."""
+"""Plain text, and everything that is read as it, such as logs and settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from app.core.normalisation import normalise
 from app.core.types import ParsedDocument
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import find_headings
-from app.ingest.parsers.sniffing import decode, without_terminal_codes
+from app.ingest.parsers.sniffing import (
+    decode,
+    encoded_data,
+    without_encoded,
+    without_terminal_codes,
+)
 
 
 def parse_plain(content: bytes, *_: object) -> ParsedDocument:
@@ -16,11 +21,12 @@ def parse_plain(content: bytes, *_: object) -> ParsedDocument:
         UnsupportedType: The bytes are not text.
     """
     source, warnings = decode(content)
-    text, stripped = normalise(without_terminal_codes(source).replace("\f", "\n\n"))
+    source, encoded = without_encoded(without_terminal_codes(source).replace("\f", "\n\n"))
+    text, stripped = normalise(source)
     return ParsedDocument(
         text=text,
         media_type=FORMATS["text"].media_type,
         headings=tuple(find_headings(text, isolated_caps=True)),
-        warnings=warnings,
+        warnings=(*warnings, *encoded_data(encoded)),
         stripped_characters=stripped,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import re
 import zipfile
 import zlib
@@ -141,6 +142,64 @@ def decode(
 def without_terminal_codes(text: str) -> str:
     """Return what a terminal shows of a log or manual page."""
     return _TERMINAL_CODES.sub("", text) if "\x1b" in text or "\x08" in text else text
+
+
+# Encoded data within text, which no reader reads.
+
+_ENCODED = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{1,60}-----(?:[^-]++|-(?!----))*+-----END [A-Z0-9 ]{1,60}-----"
+    r"|data:[\w.+-]{1,80}/[\w.+-]{1,80}(?:;[\w=.+-]{1,80}){0,9};base64,(?:\s*+[A-Za-z0-9+/=_%-]{40,}+)*"
+    r"[A-Za-z0-9+/=_%-]*+"
+    r"|(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{60,}+={0,2}(?:\s++[A-Za-z0-9+/_-]{60,}+={0,2})*+"
+    r"(?:\s++[A-Za-z0-9+/_-]{2,59}+={0,2}(?!\S))?"
+    r"|^.*\ufffd.*\ufffd.*\ufffd.*$",
+    re.MULTILINE,
+)
+"""Text encodings of RFC 7468, data URLs of RFC 2397, lines of base64 (RFC 4648), binary lines."""
+_LONG_RUN = 400
+_HEX = re.compile(r"[0-9a-fA-F]+\Z")
+
+
+def without_encoded(text: str) -> tuple[str, int]:
+    """Return a text without base64, hexadecimal and binary data; how many characters that was."""
+    if len(text) < _SHORTEST_RUN and "\ufffd" not in text:
+        return text, 0
+    left = _ENCODED.sub(_kept, text)
+    return left, len(text) - len(left)
+
+
+def encoded_data(characters: int) -> tuple[str, ...]:
+    """Return the warning about what `without_encoded` left out."""
+    return (f"encoded data is left out ({characters:,} characters)",) if characters else ()
+
+
+def _kept(found: re.Match[str]) -> str:
+    """Return what stays of a run: nothing of data, all of a long name, path or line of signs."""
+    run = found[0]
+    if run.startswith(("-----BEGIN", "data:")):
+        return ""
+    if "\ufffd" in run:
+        return "" if run.count("\ufffd") * 5 > len(run) else run
+    *words, tail = run.split()
+    is_tail = (
+        bool(words) and len(tail) < _SHORTEST_RUN and tail[-1] != "=" and not _is_encoded(tail, 0.0)
+    )
+    body = "".join(words if is_tail else [*words, tail])
+    if not _is_encoded(body, 0.01 if len(body) > _LONG_RUN else 0.05):
+        return run
+    return run[run.rindex(tail) - 1 :] if is_tail else ""
+
+
+def _is_encoded(run: str, share: float) -> bool:
+    """Return whether a run mixes digits and both cases as encoded data does, each over a share."""
+    digits, upper = sum(map(str.isdigit, run)), sum(map(str.isupper, run))
+    lower = sum(map(str.islower, run))
+    if len(run) > _LONG_RUN and _HEX.match(run):
+        return digits * 3 > len(run)
+    return digits > share * len(run) and min(upper, lower) > 4 * share * len(run)
+
+
+_SHORTEST_RUN = 60
 
 
 def _damaged(count: int, encoding: str) -> str:
@@ -337,10 +396,26 @@ def _identify_text(content: bytes, suffix: str) -> FileType:
     texts = (name for name, one in FORMATS.items() if one.is_text and suffix in one.suffixes)
     named: FileType = next(texts, "text")
     head = content[:2048].replace(b"\0", b"").lower().lstrip(b"\xef\xbb\xbf\xfe\xff \t\r\n")
+    if named == "xml":
+        return "html" if re.search(rb"<html[\s>]", head) else "xml"
     if named in ("text", "html"):
         if head.startswith((b"<!doctype html", b"<html")) or (
             head.startswith(b"<") and (b"<html" in head or b"<body" in head)
         ):
             return "html"
-        return "html" if named == "html" and b"<" in head else "text"
+        if named == "text" and suffix not in FORMATS["text"].suffixes:
+            named = "xml" if head.startswith(b"<?xml") else "json" if _is_json(content) else "text"
+        return "text" if named == "html" and b"<" not in head else named
     return named
+
+
+def _is_json(content: bytes) -> bool:
+    """Return whether a file without a known extension is an object or a list of JSON."""
+    ends = content.strip()
+    if not (ends.startswith((b"{", b"[")) and ends.endswith((b"}", b"]"))):
+        return False
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -14,6 +14,7 @@ from tests.fakes.hostile.marked_up import MARKED_UP
 from tests.fakes.hostile.model import CANARY, HostileFile
 from tests.fakes.hostile.pdfs import PDFS
 from tests.fakes.hostile.plain import PLAIN
+from tests.fakes.hostile.tables import TABLES
 from tests.fakes.hostile.writings import WRITINGS
 
 __all__ = ["CANARY", "HostileFile", "files"]
@@ -21,6 +22,6 @@ __all__ = ["CANARY", "HostileFile", "files"]
 
 def files(*, slow: bool = True) -> Iterator[HostileFile]:
     """Yield all of them, or those that neither take long to make nor long to refuse."""
-    for file in (*PDFS, *ARCHIVES, *MARKED_UP, *MAILS, *WRITINGS, *PLAIN):
+    for file in (*PDFS, *ARCHIVES, *MARKED_UP, *MAILS, *WRITINGS, *TABLES, *PLAIN):
         if slow or not file.slow:
             yield file

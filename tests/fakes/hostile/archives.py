@@ -7,7 +7,7 @@ import struct
 import zipfile
 from collections.abc import Mapping
 
-from tests.fakes.files import make_docx, make_zip_bomb
+from tests.fakes.files import archive, make_docx, make_zip_bomb
 from tests.fakes.hostile.model import WORDS, HostileFile, hostile
 
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -27,15 +27,6 @@ _RELATIONSHIPS = (
     "</Relationships>"
 )
 _PARAGRAPH = f"<w:p><w:r><w:t>{WORDS}</w:t></w:r></w:p>"
-
-
-def archive(parts: Mapping[str, str | bytes]) -> bytes:
-    """Return a ZIP of parts."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, content in parts.items():
-            packed.writestr(name, content)
-    return buffer.getvalue()
 
 
 def word(body: str, *, prolog: str = "", more: Mapping[str, str | bytes] | None = None) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.fakes.hostile.archives import archive
+from tests.fakes.files import archive
 from tests.fakes.hostile.model import CANARY, WORDS, HostileFile, encoded, hostile
 
 _CONTAINER = '<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>'

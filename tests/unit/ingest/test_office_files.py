@@ -9,7 +9,7 @@ from app.core.types import ParsedDocument
 from app.ingest.chunking import chunk
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
-from tests.fakes.hostile.archives import archive
+from tests.fakes.files import archive
 from tests.fakes.office import make_odf, make_pptx, said, shape
 
 

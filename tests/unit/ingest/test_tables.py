@@ -12,7 +12,7 @@ from app.ingest.chunking import chunk
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.workbooks import number, shown
-from tests.fakes.hostile.archives import archive
+from tests.fakes.files import archive
 from tests.fakes.office import CHART, cells, make_xls, make_xlsx, relations, sheet, table
 
 

@@ -34,7 +34,7 @@ export function Button({ look = "plain", icon, children, className, type = "butt
 }
 
 /** Chooses one file; looks like the other buttons and shows the name of the file. */
-export function FileButton({ label, accept, onFile }: { label: string; accept: string; onFile: (file: File | undefined) => void }) {
+export function FileButton({ label, accept, onFile }: { label: string; accept?: string; onFile: (file: File | undefined) => void }) {
   const [name, setName] = useState<string | null>(null);
   return (
     <span className="inline-flex min-w-0 items-center gap-2">

@@ -4,8 +4,6 @@ import { textOf } from "@/api/checks";
 import { FileButton } from "@/components/ui/button";
 import { Failure } from "@/components/ui/states";
 
-const ACCEPTED = ".txt,.md,.markdown,.docx,.pdf,.html";
-
 /** A text to paste, or to take from a file; what a file holds can be edited before it is used. */
 export function TextInput({ label, value, onValue, rows }: { label: string; value: string; onValue: (value: string) => void; rows: number }) {
   const id = useId();
@@ -18,7 +16,6 @@ export function TextInput({ label, value, onValue, rows }: { label: string; valu
         </label>
         <FileButton
           label={reading.isPending ? "Reading" : "Open a file"}
-          accept={ACCEPTED}
           onFile={(file) => {
             if (file !== undefined) reading.mutate(file);
           }}

@@ -82,7 +82,7 @@ function FirstRun({ onPickFiles, samples }: { onPickFiles: () => void; samples: 
       <ol className="mt-6 flex flex-col border-t border-line">
         <Step
           title="Add your own documents"
-          text="PDF, Word, HTML, Markdown or text. Drop them anywhere on this page."
+          text="PDF, office files, tables, pages, mail, data or text. Drop them anywhere on this page."
           action={
             <Button look="primary" icon="plus" onClick={onPickFiles}>
               Choose files

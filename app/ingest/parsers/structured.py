@@ -1,0 +1,458 @@
+"""Read JSON, JSON Lines, YAML and XML: records as labelled rows, fields as lines, prose as prose.
+
+Each format becomes the same nodes: texts as written, fields in their order, and lists.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import yaml
+from lxml import etree
+
+from app.core.errors import TooLarge, Unreadable
+from app.core.types import ParsedDocument
+from app.ingest.parsers.blocks import Block, Cell, write
+from app.ingest.parsers.formats import FORMATS
+from app.ingest.parsers.html import parse_fragment
+from app.ingest.parsers.office import parsed_xml, unread_parts
+from app.ingest.parsers.sniffing import decode
+
+
+class Fields(list[tuple[str, "Node"]]):
+    """Names and values of an object, in order; a comment has the name `#`, loose text none."""
+
+
+Node: TypeAlias = "str | Fields | list[Node]"
+
+_MOST_VALUES = 300_000
+"""Of one file, each as often as it is referred to."""
+_CELLS_A_VALUE = 3
+"""Cells of records that cost as much as one value."""
+_DEEPEST = 60
+_HEADED = 3
+"""Levels of objects that have a heading; deeper ones are fields with all names before them."""
+_MOST_COLUMNS = 60
+_MOST_NESTED = 1_000
+_LONG = 200
+"""Characters: a longer value is prose."""
+_LONGEST_NAME = 80
+_MOST_NUMBERS = 100
+"""Of a list of numbers that is read; more are coordinates or weights, which no reader asks for."""
+_NAMES = ("title", "name", "label", "heading", "head", "id")
+_PROSE_NAMES = frozenset({"", "p", "para", "text", "body", "content"})
+_NUMBER = re.compile(r"[+-]?[\d.]+(?:e[+-]?\d+)?\Z", re.IGNORECASE)
+_MARKUP = re.compile(
+    r"</?(?:p|br|div|b|i|a|ul|ol|li|h[1-6]|span|strong|em|table|tr|td|pre|code)\b[^<>]*>", re.I
+)
+
+
+class _Reader:
+    """Yields the blocks of nodes; the author decides how deep and how often they are repeated."""
+
+    def __init__(self, filename: str) -> None:
+        self.unread: Counter[str] = Counter()
+        self._filename = filename
+        self._left = _MOST_VALUES
+
+    def blocks(self, node: Node, name: str = "", depth: int = 0) -> Iterator[Block]:
+        """Yield a node; `name` is what its parent calls it, `depth` how many objects are around."""
+        self._left -= 1 + (len(node) // _LONG if isinstance(node, str) else 0)
+        if self._left < 0 or depth > _DEEPEST:
+            self.unread["values nested too deeply" if self._left >= 0 else "further values"] += 1
+        elif isinstance(node, str):
+            yield from self._value(node.strip(), name)
+        elif isinstance(node, Fields):
+            yield from self._fields(node, name, depth)
+        else:
+            yield from self._list(node, name, depth)
+
+    def _value(self, text: str, name: str) -> Iterator[Block]:
+        if len(_MARKUP.findall(text[:10_000])) > 1:
+            if name not in _PROSE_NAMES:
+                yield Block("field", "", mark=name)
+            yield from parse_fragment(text, self._filename).blocks
+        elif text and name in _PROSE_NAMES:
+            yield Block("paragraph", text)
+        elif text:
+            is_prose = len(text) > _LONG or "\n" in text
+            yield (
+                Block("paragraph", f"{name}: {text}")
+                if is_prose
+                else Block("field", text, mark=name)
+            )
+
+    def _fields(self, fields: Fields, name: str, depth: int) -> Iterator[Block]:
+        if name and depth <= _HEADED:
+            own = _name_of(fields)
+            title = name if own in ("", name) else f"{name} {own}"
+            yield Block("heading", title, level=depth)
+            name = ""
+        nested: list[tuple[str, Node]] = []
+        comments: list[tuple[str, Node]] = []
+        for key, value in fields:
+            full = f"{name} {key}".strip()
+            if key == "#":
+                comments.append(("", value))
+                continue
+            is_nested = not isinstance(value, str) and not _is_plain(value)
+            if is_nested:
+                nested += [*comments, (full, value)]
+            else:  # before what has headings, which would take it in
+                for _, comment in comments:
+                    yield from self.blocks(comment, "", depth)
+                yield from self.blocks(value, full, depth)
+            comments = []
+        for key, value in [*nested, *comments]:
+            yield from self.blocks(
+                value, key, depth + (1 if isinstance(value, list | Fields) else 0)
+            )
+
+    def _list(self, entries: list[Node], name: str, depth: int) -> Iterator[Block]:
+        if _is_plain(entries):
+            texts = [text for text in entries if isinstance(text, str)]
+            if len(texts) > _MOST_NUMBERS and all(map(_NUMBER.match, texts)):
+                self.unread["long lists of numbers"] += 1
+            elif name not in _PROSE_NAMES and sum(map(len, texts)) <= _LONG:
+                yield from self._value(", ".join(filter(None, texts)), name)
+            else:
+                if name not in _PROSE_NAMES:
+                    yield Block("field", "", mark=name)
+                for text in texts:
+                    yield Block("paragraph" if name in _PROSE_NAMES else "item", text)
+            return
+        rows = self._rows(entries)
+        if rows is not None:
+            yield Block(
+                "table", name, rows=rows, heads=1 if isinstance(entries[0], Fields) else None
+            )
+            return
+        for number, entry in enumerate(entries, 1):
+            if isinstance(entry, Fields) and not _name_of(entry):
+                yield from self.blocks(entry, f"{name or 'entry'} {number}", max(depth, 1))
+            elif isinstance(entry, Fields) and not name:
+                yield from self.blocks(entry, _name_of(entry), max(depth, 1))
+            else:
+                yield from self.blocks(entry, name, max(depth, 1))
+
+    def _rows(self, entries: list[Node]) -> list[list[Cell]] | None:
+        """Return records as rows below their names; None: they are more than records."""
+        if all(isinstance(entry, list) and not isinstance(entry, Fields) for entry in entries):
+            if not all(map(_is_plain, entries)):
+                return None
+            flat = [text for entry in entries for text in entry]
+            self._left -= len(entries) + len(flat) // _CELLS_A_VALUE + sum(map(len, flat)) // _LONG
+            if len(flat) > _MOST_NUMBERS and all(_NUMBER.match(str(text)) for text in flat):
+                self.unread["long lists of numbers"] += 1
+                return []
+            return [[Cell(str(text)) for text in entry] for entry in entries]
+        columns: dict[str, None] = {}
+        records: list[dict[str, str]] = []
+        for entry in entries:
+            record = _record(entry) if isinstance(entry, Fields) else None
+            if record is None:
+                return None
+            columns |= dict.fromkeys(record)
+            records.append(record)
+            if len(columns) > _MOST_COLUMNS:
+                return None
+        kept = max(self._left, 0) * _CELLS_A_VALUE // max(len(columns), 1)
+        self._left -= len(records) * len(columns) // _CELLS_A_VALUE
+        self.unread["further records"] += max(len(records) - kept, 0)
+        records = records[:kept]
+        heads = [Cell(column) for column in columns]
+        return [
+            heads,
+            *([Cell(record.get(column, "")) for column in columns] for record in records),
+        ]
+
+
+def _is_plain(node: Node) -> bool:
+    """Return whether a list holds texts only."""
+    return not isinstance(node, Fields | str) and all(isinstance(one, str) for one in node)
+
+
+def _name_of(fields: Fields) -> str:
+    """Return what an object calls itself."""
+    known = {
+        key.lower(): value
+        for key, value in fields
+        if isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME and "\n" not in value
+    }
+    return next((known[name] for name in _NAMES if name in known), "")
+
+
+def _record(fields: Fields, above: str = "", depth: int = 0) -> dict[str, str] | None:
+    """Return an object's values by name; None: one of them is prose or a list of objects."""
+    record: dict[str, str] = {}
+    for key, value in fields:
+        name = f"{above}{key}"
+        if isinstance(value, Fields) and depth < 2:
+            inner = _record(value, f"{name} ", depth + 1)
+            if inner is None:
+                return None
+            record |= inner
+            continue
+        if key == "#":
+            continue
+        if not isinstance(value, str) and not _is_plain(value):
+            return None
+        text = value if isinstance(value, str) else ", ".join(map(str, value))
+        if len(text) > _LONG or "\n" in text.strip() or len(_MARKUP.findall(text)) > 1:
+            return None
+        record[name] = f"{record[name]}, {text}" if name in record else text
+    return record
+
+
+def _written(
+    nodes: Sequence[Node], filename: str, kind: str, warnings: Sequence[str], more: Counter[str]
+) -> ParsedDocument:
+    reader = _Reader(filename)
+    blocks: list[Block] = []
+    for number, node in enumerate(nodes, 1):
+        name = ""
+        if len(nodes) > 1 and isinstance(node, Fields):
+            name = _name_of(node) or f"document {number}"
+        blocks += reader.blocks(node, name, 1 if name else 0)
+    first = nodes[0] if nodes else ""
+    fields = dict(first) if isinstance(first, Fields) and len(nodes) == 1 else {}
+    title = fields.get("title")
+    return write(
+        blocks,
+        FORMATS["json" if kind == "json" else "yaml" if kind == "yaml" else "xml"].media_type,
+        title=title if isinstance(title, str) else None,
+        warnings=[*warnings, *unread_parts(more + reader.unread)],
+    )
+
+
+# JSON and JSON Lines.
+
+
+def parse_json(content: bytes, filename: str, *_: object) -> ParsedDocument:
+    """Return the values of JSON, or of one JSON value a line.
+
+    Raises:
+        UnsupportedType: The bytes are not text.
+        Unreadable: It is no JSON, or nested too deeply.
+    """
+    source, warnings = decode(content)
+    more: Counter[str] = Counter()
+    try:
+        nodes: list[Node] = [_json(source)]
+    except RecursionError as exc:
+        raise Unreadable(f"{filename!r} is nested too deeply; simplify it") from exc
+    except ValueError as exc:
+        lines = [line for line in source.splitlines() if line.strip()]
+        records: list[Node] = []
+        for line in lines:
+            try:
+                records.append(_json(line))
+            except (ValueError, RecursionError):
+                more["lines that are no JSON"] += 1
+        if len(lines) < 2 or len(records) * 2 <= len(lines):
+            raise Unreadable(
+                f"{filename!r} is no valid JSON ({exc}); correct it, or send it as text (.txt)"
+            ) from exc
+        nodes = [records]
+    return _written(nodes, filename, "json", warnings, more)
+
+
+def _json(source: str) -> Node:
+    return _node(
+        json.loads(
+            source, object_pairs_hook=Fields, parse_int=str, parse_float=str, parse_constant=str
+        )
+    )
+
+
+def _node(value: object) -> Node:
+    """Return what JSON holds with texts for true, false and null; objects are changed in place."""
+    top: list[Any] = [value]
+    stack = [top]
+    while stack:
+        held = stack.pop()
+        for at, one in enumerate(held):
+            is_pair = isinstance(held, Fields)
+            inner = one[1] if is_pair else one
+            if isinstance(inner, list):
+                stack.append(inner)
+                continue
+            text = "" if inner is None else str(inner).lower() if isinstance(inner, bool) else inner
+            held[at] = (one[0], text) if is_pair else text
+    found: Node = top[0]
+    return found
+
+
+# YAML.
+
+_COMMENT = re.compile(r"\s*#+[ \t]?(.*)")
+_TRAILING = re.compile(r"[ \t]+#+[ \t]?(.*)")
+_NULLS = frozenset({"~", "null", "Null", "NULL"})
+
+
+def parse_yaml(content: bytes, filename: str, *_: object) -> ParsedDocument:
+    """Return the values and the comments of YAML, values as written; tags make no objects.
+
+    Raises:
+        UnsupportedType: The bytes are not text.
+        Unreadable: It is no YAML, or nested too deeply.
+    """
+    source, warnings = decode(content)
+    try:
+        nodes = _Yaml(source).documents(filename)
+    except (yaml.YAMLError, ValueError) as exc:
+        said = " ".join(str(exc).split())[:200]
+        raise Unreadable(
+            f"{filename!r} is no valid YAML ({said}); correct it, or send it as text (.txt)"
+        ) from exc
+    return _written(nodes, filename, "yaml", warnings, Counter())
+
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Yaml:
+    """Makes nodes of YAML's events, without the recursion of its own composer."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._lines = source.splitlines()
+        self._comments = {
+            at: found[1]
+            for at, line in enumerate(self._lines)
+            if (found := _COMMENT.fullmatch(line))
+        }
+        self._order = deque(self._comments)
+        self._documents: list[Node] = []
+        self._opened: list[list[Any]] = []
+        self._keys: list[str | None] = []
+        """The key that waits for its value, of each open object."""
+
+    def documents(self, filename: str) -> list[Node]:
+        """Return the documents of the file; what is referred to again is the same node."""
+        anchors: dict[str, Node] = {}
+        named: list[str | None] = []
+        for event in yaml.parse(self._source, Loader=_Loader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                is_object = isinstance(event, yaml.MappingStartEvent)
+                self._opened.append(Fields() if is_object else [])
+                self._keys.append(None)
+                named.append(event.anchor)
+                if len(named) > _MOST_NESTED:
+                    raise Unreadable(f"{filename!r} is nested too deeply; simplify it")
+                continue
+            made: Node
+            if isinstance(event, yaml.CollectionEndEvent):
+                made, anchor = self._opened.pop(), named.pop()
+                self._keys.pop()
+            elif isinstance(event, yaml.ScalarEvent):
+                made, anchor = self._scalar(event), event.anchor
+            elif isinstance(event, yaml.AliasEvent):
+                made, anchor = anchors.get(event.anchor or "", ""), None
+            else:
+                continue
+            if anchor:
+                anchors[anchor] = made
+            self._attach(made, event.start_mark.line if event.start_mark else 0)
+        return self._documents
+
+    def _attach(self, made: Node, line: int) -> None:
+        """Add a node to what is open, as a document, an entry, a key or the value of one."""
+        if not self._opened:
+            self._documents.append(made)
+        elif not isinstance(fields := self._opened[-1], Fields):
+            fields.append(made)
+        elif (key := self._keys[-1]) is None:
+            self._comment(fields, line)
+            self._keys[-1] = made if isinstance(made, str) else "key"
+        else:
+            self._keys[-1] = None
+            if key == "<<" and isinstance(made, Fields):  # another object's fields, unless own
+                own = {known for known, _ in fields}
+                fields += [pair for pair in made if pair[0] not in own]
+            else:
+                fields.append((key, made))
+
+    def _comment(self, fields: Fields, line: int) -> None:
+        """Add the comments that stand above a line."""
+        said: list[str] = []
+        while self._order and self._order[0] < line:
+            said.append(self._comments.pop(self._order.popleft(), "").strip())
+        if comment := "\n".join(filter(None, said)):
+            fields.append(("#", comment))
+
+    def _scalar(self, node: yaml.ScalarEvent) -> str:
+        text = "" if not node.style and node.value in _NULLS else str(node.value)
+        if node.start_mark is None or node.end_mark is None:
+            return text
+        first, last, is_block = node.start_mark.line, node.end_mark.line, node.style in ("|", ">")
+        for at in range(first + 1, last if is_block else last + 1):
+            self._comments.pop(at, None)  # a line of the text that only looks like one
+        line = self._lines[last] if last < len(self._lines) else ""
+        said = None if is_block else _TRAILING.fullmatch(line, node.end_mark.column)
+        return f"{text} ({said[1].strip()})" if said and said[1].strip() and text else text
+
+
+# XML.
+
+_MOST_ELEMENTS = 500_000
+
+
+def parse_xml(content: bytes, filename: str, *_: object) -> ParsedDocument:
+    """Return the text of XML without its tags; entities from outside are never read.
+
+    Raises:
+        TooLarge: It has more elements than are read.
+        Unreadable: It is no XML.
+    """
+    if content.count(b"</") + content.count(b"/>") > _MOST_ELEMENTS:
+        raise TooLarge(
+            f"{filename!r} has more than {_MOST_ELEMENTS:,} elements; split it and send the parts"
+        )
+    try:
+        root = parsed_xml(content, entities=True)
+    except (etree.XMLSyntaxError, ValueError) as exc:
+        raise Unreadable(
+            f"{filename!r} is no valid XML ({exc}); correct it, or send it as text (.txt)"
+        ) from exc
+    return _written([_element(root)], filename, "xml", (), Counter())
+
+
+def _element(element: etree._Element) -> Node:
+    """Return an element: one that holds running text as text, others as fields or a list."""
+    children = [child for child in element if isinstance(child.tag, str)]
+    attributes = [
+        (name, value) for name, value in element.attrib.items() if "{" not in name and value.strip()
+    ]
+    loose = [
+        text for text in (element.text, *(child.tail for child in element)) if text and text.strip()
+    ]
+    if not children or (loose and not any(len(child) for child in children)):
+        text = " ".join("".join(element.itertext()).split())
+        about = "; ".join(f"{name}: {value}" for name, value in attributes)
+        if about and not text:
+            return Fields(attributes) if len(attributes) > 1 else attributes[0][1]
+        return f"{text} ({about})" if about and len(text) <= _LONG else text
+    fields = Fields(attributes)
+    if element.text and element.text.strip():
+        fields.append(("", element.text))
+    last = None
+    for child in children:
+        name, node = str(child.tag).rpartition("}")[2], _element(child)
+        if name == last and not isinstance(fields[-1][1], str | Fields):
+            fields[-1][1].append(node)
+        elif name == last:
+            fields[-1] = name, [fields[-1][1], node]
+        else:
+            fields.append((name, node))
+        last = name
+        if child.tail and child.tail.strip():
+            fields.append(("", child.tail))
+            last = None
+    if len(fields) == 1 and isinstance(fields[0][1], list) and not isinstance(fields[0][1], Fields):
+        return fields[0][1]
+    return fields
