@@ -124,7 +124,9 @@ def _by_function_words(sample: str, candidates: list[str]) -> str:
     words = [word.lower() for word in _WORD.findall(sample)]
     counts = Counter(words)
     held = {
-        code: sum(min(counts[word], _MOST_OF_A_WORD) for word in _function_words(code))
+        code: sum(
+            min(counts[word], _MOST_OF_A_WORD) for word in _function_words(code) & counts.keys()
+        )
         for code in candidates
     }
     best = max(held, key=held.__getitem__)
