@@ -34,13 +34,17 @@ NOT_READ: dict[FileType, tuple[str, str]] = {
     "rtf": ("hidden parts, pictures", "striprtf"),
     "epub": ("what the reading order leaves out", "lxml, selectolax"),
     "email": ("attached files of other formats", "email"),
-    "mbox": ("attached files of other formats", "mailbox"),
+    "mbox": ("attached files of other formats", "email"),
     "mhtml": ("as in HTML", "email, selectolax"),
     "ipynb": ("pictures and HTML among the outputs", "json"),
     "subtitles": ("numbers and settings of cues", ""),
     "json": ("long lists of numbers, lines that are no JSON", "json"),
     "yaml": ("long lists of numbers", "PyYAML"),
     "xml": ("comments, processing instructions, long lists of numbers", "lxml"),
+    "rst": ("included files, pictures", "docutils"),
+    "asciidoc": ("comments, included files", ""),
+    "latex": ("the preamble, comments, numbers of labels", "pylatexenc"),
+    "code": ("", ""),
     "text": ("terminal codes", ""),
 }
 """What a receipt names or counts instead, and the library that reads the file."""
