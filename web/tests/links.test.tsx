@@ -7,7 +7,7 @@ import { Guarded } from "@/components/ui/guarded";
 import { Markdown } from "@/components/markdown";
 import { SourceCard } from "@/features/sources/source-card";
 import { parseHash } from "@/hooks/use-route";
-import { webLink } from "@/lib/links";
+import { linkOf, webLink } from "@/lib/links";
 
 const BAD = ["https://[bad", "https://", "http://", "https://[", "https://a b/", "https://%", "https://x:99999/", "HTTPS://[::1", "javascript:alert(1)", "//host/x", "ftp://host/", ""];
 
@@ -54,5 +54,21 @@ describe("an error in what is shown", () => {
     expect(html).toContain("Source 1 cannot be shown.");
     expect(html).toContain("No host.");
     expect(html).toContain("Retry");
+  });
+});
+
+describe("what a typed text asks to fetch", () => {
+  it.each([
+    ["2210.03629", { kind: "arxiv", id: "2210.03629" }],
+    ["arXiv:2210.03629v2", { kind: "arxiv", id: "2210.03629v2" }],
+    ["https://arxiv.org/pdf/hep-th/9901001.pdf", { kind: "arxiv", id: "hep-th/9901001" }],
+    ["https://example.org/tides.html?y=1", { kind: "web", url: "https://example.org/tides.html?y=1" }],
+    [" example.org/tides ", { kind: "web", url: "https://example.org/tides" }],
+  ])("%j", (text, link) => {
+    expect(linkOf(text)).toEqual(link);
+  });
+
+  it.each(["", "tides", "two words.org", "ftp://example.org/x", "javascript:alert(1)", "me@example.org", "221.3"])("%j asks for nothing", (text) => {
+    expect(linkOf(text)).toBeNull();
   });
 });

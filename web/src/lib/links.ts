@@ -14,3 +14,18 @@ export function webLink(url: string | null | undefined): WebLink | null {
     return null;
   }
 }
+
+/** What can be fetched: a paper of arXiv by its id, or an address of the web. */
+export type Link = { kind: "arxiv"; id: string } | { kind: "web"; url: string };
+
+const ARXIV = /^(?:arxiv:|(?:https?:\/\/)?(?:www\.|export\.)?arxiv\.org\/(?:abs|pdf)\/)?(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?\/\d{7}(?:v\d+)?)(?:\.pdf)?$/i;
+const HOST = /^(?:https?:\/\/)?[^\s/?#@:]+\.[^\s/?#@:.]{2,}(?::\d+)?(?:[/?#]\S*)?$/i;
+
+/** What a typed text asks to fetch; null where it is neither. An address without a scheme is one of https. */
+export function linkOf(text: string): Link | null {
+  const typed = text.trim();
+  const id = ARXIV.exec(typed)?.[1];
+  if (id !== undefined) return { kind: "arxiv", id };
+  if (!HOST.test(typed)) return null;
+  return { kind: "web", url: /^https?:\/\//i.test(typed) ? typed : `https://${typed}` };
+}

@@ -49,7 +49,7 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
   }
   if (loaded.length === 0 && !hasNextPage) {
     const filtered = query !== "" || types.size > 0;
-    return <Empty title={filtered ? "Nothing matches" : "No documents yet"}>{filtered ? "Try another word or clear the filters." : "Drop files or a folder here, or fetch a paper from arXiv."}</Empty>;
+    return <Empty title={filtered ? "Nothing matches" : "No documents yet"}>{filtered ? "Try another word or clear the filters." : "Drop files or a folder here, or fetch a page by its address."}</Empty>;
   }
   const ticked = scope.filter((d) => d.library === library);
   return (

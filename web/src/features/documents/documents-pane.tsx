@@ -12,7 +12,7 @@ import { GRACE_S, useDeletion, type Deletion } from "@/hooks/use-deletion";
 import { same, uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
 import { samplesIn } from "@/lib/first-steps";
 import { count } from "@/lib/format";
-import { ArxivForm } from "./arxiv-form";
+import { LinkForm } from "./link-form";
 import { DocumentList } from "./document-list";
 import { SamplesLine } from "./samples-line";
 import { UploadList } from "./upload-list";
@@ -93,7 +93,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
           </button>{" "}
           for <strong className="font-semibold text-ink">{uploadLibrary(workspace) === "papers" ? "Papers" : "Public"}</strong>
         </div>
-        <ArxivForm />
+        <LinkForm />
       </div>
     </section>
   );
