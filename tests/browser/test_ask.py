@@ -311,6 +311,26 @@ def test_an_answer_is_copied_with_its_sources(filled: DocuMind, open_page: OpenP
         )
 
 
+def test_a_question_is_asked_again_edited_and_the_conversation_saved(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    ask(page, ENGINEER)
+    page.get_by_role("button", name="Ask again").click()
+    expect(page.get_by_role("article", name=ENGINEER)).to_have_count(2)
+    expect(page.get_by_role("article", name=ENGINEER).last).to_contain_text("Ilse Tarrow")
+    page.get_by_role("button", name="Edit the question").first.click()
+    expect(page.get_by_label("Question", exact=True)).to_have_value(ENGINEER)
+    expect(page.get_by_label("Question", exact=True)).to_be_focused()
+    page.get_by_role("button", name="Save conversation").click()
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="As Markdown, with sources").click()
+    saved = saving.value.path().read_text("utf-8")
+    assert saved.count(f"## {ENGINEER}") == 2
+    assert "### Sources" in saved
+
+
 def test_stop_ends_the_answer_and_the_model(tmp_path: Path, open_page: OpenPage) -> None:
     with (
         OllamaDouble(tokens_per_s=4) as double,

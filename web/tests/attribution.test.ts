@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AnswerRecord, SourceRecord } from "@/api/types";
-import { asBibtex, asMarkdown, attribution } from "@/lib/attribution";
+import { asBibtex, asMarkdown, attribution, conversationAsMarkdown } from "@/lib/attribution";
+import { asked } from "@/lib/exchange";
 
 const source: SourceRecord = {
   n: 1,
@@ -54,5 +55,12 @@ describe("attribution", () => {
   it("copies an answer with its sources", () => {
     const answer = { answer: "It interleaves them [1].", sources: [source] } as unknown as AnswerRecord;
     expect(asMarkdown("What\ndoes it do?", answer)).toBe(`## What does it do?\n\nIt interleaves them [1].\n\n### Sources\n\n- ${attribution(source)}\n`);
+  });
+
+  it("keeps a conversation, also a question without an answer", () => {
+    const answer = { answer: "It interleaves them [1].", sources: [] } as unknown as AnswerRecord;
+    const done = { ...asked("a", "What does it do?", "papers", []), answer };
+    const broken = asked("b", "And why?", "papers", []);
+    expect(conversationAsMarkdown([done, broken])).toBe("## What does it do?\n\nIt interleaves them [1].\n\n## And why?\n\nNo answer.\n");
   });
 });

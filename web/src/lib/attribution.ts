@@ -1,4 +1,5 @@
 import type { AnswerRecord, SourceRecord } from "@/api/types";
+import type { Exchange } from "@/lib/exchange";
 
 /** One line per source: number, title, authors, year, page, licence, address. */
 export function attribution(source: SourceRecord): string {
@@ -16,6 +17,11 @@ export function asMarkdown(question: string, answer: AnswerRecord): string {
   const sources = answer.sources.map((source) => `- ${attribution(source)}`);
   const heading = question.replace(/\s+/g, " ").trim();
   return [`## ${heading}`, answer.answer.trim(), ...(sources.length > 0 ? ["### Sources", sources.join("\n")] : [])].join("\n\n") + "\n";
+}
+
+/** A whole conversation as Markdown; what was not answered says so. */
+export function conversationAsMarkdown(exchanges: readonly Exchange[]): string {
+  return exchanges.map(({ question, answer, draft }) => (answer === null ? `## ${question}\n\n${draft.trim() || "No answer."}\n` : asMarkdown(question, answer))).join("\n");
 }
 
 /** One BibTeX entry per cited document; arXiv papers carry their eprint id. */

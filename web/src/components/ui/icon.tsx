@@ -31,6 +31,8 @@ const PATHS = {
   pause: "M5.5 3.5v9M10.5 3.5v9",
   play: "M5 3l8 5-8 5z",
   retry: "M13 3.5V7H9.5M12.7 7A5 5 0 1 0 13 9.5",
+  edit: "M10.5 3 13 5.5 5.5 13H3v-2.5zM9 4.5 11.5 7",
+  save: "M8 2.5v7M5 6.5l3 3 3-3M3 11.5v2h10v-2",
   history: "M8 4.5V8l2.5 1.5M2.5 8A5.5 5.5 0 1 0 4.3 4M2.5 2.5V5H5",
 } as const;
 

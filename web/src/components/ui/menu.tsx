@@ -35,3 +35,29 @@ export function Popover({ icon, label, children, align = "right" }: { icon: Icon
     </div>
   );
 }
+
+/** A popover of actions; it closes before one acts. */
+export function ActionMenu({ icon, label, actions }: { icon: IconName; label: string; actions: readonly (readonly [string, () => void])[] }) {
+  return (
+    <Popover icon={icon} label={label}>
+      {(close) => (
+        <ul>
+          {actions.map(([name, act]) => (
+            <li key={name}>
+              <button
+                type="button"
+                className="w-full rounded-md px-2 py-1.5 text-left text-sm text-ink hover:bg-sunken"
+                onClick={() => {
+                  close();
+                  act();
+                }}
+              >
+                {name}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Popover>
+  );
+}

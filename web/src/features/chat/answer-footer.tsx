@@ -2,7 +2,8 @@ import { useMutation } from "@tanstack/react-query";
 import { call } from "@/api/http";
 import type { AnswerRecord, Feedback } from "@/api/types";
 import { IconButton } from "@/components/ui/button";
-import { Popover } from "@/components/ui/menu";
+import { ActionMenu } from "@/components/ui/menu";
+import { useChat } from "@/hooks/use-chat";
 import { useCopied } from "@/hooks/use-copied";
 import { hrefOf } from "@/hooks/use-route";
 import { asBibtex, asMarkdown } from "@/lib/attribution";
@@ -11,8 +12,13 @@ import { answeredBy, milliseconds } from "@/lib/format";
 import { confidenceOf, supportOf, type Trust } from "@/lib/trust";
 
 /** Under an answer: how well it is supported, who answered, and what to do with it. */
-export function AnswerFooter({ question, answer }: { question: string; answer: AnswerRecord }) {
+export function AnswerFooter({ question, answer, onAskAgain }: { question: string; answer: AnswerRecord; onAskAgain: (question: string) => void }) {
   const { state, copy } = useCopied();
+  const { setTyped } = useChat();
+  const edit = (): void => {
+    setTyped(question);
+    document.getElementById("question")?.focus();
+  };
   const vote = useMutation({
     mutationFn: (thumbs: "up" | "down") => call("POST", `api/v1/answers/${encodeURIComponent(answer.answer_id)}/feedback`, { thumbs } satisfies Feedback),
   });
@@ -33,31 +39,18 @@ export function AnswerFooter({ question, answer }: { question: string; answer: A
         </span>
         <IconButton icon="up" label="Good answer" pressed={vote.variables === "up" && !vote.isError} onClick={() => vote.mutate("up")} />
         <IconButton icon="down" label="Bad answer" pressed={vote.variables === "down" && !vote.isError} onClick={() => vote.mutate("down")} />
-        <Popover icon="copy" label="Copy answer">
-          {(close) => (
-            <ul>
-              {[
-                ["As Markdown, with sources", () => asMarkdown(question, answer)] as const,
-                ["Sources as BibTeX", () => asBibtex(answer.sources)] as const,
-                ["Text only", () => answer.answer] as const,
-                ["Link to this answer", () => addressOf(answer)] as const,
-              ].map(([label, make]) => (
-                <li key={label}>
-                  <button
-                    type="button"
-                    className="w-full rounded-md px-2 py-1.5 text-left text-sm text-ink hover:bg-sunken"
-                    onClick={() => {
-                      copy(make());
-                      close();
-                    }}
-                  >
-                    {label}
-                  </button>
-                </li>
-              ))}
-            </ul>
-          )}
-        </Popover>
+        <IconButton icon="retry" label="Ask again, with what Options say now" onClick={() => onAskAgain(question)} />
+        <IconButton icon="edit" label="Edit the question" onClick={edit} />
+        <ActionMenu
+          icon="copy"
+          label="Copy answer"
+          actions={[
+            ["As Markdown, with sources", () => copy(asMarkdown(question, answer))],
+            ["Sources as BibTeX", () => copy(asBibtex(answer.sources))],
+            ["Text only", () => copy(answer.answer)],
+            ["Link to this answer", () => copy(addressOf(answer))],
+          ]}
+        />
         <a href={hrefOf("inspect", answer.answer_id)} className="ml-1 rounded-md px-2 py-1 text-xs hover:bg-sunken hover:text-ink">
           Inspect
         </a>

@@ -8,6 +8,7 @@ import { useWorkspace } from "@/hooks/use-workspace";
 import { Composer } from "./composer";
 import { ConversationsMenu } from "./conversations-menu";
 import { ExchangeView } from "./exchange-view";
+import { SaveConversation } from "./save-conversation";
 import { Suggestions } from "./suggestions";
 import { useReadingPlace } from "./use-reading-place";
 
@@ -23,6 +24,7 @@ export function ChatPane({ empty }: { empty: ReactNode }) {
         <IconButton icon="panel" label={documentsShown ? "Hide documents" : "Show documents"} pressed={documentsShown} onClick={toggleDocuments} className="max-lg:hidden" />
         <ConversationsMenu />
         <span className="flex-1" />
+        {exchanges.length > 0 && <SaveConversation exchanges={exchanges} />}
         {!fresh && (
           <button
             type="button"

@@ -76,7 +76,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, n
       )}
       {answer?.status === "abstained" && !needsModel && <Elsewhere exchange={exchange} onAskAgain={onAskAgain} />}
       {newest && answer?.status === "answered" && <FurtherQuestions question={exchange.question} answer={answer} ask={onAskAgain} />}
-      {answer !== null && <AnswerFooter question={exchange.question} answer={answer} />}
+      {answer !== null && <AnswerFooter question={exchange.question} answer={answer} onAskAgain={onAskAgain} />}
     </article>
   );
 });
