@@ -25,8 +25,12 @@ PERMISSIVE = frozenset(
 FILE_LEVEL = frozenset({"MPL-2.0"})
 """The Mozilla licence binds its own files only; we use the packages as they are and change none
 of their files."""
-UNCHANGED_LIBRARIES = dict.fromkeys(("psycopg", "psycopg-binary"), "LGPL-3.0-only")
-"""Libraries of the extra `shared`, used as published (docs/decisions/0241)."""
+UNCHANGED_LIBRARIES = {
+    **dict.fromkeys(("psycopg", "psycopg-binary"), "LGPL-3.0-only"),
+    "docutils": "Public Domain AND BSD-3-Clause AND GNU General Public License (GPL)",
+}
+"""Libraries of the extra `shared`, used as published (docs/decisions/0241); of docutils the GPL is
+that of its Emacs mode (its COPYING), which no wheel has."""
 
 _TEXTS = {
     "mit": "MIT",

@@ -9,6 +9,7 @@ References:
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -31,6 +32,8 @@ RETRY_S = 10.0
 
 OPENS_WITHIN_S = 10.0
 """How long a request waits for it."""
+LOOK_EVERY_S = 0.02
+"""How often such a request looks."""
 
 
 class McpDoor:
@@ -43,8 +46,8 @@ class McpDoor:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Serve until left; the first request loads the SDK."""
-        self._asked, self._opened = anyio.Event(), anyio.Event()
+        """Serve until left; the first request loads the SDK, from whichever loop it comes."""
+        self._asked, self._loop = asyncio.Event(), asyncio.get_running_loop()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._serve)
             try:
@@ -58,9 +61,10 @@ class McpDoor:
         Raises:
             Busy: The SDK cannot be loaded now, or the server is stopping.
         """
-        self._asked.set()
         with anyio.move_on_after(OPENS_WITHIN_S):
-            await self._opened.wait()
+            while self._manager is None:
+                self._loop.call_soon_threadsafe(self._asked.set)
+                await anyio.sleep(LOOK_EVERY_S)
         if self._manager is None:
             raise Busy("the MCP door is not open yet; try again in a moment", retry_after_s=1)
         await self._manager.handle_request(scope, receive, send)
@@ -82,7 +86,6 @@ class McpDoor:
                 await anyio.sleep(RETRY_S)
         async with manager.run():
             self._manager = manager
-            self._opened.set()
             try:
                 await anyio.sleep_forever()
             finally:

@@ -279,7 +279,8 @@ class IndexStore:
                     dense.replica.flush()
             self._log.save()
             if self._heals:
-                with suppress(IndexDamaged):  # the next start finds it and says what to do
+                # the next start finds it and says what to do, also where the directory was renamed
+                with suppress(IndexDamaged, FileNotFoundError):
                     note_change(self.options.data_dir, self._log.last(), self.steps)
         finally:
             for vectors in set(self.vector_stores.values()):
