@@ -331,6 +331,18 @@ def test_a_question_is_asked_again_edited_and_the_conversation_saved(
     assert "### Sources" in saved
 
 
+def test_a_pasted_text_is_a_document(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    page.get_by_role("button", name="paste a text").click()
+    page.get_by_label("Title").fill("Ferry notes")
+    page.get_by_label("Text", exact=True).fill("The ferry to Skarholm leaves at 7:40 on weekdays.")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_text("Ferry notes").first).to_be_visible()
+    ask(page, "When does the ferry to Skarholm leave?")
+    expect(page.get_by_role("article").last).to_contain_text("7:40")
+
+
 def test_stop_ends_the_answer_and_the_model(tmp_path: Path, open_page: OpenPage) -> None:
     with (
         OllamaDouble(tokens_per_s=4) as double,

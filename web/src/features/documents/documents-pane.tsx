@@ -14,6 +14,7 @@ import { samplesIn } from "@/lib/first-steps";
 import { count } from "@/lib/format";
 import { LinkForm } from "./link-form";
 import { DocumentList } from "./document-list";
+import { PasteText } from "./paste-text";
 import { SamplesLine } from "./samples-line";
 import { UploadList } from "./upload-list";
 
@@ -86,12 +87,12 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
           Drop or choose{" "}
           <button type="button" onClick={onPickFiles} className="text-accent underline underline-offset-2">
             files
-          </button>{" "}
-          or{" "}
+          </button>
+          ,{" "}
           <button type="button" onClick={onPickFolder} className="text-accent underline underline-offset-2">
             a folder
           </button>{" "}
-          for <strong className="font-semibold text-ink">{uploadLibrary(workspace) === "papers" ? "Papers" : "Public"}</strong>
+          or <PasteText /> for <strong className="font-semibold text-ink">{uploadLibrary(workspace) === "papers" ? "Papers" : "Public"}</strong>
         </div>
         <LinkForm />
       </div>
