@@ -3,7 +3,6 @@ import { call } from "@/api/http";
 import type { AnswerRecord, Feedback } from "@/api/types";
 import { IconButton } from "@/components/ui/button";
 import { ActionMenu } from "@/components/ui/menu";
-import { useChat } from "@/hooks/use-chat";
 import { useCopied } from "@/hooks/use-copied";
 import { hrefOf } from "@/hooks/use-route";
 import { asBibtex, asMarkdown } from "@/lib/attribution";
@@ -12,13 +11,8 @@ import { answeredBy, milliseconds } from "@/lib/format";
 import { confidenceOf, supportOf, type Trust } from "@/lib/trust";
 
 /** Under an answer: how well it is supported, who answered, and what to do with it. */
-export function AnswerFooter({ question, answer, onAskAgain }: { question: string; answer: AnswerRecord; onAskAgain: (question: string) => void }) {
+export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { question: string; answer: AnswerRecord; onAskAgain: (question: string) => void; onEdit: (question: string) => void }) {
   const { state, copy } = useCopied();
-  const { setTyped } = useChat();
-  const edit = (): void => {
-    setTyped(question);
-    document.getElementById("question")?.focus();
-  };
   const vote = useMutation({
     mutationFn: (thumbs: "up" | "down") => call("POST", `api/v1/answers/${encodeURIComponent(answer.answer_id)}/feedback`, { thumbs } satisfies Feedback),
   });
@@ -40,7 +34,7 @@ export function AnswerFooter({ question, answer, onAskAgain }: { question: strin
         <IconButton icon="up" label="Good answer" pressed={vote.variables === "up" && !vote.isError} onClick={() => vote.mutate("up")} />
         <IconButton icon="down" label="Bad answer" pressed={vote.variables === "down" && !vote.isError} onClick={() => vote.mutate("down")} />
         <IconButton icon="retry" label="Ask again, with what Options say now" onClick={() => onAskAgain(question)} />
-        <IconButton icon="edit" label="Edit the question" onClick={edit} />
+        <IconButton icon="edit" label="Edit the question" onClick={() => onEdit(question)} />
         <ActionMenu
           icon="copy"
           label="Copy answer"

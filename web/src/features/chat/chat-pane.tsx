@@ -1,4 +1,4 @@
-import { type ReactNode } from "react";
+import { useCallback, type ReactNode } from "react";
 import { IconButton } from "@/components/ui/button";
 import { Guarded } from "@/components/ui/guarded";
 import { Failure, Skeleton } from "@/components/ui/states";
@@ -14,9 +14,16 @@ import { useReadingPlace } from "./use-reading-place";
 
 /** Middle pane: the conversation and the question box. `empty` stands where answers will be. */
 export function ChatPane({ empty }: { empty: ReactNode }) {
-  const { exchanges, opening, ask, open, reset } = useChat();
+  const { exchanges, opening, ask, open, reset, setTyped } = useChat();
   const { documentsShown, toggleDocuments } = useWorkspace();
   const { scroller, onScroll } = useReadingPlace();
+  const edit = useCallback(
+    (question: string): void => {
+      setTyped(question);
+      document.getElementById("question")?.focus();
+    },
+    [setTyped],
+  );
   const fresh = exchanges.length === 0 && opening === null;
   return (
     <section aria-label="Chat" className="flex h-full min-h-0 flex-col bg-surface">
@@ -53,7 +60,7 @@ export function ChatPane({ empty }: { empty: ReactNode }) {
           )}
           {exchanges.map((exchange, at) => (
             <Guarded key={exchange.id} what="This answer">
-              <ExchangeView exchange={exchange} onAskAgain={ask} newest={at === exchanges.length - 1} />
+              <ExchangeView exchange={exchange} onAskAgain={ask} onEdit={edit} newest={at === exchanges.length - 1} />
             </Guarded>
           ))}
         </div>

@@ -23,12 +23,13 @@ const STOPPED_QUOTED = "Stopped. What stands above is from your documents, word 
 interface Props {
   exchange: Exchange;
   onAskAgain: (question: string) => void;
+  onEdit: (question: string) => void;
   /** The newest of the conversation: further questions stand under it alone, so that nothing above moves while one reads. */
   newest?: boolean;
 }
 
 /** A question and its answer. */
-export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, newest = false }: Props) {
+export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, onEdit, newest = false }: Props) {
   const { answer, state } = exchange;
   const { quote, place, words } = useMemo(() => shownOf(exchange), [exchange]);
   const busy = state === "waiting" || state === "streaming";
@@ -76,7 +77,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, n
       )}
       {answer?.status === "abstained" && !needsModel && <Elsewhere exchange={exchange} onAskAgain={onAskAgain} />}
       {newest && answer?.status === "answered" && <FurtherQuestions question={exchange.question} answer={answer} ask={onAskAgain} />}
-      {answer !== null && <AnswerFooter question={exchange.question} answer={answer} onAskAgain={onAskAgain} />}
+      {answer !== null && <AnswerFooter question={exchange.question} answer={answer} onAskAgain={onAskAgain} onEdit={onEdit} />}
     </article>
   );
 });
@@ -90,7 +91,7 @@ function ConnectModel() {
 }
 
 /** Offers the library that was not asked, where the one that was asked does not answer. */
-function Elsewhere({ exchange, onAskAgain }: Props) {
+function Elsewhere({ exchange, onAskAgain }: Pick<Props, "exchange" | "onAskAgain">) {
   const { data } = useQuery(libraries);
   const { choose } = useWorkspace();
   const other = data?.libraries.find((l) => l.library !== exchange.library && l.documents > 0);
