@@ -142,6 +142,7 @@ def choose(
     the list. Rows of a table are quoted among themselves.
     """
     order = [int(row) for row in np.argsort(-scores, kind="stable") if _answers(found[int(row)])]
+    order = _of_the_record(question, found, order)
     if not order:
         return ()
     lead = next(
@@ -178,6 +179,21 @@ def choose(
     if room.in_order:
         return tuple(sorted(chosen, key=lambda candidate: candidate.key))
     return (*opening, *sorted(chosen[len(opening) :], key=lambda candidate: candidate.key))
+
+
+_IDENTIFIER = re.compile(r"(?=[\w./-]*\d)(?=[\w./-]*[^\W\d])\w+(?:[./-]\w+)+")
+"""Letters and digits with signs between them: `WO-24-0346`."""
+
+
+def _of_the_record(question: str, found: Sequence[Candidate], order: Sequence[int]) -> list[int]:
+    """Return the order without rows of other records than the one that a question names."""
+    named = [one.casefold() for one in _IDENTIFIER.findall(question)]
+    holds = {
+        row: any(one in f"{found[row].above} {found[row].text}".casefold() for one in named)
+        for row in order
+        if found[row].row
+    }
+    return [row for row in order if holds.get(row, True)] if any(holds.values()) else list(order)
 
 
 def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:

@@ -124,3 +124,19 @@ def test_a_list_stands_behind_the_sentence_that_announces_it() -> None:
     )
     said = quoted_text(chosen)
     assert said.index("Buy a ticket") < said.index("stays valid") < said.index("red post")
+
+
+def test_rows_of_other_records_do_not_stand_beside_the_one_that_is_named() -> None:
+    rows = "\n".join(
+        f"Order: WO-24-0{n} | Fault: alarm {n} | Work done: {work}"
+        for n, work in (
+            (332, "cooler flushed"),
+            (346, "impeller replaced"),
+            (388, "cable replaced"),
+        )
+    )
+    question = "What was done under order WO-24-0346?"
+    said = quoted_text(ExtractiveGenerator().select(question, evidence(rows)).chosen)
+    assert "impeller replaced" in said
+    assert "WO-24-0332" not in said
+    assert "WO-24-0388" not in said

@@ -39,6 +39,8 @@ def test_a_formula_keeps_its_value(tex: str, text: str) -> None:
     assert formula(tex) == text
 
 
-@pytest.mark.parametrize("tex", [r"\frac{", "{" * 3_000, "}{", r"\left(" * 2_000, r"\href", r"\href{x}"])
+@pytest.mark.parametrize(
+    "tex", [r"\frac{", "{" * 3_000, "}{", r"\left(" * 2_000, r"\href", r"\href{x}"]
+)
 def test_what_cannot_be_read_stays_tex(tex: str) -> None:
     assert formula(tex) == tex
