@@ -49,7 +49,7 @@ _ASKS: tuple[tuple[Fact, re.Pattern[str]], ...] = (
 _THIS = re.compile(r"(?:the|this|these|an?|my|our)\s+")
 _SAYS: Mapping[Fact, re.Pattern[str]] = MappingProxyType(
     {
-        "author": re.compile(r"\b(?:written|edited|compiled|prepared|authors?:?) by\b|\bauthors?:"),
+        "author": re.compile(r"\b(?:written|edited|compiled|prepared) by\b|\bauthors?:"),
         "date": re.compile(r"\b(?:published|released|issued|printed|dated|version|as of)\b"),
         "version": re.compile(r"\b(?:version|release|edition|revision)\b.{0,40}\d"),
     }
@@ -76,11 +76,16 @@ def fact_wish(question: str) -> FactWish | None:
     return None
 
 
-def fact_of(found: Found, targets: Targets, document: Document, fact: Fact) -> AnswerSteps | None:
-    """Return the steps of an answer from a document's opening; None where it does not say."""
+def fact_of(
+    found: Found, targets: Targets, document: Document, fact: Fact, writer: str
+) -> AnswerSteps | None:
+    """Return the steps of an answer from a document's opening; None where it does not say.
+
+    `writer` is named as the one who quoted it.
+    """
     opening = with_headings(targets.catalog, targets.evidence([document])[:_OPENING])
     told = _telling(candidates(opening), document, fact)
-    return None if told is None else _steps(found, told)
+    return None if told is None else _steps(found, told, writer)
 
 
 def _telling(found: Sequence[Candidate], document: Document, fact: Fact) -> Candidate | None:
@@ -94,7 +99,7 @@ def _telling(found: Sequence[Candidate], document: Document, fact: Fact) -> Cand
     return next(iter(told or holding), None)
 
 
-def _steps(found: Found, told: Candidate) -> AnswerSteps:
+def _steps(found: Found, told: Candidate, writer: str) -> AnswerSteps:
     evidence: Evidence = replace(told.item, n=1)
     quoting = Quoting([evidence])
     quoting.quote(replace(told, item=evidence))
@@ -103,4 +108,4 @@ def _steps(found: Found, told: Candidate) -> AnswerSteps:
     yield SourcesEvent(found.evidence)
     yield TokenEvent(quoted.text)
     found.asked.cancel.raise_if_cancelled()
-    return closed(Written(found, Outcome(quoted.text, quoted.sentences), "extractive", CERTAIN))
+    return closed(Written(found, Outcome(quoted.text, quoted.sentences), writer, CERTAIN))

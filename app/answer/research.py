@@ -182,9 +182,10 @@ class Research:
         wish = fact_wish(asked.text) if asked.question.mode == "general" else None
         if wish is None:
             return asked
-        targets = Targets(self.catalog)
+        targets, name = Targets(self.catalog), self.answer_writer.extractive.name
+        found = Found(asked, self._search(asked))
         for document in targets.own(asked.question, wish.named):
-            if steps := fact_of(Found(asked, self._search(asked)), targets, document, wish.fact):
+            if steps := fact_of(found, targets, document, wish.fact, name):
                 return steps
         return asked
 
