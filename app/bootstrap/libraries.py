@@ -350,7 +350,7 @@ class LibraryEmbedders:
         self._store = store
         self._models = models
         self.calibrations = Calibrations(store.calibrations)
-        self._offers: dict[Library, str] = {}
+        self._offers: dict[Library, tuple[Fingerprint | None, str]] = {}
 
     def state(self, library: Library) -> EmbeddingState:
         """Return what embeds a library; asks the model host, runs no model."""
@@ -375,7 +375,9 @@ class LibraryEmbedders:
 
         A model that the library went back from does not count: that was a person's choice.
         """
-        fingerprint = self._store.made_with(library)
+        return self._better(library, self._store.made_with(library))
+
+    def _better(self, library: Library, fingerprint: Fingerprint | None) -> EmbedderChoice | None:
         better = None if fingerprint is None else self._models.better_embedder(library, fingerprint)
         previous = self._store.builds.of(library, "previous")
         if better is None or (
@@ -387,15 +389,15 @@ class LibraryEmbedders:
     def look(self, library: Library) -> str:
         """Check and return the offer to a library as text; empty for none.
 
-        `notices` repeat it until the next check.
+        `notices` repeat it until the next check or until other vectors serve.
         """
+        fingerprint = self._store.made_with(library)  # once: a job may switch the vectors
         try:
-            better = self.better(library)
+            better = self._better(library, fingerprint)
         except InvalidInput as error:
             logger.warning("%s", error.message)
             better = None
         offer = ""
-        fingerprint = self._store.made_with(library)
         if (
             better is not None
             and fingerprint is not None
@@ -408,8 +410,9 @@ class LibraryEmbedders:
                 f" {library.value}"
                 " (to keep the present model and hide this notice: set EMBEDDING_PROVIDER to it)"
             )
-        self._offers[library] = offer or self._language_offer(library, fingerprint)
-        return self._offers[library]
+        offer = offer or self._language_offer(library, fingerprint)
+        self._offers[library] = (fingerprint, offer)
+        return offer
 
     def _language_offer(self, library: Library, fingerprint: Fingerprint | None) -> str:
         """Return the offer of the multilingual model to a library it suits; else nothing."""
@@ -426,9 +429,9 @@ class LibraryEmbedders:
 
     def notices(self, library: Library) -> tuple[Notice, ...]:
         """Return notices of a library; asks no host, so that no question waits."""
-        offer = self._offers.get(library)
-        offers = (Notice("reembed_offered", offer),) if offer else ()
         fingerprint = self._store.made_with(library)
+        offered_for, offer = self._offers.get(library, (None, ""))
+        offers = (Notice("reembed_offered", offer),) if offer and offered_for == fingerprint else ()
         if fingerprint is None or self.calibrations.of(fingerprint) is not None:
             return offers
         said = (
