@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from app.core.documents import Heading, Passage
+from app.core.labels import Condition, fold
 from app.core.vocabulary import (
     AnswerStatus,
     Band,
@@ -42,12 +43,22 @@ class Filters:
     author: str | None = None
     """Case-insensitive substring of any author's name."""
     types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    metadata: tuple[Condition, ...] = ()
+    """All of them must hold."""
+
+    @property
+    def labels(self) -> tuple[tuple[str, ...], tuple[Condition, ...]]:
+        """Return what is asked of tags, as they compare, and of own metadata."""
+        return tuple(sorted({fold(tag) for tag in self.tags})), self.metadata
 
     def __bool__(self) -> bool:
         return bool(
             self.sections
             or self.doc_ids
             or self.types
+            or self.tags
+            or self.metadata
             or self.author
             or self.year_from is not None
             or self.year_to is not None

@@ -137,6 +137,11 @@ def _outcome(pending: PendingDocument, result: WriteResult) -> IngestOutcome:
             f"it took the place of the document that was sent as {draft.filename!r} before; to keep"
             " both, send each with a source_key of its own, such as its path"
         )
+    if result.left_out:
+        remarks.append(
+            f"its metadata {', '.join(result.left_out)} is left out: other documents have values"
+            " of another kind under the same key"
+        )
     return IngestOutcome(
         draft.filename,
         result.doc_id,
@@ -231,6 +236,8 @@ class IngestPipeline:
             ) from exc
         live = self.writer.current(library, document.source_key)
         if live is not None and live.sha256 == sha256 and not self._read_otherwise(live):
+            if document.labels:
+                self.writer.label(library, live.doc_id, document.labels)
             return IngestOutcome(
                 document.filename, live.doc_id, "unchanged", duplicate_of=live.duplicate_of
             )
@@ -280,6 +287,7 @@ class IngestPipeline:
             has_original=True,
             source_revision=READ_AS,
             job_id=document.job_id,
+            labels=document.labels,
         )
 
 

@@ -20,7 +20,7 @@ from app.api.schemas.documents import (
     DocumentReply,
 )
 from app.core.errors import InvalidInput, NotFound
-from app.core.types import Library, Metadata, PageBoxes, TextSpan
+from app.core.types import Labels, Library, Metadata, PageBoxes, TextSpan
 from app.ingest.names import page_texts
 
 if TYPE_CHECKING:
@@ -95,10 +95,16 @@ def correct_document(
 ) -> DocumentReply:
     """Correct title, authors, year or language; omitted fields stay, `year: null` removes it.
 
-    The words of a document are stemmed by the rules of its language.
+    The words of a document are stemmed by the rules of its language. Tags and own metadata change
+    without indexing it again.
     """
     document = services.catalog.document(library, resolve(services, library, doc_id))
     given = correction.model_fields_set
+    labels = Labels.of(correction.tags, correction.metadata)
+    if labels:
+        document = services.writer.label(library, document.doc_id, labels)
+    if not given - {"tags", "metadata"}:
+        return DocumentReply.model_validate(document)
     metadata = Metadata(
         document.title, document.authors, document.year, document.arxiv_id, document.language
     )

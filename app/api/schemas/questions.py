@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import (
+    Field,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    StringConstraints,
+    field_validator,
+)
 
 from app.answer.checking import MOST_JUDGED
 from app.answer.records import AnswerRecord, StoredRecord
 from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Flag, Reply, Request
+from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS
 from app.core.normalisation import normalise
 from app.core.types import (
+    Condition,
     DocumentType,
     EvidenceKind,
     Filters,
@@ -32,11 +41,21 @@ from app.core.types import (
 
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Year = Annotated[int, Field(ge=0, le=9999)]
+Tag = Annotated[str, StringConstraints(min_length=1, max_length=MOST_LABEL_CHARACTERS)]
+OwnValue = StrictStr | StrictInt | StrictFloat
+"""A text, a number, or a date as YYYY-MM-DD."""
 HISTORY_USED = 6
 """Only the last messages of a history are used."""
 
 
-class FilterFields(Request):
+class Range(Request):
+    """Numbers or dates (YYYY-MM-DD) from one to another, both included; null is open."""
+
+    from_: OwnValue | None = Field(None, alias="from")
+    to: OwnValue | None = None
+
+
+class FilterValues(Request):
     """Conditions on passages; all given ones must hold, values are alternatives."""
 
     section: list[Section] = Field(default_factory=list, max_length=50)
@@ -50,6 +69,14 @@ class FilterFields(Request):
         default_factory=list, max_length=20, description=", ".join(get_args(DocumentType))
     )
 
+    tags: list[Tag] = Field(
+        default_factory=list, max_length=MOST_TAGS, description="case does not count"
+    )
+
+    def own_conditions(self) -> tuple[Condition, ...]:
+        """Return what is asked of own metadata."""
+        return ()
+
     def conditions(self, sections: Sequence[str] = (), doc_ids: Sequence[str] = ()) -> Filters:
         """Return the filters, with more sections and documents as further alternatives."""
         return Filters(
@@ -59,6 +86,27 @@ class FilterFields(Request):
             year_to=self.year_to,
             author=self.author,
             types=tuple(self.type),
+            tags=tuple(dict.fromkeys(self.tags)),
+            metadata=self.own_conditions(),
+        )
+
+
+class FilterFields(FilterValues):
+    """Conditions on passages, as JSON."""
+
+    metadata: dict[str, OwnValue | Range] = Field(
+        default_factory=dict,
+        max_length=MOST_TAGS,
+        description="by key the value, or a range {from, to} of numbers or dates; case does not"
+        " count",
+    )
+
+    def own_conditions(self) -> tuple[Condition, ...]:
+        return tuple(
+            Condition.between(key, wanted.from_, wanted.to)
+            if isinstance(wanted, Range)
+            else Condition.equal(key, wanted)
+            for key, wanted in self.metadata.items()
         )
 
 
@@ -150,8 +198,15 @@ class QueryOptions(Request):
         )
 
 
-class SearchQuery(FilterFields):
+class SearchQuery(FilterValues):
     """A search, as query parameters."""
+
+    metadata: list[Annotated[str, StringConstraints(max_length=600)]] = Field(
+        default_factory=list, max_length=MOST_TAGS, description="KEY=VALUE, or KEY=FROM..TO"
+    )
+
+    def own_conditions(self) -> tuple[Condition, ...]:
+        return tuple(map(Condition.written, self.metadata))
 
     q: Annotated[str, Field(min_length=1, max_length=4000, description="words or a question")]
     library: Scope | None = Field(None, description="default: DEFAULT_LIBRARY")
@@ -321,7 +376,7 @@ class SuggestionList(Reply):
 
 MOST_CHARACTERS = 500_000
 """Of a text to check, and of one to check it against."""
-_Text = Annotated[str, StringConstraints(min_length=1, max_length=MOST_CHARACTERS)]
+_Text = Annotated[str, StringConstraints(min_length=1, max_length=MOST_LABEL_CHARACTERS)]
 
 
 class CheckRequest(Request):
