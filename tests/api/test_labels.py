@@ -104,3 +104,56 @@ def test_a_condition_that_says_nothing_is_refused(tagged: Site, metadata: str) -
     asked = {"q": "tides", "library": "papers", "metadata": metadata}
     reply = tagged.client.get("/api/v1/search", params=asked)
     assert (reply.status_code, reply.json()["code"]) == (422, "invalid_input")
+
+
+def test_tags_are_listed_renamed_and_deleted(tagged: Site) -> None:
+    client = tagged.client
+
+    def listed(library: str = "papers") -> dict[str, int]:
+        reply = client.get("/api/v1/tags", params={"library": library}).json()
+        return {one["tag"]: one["documents"] for one in reply["tags"]}
+
+    assert listed() == {"ocean": 1, "Sea": 1, "sky": 1, "water": 1}
+    assert listed("public") == {}
+    renamed = client.patch("/api/v1/tags/SKY", json={"name": "sea"})
+    assert renamed.json() == {"tag": "sea", "documents": 1}
+    assert listed() == {"ocean": 1, "Sea": 2, "water": 1}
+    assert titles(tagged, tags="sea") == ["Moon", "Tides"]
+    merged = client.patch("/api/v1/tags/ocean?library=papers", json={"name": "Sea"})
+    assert merged.json()["documents"] == 1
+    tides = client.get("/api/v1/papers/tides.md?library=papers").json()
+    assert tides["tags"] == ["Sea", "water"]
+    assert client.delete("/api/v1/tags/sea").json() == {"tag": "sea", "documents": 2}
+    assert listed() == {"water": 1}
+    assert client.delete("/api/v1/tags/sea").status_code == 404
+    assert client.patch("/api/v1/tags/water", json={"name": "a,b"}).status_code == 422
+    assert client.delete("/api/v1/tags/water?library=public").status_code == 404
+    page = client.get("/api/v1/papers?library=papers&tag=Water").json()["documents"]
+    assert [one["filename"] for one in page] == ["tides.md"]
+
+
+def test_a_saved_filter_is_a_collection(tagged: Site) -> None:
+    client, path = tagged.client, "/api/v1/collections/good%20ones"
+    body = {"tags": ["sea", "sky"], "metadata": {"rating": {"from": 4}}}
+    saved = client.put(path, json=body).json()
+    assert saved["filters"]["metadata"] == ["rating=4.."]
+    assert client.get("/api/v1/collections").json() == {"collections": [saved]}
+    assert titles(tagged, collection="good ones") == ["Tides"]
+    assert titles(tagged, collection="good ones", metadata="rating=..9") == ["Tides"]
+    assert titles(tagged, collection="good ones", tags="sky") == []
+    asked = {
+        "question": "What is the largest tidal range?",
+        "library": "papers",
+        "filters": {"collection": "good ones"},
+    }
+    assert "Bay of Fundy" in client.post("/api/v1/query", json=asked).json()["answer"]
+    tagged.client.patch("/api/v1/papers/moon.md?library=papers", json={"metadata": {"rating": 4}})
+    assert titles(tagged, collection="good ones") == ["Moon", "Tides"]
+    for wrong in ({}, {"collection": "good ones"}):
+        assert client.put(path, json=wrong).status_code == 422
+    assert client.delete(path).json() == saved
+    assert client.delete(path).status_code == 404
+    for kind in ("query", "chat"):
+        text = {"question" if kind == "query" else "message": "Which?"}
+        reply = client.post(f"/api/v1/{kind}", json={**text, "filters": asked["filters"]})
+        assert (reply.status_code, reply.json()["code"]) == (404, "not_found")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from app.answer.records import PassageRecord, WebLink
+from app.answer.records import AskedFilters, PassageRecord, WebLink
 from app.api.schemas.base import Reply, Request
 from app.api.schemas.questions import OwnValue, Tag, Year
 from app.core.ids import OUT_OF_REACH
@@ -80,6 +80,38 @@ class DocumentCorrection(Request):
         description="values by key; null takes a key away, others stay. A key keeps the kind of its"
         " first value: text, number, or date (YYYY-MM-DD)",
     )
+
+
+class TagCount(Reply):
+    """A tag and how many documents have it."""
+
+    tag: str
+    documents: int
+
+
+class TagList(Reply):
+    """Tags in order."""
+
+    tags: list[TagCount]
+
+
+class TagName(Request):
+    """Another name of a tag; one that is there takes the documents too."""
+
+    name: Tag
+
+
+class SavedFilter(Reply):
+    """A collection: the documents that a filter allows, now and later."""
+
+    name: str
+    filters: AskedFilters
+
+
+class CollectionList(Reply):
+    """Collections by name."""
+
+    collections: list[SavedFilter]
 
 
 class Deleted(Reply):

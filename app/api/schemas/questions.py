@@ -18,7 +18,7 @@ from app.answer.checking import MOST_JUDGED
 from app.answer.records import AnswerRecord, StoredRecord
 from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Flag, Reply, Request
-from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS
+from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, key_of
 from app.core.normalisation import normalise
 from app.core.types import (
     Condition,
@@ -73,6 +73,12 @@ class FilterValues(Request):
         default_factory=list, max_length=MOST_TAGS, description="case does not count"
     )
 
+    collection: Tag | None = Field(
+        None,
+        description="a saved filter; a field that is given here counts instead of its own,"
+        " metadata adds up",
+    )
+
     def own_conditions(self) -> tuple[Condition, ...]:
         """Return what is asked of own metadata."""
         return ()
@@ -97,15 +103,15 @@ class FilterFields(FilterValues):
     metadata: dict[str, OwnValue | Range] = Field(
         default_factory=dict,
         max_length=MOST_TAGS,
-        description="by key the value, or a range {from, to} of numbers or dates; case does not"
-        " count",
+        description="by key the value, or a range of numbers or dates, {from, to} or FROM..TO;"
+        " case does not count",
     )
 
     def own_conditions(self) -> tuple[Condition, ...]:
         return tuple(
             Condition.between(key, wanted.from_, wanted.to)
             if isinstance(wanted, Range)
-            else Condition.equal(key, wanted)
+            else Condition.written(f"{key_of(key)}={wanted}")
             for key, wanted in self.metadata.items()
         )
 

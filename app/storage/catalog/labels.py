@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from uuid import uuid4
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 
-from app.core.errors import InvalidInput
-from app.core.labels import Kind, Labels, Value, comparable, fits, fold, kind_of, position
+from app.core.errors import InvalidInput, NotFound
+from app.core.labels import Kind, Labels, Value, comparable, fits, fold, kind_of, position, tag_list
 from app.core.types import Library
 from app.storage.catalog.database import Database
 from app.storage.catalog.rows import pack_strings, strings_from, values_from
-from app.storage.catalog.schema import documents, labels, pieces, put_meta
+from app.storage.catalog.schema import documents, labels, meta, meta_value, pieces, put_meta
 from app.storage.catalog.statements import INSERT_LABEL, TAG_KEY, SqlDialect
 from app.storage.files.durable import utc_now
 
@@ -124,8 +124,19 @@ class LabelWriter:
         put_meta(self._sql, LABELS_VERSION, uuid4().hex)
 
 
+_TAGGED = (
+    select(labels.c.value, func.count(), func.min(labels.c.doc))
+    .join(documents, documents.c.doc == labels.c.doc)
+    .where(labels.c.key == TAG_KEY, documents.c.state == "live")
+    .group_by(labels.c.value)
+    .order_by(labels.c.value)
+)
+_SAVED = "collection/"
+"""Before the name of a saved filter, as a key of `meta`."""
+
+
 class LabelStore:
-    """The tags of all documents: list, rename, delete; what is asked under a name."""
+    """The tags of all documents: list, rename, delete; saved filters, which are collections."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -141,3 +152,76 @@ class LabelStore:
                 writer = LabelWriter(sql, self._database.dialect)
                 for one in given:
                     writer.refuse_unfit(one)
+
+    def tags(self, library: Library | None = None) -> list[tuple[str, int]]:
+        """Return tags, as their first document spells them, and how many documents have each."""
+        query = _TAGGED if library is None else _TAGGED.where(labels.c.library == library.value)
+        spelt: dict[str, str] = {}
+        with self._database.read() as sql:
+            found = sql.execute(query).all()
+            for docs in pieces(sorted({doc for _, _, doc in found})):
+                for packed in sql.execute(_HELD.where(documents.c.doc.in_(docs))).all():
+                    for tag in strings_from(packed.tags):
+                        spelt.setdefault(fold(tag), tag)
+        return [(spelt.get(value, value), count) for value, count, _ in found]
+
+    def replace_tag(self, tag: str, new: str | None, library: Library | None = None) -> int:
+        """Rename a tag in all documents that have it, None: remove it; return how many have it.
+
+        Raises:
+            NotFound: No document has it.
+            InvalidInput: The new name is no tag.
+        """
+        names = () if new is None else tag_list([new])
+        has = select(labels.c.doc).where(labels.c.key == TAG_KEY, labels.c.value == fold(tag))
+        changed = 0
+        with self._database.write("labels") as sql:
+            writer = LabelWriter(sql, self._database.dialect)
+            for of in Library if library is None else (library,):
+                rows = _HELD.where(documents.c.doc.in_(has), documents.c.library == of.value)
+                held: dict[int, Held] = {}
+                for doc, tags, metadata in sql.execute(rows).all():
+                    kept = [
+                        one
+                        for old in strings_from(tags)
+                        for one in (names if fold(old) == fold(tag) else (old,))
+                    ]
+                    held[doc] = tag_list(kept), values_from(metadata)
+                writer.update(of, held)
+                changed += len(held)
+            if not changed:
+                raise NotFound(f"no document has the tag {tag!r}; GET /api/v1/tags lists them")
+        return changed
+
+    def collections(self) -> dict[str, dict[str, object]]:
+        """Return saved filters by name."""
+        saved = select(meta).where(meta.c.key.startswith(_SAVED, autoescape=True))
+        rows = self._database.rows(saved.order_by(meta.c.key))
+        return {row.key.removeprefix(_SAVED): json.loads(row.value) for row in rows}
+
+    def collection(self, name: str) -> dict[str, object]:
+        """Return a saved filter.
+
+        Raises:
+            NotFound: None has this name.
+        """
+        with self._database.read() as sql:
+            saved = meta_value(sql, _SAVED + name)
+        if saved is None:
+            raise NotFound(f"there is no collection {name!r}; GET /api/v1/collections lists them")
+        return dict(json.loads(saved))
+
+    def save_collection(self, name: str, filters: Mapping[str, object]) -> None:
+        """Keep a filter under a name, in the place of any before."""
+        with self._database.write("meta") as sql:
+            put_meta(sql, _SAVED + name, json.dumps(dict(filters), ensure_ascii=False))
+
+    def delete_collection(self, name: str) -> None:
+        """Forget a saved filter; its documents stay.
+
+        Raises:
+            NotFound: None has this name.
+        """
+        self.collection(name)
+        with self._database.write("meta") as sql:
+            sql.execute(delete(meta).where(meta.c.key == _SAVED + name))
