@@ -236,6 +236,8 @@ class FileToSend:
 
     path: Path
     source_key: str | None = None
+    labels: str = ""
+    """Tags and metadata that it is given: a JSON object {tags, metadata}, or empty."""
 
 
 def multipart(
@@ -307,6 +309,8 @@ class DocuMindClient(Connection):
         fields = [("library", library), *([("sync_folder", sync_folder)] if sync_folder else [])]
         if any(file.source_key is not None for file in files):
             fields += [("source_key", file.source_key or file.path.name) for file in files]
+        if any(file.labels for file in files):
+            fields += [("labels", file.labels) for file in files]
         boundary = secrets.token_hex(16)
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
         body = multipart(fields, [file.path for file in files], boundary)

@@ -32,7 +32,13 @@ from app.core.errors import DocuMindError, InputError, InvalidInput, Unsupported
 from app.core.labels import fold
 from app.core.types import Library, LibraryName
 from app.ingest.parsers.formats import accepted
-from app.ingest.sources.folders import FolderFile, Manifest, plan_sync, visible_files
+from app.ingest.sources.folders import (
+    FolderFile,
+    Manifest,
+    labels_beside,
+    plan_sync,
+    visible_files,
+)
 from app.settings import Settings
 
 SOME_FAILED = 3
@@ -71,9 +77,10 @@ def _files(paths: Iterable[Path]) -> Iterable[FileToSend]:
     for path in paths:
         if path.is_dir():
             for file in visible_files(path):
-                yield FileToSend(file, file.relative_to(path).as_posix())
+                key = file.relative_to(path).as_posix()
+                yield FileToSend(file, key, labels_beside(file))
         elif path.is_file():
-            yield FileToSend(path)
+            yield FileToSend(path, labels=labels_beside(path))
         else:
             raise InvalidInput(f"there is no file or folder {str(path)!r}; check the path")
 
@@ -477,7 +484,7 @@ def mirror(
     files = (*plan.add, *plan.replace, *repeated)
     rows = send_files(
         client,
-        [FileToSend(file.path, file.source_key) for file in files],
+        [FileToSend(file.path, file.source_key, file.entry.labels) for file in files],
         library.value,
         sync_folder=name,
     )

@@ -91,6 +91,8 @@ class ParsedDocument:
     """Invisible and tag characters removed while parsing (hidden-instruction carriers)."""
     blocks: tuple[BlockSpan, ...] = ()
     """Other blocks than headings and paragraphs, in order."""
+    labels: Labels = NO_LABELS
+    """What the file itself says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +376,7 @@ class Article:
     """MediaWiki namespace number; 0 holds articles."""
     fault: str | None = None
     """Why this part of the source is no article; it is counted as skipped."""
+    labels: Labels = NO_LABELS
 
 
 ArticleState = Literal["indexed", "redirect", "skipped"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal, Self
@@ -78,6 +79,29 @@ class Labels:
 
 NO_LABELS = Labels()
 """Keeps what a document has."""
+
+
+def found_labels(tags: object, values: Mapping[object, object]) -> Labels:
+    """Return the labels that a file or a row says, without what is none.
+
+    Args:
+        tags: A list, or a text with commas; a hash before a tag is dropped.
+        values: By key; only texts, numbers, dates and truth values are taken.
+    """
+    named = tags.split(",") if isinstance(tags, str) else tags if isinstance(tags, list) else []
+    kept: list[str] = []
+    for tag in named:
+        with suppress(InvalidInput):
+            kept = list(tag_list([*kept, str(tag).lstrip(" #")]))
+    metadata: dict[str, Value | None] = {}
+    for key, given in values.items():
+        value = str(given)[:10] if isinstance(given, date) else given
+        value = str(value).lower() if isinstance(value, bool) else value
+        with suppress(InvalidInput):
+            metadata[key_of(key)] = value_of(str(key), value)
+        if len(metadata) == MOST_TAGS:
+            break
+    return Labels(tuple(kept) or None, metadata)
 
 
 def _refuse_many(values: Mapping[str, object]) -> None:

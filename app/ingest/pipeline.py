@@ -243,6 +243,9 @@ class IngestPipeline:
             )
         parsed = self.parser.parse(document.content, document.filename)
         draft = self._draft(library, document, parsed, sha256)
+        if live is None or live.sha256 != sha256 or not (live.tags or live.metadata):
+            # Bytes that are only read again do not undo what people changed.
+            draft = replace(draft, labels=parsed.labels.under(document.labels))
         # Kept only once it is known to be readable, and before the write that makes it live: a
         # refused file leaves nothing behind.
         self.writer.store_original(document.content)

@@ -98,8 +98,9 @@ class WordIndex(Protocol):
 
 # Search the lexical index of each library: the LexicalIndex port.
 
-NAMED = 1000
-"""Most documents that a search for words names one by one."""
+NAMED = 500
+"""Most documents that a search for words names one by one: of more, ranking 1.25 times the passages
+of which the filter leaves enough is faster (evaluation/reports/labels.md)."""
 
 
 class LibraryWords:
@@ -122,7 +123,8 @@ class LibraryWords:
         if len(named.doc_ids) <= NAMED:
             return index.search(text, k, named)
         # Naming many costs more than looking further: what the labels leave out is dropped.
-        rest, n = replace(filters, tags=(), metadata=()), 2 * k
+        rest = replace(filters, tags=(), metadata=())
+        n = 5 * k * self._loader.documents(library) // (4 * len(named.doc_ids)) + 1
         while True:
             found = index.search(text, n, rest)
             kept = self._loader.matching(filters, [hit.chunk_id for hit in found])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from app.core.labels import (
     comparable,
     fits,
     fold,
+    found_labels,
     kind_of,
     labels_from,
     position,
@@ -108,6 +111,32 @@ def test_a_value_meets_what_asks_for_it(value: float | str) -> None:
     assert comparable(value) in Condition.equal("k", str(value)).values
     asked = Condition.between("k", value, value)
     assert asked.low == asked.high == position(value)
+
+
+def test_what_a_file_says_is_taken_without_what_is_no_label() -> None:
+    values: dict[object, object] = {
+        "rating": 5,
+        "done": True,
+        "day": date(2026, 2, 1),
+        "at": datetime(2026, 2, 1, 10, tzinfo=UTC),
+        "list": [1, 2],
+        "none": None,
+        "long": "x" * 501,
+        "a=b": 1,
+        7: "seven",
+    }
+    found = found_labels(["Sea", "#moon", "", "x" * 65, "sea", 2026], values)
+    assert found.tags == ("Sea", "moon", "2026")
+    assert found.metadata == {
+        "rating": 5,
+        "done": "true",
+        "day": "2026-02-01",
+        "at": "2026-02-01",
+    }
+    assert found_labels("a, b c", {}).tags == ("a", "b c")
+    assert found_labels(None, {}) == found_labels({}, {}) == Labels()
+    many = found_labels([str(n) for n in range(99)], {str(n): n for n in range(99)})
+    assert (len(many.tags or ()), len(many.metadata)) == (64, 64)
 
 
 @given(st.text())

@@ -101,7 +101,7 @@ def test_a_change_of_labels_indexes_nothing_again(store: IndexStore) -> None:
 
 
 def test_many_documents_with_a_tag_are_found_as_few_are(options: IndexOptions) -> None:
-    """Over a thousand are not named one by one: the search looks further instead."""
+    """Over 500 are not named one by one: the search looks further instead."""
     with IndexStore(options, vector_store="off") as store:
         drafts = [
             make_draft(
