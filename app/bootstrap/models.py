@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self, TypeVar, cast
 
 from app.answer.model_test import right_share
@@ -191,12 +190,7 @@ class Models:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.ollama.http.close()
         for endpoint in self._endpoints.values():
             endpoint.http.close()

@@ -31,7 +31,7 @@ from app.ingest.bulk import (
 )
 from app.ingest.names import IngestOptions
 from app.ingest.sources.dumps import FirstArticles, is_markup, is_part, open_articles, source_name
-from app.jobs.runner import JobContext, JobRunner, is_finished
+from app.jobs.runner import JobContext, JobRunner
 from app.storage.options import IndexOptions, stored_bytes
 
 if TYPE_CHECKING:
@@ -176,9 +176,7 @@ class BulkService:
             library, source, name or source_name(source), workers, missing, articles
         )
         with self._lock:
-            for job in self._runner.list(1000):
-                if job.kind != BULK or is_finished(job) or job.payload["library"] != library.value:
-                    continue
+            for job in self._runner.unfinished(BULK, library):
                 there = _PAYLOAD.validate_python(job.payload)
                 if replace(there, workers=workers) != payload:
                     raise Conflict(
@@ -189,14 +187,6 @@ class BulkService:
                     )
                 return self._runner.resume(job.id) if job.state == "paused" else job
             return self._runner.submit(BULK, payload.to_json(), unit="articles")
-
-
-def bulk_under_way(runner: JobRunner, library: Library) -> bool:
-    """Return whether a run that fills this library has not ended."""
-    return any(
-        job.kind == BULK and job.payload["library"] == library.value and not is_finished(job)
-        for job in runner.list(1000)
-    )
 
 
 # Estimate a bulk run's time, disk and memory from a timed sample.

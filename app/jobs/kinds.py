@@ -14,7 +14,6 @@ from app.jobs.bulk import (
     BulkIndexJob,
     BulkPlanJob,
     BulkService,
-    bulk_under_way,
 )
 from app.jobs.ingest import (
     BACKFILL,
@@ -26,7 +25,7 @@ from app.jobs.ingest import (
     RereadJob,
     request_backfill,
 )
-from app.jobs.runner import JobRunner, is_finished, per_library
+from app.jobs.runner import JobRunner, per_library
 
 if TYPE_CHECKING:
     from app.storage.catalog.documents import SqliteCatalog
@@ -66,19 +65,14 @@ def resume_backfills(
     Also for missing codes. An older request counts. A library that is being filled asks at the end
     of its bulk run; one that lacks many waits for `documind bulk embed`.
     """
-    asked = {
-        job.payload.get("library")
-        for job in runner.list(1000)
-        if job.kind == BACKFILL and not is_finished(job)
-    }
     for library in Library:
         counts = catalog.counts(library)
         pending = counts.chunks - counts.embedded
         if (
             not counts.chunks
             or pending > AUTOMATIC_BACKFILL_CHUNKS
-            or library.value in asked
-            or bulk_under_way(runner, library)
+            or any(runner.unfinished(BACKFILL, library))
+            or any(runner.unfinished(BULK, library))
         ):
             continue
         if pending or lacks_codes(library):
@@ -99,9 +93,7 @@ def request_embedding(
         "limit": limit,
         "workers": workers,
     }
-    for job in runner.list(1000):
-        if job.kind != BACKFILL or is_finished(job) or job.payload["library"] != library.value:
-            continue
+    for job in runner.unfinished(BACKFILL, library):
         if job.payload == payload:
             return runner.resume(job.id) if job.state == "paused" else job
         runner.cancel(job.id)

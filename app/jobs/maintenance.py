@@ -30,7 +30,7 @@ from app.jobs.kinds import (
     MODEL_TEST,
     PURGE,
 )
-from app.jobs.runner import JobContext, JobRunner, is_finished, per_library
+from app.jobs.runner import JobContext, JobRunner, per_library
 from app.models.ollama import PullProgress
 from app.storage.catalog.state import ModelStore
 
@@ -186,10 +186,7 @@ class Housekeeper:
 
 def request_purge(runner: JobRunner) -> Job:
     """Return the purge that has not ended, or ask for one."""
-    for job in runner.list(1000):
-        if job.kind == PURGE and not is_finished(job):
-            return job
-    return runner.submit(PURGE, {}, coalesce=True)
+    return next(runner.unfinished(PURGE), None) or runner.submit(PURGE, {}, coalesce=True)
 
 
 # Jobs about models: one into Ollama, and the test of one.

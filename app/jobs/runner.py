@@ -331,6 +331,13 @@ class JobRunner:
         stored, shown = self._queue.list(limit), self._shown()
         return [shown.get(job.id, job) for job in stored]
 
+    def unfinished(self, kind: str, library: Library | None = None) -> Iterator[Job]:
+        """Yield jobs of a kind, and of a library, that have not ended; newest first."""
+        for job in self.list(1000):
+            ours = library is None or job.payload.get("library") == library.value
+            if job.kind == kind and ours and not is_finished(job):
+                yield job
+
     def _shown(self) -> Mapping[str, Job]:
         """Return the jobs that run here; their rows may be older."""
         with self._changed:

@@ -349,7 +349,7 @@ def drop_samples(services: Composition) -> SamplesRemoved:
 
     Removing them again removes nothing.
     """
-    if any(job.kind == SAMPLES and not is_finished(job) for job in services.jobs.list(100)):
+    if any(services.jobs.unfinished(SAMPLES)):
         raise Conflict("the samples are being indexed: wait for that job, or cancel it")
     removed = remove_samples(services.catalog, services.writer)
     return SamplesRemoved(public=removed[Library.PUBLIC], papers=removed[Library.PAPERS])
