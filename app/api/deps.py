@@ -47,7 +47,6 @@ class Edge:
     started_s: float = field(default_factory=time.monotonic)
 
     def uptime_s(self) -> float:
-        """Return the seconds since the app was made."""
         return time.monotonic() - self.started_s
 
     def spans(self) -> Spans:
@@ -58,7 +57,6 @@ class Edge:
             return SILENT
 
     def answering(self, services: Services) -> Measured:
-        """Return the query use case that counts its answers; every route uses this one."""
         return Measured(services.rag, self.metrics)
 
     def asked(self, services: Services, named: Scope | None, doc_ids: Sequence[str] = ()) -> Scope:
@@ -81,10 +79,6 @@ async def _services(request: Request) -> Services:
     return edge.startup.services()
 
 
-async def _request_id(request: Request) -> str:
-    return request_id_of(request)
-
-
 @dataclass(frozen=True, slots=True)
 class Door:
     """Edge, services and request id at once, for routes that answer.
@@ -97,7 +91,6 @@ class Door:
     request_id: str
 
     def answering(self) -> Measured:
-        """Return the query use case with its answers counted."""
         return self.edge.answering(self.services)
 
     async def asked(self, named: Scope | None, doc_ids: Sequence[str] = ()) -> Scope:
@@ -115,7 +108,6 @@ async def _door(request: Request) -> Door:
 AtDoor = Annotated[Door, Depends(_door)]
 AtEdge = Annotated[Edge, Depends(_edge)]
 Composition = Annotated[Services, Depends(_services)]
-RequestIdentity = Annotated[str, Depends(_request_id)]
 
 
 async def _one_library(
@@ -126,16 +118,7 @@ async def _one_library(
     return Library(library) if library else edge.settings.library
 
 
-def _scope(
-    edge: AtEdge,
-    services: Composition,
-    library: Annotated[Scope | None, Query(description="default: DEFAULT_LIBRARY")] = None,
-) -> Scope:
-    return edge.asked(services, library)
-
-
 OneLibrary = Annotated[Library, Depends(_one_library)]
-AnyLibrary = Annotated[Scope, Depends(_scope)]
 
 
 _PROBLEM = "#/components/schemas/Problem"

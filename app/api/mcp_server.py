@@ -125,7 +125,6 @@ class _Tool(Generic[_A]):
     run: Callable[[Edge, _A], Awaitable[ToolResult]]
 
     def listing(self) -> Tool:
-        """Return the tool as clients list it."""
         return Tool(
             name=self.name,
             title=self.title,
@@ -135,7 +134,6 @@ class _Tool(Generic[_A]):
         )
 
     async def call(self, edge: Edge, given: Mapping[str, object]) -> ToolResult:
-        """Check the arguments and run."""
         return await self.run(edge, self.arguments.model_validate(given))
 
 
@@ -264,8 +262,6 @@ _INSTRUCTIONS = (
 
 
 def make_server(edge: Edge, version: str) -> Server[Any]:
-    """Return an MCP server with the tools, for any transport."""
-
     async def list_tools(
         _: ServerRequestContext[Any], page: PaginatedRequestParams | None
     ) -> ListToolsResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -93,31 +94,17 @@ def add_docs(app: FastAPI) -> None:
     assets = Path(str(resources.files("fastapi_offline"))) / "static"
     app.mount(_DOCS_ASSETS, StaticFiles(directory=assets), name="docs-assets")
 
-    @app.get("/docs", include_in_schema=False)
-    async def swagger(request: Request) -> HTMLResponse:
-        root = request.scope.get("root_path", "")
-        return _relaxed(
-            get_swagger_ui_html(
-                openapi_url=f"{root}/openapi.json",
-                title="DocuMind API",
-                swagger_js_url=f"{root}{_DOCS_ASSETS}/swagger-ui-bundle.js",
-                swagger_css_url=f"{root}{_DOCS_ASSETS}/swagger-ui.css",
-                swagger_favicon_url=f"{root}{_DOCS_ASSETS}/favicon.png",
-            )
-        )
+    def serve(path: str, make: Callable[..., HTMLResponse], files: Mapping[str, str]) -> None:
+        @app.get(path, include_in_schema=False)
+        async def page(request: Request) -> HTMLResponse:
+            root = request.scope.get("root_path", "")
+            urls = {name: f"{root}{_DOCS_ASSETS}/{file}" for name, file in files.items()}
+            return _relaxed(make(openapi_url=f"{root}/openapi.json", title="DocuMind API", **urls))
 
-    @app.get("/redoc", include_in_schema=False)
-    async def redoc(request: Request) -> HTMLResponse:
-        root = request.scope.get("root_path", "")
-        return _relaxed(
-            get_redoc_html(
-                openapi_url=f"{root}/openapi.json",
-                title="DocuMind API",
-                redoc_js_url=f"{root}{_DOCS_ASSETS}/redoc.standalone.js",
-                redoc_favicon_url=f"{root}{_DOCS_ASSETS}/favicon.png",
-                with_google_fonts=False,
-            )
-        )
+    swagger = {"js": "swagger-ui-bundle.js", "css": "swagger-ui.css", "favicon": "favicon.png"}
+    serve("/docs", get_swagger_ui_html, {f"swagger_{n}_url": file for n, file in swagger.items()})
+    redoc = {"redoc_js_url": "redoc.standalone.js", "redoc_favicon_url": "favicon.png"}
+    serve("/redoc", partial(get_redoc_html, with_google_fonts=False), redoc)
 
 
 def _relaxed(page: HTMLResponse) -> HTMLResponse:

@@ -53,7 +53,6 @@ class GuardedHttp(HttpToolsProtocol):
             self._share_heads()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timers."""
         self._forget_head()
         self._forget_stall()
         super().connection_lost(exc)
@@ -80,7 +79,6 @@ class GuardedHttp(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_message_begin(self) -> None:
-        """A request begins."""
         self._in_head = True
         self._counted = 0
         if self._timer is None:
@@ -120,7 +118,6 @@ class GuardedHttp(HttpToolsProtocol):
             super().timeout_keep_alive_handler()
 
     def _has_unread(self) -> bool:
-        """Return whether the socket holds unread bytes of the client."""
         waiting = select.poll()
         waiting.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
         return bool(waiting.poll(0))
@@ -131,7 +128,6 @@ class GuardedHttp(HttpToolsProtocol):
         self._watch_reader(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """It is not."""
         self._forget_stall()
         super().resume_writing()
 

@@ -245,14 +245,9 @@ FEED_BYTES = 1024 * 1024
 async def received(
     request: Request, settings: Settings, fields: frozenset[str] = frozenset()
 ) -> AsyncIterator[tuple[UploadReceiver, bytes]]:
-    """Yield what received a body, and its last bytes, which are still to be fed.
+    """Yield what received a form, and its last bytes, which are still to be fed.
 
-    What was written is removed at the end.
-
-    Args:
-        request: A multipart form.
-        settings: Say where files go and how large they may be.
-        fields: Text fields that the form may have.
+    What was written is removed at the end. `fields` are text fields that the form may have.
 
     Raises:
         InvalidInput: No such form, or a field that is not allowed.

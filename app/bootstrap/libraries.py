@@ -16,13 +16,11 @@ from app.bootstrap.models import Models
 from app.core.errors import Conflict, FingerprintMismatch, InvalidInput, StorageError
 from app.core.languages import DEFAULT, language_name
 from app.core.ports import Embedder, Parser, PassageEncoder, Reranker
-from app.core.text import TOKENIZER_VERSION
 from app.core.trace import Trace
-from app.core.types import EmbedderIdentity, EmbeddingState, Fingerprint, Library, Notice
+from app.core.types import EmbeddingState, Fingerprint, Library, Notice
 from app.generation.injection import inspect
 from app.generation.prompts import AnswerMode
-from app.ingest.chunking import CHUNKER_VERSION
-from app.ingest.embedding import CodeBackfill, VectorBackfill
+from app.ingest.embedding import CodeBackfill, VectorBackfill, fingerprint_of
 from app.ingest.names import IngestOptions
 from app.ingest.pipeline import IngestPipeline
 from app.jobs.bulk import BULK
@@ -45,25 +43,6 @@ from app.storage.store import IndexStore
 EmbedderFor = Callable[[Library, Fingerprint | None], Embedder | None]
 """Returns the embedder that a library's fingerprint asks for (None: it is empty); None when it
 cannot be had now."""
-
-
-def chunker_name(options: IngestOptions) -> str:
-    """Return a name of the chunking: version, sizes, and an unusual chunker."""
-    usual = f"{CHUNKER_VERSION}:{options.chunk_size}:{options.chunk_overlap}"
-    return usual if options.chunker == "headings" else f"{usual}:{options.chunker}"
-
-
-def fingerprint_of(identity: EmbedderIdentity, options: IngestOptions) -> Fingerprint:
-    """Return what vectors of this embedder over our chunks are made with."""
-    return Fingerprint(
-        embedding_model=identity.model,
-        model_digest=identity.digest,
-        dimension=identity.dimension,
-        query_prefix=identity.query_prefix,
-        passage_prefix=identity.passage_prefix,
-        chunker=chunker_name(options),
-        analyzer=TOKENIZER_VERSION,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +162,6 @@ class Libraries:
         )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
-        """Search one library."""
         return self.wired(request.library).retriever.retrieve(request, trace)
 
     def backfill(self, library: Library) -> VectorBackfill | None:

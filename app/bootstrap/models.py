@@ -169,11 +169,7 @@ class Models:
         self._store = store
         self._options = options
         self._generation = generation
-        self.ollama = OllamaHost(
-            options.ollama_base_url,
-            connect_timeout_s=options.ollama_connect_timeout_s,
-            read_timeout_s=options.ollama_timeout_s,
-        )
+        self.ollama = ollama_host(options)
         self.watch = OllamaWatch(
             self.ollama, twin=Twins(self.ollama, lambda: self.embedded.sentence_embedder)
         )
@@ -333,7 +329,6 @@ class Models:
 
     @property
     def generator_name(self) -> str:
-        """Return the generator in use, as answers report it."""
         model = self.select().model
         return model.name if model else self.embedded.extractive.name
 
@@ -460,7 +455,6 @@ class Models:
         )
 
     def hosts(self) -> tuple[HostStatus, ...]:
-        """Return the model hosts and whether they answer."""
         status = self.watch.status()
         return (HostStatus("ollama", self.ollama.shown_url, status.reachable, status.trouble),)
 
@@ -510,13 +504,12 @@ class Models:
         self.watch.forget()
 
 
-def ollama_host(settings: Settings) -> OllamaHost:
+def ollama_host(options: ProviderOptions) -> OllamaHost:
     """Return the configured Ollama host; nothing is sent yet.
 
     Raises:
         InvalidInput: OLLAMA_BASE_URL cannot be read.
     """
-    options = settings.providers()
     return OllamaHost(
         options.ollama_base_url,
         connect_timeout_s=options.ollama_connect_timeout_s,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal, get_args
@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from app.cli.connection import Provisional, connect
 from app.cli.output import JsonOption, complain, emit, err, out, say, table, tell
-from app.client import DocuMindClient, Json, ServerEvent, written
+from app.client import DocuMindClient, Json, written
 from app.core.errors import DocuMindError, NotFound
 from app.core.text import either
 from app.core.types import EvidenceKind, LibraryName, Mode, Scope, Strategy
@@ -97,14 +97,10 @@ def ask(
         if as_json:
             emit(client.query(question, **options))
             return
-        answer: Json | None = None
         shown = Provisional(err)
         with shown.live(), client.query_stream(question, **options) as events:
-            for event in shown.follow(events):
-                if event.name == "final":
-                    answer = event.data
-    if answer is None:
-        raise DocuMindError("the answer's stream ended early; ask again")
+            shown.follow(events)
+    answer = shown.answer()
     show_answer(answer)
     if answer["status"] == "abstained" and answer["library"] != "all":
         err.print(f"Only the library {answer['library']} was asked; --library all asks both.")
@@ -298,13 +294,12 @@ class Chat:
 
     def _answer(self, message: str) -> None:
         shown = Provisional(out)
-        final: Json | None = None
         try:
             with (
                 shown.live(),
                 self._client.chat_stream(message, self._conversation_id, **self._options) as events,
             ):
-                final = self._follow(shown.follow(events))
+                shown.follow(events)
         except DocuMindError:
             _keep(shown)
             raise
@@ -312,19 +307,10 @@ class Chat:
             _keep(shown)
             err.print("[dim]stopped[/]")
             return
-        if final is None:
-            raise DocuMindError("the answer's stream ended early; ask again")
-        self._last = final
-        show_answer(final)
-
-    def _follow(self, events: Iterator[ServerEvent]) -> Json | None:
-        final: Json | None = None
-        for event in events:
-            if event.name == "meta":
-                self._conversation_id = str(event.data["conversation_id"])
-            elif event.name == "final":
-                final = event.data
-        return final
+        finally:
+            self._conversation_id = shown.conversation_id or self._conversation_id
+        self._last = shown.answer()
+        show_answer(self._last)
 
     def _choose(self, what: str, value: str) -> None:
         field, choices = _FIELDS[what], _CHOICES[what]

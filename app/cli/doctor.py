@@ -314,7 +314,7 @@ def ollama(settings: Settings) -> Iterator[Diagnosis]:
         yield ok("Ollama", "not needed by these settings")
         return
     try:
-        host = ollama_host(settings)
+        host = ollama_host(settings.providers())
     except DocuMindError as error:
         yield problem("Ollama", error.message, "correct OLLAMA_BASE_URL")
         return
@@ -534,7 +534,6 @@ def doctor(
 
 
 def tell(findings: list[Diagnosis], counts: Counter[str]) -> None:
-    """Print findings for people, and what they come to."""
     for finding in findings:
         out.print(f"{MARKS[finding.state]:>18}  ", end="")
         say(

@@ -352,11 +352,7 @@ def mirror(
 ) -> SyncOutcome:
     """Make a library equal a folder; the server remembers which files came from it.
 
-    Args:
-        client: Of the server.
-        folder: The folder.
-        library: The library to mirror it into.
-        again: Send unchanged files too; the server parses again what an older release has parsed.
+    `again` sends unchanged files too: the server parses again what an older release has parsed.
 
     Raises:
         InvalidInput: `folder` is no folder, or cannot be written.
@@ -417,7 +413,6 @@ def folder_name(folder: Path) -> str:
 
 
 def show(outcome: SyncOutcome) -> None:
-    """Print what was done, for people."""
     rows = [(key, "added", "") for key in outcome.added]
     rows += [(key, "replaced", "") for key in outcome.replaced]
     rows += [(key, "removed", "") for key in outcome.removed]

@@ -99,7 +99,6 @@ def fsck(
 
 
 def show_report(found: Json, *, as_json: bool) -> None:
-    """Print what a check found."""
     if as_json:
         emit(found)
         return

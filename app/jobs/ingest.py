@@ -136,7 +136,6 @@ def run_backfill(
 
 
 def log_failures(context: JobContext, failures: Sequence[ChunkFailure]) -> None:
-    """Log the chunks that the embedder refuses as errors of a job."""
     for failure in failures:
         context.error(
             f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector:"
@@ -589,10 +588,7 @@ class SeedPolicy:
 def seed(policy: SeedPolicy, catalog: Catalog, submit: Callable[[bool], object]) -> bool:
     """Ask for the samples when the policy wants them now, and return whether it did.
 
-    Args:
-        policy: The configuration.
-        catalog: Says whether both libraries are empty.
-        submit: Queues the samples job; its argument says whether old samples are purged first.
+    The argument of `submit` says whether old samples are purged first.
     """
     marker = policy.data_dir / MARKER
     seeded = marker.read_text(encoding="utf-8").strip() if marker.exists() else None

@@ -10,10 +10,6 @@ from app.core.types import Job, Library
 from app.jobs.bulk import (
     AUTOMATIC_BACKFILL_CHUNKS,
     BULK,
-    BULK_PLAN,
-    BulkIndexJob,
-    BulkPlanJob,
-    BulkService,
 )
 from app.jobs.ingest import (
     BACKFILL,
@@ -98,10 +94,3 @@ def request_embedding(
             return runner.resume(job.id) if job.state == "paused" else job
         runner.cancel(job.id)
     return runner.submit(BACKFILL, payload, unit="chunks")
-
-
-def register_bulk(runner: JobRunner, *, index: BulkIndexJob, plan: BulkPlanJob) -> BulkService:
-    """Register `bulk` and `bulk_plan`, and return where runs are asked for."""
-    runner.register(BULK, index, lane="background", exclusive=per_library)
-    runner.register(BULK_PLAN, plan, lane="background")
-    return BulkService(runner)

@@ -151,7 +151,6 @@ class _Body:
         self.refusal: DocuMindError | None = None
 
     def too_large(self) -> TooLarge:
-        """Return the refusal of a body over its cap."""
         return TooLarge(f"the request body is over {self.limit:,} bytes; send less at once")
 
     async def receive(self) -> Message:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.answer.records import answer_set, with_verdicts_of_today
-from app.api.deps import AnyLibrary, AtDoor, AtEdge, Composition, Edge, RequestIdentity, events
+from app.api.deps import AtDoor, AtEdge, Composition, Edge, events
 from app.api.errors import PROVIDER, declared
 from app.api.schemas.base import DocId
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
@@ -52,18 +52,17 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/api/v1", tags=["questions"], responses=declared())
 
-_EVENT_STREAM = events(
-    "The answer; with `stream: true` server-sent events: meta, sources, token (any number), then"
-    " final or error"
-)
+_ANSWERED = {
+    **events(
+        "The answer; with `stream: true` server-sent events: meta, sources, token (any number),"
+        " then final or error"
+    ),
+    **declared(*PROVIDER, "not_found", "index_damaged", "disk_full"),
+}
 _WORD = re.compile(r"[^\W_]+")
 
 
-@router.post(
-    "/query",
-    response_model=QueryResponse,
-    responses={**_EVENT_STREAM, **declared(*PROVIDER, "not_found", "index_damaged", "disk_full")},
-)
+@router.post("/query", response_model=QueryResponse, responses=_ANSWERED)
 async def query(asked: QueryRequest, door: AtDoor) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
@@ -73,11 +72,7 @@ async def query(asked: QueryRequest, door: AtDoor) -> Response:
     )
 
 
-@router.post(
-    "/chat",
-    response_model=QueryResponse,
-    responses={**_EVENT_STREAM, **declared(*PROVIDER, "not_found", "index_damaged", "disk_full")},
-)
+@router.post("/chat", response_model=QueryResponse, responses=_ANSWERED)
 async def chat(asked: ChatRequest, door: AtDoor) -> Response:
     """Answer a turn of a conversation that the server remembers."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
@@ -254,13 +249,10 @@ def restore_conversation(services: Composition, conversation_id: Identity) -> Co
 
 
 @conversations_router.get("/answers/{answer_id}", responses=declared("not_found"))
-def get_answer(
-    services: Composition, request_id: RequestIdentity, answer_id: Identity
-) -> StoredAnswer:
+def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
     """A stored answer with its full trace."""
-    return StoredAnswer.model_validate(
-        {**with_verdicts_of_today(services.store.answers.get(answer_id)), "request_id": request_id}
-    )
+    kept = with_verdicts_of_today(door.services.store.answers.get(answer_id))
+    return StoredAnswer.model_validate({**kept, "request_id": door.request_id})
 
 
 @conversations_router.post(
@@ -308,12 +300,13 @@ def export_feedback(
 @conversations_router.get("/suggestions", responses=declared("not_found"))
 def suggestions(
     services: Composition,
-    library: AnyLibrary,
+    edge: AtEdge,
     n: Annotated[int, Query(ge=1, le=20)] = 4,
     doc_id: DocId | None = None,
+    library: Annotated[Scope | None, Query(description="default: DEFAULT_LIBRARY")] = None,
 ) -> SuggestionList:
     """Example questions for what is indexed, each of which has an answer there."""
-    found = services.suggester.suggest(library, n, doc_id)
+    found = services.suggester.suggest(edge.asked(services, library), n, doc_id)
     return SuggestionList(suggestions=list(found))
 
 
