@@ -313,9 +313,6 @@ class DocuMindClient(Connection):
             f"/api/v1/papers/{_part(name)}", {"library": library, "grace_s": grace_s}
         )
 
-    def restore(self, library: str, doc_id: str) -> Json:
-        return self.post(f"/api/v1/papers/{_part(doc_id)}/restore", params={"library": library})
-
     def clear(self, library: str) -> Json:
         return self.remove(f"/api/v1/libraries/{_part(library)}/documents", {"confirm": library})
 
@@ -433,9 +430,6 @@ class DocuMindClient(Connection):
 
     def pause(self, job_id: str) -> Json:
         return self.post(f"/api/v1/jobs/{_part(job_id)}/pause")
-
-    def resume(self, job_id: str) -> Json:
-        return self.post(f"/api/v1/jobs/{_part(job_id)}/resume")
 
     def cancel(self, job_id: str) -> Json:
         return self.remove(f"/api/v1/jobs/{_part(job_id)}")

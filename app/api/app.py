@@ -263,9 +263,6 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
 
 
 def _served_names(settings: Settings) -> tuple[str, ...]:
-    """Return the allowed Host names besides the loopback ones.
-
-    The trusted ones, and the listening address unless it is every address.
-    """
+    """Return the trusted Host names, and the listening address unless it is every address."""
     wildcard = settings.api_host in {"0.0.0.0", "::", ""}  # noqa: S104  # compared, not bound
     return settings.trusted_hosts if wildcard else (*settings.trusted_hosts, settings.api_host)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -81,10 +81,7 @@ async def _services(request: Request) -> Services:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Edge, services and request id at once, for routes that answer.
-
-    Each dependency costs FastAPI 0.05 ms.
-    """
+    """What routes that answer need, at once: each dependency costs FastAPI 0.05 ms."""
 
     edge: Edge
     services: Services
@@ -128,10 +125,7 @@ Node = dict[str, Any]
 
 
 def publish(app: FastAPI) -> None:
-    """Correct the media type of errors in the app's OpenAPI document.
-
-    FastAPI only knows the media type of successes.
-    """
+    """Correct the media type of errors in OpenAPI: FastAPI only knows that of successes."""
     generate: Callable[[], Node] = app.openapi
 
     def document() -> Node:
@@ -168,11 +162,14 @@ def events(description: str) -> dict[int | str, Node]:
     return {200: {"description": description, "content": {"text/event-stream": {"schema": _EVENT}}}}
 
 
-def allowed_methods(app: FastAPI, path: str) -> list[str]:
-    """Return the methods declared for a path within the app, sorted.
+def files(description: str, media: Iterable[str]) -> dict[int | str, Node]:
+    """Return OpenAPI `responses` of a route that sends text as a file."""
+    content = {one: {"schema": {"type": "string"}} for one in media}
+    return {200: {"description": description, "content": content}}
 
-    The framework names only one route's methods.
-    """
+
+def allowed_methods(app: FastAPI, path: str) -> list[str]:
+    """Return all methods of a path within the app; the framework names one route's."""
     found: set[str] = set()
     for template, operations in app.openapi()["paths"].items():
         if compile_path(template)[0].match(path):

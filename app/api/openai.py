@@ -34,15 +34,7 @@ from app.api.schemas.openai import (
     UrlCitation,
 )
 from app.api.schemas.questions import QueryResponse
-from app.api.streaming import (
-    AnswerReply,
-    EventStream,
-    Produce,
-    Pump,
-    each,
-    finals,
-    stream_problem,
-)
+from app.api.streaming import AnswerReply, EventStream, Produce, Pump, each, finals, stream_problem
 from app.core.cancel import CancelToken
 from app.core.errors import NotFound
 from app.core.types import (

@@ -37,10 +37,7 @@ in the project's folder and reload.</p>
 
 
 def add_page(app: FastAPI, directory: Path = PAGE_DIR) -> None:
-    """Serve the built page at `/`, its files, and its index for links into it.
-
-    Without a build, say how to make one.
-    """
+    """Serve the built page at `/`, its files and links into it; without it say how to make one."""
     index = directory / "index.html"
     built = index.is_file()
 
@@ -108,10 +105,7 @@ def add_docs(app: FastAPI) -> None:
 
 
 def _relaxed(page: HTMLResponse) -> HTMLResponse:
-    """Allow this page's inline scripts by hash, its styles, and Redoc's worker.
-
-    Nothing from other hosts.
-    """
+    """Allow this page's inline scripts by hash, its styles and Redoc's worker; no other host."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
         for script in _INLINE.findall(bytes(page.body).decode())

@@ -28,10 +28,7 @@ READER_STALL_S = 60.0
 
 
 class GuardedHttp(HttpToolsProtocol):
-    """A client's HTTP connection, limited in number.
-
-    uvicorn's `limit_concurrency` is the most there may be at once.
-    """
+    """A client's HTTP connection, one of at most uvicorn's `limit_concurrency`."""
 
     head_s = HEAD_S
     reader_stall_s = READER_STALL_S
@@ -160,10 +157,7 @@ class GuardedHttp(HttpToolsProtocol):
             self._stall = None
 
     def _share_heads(self) -> None:
-        """Refuse this connection if its address fills half of all places with open heads.
-
-        A head is open while it is incomplete.
-        """
+        """Refuse this connection if its address fills half of all places with incomplete heads."""
         if (
             self._allowed is None
             or self.client is None
@@ -185,10 +179,7 @@ class GuardedHttp(HttpToolsProtocol):
             )
 
     def waits_for_head(self, address: str) -> bool:
-        """Return whether this connection of the address still waits for its head.
-
-        Its request has begun, or never did.
-        """
+        """Return whether this connection of the address has not sent its whole head."""
         return self._timer is not None and self.client is not None and self.client[0] == address
 
     def _refuse_crowd(self, detail: str) -> None:

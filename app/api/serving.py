@@ -97,10 +97,7 @@ def server_config(app: FastAPI, settings: Settings, *, port: int | None = None) 
 
 
 def connections_allowed(settings: Settings) -> int:
-    """Return the limit of connections: twice the requests answered at once.
-
-    The other half is for connections that idle between requests.
-    """
+    """Return twice the requests answered at once: half of the connections idle between requests."""
     return 2 * (settings.thread_pool_size + settings.max_streams)
 
 
@@ -139,10 +136,7 @@ class PlainFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one JSON object a line.
-
-    Time, level, logger, message, `extra` fields, and the traceback.
-    """
+    """Writes one JSON object a line: time, level, logger, message, `extra` fields, traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, object] = {

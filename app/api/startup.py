@@ -27,10 +27,7 @@ class Startup:
         on_failure: Callable[[BaseException], None],
         on_ready: Callable[[], None] | None = None,
     ) -> None:
-        """Store how to build, and what to call on failure and when ready.
-
-        On failure a server ends the process.
-        """
+        """Store how to build, and what to call when ready and on failure, which ends a server."""
         self._build = build
         self._on_ready = on_ready
         self._on_failure = on_failure

@@ -341,10 +341,7 @@ async def reply(
 
 
 def finals(events: Iterator[AnswerEvent], make: Callable[[Answer], Made]) -> Iterator[Made]:
-    """Yield only the final answer's reply.
-
-    A reply in one piece need not wake the event loop for every token.
-    """
+    """Yield only the final answer's reply: one piece need not wake the loop for every token."""
     with closing(
         each(events, lambda item: make(item.answer) if isinstance(item, FinalEvent) else None)
     ) as found:

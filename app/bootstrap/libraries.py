@@ -280,11 +280,11 @@ def acting_constants(
 ) -> dict[str, float]:
     """Return the constants that decide in a library, by fusion and calibration (None: MiniLM's)."""
     acting = row.applied(options) if row else options
-    constants = {name: float(getattr(acting, name)) for name in ("band_strong", "band_partial")}
-    constants |= {
-        "similarity_offset": acting.similarity_offset,
-        "similarity_scale": acting.similarity_scale,
-    }
+
+    def taken(names: str) -> dict[str, float]:
+        return {name: float(getattr(acting, name)) for name in names.split()}
+
+    constants = taken("band_strong band_partial similarity_offset similarity_scale")
     if options.fusion == "dense":
         papers = library is Library.PAPERS
         return {
@@ -299,10 +299,7 @@ def acting_constants(
     weighs = options.fusion == "relative_score"
     return {
         **constants,
-        "closeness_threshold": acting.closeness_threshold,
-        "coverage_threshold": acting.coverage_threshold,
-        "confidence_midpoint": acting.confidence_midpoint,
-        "confidence_slope": acting.confidence_slope,
+        **taken("closeness_threshold coverage_threshold confidence_midpoint confidence_slope"),
         "keyword_weight": options.keyword_fusion_weight if weighs else 0.0,
         "phrase_weight": options.phrase_fusion_weight if weighs else 0.0,
     }
@@ -349,10 +346,7 @@ class LibraryEmbedders:
         return (Notice("vectors_worse", said),)
 
     def better(self, library: Library) -> EmbedderChoice | None:
-        """Return a better available, configured model for a library, or None.
-
-        A model that the library went back from does not count: that was a person's choice.
-        """
+        """Return a better available model, or None; one that a person went back from is none."""
         return self._better(library, self._store.made_with(library))
 
     def _better(self, library: Library, fingerprint: Fingerprint | None) -> EmbedderChoice | None:

@@ -161,10 +161,7 @@ class Models:
         generation: GenerationOptions,
         store: ModelStore | None = None,
     ) -> None:
-        """Prepare; no model is loaded and no host asked before it is needed.
-
-        Without a store nothing is known of tests and of which model was chosen.
-        """
+        """Prepare; nothing is asked. Without a store no test and no chosen model is known."""
         self.embedded = EmbeddedModels(options)
         self._store = store
         self._options = options
@@ -523,10 +520,7 @@ def needs_ollama(settings: Settings) -> bool:
 
 
 def wanted_models(settings: Settings, host: OllamaHost) -> tuple[str, ...]:
-    """Return the Ollama models of the configuration, each once.
-
-    Where LLM_MODEL names none, a chat model that the host has, else the one to fetch.
-    """
+    """Return the Ollama models wanted, each once; for no LLM_MODEL one it has or is to fetch."""
     options = settings.providers()
     wanted: list[str] = []
     if options.llm_provider in {"auto", "ollama"}:

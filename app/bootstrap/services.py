@@ -6,8 +6,7 @@ import logging
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 
 from app.answer.checking import CheckService, SecondOpinion
 from app.answer.completion import Completions
@@ -28,7 +27,7 @@ from app.bootstrap.libraries import (
 )
 from app.bootstrap.models import Models, delete_graphs
 from app.core.cancel import Periodic
-from app.core.errors import InvalidInput, OriginalsAway
+from app.core.errors import InvalidInput
 from app.core.ids import checkout_sha, package_version, without_credentials
 from app.core.ports import Embedder, Generator
 from app.core.trace import SILENT, Spans, Trace
@@ -50,22 +49,13 @@ from app.jobs.bulk import BulkIndexJob, BulkPlanJob, BulkService
 from app.jobs.ingest import (
     Collecting,
     FetchJob,
-    OriginalFiles,
     SamplesJob,
     SeedPolicy,
     request_backfill,
     request_rereading,
     seed,
 )
-from app.jobs.kinds import (
-    ARXIV,
-    CALIBRATE,
-    FETCH,
-    PULL,
-    SAMPLES,
-    register_ingest,
-    resume_backfills,
-)
+from app.jobs.kinds import ARXIV, CALIBRATE, FETCH, PULL, SAMPLES, register_ingest, resume_backfills
 from app.jobs.maintenance import (
     LOOK_EVERY_S,
     EvaluationService,
@@ -248,21 +238,16 @@ class Services:
 
     def _register_ingest(self, arxiv: ArxivClient) -> None:
         jobs, store, libraries = self.jobs, self.store, self.libraries
-        alone = self.settings.originals_url or not self.settings.is_shared
-
         parts = Collecting(
             jobs,
             store.catalog,
+            store.writer,
             pipeline_of=lambda library: libraries.wired(library).pipeline,
             backfill_of=libraries.backfill,
+            shared=self.settings.is_shared and not self.settings.originals_url,
         )
-        register_ingest(
-            parts,
-            store.writer if alone else _SharedDirectory(store.writer),
-            store.jobs,
-            store.catalog,
-        )
-        jobs.register(SAMPLES, SamplesJob(parts, bundled(), store.writer), exclusive=per_library)
+        register_ingest(parts, store.jobs, store.catalog)
+        jobs.register(SAMPLES, SamplesJob(parts, bundled()), exclusive=per_library)
         jobs.register(ARXIV, FetchJob(parts, arxiv.fetch), lane="network")
         jobs.register(FETCH, FetchJob(parts, self.pages.fetch), lane="network")
 
@@ -384,30 +369,6 @@ def open_spans(settings: Settings, release: str) -> Iterator[Spans]:
         yield spans
 
 
-@dataclass(frozen=True, slots=True)
-class _SharedDirectory:
-    """Originals in a directory that servers and workers should share."""
-
-    originals: OriginalFiles
-
-    def original_path(self, sha256: str) -> Path:
-        """Return where the bytes of a hash are.
-
-        Raises:
-            OriginalsAway: Another process accepted them, in a directory of its own.
-        """
-        path = self.originals.original_path(sha256)
-        if not path.exists():
-            raise OriginalsAway(
-                f"an upload was kept by another process: {str(path)!r} is not here. Servers and"
-                " workers need one ORIGINALS_URL, or one directory DATA_DIR/originals"
-            )
-        return path
-
-    def delete_original(self, sha256: str) -> None:
-        self.originals.delete_original(sha256)
-
-
 def register_reembed(
     jobs: JobRunner,
     settings: Settings,
@@ -472,10 +433,7 @@ def build_search(
 def compose_evaluation(
     workshop: Workshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str
 ) -> EvaluationService:
-    """Register the evaluation job; the judge is the model in use when a run begins.
-
-    What a run that was killed left of its index is removed.
-    """
+    """Return evaluations, judged by the model in use then; what a killed run left is removed."""
     for left in workshop.folder.glob(f"{PREFIX}*"):
         shutil.rmtree(left, ignore_errors=True)
 

@@ -120,10 +120,7 @@ def _doc_id(client: DocuMindClient, libraries: Sequence[str], name: str) -> str:
 
 
 def show_answer(answer: Json) -> None:
-    """Print an answer, its notices and a table of the sources it cites.
-
-    A quote, and the model's words below it, are printed apart.
-    """
+    """Print an answer, a quote apart from the model's words, with notices and sources."""
     quote, words = _parts(answer)
     if quote and words:
         out.print("[dim]From your documents[/]")
@@ -189,15 +186,16 @@ def search(
     )
 
 
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "library": get_args(Scope),
-    "mode": get_args(Mode),
-    "strategy": get_args(Strategy),
+_CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "library": ("library", get_args(Scope)),
+    "mode": ("query_mode", get_args(Mode)),
+    "strategy": ("retrieval_strategy", get_args(Strategy)),
 }
+"""By what a person calls them: a field of QueryRequest and its values."""
 _COMMANDS = (
-    (f"/library [{'|'.join(_CHOICES['library'])}]", "where answers come from"),
-    (f"/mode [{'|'.join(_CHOICES['mode'])}]", "how passages are read"),
-    (f"/strategy [{'|'.join(_CHOICES['strategy'])}]", "how passages are found"),
+    (f"/library [{'|'.join(get_args(Scope))}]", "where answers come from"),
+    (f"/mode [{'|'.join(get_args(Mode))}]", "how passages are read"),
+    (f"/strategy [{'|'.join(get_args(Strategy))}]", "how passages are found"),
     ("/sources", "what the last answer cites, word for word"),
     ("/topics", "questions the library can answer"),
     ("/history", "what was said so far"),
@@ -207,11 +205,6 @@ _COMMANDS = (
 HELP = "\n".join(f"{command:<60}{what}" for command, what in _COMMANDS)
 HELP += "\nCtrl-C stops the answer that is being written, never the chat."
 _TOPICS = 5
-_FIELDS: Mapping[str, str] = {
-    "library": "library",
-    "mode": "query_mode",
-    "strategy": "retrieval_strategy",
-}
 
 
 def chat(
@@ -313,7 +306,7 @@ class Chat:
         show_answer(self._last)
 
     def _choose(self, what: str, value: str) -> None:
-        field, choices = _FIELDS[what], _CHOICES[what]
+        field, choices = _CHOICES[what]
         if value in choices:
             self._options[field] = value
         elif value:

@@ -258,10 +258,7 @@ def directory(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _write_trouble(folder: Path) -> str:
-    """Return why a folder is not writable; empty if it is.
-
-    A write is tried, because permissions are not the only reason.
-    """
+    """Return why a write to a folder fails, permissions or other; empty if it does not."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"documind")

@@ -85,10 +85,7 @@ def send_files(
     sync_folder: str = "",
     wait: Wait = "true",
 ) -> list[Json]:
-    """Send files in batches; return outcomes in order.
-
-    A file refused alone does not stop the others.
-    """
+    """Send files in batches, return outcomes in order; one that is refused stops no other."""
 
     def sent(batch: Sequence[FileToSend]) -> list[Json]:
         try:
@@ -405,10 +402,7 @@ def mirror(
 
 
 def folder_name(folder: Path) -> str:
-    """Return the folder's name on the server: this machine's name and its path.
-
-    Never a name stored in the folder.
-    """
+    """Return the folder's name on the server, by machine and path; never a name stored in it."""
     return f"{socket.gethostname()}:{folder.resolve()}"
 
 
@@ -440,10 +434,7 @@ def follow(
     tell: Callable[[SyncOutcome], None],
     stop: threading.Event,
 ) -> None:
-    """Sync after every change of visible files until `stop` is set.
-
-    A failed sync is reported and repeated at the next change.
-    """
+    """Sync after changes of visible files until `stop`; what failed is repeated at the next."""
     for _ in changes(folder, stop):
         try:
             outcome = once()

@@ -74,10 +74,7 @@ def table(
 
 @contextmanager
 def job_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Json], None]]:
-    """Show a job's progress and ETA on standard error: a bar, or a line for each tenth in a file.
-
-    Nothing when quiet.
-    """
+    """Show progress on standard error unless quiet: a bar, or a line for each tenth in a file."""
     tenths = 0
     bar = Progress(
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
@@ -152,6 +149,12 @@ def open_page(url: str) -> bool:
 
 
 LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or papers")]
+HostOption = Annotated[
+    str | None, typer.Option("--host", help="address to listen on [default: API_HOST]")
+]
+PortOption = Annotated[
+    int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON")]
 
 
@@ -178,9 +181,6 @@ def late(module: str) -> Any:  # noqa: ANN401  # a module
 
 
 def make_app(settings: Settings, lock: DirectoryLock, **told: Callable[..., None]) -> Any:  # noqa: ANN401  # an ASGI app
-    """Return the HTTP application over a data directory whose lock is held.
-
-    `told` holds its `on_ready` and `on_failure`.
-    """
+    """Return the HTTP application of a locked data directory; `told`: on_ready, on_failure."""
     build = partial(late("bootstrap").build_services, lock=lock)
     return late("api.app").create_app(settings, build=build, **told)

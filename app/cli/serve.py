@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli.connection import base_url, connect
-from app.cli.output import complain, err, late, make_app, open_page, say
+from app.cli.output import (
+    HostOption,
+    PortOption,
+    complain,
+    err,
+    late,
+    make_app,
+    open_page,
+    say,
+)
 from app.client import DocuMindClient
 from app.core.errors import Conflict, DocuMindError, InvalidInput
 from app.settings import Settings, check_start, check_work, lanes_of, unknown_names
@@ -26,12 +35,8 @@ if TYPE_CHECKING:
 
 
 def serve(
-    host: Annotated[
-        str | None, typer.Option(help="address to listen on [default: API_HOST]")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
     open_it: Annotated[
         bool, typer.Option("--open", help="open the page in a browser when it is ready")
     ] = False,

@@ -24,7 +24,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from app.cli.connection import START_TIMEOUT_S, base_url
-from app.cli.output import JsonOption, complain, emit, err, open_page, say
+from app.cli.output import HostOption, JsonOption, PortOption, complain, emit, err, open_page, say
 from app.cli.serve import check_port
 from app.client import DocuMindClient
 from app.core.cancel import CancelToken
@@ -48,10 +48,7 @@ class Background:
 
     @classmethod
     def of(cls, pid: int) -> Background | None:
-        """Return the running process with this pid; None if there is none.
-
-        A zombie does not count.
-        """
+        """Return the running process with this pid; None without one, or for a zombie."""
         started = start_time(pid)
         return cls(pid, started) if started else None
 
@@ -234,10 +231,7 @@ _OLLAMA_POLL_S = 0.1
 def find_or_start(
     host: OllamaHost, started: Started, state: UpState, report: UpReport
 ) -> tuple[str, ...] | None:
-    """Return the models of Ollama, which is started if its program is on this machine.
-
-    None where it is absent; the report says why.
-    """
+    """Return Ollama's models, started where it can be; None if absent: the report says why."""
     report.ollama = "started" if "ollama" in started else "running"
     models = _models(host)
     if models is not None:
@@ -343,12 +337,8 @@ def up(
     no_open: Annotated[
         bool, typer.Option("--no-open", help="do not open the page in a browser")
     ] = False,
-    host: Annotated[
-        str | None, typer.Option(help="address to listen on [default: API_HOST]")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start Ollama if installed, then the server, and open the page when ready.
@@ -422,10 +412,7 @@ def await_release(settings: Settings, pid: int) -> None:
 
 @contextmanager
 def ended_on_failure(started: Started, state: UpState) -> Iterator[None]:
-    """End what this command started if it fails or is interrupted.
-
-    Processes that ran before keep running.
-    """
+    """End what this command started, and only that, if it fails or is interrupted."""
     before = dict(started)
     try:
         yield
@@ -512,10 +499,7 @@ def serve_in_background(
 def await_ready(
     settings: Settings, process: subprocess.Popen[bytes] | None, report: UpReport
 ) -> None:
-    """Wait until the server answers questions.
-
-    A first start prepares its models; a later one may rebuild an index.
-    """
+    """Wait until the server answers; it may prepare its models or rebuild an index first."""
     deadline = time.monotonic() + START_TIMEOUT_S
     with DocuMindClient(report.url, settings.api_key, timeout_s=5.0) as client:
         while not _ready(client):

@@ -158,10 +158,7 @@ def judge(
     seed: int,
     progress: Callable[[int], None] | None = None,
 ) -> Judgement:
-    """Ask both and say whether `after` is worse.
-
-    Both return at least eleven passages where there are as many.
-    """
+    """Ask both, which return at least eleven passages or all, and say whether `after` is worse."""
     pairs: list[tuple[float, ...]] = []
     for case in cases:
         pairs.append(

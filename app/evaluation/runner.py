@@ -25,13 +25,7 @@ from app.evaluation.metrics import (
     per_question,
     percentile,
 )
-from app.evaluation.report import (
-    SEPARATOR,
-    ArmTimings,
-    Experiment,
-    ReportArm,
-    ReportExperiment,
-)
+from app.evaluation.report import SEPARATOR, ArmTimings, Experiment, ReportArm, ReportExperiment
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import SearchRequest
 

@@ -45,10 +45,7 @@ if TYPE_CHECKING:  # it opens stores, which takes long to import
 
 
 class PlaceSearch:
-    """An `ArmSearch` over one place.
-
-    The retriever alone for the baseline strategy, the whole query use case for the others.
-    """
+    """Searches a place by the retriever for the baseline strategy, by the use case for others."""
 
     def __init__(self, place: SearchableIndex, degraded: set[str]) -> None:
         """Search a place; arms whose strategy is degraded for want of a model are named there."""

@@ -44,10 +44,7 @@ PREFIX = "documind-bench-"
 
 
 class CachedEmbedder:
-    """Embedder that caches vectors of whole batches of passages on disk.
-
-    Questions are embedded each time.
-    """
+    """Embedder that keeps vectors of whole batches of passages on disk, none of questions."""
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self._embedder = embedder

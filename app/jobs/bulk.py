@@ -116,9 +116,7 @@ class BulkIndexJob:
     """Asks for the vectors of a small library."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Index, then report the source's counts; everything is durable and searchable.
-
-        Lexical search finds it on return.
+        """Index, then report the source's counts; all is durable and found by words on return.
 
         Raises:
             NotFound: The source is gone.
@@ -163,9 +161,7 @@ class BulkService:
         runner.register(BULK_PLAN, plan, lane="background")
 
     def request(self, payload: BulkPayload) -> Job:
-        """Start a run, or join or resume the existing one.
-
-        It has the same library, name and source.
+        """Start a run, or join or resume the one of the same library, name and source.
 
         Raises:
             NotFound: There is no such source.

@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING
 
 from app.core.ports import Catalog
 from app.core.types import Job, Library
-from app.jobs.bulk import (
-    AUTOMATIC_BACKFILL_CHUNKS,
-    BULK,
-)
+from app.jobs.bulk import AUTOMATIC_BACKFILL_CHUNKS, BULK
 from app.jobs.ingest import (
     BACKFILL,
     REREAD,
     BackfillJob,
     Collecting,
     IngestJob,
-    OriginalFiles,
     RereadJob,
     request_backfill,
 )
@@ -42,13 +38,11 @@ EVALUATION = "evaluation"
 CALIBRATE = "calibrate"
 
 
-def register_ingest(
-    parts: Collecting, originals: OriginalFiles, jobs: JobQueue, catalog: SqliteCatalog
-) -> None:
+def register_ingest(parts: Collecting, jobs: JobQueue, catalog: SqliteCatalog) -> None:
     """Register `ingest`, `reread` and `backfill`; `jobs` is the queue of the runner."""
-    parts.runner.register(INGEST, IngestJob(parts, originals, jobs))
+    parts.runner.register(INGEST, IngestJob(parts, jobs))
     parts.runner.register(
-        REREAD, RereadJob(parts, originals, catalog), lane="background", exclusive=per_library
+        REREAD, RereadJob(parts, catalog), lane="background", exclusive=per_library
     )
     parts.runner.register(BACKFILL, BackfillJob(parts), lane="background", exclusive=per_library)
 

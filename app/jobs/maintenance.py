@@ -21,15 +21,7 @@ from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import ReportArchive
 from app.evaluation.session import Session
 from app.generation.injection import inspect
-from app.jobs.kinds import (
-    BACKUP,
-    EVALUATION,
-    EXPORT,
-    FSCK,
-    IMPORT,
-    MODEL_TEST,
-    PURGE,
-)
+from app.jobs.kinds import BACKUP, EVALUATION, EXPORT, FSCK, IMPORT, MODEL_TEST, PURGE
 from app.jobs.runner import JobContext, JobRunner, per_library
 from app.models.ollama import PullProgress
 from app.storage.catalog.state import ModelStore

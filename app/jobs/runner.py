@@ -359,9 +359,7 @@ class JobRunner:
         timeout_s: float | None = None,
         until: Callable[[Job], bool] = is_finished,
     ) -> Job:
-        """Return the job once `until` holds or it ended; after `timeout_s` as it is.
-
-        None: no limit.
+        """Return the job once `until` holds or it ended; after `timeout_s` (None: never) as it is.
 
         Raises:
             NotFound: No such job.

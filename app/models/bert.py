@@ -131,10 +131,7 @@ class BertSession:
         return row
 
     def many(self, inputs: Sequence[Feed], width: int) -> FloatArray:
-        """Return the output rows `[n, width]`, in order.
-
-        Each call brings its own threads, so that a long call does not hold up a short one.
-        """
+        """Return the rows `[n, width]`, in order; a call has threads of its own: none waits."""
         rows = np.empty((len(inputs), width), dtype=np.float32)
 
         def run(position: int) -> None:

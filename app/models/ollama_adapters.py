@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Literal
 
 from app.core.cancel import CancelToken
@@ -113,11 +114,7 @@ class OllamaGenerator:
 
         Raises:
             InvalidInput: The prompt does not fit the window.
-            ModelNotInstalled: The host does not have the model.
-            ProviderBadResponse: The stream ended early or said why it failed.
-            ProviderError: The host failed otherwise.
             Busy: No slot became free in time, or the host's queue is full.
-            Cancelled: The token was cancelled.
         """
         model = prompt.model or self._model
         with self._slots.hold(cancel), ExitStack() as stack:
@@ -150,9 +147,7 @@ class OllamaGenerator:
     def _body(self, prompt: Prompt, model: str, cancel: CancelToken) -> dict[str, object]:
         body: dict[str, object] = {
             "model": model,
-            "messages": [
-                {"role": message.role, "content": message.content} for message in prompt.messages
-            ],
+            "messages": [asdict(message) for message in prompt.messages],
             "stream": True,
             "think": False,
             "truncate": False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Literal
 
 from app.core.cancel import CancelToken
@@ -156,12 +156,7 @@ class OpenAICompatibleGenerator:
 
         Raises:
             InvalidInput: The prompt does not fit the window.
-            ModelNotInstalled: The host does not have the model.
-            ProviderBadResponse: The key is refused, the stream ended early, or it said why it
-                failed.
-            ProviderError: The host failed otherwise.
             Busy: No slot became free in time, or the host limits us.
-            Cancelled: The token was cancelled.
         """
         model = prompt.model or self._model
         with self._slots.hold(cancel), ExitStack() as stack:
@@ -197,9 +192,7 @@ class OpenAICompatibleGenerator:
         preset = self._endpoint.preset
         body: dict[str, object] = {
             "model": model,
-            "messages": [
-                {"role": message.role, "content": message.content} for message in prompt.messages
-            ],
+            "messages": [asdict(message) for message in prompt.messages],
             "stream": True,
             "temperature": self._temperature if prompt.temperature is None else prompt.temperature,
             preset.max_tokens_field: self._max_tokens

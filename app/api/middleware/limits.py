@@ -85,10 +85,7 @@ _BUCKETS = 10_000
 
 
 class BodyLimit(Layer):
-    """Refuses bodies over a cap with 413, and bodies that trickle with 503.
-
-    Declared and chunked bodies alike.
-    """
+    """Refuses bodies over a cap, declared or chunked, with 413, and those that trickle with 503."""
 
     def __init__(
         self,

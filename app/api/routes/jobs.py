@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from app.api.deps import AtDoor, AtEdge, Composition, events, server_path
+from app.api.deps import AtDoor, AtEdge, Composition, events, files, server_path
 from app.api.errors import declared
 from app.api.schemas.base import Flag, Reply, Request
 from app.api.schemas.status import JobList, JobReply
@@ -329,13 +329,7 @@ def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationRepo
 @evaluations_router.get(
     "/{report_id}/report.{kind}",
     response_class=Response,
-    responses={
-        200: {
-            "description": "the file",
-            "content": {media: {"schema": {"type": "string"}} for media in _MEDIA.values()},
-        },
-        **declared("not_found"),
-    },
+    responses={**files("the file", _MEDIA.values()), **declared("not_found")},
 )
 def download_evaluation(services: Composition, report_id: ReportId, kind: Format) -> Response:
     """Send a finished report as a file: JSON, Markdown, table or standalone page."""
