@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.answer.records import answer_set, with_verdicts_of_today
-from app.api.deps import AnyLibrary, AtDoor, AtEdge, Composition, Edge, RequestIdentity, events
+from app.api.deps import AtDoor, AtEdge, Composition, Edge, events, files
 from app.api.errors import PROVIDER, declared
 from app.api.schemas.base import DocId
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
@@ -52,18 +52,17 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/api/v1", tags=["questions"], responses=declared())
 
-_EVENT_STREAM = events(
-    "The answer; with `stream: true` server-sent events: meta, sources, token (any number), then"
-    " final or error"
-)
+_ANSWERED = {
+    **events(
+        "The answer; with `stream: true` server-sent events: meta, sources, token (any number),"
+        " then final or error"
+    ),
+    **declared(*PROVIDER, "not_found", "index_damaged", "disk_full"),
+}
 _WORD = re.compile(r"[^\W_]+")
 
 
-@router.post(
-    "/query",
-    response_model=QueryResponse,
-    responses={**_EVENT_STREAM, **declared(*PROVIDER, "not_found", "index_damaged", "disk_full")},
-)
+@router.post("/query", response_model=QueryResponse, responses=_ANSWERED)
 async def query(asked: QueryRequest, door: AtDoor) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
@@ -73,11 +72,7 @@ async def query(asked: QueryRequest, door: AtDoor) -> Response:
     )
 
 
-@router.post(
-    "/chat",
-    response_model=QueryResponse,
-    responses={**_EVENT_STREAM, **declared(*PROVIDER, "not_found", "index_damaged", "disk_full")},
-)
+@router.post("/chat", response_model=QueryResponse, responses=_ANSWERED)
 async def chat(asked: ChatRequest, door: AtDoor) -> Response:
     """Answer a turn of a conversation that the server remembers."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
@@ -145,10 +140,7 @@ def _hit(hit: Hit, query: str) -> SearchHit:
 
 
 def highlights(text: str, stems: frozenset[str], language: str = DEFAULT) -> list[tuple[int, int]]:
-    """Return spans of words whose stem in a language is in `stems`.
-
-    In a run of CJK, spans of the characters that match.
-    """
+    """Return spans of words whose stem is in `stems`; in a run of CJK, of matching characters."""
     known: dict[str, list[tuple[int, int]]] = {}
     spans: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
@@ -160,10 +152,7 @@ def highlights(text: str, stems: frozenset[str], language: str = DEFAULT) -> lis
 
 
 def _matches(word: str, stems: frozenset[str], language: str) -> list[tuple[int, int]]:
-    """Return the matching spans of one word: all of it, or its matching bigrams.
-
-    Bigrams if it is a run without spaces.
-    """
+    """Return matching spans of a word: all of it, or the bigrams of a run without spaces."""
     tokens = tokenise(word, language)
     if len(tokens) <= 1:
         return [(0, len(word))] if tokens and tokens[0] in stems else []
@@ -254,13 +243,10 @@ def restore_conversation(services: Composition, conversation_id: Identity) -> Co
 
 
 @conversations_router.get("/answers/{answer_id}", responses=declared("not_found"))
-def get_answer(
-    services: Composition, request_id: RequestIdentity, answer_id: Identity
-) -> StoredAnswer:
+def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
     """A stored answer with its full trace."""
-    return StoredAnswer.model_validate(
-        {**with_verdicts_of_today(services.store.answers.get(answer_id)), "request_id": request_id}
-    )
+    kept = with_verdicts_of_today(door.services.store.answers.get(answer_id))
+    return StoredAnswer.model_validate({**kept, "request_id": door.request_id})
 
 
 @conversations_router.post(
@@ -287,12 +273,7 @@ def forget_answers(services: Composition) -> Forgotten:
 @conversations_router.get(
     "/feedback",
     response_class=Response,
-    responses={
-        200: {
-            "description": "JSON lines",
-            "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
-        }
-    },
+    responses=files("JSON lines", ["application/x-ndjson"]),
 )
 def export_feedback(
     services: Composition,
@@ -308,12 +289,13 @@ def export_feedback(
 @conversations_router.get("/suggestions", responses=declared("not_found"))
 def suggestions(
     services: Composition,
-    library: AnyLibrary,
+    edge: AtEdge,
     n: Annotated[int, Query(ge=1, le=20)] = 4,
     doc_id: DocId | None = None,
+    library: Annotated[Scope | None, Query(description="default: DEFAULT_LIBRARY")] = None,
 ) -> SuggestionList:
     """Example questions for what is indexed, each of which has an answer there."""
-    found = services.suggester.suggest(library, n, doc_id)
+    found = services.suggester.suggest(edge.asked(services, library), n, doc_id)
     return SuggestionList(suggestions=list(found))
 
 
@@ -395,12 +377,7 @@ async def read_text(  # async: the body is read as it arrives
     "/check/report",
     operation_id="checkReport",
     response_class=Response,
-    responses={
-        200: {
-            "description": "the report as a file",
-            "content": {media: {"schema": {"type": "string"}} for media, _ in _MEDIA.values()},
-        }
-    },
+    responses=files("the report as a file", dict(_MEDIA.values())),
 )
 def check_report(
     report: CheckResponse, form: Annotated[ReportForm, Query(alias="format")] = "markdown"
@@ -418,11 +395,11 @@ def _read(
     receiver: UploadReceiver, rest: bytes, services: Services, cancel: CancelToken
 ) -> FileText:
     receiver.feed(rest)
-    files = receiver.finish().files
-    if len(files) > 1:
-        raise InvalidInput(f"{len(files)} files were sent; send one at a time")
-    name = display_name(files[0].raw_name)
-    text = services.parser.parse(files[0].path, name, cancel).text
+    sent = receiver.finish().files
+    if len(sent) > 1:
+        raise InvalidInput(f"{len(sent)} files were sent; send one at a time")
+    name = display_name(sent[0].raw_name)
+    text = services.parser.parse(sent[0].path, name, cancel).text
     if len(text) > MOST_CHARACTERS:
         raise TooLarge(
             f"{name!r} has {len(text):,} characters, at most {MOST_CHARACTERS:,} are checked"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import AfterValidator, Field, StringConstraints
 
 from app.answer.checking import MOST_JUDGED
 from app.answer.records import AnswerRecord, StoredRecord
@@ -69,6 +69,10 @@ class HistoryMessage(Request):
     content: Annotated[str, StringConstraints(max_length=20_000)]
 
 
+_AS_ASKED = "retrieve_only top_k fusion rerank reasoning model trace fallback evidence".split()
+"""Options that a question has by the same names."""
+
+
 class QueryOptions(Request):
     """Options of a question, for query and chat."""
 
@@ -129,43 +133,41 @@ class QueryOptions(Request):
         history: tuple[Message, ...],
         conversation_id: str | None,
     ) -> Question:
-        """Return the question that the use case gets."""
         return Question(
             text=text,
             library=self.library or library,
             mode=self.query_mode,
             strategy=self.strategy(flare),
-            retrieve_only=self.retrieve_only,
-            top_k=self.top_k,
             filters=self.conditions(),
             history=history,
             conversation_id=conversation_id,
-            fusion=self.fusion,
-            rerank=self.rerank,
-            reasoning=self.reasoning,
-            model=self.model,
-            trace=self.trace,
-            fallback=self.fallback,
-            evidence=self.evidence,
+            **{name: getattr(self, name) for name in _AS_ASKED},
         )
+
+
+def readable(value: str) -> str:
+    """Return a question in normal form.
+
+    Raises:
+        ValueError: Nothing readable is left of it.
+    """
+    text = normalise(value)[0].strip()
+    if not text:
+        raise ValueError("there is nothing to read in it; ask a question in words")
+    return text
+
+
+QuestionText = Annotated[str, Field(min_length=1, max_length=4000), AfterValidator(readable)]
 
 
 class SearchQuery(FilterFields):
     """A search, as query parameters."""
 
-    q: Annotated[str, Field(min_length=1, max_length=4000, description="words or a question")]
+    q: Annotated[QuestionText, Field(description="words or a question")]
     library: Scope | None = Field(None, description="default: DEFAULT_LIBRARY")
     limit: Annotated[int, Field(ge=1, le=50)] = 10
     fusion: Fusion | None = None
     rerank: Rerank | None = Field(None, description="default: RERANK")
-
-    @field_validator("q")
-    @classmethod
-    def _readable(cls, value: str) -> str:
-        return readable(value)
-
-
-QuestionText = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
 class QueryRequest(QueryOptions):
@@ -175,11 +177,6 @@ class QueryRequest(QueryOptions):
     history: list[HistoryMessage] = Field(
         default_factory=list, max_length=200, description="the last 6 are used"
     )
-
-    @field_validator("question")
-    @classmethod
-    def _readable(cls, value: str) -> str:
-        return readable(value)
 
     def to_question(self, library: Scope, flare_by_default: bool) -> Question:
         """Return the question, with the server's defaults filled in."""
@@ -202,23 +199,6 @@ class ChatRequest(QueryOptions):
     conversation_id: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = Field(
         None, description="null starts a conversation"
     )
-
-    @field_validator("message")
-    @classmethod
-    def _readable(cls, value: str) -> str:
-        return readable(value)
-
-
-def readable(value: str) -> str:
-    """Return a question in normal form.
-
-    Raises:
-        ValueError: Nothing readable is left of it.
-    """
-    text = normalise(value)[0].strip()
-    if not text:
-        raise ValueError("there is nothing to read in it; ask a question in words")
-    return text
 
 
 class QueryResponse(AnswerRecord):
