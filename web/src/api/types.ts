@@ -20,6 +20,7 @@ export type SourceRecord = Schemas["Source"];
 export type AnswerRecord = Schemas["QueryResponse"];
 /** An answer as it was kept, with the question that it answered. */
 export type StoredAnswer = Schemas["StoredAnswer"];
+export type AnswerList = Schemas["AnswerList"];
 export type Signals = Schemas["Signals"];
 export type Band = NonNullable<SourceRecord["band"]>;
 export type SentenceRecord = Schemas["Sentence"];

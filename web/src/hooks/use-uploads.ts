@@ -8,6 +8,7 @@ import { uploadLibrary, workspaceActions, type Workspace } from "@/hooks/use-wor
 import type { PickedFile } from "@/lib/dropped-files";
 import { localId } from "@/lib/local-id";
 import { Store } from "@/lib/store";
+import { tabs } from "@/lib/tabs";
 
 export type UploadState = "waiting" | "sending" | "reading" | "done" | "failed" | "stopped";
 
@@ -54,8 +55,8 @@ export class UploadQueue {
     this.store.set((list) => [...fresh, ...list]);
     this.#waiting.push(...queued);
     // What is being added is what the next question is about; the page's own choice must not come back when the libraries are asked for again.
-    const { library: shown } = this.#workspace.get();
-    if (shown !== library && shown !== "all") workspaceActions(this.#workspace).choose(library);
+    const { library: shown, chosen } = this.#workspace.get();
+    if (shown !== library && (shown !== "all" || !chosen)) workspaceActions(this.#workspace).choose(library);
     this.#pump(client);
   }
 
@@ -103,6 +104,7 @@ export class UploadQueue {
     } finally {
       this.#running.delete(item.id);
       this.#pump(client);
+      tabs.tell(null);
       for (const key of ["documents", "libraries", "suggestions"]) void client.invalidateQueries({ queryKey: [key] });
     }
   }

@@ -84,7 +84,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, o
 
 function ConnectModel() {
   return (
-    <a href={hrefOf("status")} className="shrink-0 font-semibold text-accent underline underline-offset-2">
+    <a href={hrefOf("settings")} className="shrink-0 font-semibold text-accent underline underline-offset-2">
       Connect a model
     </a>
   );

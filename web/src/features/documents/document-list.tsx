@@ -5,7 +5,7 @@ import { documents } from "@/api/queries";
 import type { DocumentRecord, Library } from "@/api/types";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { same, useWorkspace } from "@/hooks/use-workspace";
-import { plural } from "@/lib/format";
+import { percent, plural } from "@/lib/format";
 import { DocumentRow, ROW_HEIGHT } from "./document-row";
 
 interface Props {
@@ -51,11 +51,13 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
     const filtered = query !== "" || types.size > 0;
     return <Empty title={filtered ? "Nothing matches" : "No documents yet"}>{filtered ? "Try another word or clear the filters." : "Drop files or a folder here, or fetch a page by its address."}</Empty>;
   }
+  const chunks = loaded.reduce((sum, d) => sum + d.chunks, 0);
+  const getting = chunks === 0 ? 1 : loaded.reduce((sum, d) => sum + d.embedded, 0) / chunks;
   const ticked = scope.filter((d) => d.library === library);
   return (
     <>
       <div className="flex min-h-7 items-center justify-between gap-2 px-3 text-2xs text-muted">
-        <span>{ticked.length > 0 ? `${plural(ticked.length, "document")} ticked` : countLine(loaded.length, hasNextPage, query === "" ? total : null)}</span>
+        <span>{ticked.length > 0 ? `${plural(ticked.length, "document")} ticked` : countLine(loaded.length, hasNextPage, query === "" ? total : null)}{ticked.length === 0 && getting < 1 && <span title="All are found by their words already; searching by meaning follows"> · getting ready, {percent(getting)}</span>}</span>
         {ticked.length > 0 ? (
           <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(scope.filter((d) => d.library !== library))}>
             Untick
