@@ -21,10 +21,11 @@ export interface Controls {
   nearest: boolean;
 }
 
-/** One document that a question is about, and the mode it is asked in. */
-export interface Only {
-  document: Limit;
-  mode: Mode;
+/** What of a question is not as the page is set: its document, its mode, its model. */
+export interface Otherwise {
+  document?: Limit;
+  mode?: Mode;
+  model?: string;
 }
 
 /** How far a conversation was scrolled, in pixels. */
@@ -65,14 +66,14 @@ export class ChatSession {
     this.store = new Store<Chat>({ conversationId: null, exchanges: [], opening: null, controls: { ...CONTROLS, mode: preferences().mode ?? CONTROLS.mode, ...kept.controls }, typed: kept.typed ?? "" });
   }
 
-  /** Ask within the current scope, or of one document in one mode; an answer under way is stopped first. */
-  async ask(question: string, client: QueryClient, only?: Only): Promise<void> {
+  /** Ask within the current scope and as the page is set, unless told otherwise; an answer under way is stopped first. */
+  async ask(question: string, client: QueryClient, otherwise: Otherwise = {}): Promise<void> {
     this.stop();
     const running = new AbortController();
     this.#running = running;
     const workspace = this.#workspace.get();
-    const library = only?.document.library ?? workspace.library;
-    const scope = only === undefined ? workspace.scope : [only.document];
+    const library = otherwise.document?.library ?? workspace.library;
+    const scope = otherwise.document === undefined ? workspace.scope : [otherwise.document];
     const id = localId();
     const fresh = asked(id, question, library, scope);
     // Asked again, a question that was broken off goes: the server drops it too.
@@ -82,7 +83,7 @@ export class ChatSession {
     const paint = new TokenPainter((text) => this.#update(id, (e) => received(e, { kind: "token", text })));
     try {
       let closed = false;
-      for await (const event of ask(this.#request(question, library, scope, only?.mode), running.signal)) {
+      for await (const event of ask(this.#request(question, library, scope, otherwise), running.signal)) {
         if (event.kind === "token") {
           paint.add(event.text);
           continue;
@@ -179,12 +180,13 @@ export class ChatSession {
     this.store.set((chat) => ({ ...chat, typed }));
   }
 
-  #request(question: string, library: Scope, scope: readonly Limit[], mode?: Mode): Question {
+  #request(question: string, library: Scope, scope: readonly Limit[], { mode, model }: Otherwise): Question {
     const { conversationId, controls } = this.store.get();
     const request: Question = { message: question, library, query_mode: mode ?? controls.mode, trace: "full", stream: true };
     if (conversationId !== null) request.conversation_id = conversationId;
     if (controls.strategy !== null) request.retrieval_strategy = controls.strategy;
-    if (controls.model !== null) request.model = controls.model;
+    const writer = model ?? controls.model;
+    if (writer !== null) request.model = writer;
     if (controls.evidence !== null) request.evidence = controls.evidence;
     if (controls.nearest) request.fallback = true;
     if (scope.length > 0) request.doc_ids = scope.map((document) => document.doc_id);
@@ -231,7 +233,7 @@ function asError(value: unknown): Error {
 export const ChatContext = createContext<ChatSession | null>(null);
 
 export interface ChatActions {
-  ask: (question: string) => void;
+  ask: (question: string, model?: string) => void;
   summarise: (document: Limit) => void;
   stop: () => void;
   reset: () => void;
@@ -253,7 +255,7 @@ export function useChat(): Chat & ChatActions & { busy: boolean } {
   const chat = useStore(session.store);
   const actions = useMemo<ChatActions>(
     () => ({
-      ask: (question) => void session.ask(question, client),
+      ask: (question, model) => void session.ask(question, client, model === undefined ? {} : { model }),
       summarise: (document) => void session.ask(`Summarise “${document.title}”`, client, { document, mode: "summary" }),
       stop: () => session.stop(),
       reset: () => session.reset(),
