@@ -34,7 +34,7 @@ def choose(page: Page, library: str) -> None:
 
 def go(page: Page, name: str) -> None:
     """Open a page of the program: by its tab, or behind "More" where the tabs have no room."""
-    tab = page.get_by_role("link", name=name, exact=True)
+    tab = page.get_by_role("banner").get_by_role("link", name=name, exact=True)
     if not tab.is_visible():
         page.get_by_role("navigation", name="Pages").get_by_role("button").click()
         tab = page.get_by_role("menuitem", name=name, exact=True)

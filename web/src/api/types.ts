@@ -37,6 +37,7 @@ export type LibraryRecord = Schemas["LibraryStatus"];
 export type CollectionStats = Schemas["CollectionStats"];
 export type DocumentRecord = Schemas["DocumentReply"];
 export type DocumentPage = Schemas["DocumentPage"];
+export type DocumentCorrection = Partial<Schemas["DocumentCorrection"]>;
 export type DocumentText = Schemas["TextSpan"];
 export type PageBoxes = Schemas["PageBoxes"];
 export type DeleteRecord = Schemas["Deleted"];

@@ -30,7 +30,7 @@ const StatusPage = lazy(async () => ({ default: (await import("@/features/status
 
 export function App() {
   const { page, argument } = useRoute();
-  const key = page === "ask" ? page : `${page}/${argument ?? ""}`;
+  const key = page === "ask" || page === "search" ? page : `${page}/${argument ?? ""}`;
   const { away } = useServer();
   const [help, setHelp] = useState(false);
   const inputs = useUploadInputs();

@@ -23,7 +23,7 @@ const NAMES: readonly (readonly [PageName, string])[] = [
 const ALWAYS = 3;
 
 const BEHIND = NAMES.slice(ALWAYS);
-const TAB = "flex items-center border-b-2 px-2 text-sm sm:px-2.5";
+const TAB = "flex items-center border-b-2 px-1.5 text-sm sm:px-2.5";
 const CURRENT = "border-accent font-semibold text-ink";
 const OTHER = "border-transparent text-muted hover:text-ink";
 
@@ -68,14 +68,14 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
       </nav>
       <span className="flex-1" />
       <InUse away={away} />
-      <div className="flex">
+      <div className="flex shrink-0 items-center">
         <IconButton icon={THEME_ICONS[theme]} label={`Theme: ${theme}`} onClick={() => setTheme(NEXT_THEME[theme])} className="max-sm:hidden" />
         <a
           href={hrefOf("settings")}
           aria-label="Settings"
           title="Settings"
           aria-current={page === "settings" ? "page" : undefined}
-          className={cx("inline-flex size-7 items-center justify-center rounded-md hover:bg-sunken hover:text-ink", page === "settings" ? "bg-accent-soft text-accent" : "text-muted")}
+          className={cx("inline-flex size-7 pointer-coarse:size-9 items-center justify-center rounded-md hover:bg-sunken hover:text-ink", page === "settings" ? "bg-accent-soft text-accent" : "text-muted")}
         >
           <Icon name="gear" />
         </a>

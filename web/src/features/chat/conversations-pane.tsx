@@ -152,11 +152,11 @@ function ConversationRow({ conversation, current, onOpened, onDelete }: RowProps
   }
   return (
     <li className={cx("group relative rounded-md hover:bg-sunken", current && "bg-accent-soft")}>
-      <a href={hrefOf("ask", conversation.id)} aria-current={current ? "true" : undefined} onClick={onOpened} title={shown} className="block px-2 py-1.5 pointer-coarse:pr-24">
+      <a href={hrefOf("ask", conversation.id)} aria-current={current ? "true" : undefined} onClick={onOpened} title={shown} className="block px-2 py-1.5 pointer-coarse:pr-28">
         <span className="line-clamp-2 text-sm [overflow-wrap:anywhere]">{shown}</span>
         <span className="block text-2xs text-muted">{ago(conversation.updated_at)}</span>
       </a>
-      <div className="absolute top-0.5 right-0.5 flex rounded-md bg-sunken opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
+      <div className="absolute top-0.5 right-0.5 flex rounded-md bg-sunken opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:bg-transparent pointer-coarse:opacity-100">
         <IconButton icon="pin" label={pinned ? `Unpin ${shown}` : `Pin ${shown}`} pressed={pinned} onClick={() => toggle({ ...pin, title: shown })} />
         <IconButton icon="edit" label={`Rename ${shown}`} onClick={() => setTitle(conversation.title)} />
         <IconButton icon="trash" label={`Delete ${shown}`} onClick={onDelete} />

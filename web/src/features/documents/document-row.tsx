@@ -1,6 +1,8 @@
+import { download } from "@/api/originals";
 import type { DocumentRecord } from "@/api/types";
 import { IconButton } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
+import { ActionMenu } from "@/components/ui/menu";
 import { byline, count } from "@/lib/format";
 
 /** Height of a row in pixels; the list is virtual and needs it fixed. */
@@ -13,9 +15,10 @@ interface Props {
   onOpen: () => void;
   onSummarise: () => void;
   onDelete: () => void;
+  onCorrect: () => void;
 }
 
-export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onDelete }: Props) {
+export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onDelete, onCorrect }: Props) {
   const details = [
     document.sample ? "sample" : "",
     document.type,
@@ -32,9 +35,19 @@ export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onD
           {details.join(" · ")}
         </span>
       </button>
-      <div className="absolute right-1.5 flex bg-sunken opacity-0 group-hover:opacity-100 group-focus-within:opacity-100 pointer-coarse:opacity-100">
-        <IconButton icon="summary" label={`Summarise ${document.title}`} onClick={onSummarise} />
-        <IconButton icon="trash" label={`Delete ${document.title}`} onClick={onDelete} />
+      <div className="absolute right-1.5 flex rounded-md bg-sunken opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 has-data-[state=open]:opacity-100 pointer-coarse:static pointer-coarse:bg-transparent pointer-coarse:opacity-100">
+        <IconButton icon="summary" label={`Summarise ${document.title}`} onClick={onSummarise} className="pointer-coarse:hidden" />
+        <IconButton icon="trash" label={`Delete ${document.title}`} onClick={onDelete} className="pointer-coarse:hidden" />
+        <ActionMenu
+          label={`More about ${document.title}`}
+          actions={[
+            ["Summarise", onSummarise],
+            ["Ask only this", onTick],
+            ...(document.has_original ? [["Download the original", () => void download(document)] as const] : []),
+            ["Correct title, authors, year", onCorrect],
+            ["Delete", onDelete],
+          ]}
+        />
       </div>
     </div>
   );

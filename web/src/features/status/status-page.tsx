@@ -8,7 +8,7 @@ import { LibrariesSection } from "./libraries-section";
 /** What the server holds, what it is doing, and whether it is well. */
 export function StatusPage() {
   return (
-    <Page title="Status" lead="What the server holds and what it is doing. All is well where nothing here is yellow or red; the rest is for whoever looks after it.">
+    <Page title="Status" lead="What the server holds and what it is doing. All is well where nothing here is yellow or red; the rest is for the person who looks after it.">
       <LibrariesSection />
       <JobsSection />
       <FsckSection />
