@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 from urllib.parse import quote, urlsplit
 
@@ -49,49 +48,33 @@ class Connection:
         timeout_s: float = 600.0,
         connect_timeout_s: float = 5.0,
     ) -> None:
-        """Point at a server; nothing is sent yet.
+        """Point at a server, with its path prefix when there is one; nothing is sent yet.
 
-        Args:
-            base_url: Like `http://127.0.0.1:8001`, with the path prefix when there is one.
-            api_key: Sent as X-API-Key when not empty.
-            timeout_s: Longest silence of the server, in seconds; a stream has a heartbeat every 10.
-            connect_timeout_s: Longest wait for a connection, in seconds.
+        `timeout_s` is the longest silence of the server; a stream has a heartbeat every 10 s.
         """
-        self._base = base_url.rstrip("/")
+        self.base_url = base_url.rstrip("/")
         self._timeout = (connect_timeout_s, timeout_s)
         self._session = requests.Session()
         self._session.trust_env = (
             False  # a proxy of the environment has no business with a server on this machine
         )
-        if is_loopback(urlsplit(self._base).hostname or ""):
+        if is_loopback(urlsplit(self.base_url).hostname or ""):
             self._session.headers["Accept-Encoding"] = (
                 "identity"  # packing costs both ends more than loopback does
             )
         if api_key:
             self._session.headers["X-API-Key"] = api_key
 
-    @property
-    def base_url(self) -> str:
-        """Return the server's address without a trailing slash."""
-        return self._base
-
     def close(self) -> None:
-        """Close the connections."""
         self._session.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def get(self, path: str, params: Json | None = None) -> Json:
-        """Return the JSON object at a path below the server's root."""
         return self._read(self._send("GET", path, params=params))
 
     def post(self, path: str, body: Json | None = None, params: Json | None = None) -> Json:
@@ -126,17 +109,17 @@ class Connection:
         try:
             return self._session.request(
                 method,
-                f"{self._base}{path}",
+                f"{self.base_url}{path}",
                 timeout=self._timeout,
                 **request,  # type: ignore[arg-type]
             )
         except requests.Timeout as exc:
             raise errors.ProviderTimeout(
-                f"the server at {self._base} did not answer {method} {path} in time"
+                f"the server at {self.base_url} did not answer {method} {path} in time"
             ) from exc
         except requests.RequestException as exc:
             message = (
-                f"no server answers at {self._base} ({type(exc).__name__}); start it with:"
+                f"no server answers at {self.base_url} ({type(exc).__name__}); start it with:"
                 " documind serve"
             )
             raise errors.ProviderUnreachable(message) from exc
@@ -166,7 +149,6 @@ class Connection:
 
 
 def error_of(reply: requests.Response) -> errors.DocuMindError:
-    """Return the error that a problem reply stands for."""
     try:
         problem = reply.json()
     except requests.JSONDecodeError:
@@ -180,12 +162,7 @@ def error_of(reply: requests.Response) -> errors.DocuMindError:
 
 
 def error_from(problem: Json, retry_after_s: float | None = None) -> errors.DocuMindError:
-    """Return a problem's error: the most specific class of its code, or the root.
-
-    The root is for unknown codes.
-    """
-    classes = [cls for cls in errors.error_classes().values() if cls.code == problem["code"]]
-    cls = max(classes, key=lambda found: len(found.__mro__), default=errors.DocuMindError)
+    cls = errors.class_of(str(problem["code"]))
     return cls(str(problem.get("detail", "")), retry_after_s=retry_after_s)
 
 
@@ -296,12 +273,7 @@ class DocuMindClient(Connection):
     ) -> Json:
         """Send files and return their outcomes in order (an IngestResponse).
 
-        Args:
-            files: What to send.
-            library: Where to.
-            wait: For what.
-            sync_folder: Names the folder whose sync sends them; `remove_synced` may remove them
-                then.
+        `sync_folder` names the folder whose sync sends them; `remove_synced` may remove them then.
 
         Raises:
             InputError: Every file failed; the class is that of the first failure.
@@ -361,9 +333,6 @@ class DocuMindClient(Connection):
         """Rename a tag, None: remove it, in every document; return how many had it."""
         path, of = f"/api/v1/tags/{_part(tag)}", {"library": library}
         return self.remove(path, of) if new is None else self.patch(path, {"name": new}, of)
-
-    def restore(self, library: str, doc_id: str) -> Json:
-        return self.post(f"/api/v1/papers/{_part(doc_id)}/restore", params={"library": library})
 
     def clear(self, library: str) -> Json:
         return self.remove(f"/api/v1/libraries/{_part(library)}/documents", {"confirm": library})
@@ -482,9 +451,6 @@ class DocuMindClient(Connection):
 
     def pause(self, job_id: str) -> Json:
         return self.post(f"/api/v1/jobs/{_part(job_id)}/pause")
-
-    def resume(self, job_id: str) -> Json:
-        return self.post(f"/api/v1/jobs/{_part(job_id)}/resume")
 
     def cancel(self, job_id: str) -> Json:
         return self.remove(f"/api/v1/jobs/{_part(job_id)}")

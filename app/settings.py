@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -610,10 +610,8 @@ def unknown_names(environment: Mapping[str, str] | None = None) -> list[str]:
         for name in names
         if name not in known
         and name != "API_URL"
-        and (name.startswith(_PREFIXES) or _resembles(name, known))
+        and (
+            name.startswith(_PREFIXES)
+            or ("_" in name and get_close_matches(name, known, 1, _ALIKE))
+        )
     )
-
-
-def _resembles(name: str, known: Collection[str]) -> bool:
-    """Return whether a name is a setting's but for a slip of the fingers."""
-    return "_" in name and bool(get_close_matches(name, known, 1, _ALIKE))

@@ -56,24 +56,21 @@ _BY_HTTP_STATUS = {
 def install(app: FastAPI) -> None:
     """Answer our errors, validation errors and framework refusals as problems."""
 
-    def ours(request: Request, error: Exception) -> Response:
-        if not isinstance(error, errors.DocuMindError):
-            raise error
+    @app.exception_handler(errors.DocuMindError)
+    def ours(request: Request, error: errors.DocuMindError) -> Response:
         if status_of(type(error)) >= 500:
             logger.warning(
                 "%s %s: %s: %s", request.method, request.scope["path"], error.code, error.message
             )
         return response_of(error, request_id_of(request))
 
-    def invalid(request: Request, error: Exception) -> Response:
-        if not isinstance(error, RequestValidationError):
-            raise error
+    @app.exception_handler(RequestValidationError)
+    def invalid(request: Request, error: RequestValidationError) -> Response:
         detail = "; ".join(_line(item) for item in error.errors()[:20])
         return response_of(errors.InvalidInput(detail), request_id_of(request))
 
-    def refused(request: Request, error: Exception) -> Response:
-        if not isinstance(error, HTTPException):
-            raise error
+    @app.exception_handler(HTTPException)
+    def refused(request: Request, error: HTTPException) -> Response:
         if (
             error.status_code == 400
         ):  # the framework's word for a body that cannot be read; ours is 422
@@ -92,10 +89,6 @@ def install(app: FastAPI) -> None:
         ):
             response.headers["Allow"] = ", ".join(methods)
         return response
-
-    app.add_exception_handler(errors.DocuMindError, ours)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, refused)
 
 
 def _line(item: Mapping[str, object]) -> str:
@@ -136,7 +129,6 @@ def end_process(error: BaseException) -> None:
 
 
 def open_services(settings: Settings) -> AbstractContextManager[Services]:
-    """Open the data directory and everything on it."""
     # Chroma, ONNX Runtime and tantivy take most of a second to import. A thread imports them,
     # so that probes are answered.
     from app.bootstrap import build_services  # noqa: PLC0415
@@ -272,9 +264,6 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
 
 
 def _served_names(settings: Settings) -> tuple[str, ...]:
-    """Return the allowed Host names besides the loopback ones.
-
-    The trusted ones, and the listening address unless it is every address.
-    """
+    """Return the trusted Host names, and the listening address unless it is every address."""
     wildcard = settings.api_host in {"0.0.0.0", "::", ""}  # noqa: S104  # compared, not bound
     return settings.trusted_hosts if wildcard else (*settings.trusted_hosts, settings.api_host)

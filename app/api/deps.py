@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,7 +47,6 @@ class Edge:
     started_s: float = field(default_factory=time.monotonic)
 
     def uptime_s(self) -> float:
-        """Return the seconds since the app was made."""
         return time.monotonic() - self.started_s
 
     def spans(self) -> Spans:
@@ -58,7 +57,6 @@ class Edge:
             return SILENT
 
     def answering(self, services: Services) -> Measured:
-        """Return the query use case that counts its answers; every route uses this one."""
         return Measured(services.rag, self.metrics)
 
     def asked(self, services: Services, named: Scope | None, doc_ids: Sequence[str] = ()) -> Scope:
@@ -81,23 +79,15 @@ async def _services(request: Request) -> Services:
     return edge.startup.services()
 
 
-async def _request_id(request: Request) -> str:
-    return request_id_of(request)
-
-
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Edge, services and request id at once, for routes that answer.
-
-    Each dependency costs FastAPI 0.05 ms.
-    """
+    """What routes that answer need, at once: each dependency costs FastAPI 0.05 ms."""
 
     edge: Edge
     services: Services
     request_id: str
 
     def answering(self) -> Measured:
-        """Return the query use case with its answers counted."""
         return self.edge.answering(self.services)
 
     async def asked(self, named: Scope | None, doc_ids: Sequence[str] = ()) -> Scope:
@@ -115,7 +105,6 @@ async def _door(request: Request) -> Door:
 AtDoor = Annotated[Door, Depends(_door)]
 AtEdge = Annotated[Edge, Depends(_edge)]
 Composition = Annotated[Services, Depends(_services)]
-RequestIdentity = Annotated[str, Depends(_request_id)]
 
 
 async def _one_library(
@@ -126,16 +115,7 @@ async def _one_library(
     return Library(library) if library else edge.settings.library
 
 
-def _scope(
-    edge: AtEdge,
-    services: Composition,
-    library: Annotated[Scope | None, Query(description="default: DEFAULT_LIBRARY")] = None,
-) -> Scope:
-    return edge.asked(services, library)
-
-
 OneLibrary = Annotated[Library, Depends(_one_library)]
-AnyLibrary = Annotated[Scope, Depends(_scope)]
 
 
 _PROBLEM = "#/components/schemas/Problem"
@@ -145,10 +125,7 @@ Node = dict[str, Any]
 
 
 def publish(app: FastAPI) -> None:
-    """Correct the media type of errors in the app's OpenAPI document.
-
-    FastAPI only knows the media type of successes.
-    """
+    """Correct the media type of errors in OpenAPI: FastAPI only knows that of successes."""
     generate: Callable[[], Node] = app.openapi
 
     def document() -> Node:
@@ -185,11 +162,14 @@ def events(description: str) -> dict[int | str, Node]:
     return {200: {"description": description, "content": {"text/event-stream": {"schema": _EVENT}}}}
 
 
-def allowed_methods(app: FastAPI, path: str) -> list[str]:
-    """Return the methods declared for a path within the app, sorted.
+def files(description: str, media: Iterable[str]) -> dict[int | str, Node]:
+    """Return OpenAPI `responses` of a route that sends text as a file."""
+    content = {one: {"schema": {"type": "string"}} for one in media}
+    return {200: {"description": description, "content": content}}
 
-    The framework names only one route's methods.
-    """
+
+def allowed_methods(app: FastAPI, path: str) -> list[str]:
+    """Return all methods of a path within the app; the framework names one route's."""
     found: set[str] = set()
     for template, operations in app.openapi()["paths"].items():
         if compile_path(template)[0].match(path):

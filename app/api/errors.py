@@ -75,23 +75,12 @@ class ProblemDict(TypedDict):
 
 
 def status_of(error: type[errors.DocuMindError]) -> int:
-    """Return the HTTP status of an error class."""
     return next(STATUS[cls] for cls in error.__mro__ if cls in STATUS)
-
-
-def codes() -> dict[str, type[errors.DocuMindError]]:
-    """Return the class of each stable code; the most general one if several share it."""
-    found: dict[str, type[errors.DocuMindError]] = {}
-    for cls in sorted(errors.error_classes().values(), key=lambda cls: len(cls.__mro__)):
-        found.setdefault(cls.code, cls)
-    return found
 
 
 def status_of_code(code: str) -> int:
     """Return the HTTP status of a stable code, 500 when it is not one of ours."""
-    classes = [cls for cls in errors.error_classes().values() if cls.code == code]
-    # The most specific class decides: `index_damaged` is IndexDamaged, not its parent.
-    return status_of(max(classes, key=lambda cls: len(cls.__mro__))) if classes else 500
+    return status_of(errors.class_of(code))
 
 
 def problem(
@@ -111,7 +100,6 @@ def problem(
 
 
 def problem_of(error: errors.DocuMindError, request_id: str) -> ProblemDict:
-    """Return the problem body of one of our errors."""
     return problem(
         status=status_of(type(error)),
         code=error.code,

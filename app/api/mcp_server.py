@@ -132,12 +132,9 @@ class CheckArguments(Tolerant):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """Text for a model, and the same as data for programs."""
-
-    text: str
-    data: Mapping[str, object]
+def _told(text: str, data: Mapping[str, object]) -> CallToolResult:
+    """Return text for a model, and the same as data for programs."""
+    return CallToolResult(content=[TextContent(text=text)], structured_content=dict(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +145,9 @@ class _Tool(Generic[_A]):
     title: str
     description: str
     arguments: type[_A]
-    run: Callable[[Edge, _A], Awaitable[ToolResult]]
+    run: Callable[[Edge, _A], Awaitable[CallToolResult]]
 
     def listing(self) -> Tool:
-        """Return the tool as clients list it."""
         return Tool(
             name=self.name,
             title=self.title,
@@ -160,12 +156,8 @@ class _Tool(Generic[_A]):
             annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
         )
 
-    async def call(self, edge: Edge, given: Mapping[str, object]) -> ToolResult:
-        """Check the arguments and run."""
-        return await self.run(edge, self.arguments.model_validate(given))
 
-
-async def _search(edge: Edge, asked: SearchArguments) -> ToolResult:
+async def _search(edge: Edge, asked: SearchArguments) -> CallToolResult:
     wanted = SearchQuery(q=asked.query, library=asked.library, limit=asked.limit, **asked.given())
     found = await to_thread.run_sync(questions.search, edge.startup.services(), edge, wanted)
     passages = [
@@ -174,7 +166,7 @@ async def _search(edge: Edge, asked: SearchArguments) -> ToolResult:
         f" {hit.start} to {hit.end}{_warning(hit.flags)})\n{hit.text}"
         for n, hit in enumerate(found.hits, 1)
     ]
-    return ToolResult(
+    return _told(
         "\n\n".join(passages) or "Nothing was found.", found.model_dump(mode="json", by_alias=True)
     )
 
@@ -184,7 +176,7 @@ def _warning(flags: Sequence[str]) -> str:
     return f", flagged: {', '.join(flags)}" if flags else ""
 
 
-async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
+async def _ask(edge: Edge, asked: AskArguments) -> CallToolResult:
     metadata = {c.key: c.given for c in map(Condition.written, asked.metadata)}
     wanted = QueryRequest(
         question=asked.question,
@@ -214,22 +206,22 @@ async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
         )
     ]
     notices = [f"Note: {notice.message}" for notice in answer.notices]
-    return ToolResult(
+    return _told(
         "\n".join([answer.text, "", *sources, *notices]).strip(),
         AnswerRecord.of(answer).json_values(),
     )
 
 
-async def _get_document(edge: Edge, asked: GetDocumentArguments) -> ToolResult:
+async def _get_document(edge: Edge, asked: GetDocumentArguments) -> CallToolResult:
     services, library = edge.startup.services(), Library(asked.library)
 
-    def read() -> ToolResult:
+    def read() -> CallToolResult:
         doc_id = papers.resolve(services, library, asked.document)
         document = DocumentReply.model_validate(services.catalog.document(library, doc_id))
         end = max(asked.start, min(asked.start + asked.length, document.characters))
         span = documents.document_text(services, library, doc_id, asked.start, end)
         more = f"\n\n(characters {span.start} to {span.end} of {span.length})"
-        return ToolResult(
+        return _told(
             f"# {document.title}{_warning(document.flags)}\n\n{span.text}{more}",
             {"document": document.model_dump(mode="json"), **asdict(span)},
         )
@@ -237,14 +229,14 @@ async def _get_document(edge: Edge, asked: GetDocumentArguments) -> ToolResult:
     return await to_thread.run_sync(read)
 
 
-async def _check(edge: Edge, asked: CheckArguments) -> ToolResult:
+async def _check(edge: Edge, asked: CheckArguments) -> CallToolResult:
     wanted = CheckRequest(
         text=asked.text, library=asked.library, against=asked.against, judge=asked.judge
     )
     services = edge.startup.services()
     report = await edge.checks.run(partial(questions.checked, services, edge, wanted))
     data = report.model_dump(mode="json")
-    return ToolResult(as_text(data) or "There is no sentence in it.", data)
+    return _told(as_text(data) or "There is no sentence in it.", data)
 
 
 TOOLS: Mapping[str, _Tool[Any]] = {
@@ -296,8 +288,6 @@ _INSTRUCTIONS = (
 
 
 def make_server(edge: Edge, version: str) -> Server[Any]:
-    """Return an MCP server with the tools, for any transport."""
-
     async def list_tools(
         _: ServerRequestContext[Any], page: PaginatedRequestParams | None
     ) -> ListToolsResult:
@@ -327,7 +317,7 @@ async def _call(edge: Edge, asked: CallToolRequestParams) -> CallToolResult:
             INVALID_PARAMS, f"there is no tool {asked.name!r}; the tools are {', '.join(TOOLS)}"
         )
     try:
-        result = await tool.call(edge, asked.arguments or {})
+        return await tool.run(edge, tool.arguments.model_validate(asked.arguments or {}))
     except DocuMindError as error:
         return _failed(f"{error.code}: {error.message}")
     except ValidationError as error:
@@ -336,9 +326,6 @@ async def _call(edge: Edge, asked: CallToolRequestParams) -> CallToolResult:
             for one in error.errors()[:20]
         )
         return _failed(f"invalid_input: {'; '.join(found)}")
-    return CallToolResult(
-        content=[TextContent(text=result.text)], structured_content=dict(result.data)
-    )
 
 
 def _failed(message: str) -> CallToolResult:

@@ -83,12 +83,10 @@ class Metrics:
         )
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that has ended."""
         self._requests.labels(method, route, status).inc()
         self._durations.labels(method, route).observe(seconds)
 
     def answer(self, answer: Answer) -> None:
-        """Count a finished answer with its stages, model calls and tokens."""
         self._answers.labels(answer.status, answer.strategy).inc()
         for stage in answer.trace.stages:
             self._stages.labels(stage.name).observe(stage.ms / 1000)
@@ -102,7 +100,6 @@ class Metrics:
                 self._tokens.labels(answer.generator, kind).inc(count)
 
     def first_token(self, seconds: float) -> None:
-        """Record how long a reader waited for the first words."""
         self._first_tokens.observe(seconds)
 
     def exposition(self, services: Services | None, active_answers: int) -> bytes:
@@ -213,7 +210,6 @@ class Measured:
             yield item
 
     def answer(self, question: Question, cancel: CancelToken | None = None) -> Answer:
-        """Return the inner use case's answer, counted."""
         answer = self._inner.answer(question, cancel)
         self._metrics.answer(answer)
         return answer

@@ -34,7 +34,7 @@ from app.api.schemas.openai import (
     UrlCitation,
 )
 from app.api.schemas.questions import QueryResponse
-from app.api.streaming import AnswerReply, EventStream, Pump, each, finals, stream_problem
+from app.api.streaming import AnswerReply, EventStream, Produce, Pump, each, finals, stream_problem
 from app.core.cancel import CancelToken
 from app.core.errors import NotFound
 from app.core.types import (
@@ -367,6 +367,12 @@ async def chat_completion(asked: ChatCompletionRequest, request: Request, door: 
             return finals(steps, lambda answer: shape(answer, cancel))
         return each(steps, chunks.render) if asked.stream else finals(steps, shown.whole)
 
+    return _reply(make, chunks, asked, door)
+
+
+def _reply(
+    make: Produce[bytes], chunks: Chunks, asked: ChatCompletionRequest, door: Door
+) -> Response:
     pump = Pump(make, door.edge.streams)
     return EventStream(pump, door.request_id, end=chunks.end) if asked.stream else AnswerReply(pump)
 
@@ -387,6 +393,7 @@ async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) ->
     """Answer a chat program's own request by the model, or with a plain reply."""
     library = asked.model.removeprefix("documind-").capitalize()
     shown = Completion(asked.model, "", door.request_id)
+    chunks = Chunks(shown, usage=False)
     messages = [
         Message("system" if one.role == "system" else "user", one.plain())
         for one in asked.messages
@@ -397,18 +404,9 @@ async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) ->
         content = door.services.completions.reply(messages, cancel) or plain_reply(
             task, asked.last_words(), library
         )
-        yield (
-            Chunks(shown, usage=False).at_once(None, content)
-            if asked.stream
-            else shown.whole(None, content)
-        )
+        yield chunks.at_once(None, content) if asked.stream else shown.whole(None, content)
 
-    pump = Pump(make, door.edge.streams)
-    return (
-        EventStream(pump, door.request_id, end=Chunks(shown, usage=False).end)
-        if asked.stream
-        else AnswerReply(pump)
-    )
+    return _reply(make, chunks, asked, door)
 
 
 def _scope_of(model: str) -> Scope | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -36,10 +37,7 @@ in the project's folder and reload.</p>
 
 
 def add_page(app: FastAPI, directory: Path = PAGE_DIR) -> None:
-    """Serve the built page at `/`, its files, and its index for links into it.
-
-    Without a build, say how to make one.
-    """
+    """Serve the built page at `/`, its files and links into it; without it say how to make one."""
     index = directory / "index.html"
     built = index.is_file()
 
@@ -93,38 +91,21 @@ def add_docs(app: FastAPI) -> None:
     assets = Path(str(resources.files("fastapi_offline"))) / "static"
     app.mount(_DOCS_ASSETS, StaticFiles(directory=assets), name="docs-assets")
 
-    @app.get("/docs", include_in_schema=False)
-    async def swagger(request: Request) -> HTMLResponse:
-        root = request.scope.get("root_path", "")
-        return _relaxed(
-            get_swagger_ui_html(
-                openapi_url=f"{root}/openapi.json",
-                title="DocuMind API",
-                swagger_js_url=f"{root}{_DOCS_ASSETS}/swagger-ui-bundle.js",
-                swagger_css_url=f"{root}{_DOCS_ASSETS}/swagger-ui.css",
-                swagger_favicon_url=f"{root}{_DOCS_ASSETS}/favicon.png",
-            )
-        )
+    def serve(path: str, make: Callable[..., HTMLResponse], files: Mapping[str, str]) -> None:
+        @app.get(path, include_in_schema=False)
+        async def page(request: Request) -> HTMLResponse:
+            root = request.scope.get("root_path", "")
+            urls = {name: f"{root}{_DOCS_ASSETS}/{file}" for name, file in files.items()}
+            return _relaxed(make(openapi_url=f"{root}/openapi.json", title="DocuMind API", **urls))
 
-    @app.get("/redoc", include_in_schema=False)
-    async def redoc(request: Request) -> HTMLResponse:
-        root = request.scope.get("root_path", "")
-        return _relaxed(
-            get_redoc_html(
-                openapi_url=f"{root}/openapi.json",
-                title="DocuMind API",
-                redoc_js_url=f"{root}{_DOCS_ASSETS}/redoc.standalone.js",
-                redoc_favicon_url=f"{root}{_DOCS_ASSETS}/favicon.png",
-                with_google_fonts=False,
-            )
-        )
+    swagger = {"js": "swagger-ui-bundle.js", "css": "swagger-ui.css", "favicon": "favicon.png"}
+    serve("/docs", get_swagger_ui_html, {f"swagger_{n}_url": file for n, file in swagger.items()})
+    redoc = {"redoc_js_url": "redoc.standalone.js", "redoc_favicon_url": "favicon.png"}
+    serve("/redoc", partial(get_redoc_html, with_google_fonts=False), redoc)
 
 
 def _relaxed(page: HTMLResponse) -> HTMLResponse:
-    """Allow this page's inline scripts by hash, its styles, and Redoc's worker.
-
-    Nothing from other hosts.
-    """
+    """Allow this page's inline scripts by hash, its styles and Redoc's worker; no other host."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
         for script in _INLINE.findall(bytes(page.body).decode())

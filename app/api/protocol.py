@@ -28,10 +28,7 @@ READER_STALL_S = 60.0
 
 
 class GuardedHttp(HttpToolsProtocol):
-    """A client's HTTP connection, limited in number.
-
-    uvicorn's `limit_concurrency` is the most there may be at once.
-    """
+    """A client's HTTP connection, one of at most uvicorn's `limit_concurrency`."""
 
     head_s = HEAD_S
     reader_stall_s = READER_STALL_S
@@ -53,7 +50,6 @@ class GuardedHttp(HttpToolsProtocol):
             self._share_heads()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timers."""
         self._forget_head()
         self._forget_stall()
         super().connection_lost(exc)
@@ -80,7 +76,6 @@ class GuardedHttp(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_message_begin(self) -> None:
-        """A request begins."""
         self._in_head = True
         self._counted = 0
         if self._timer is None:
@@ -120,7 +115,6 @@ class GuardedHttp(HttpToolsProtocol):
             super().timeout_keep_alive_handler()
 
     def _has_unread(self) -> bool:
-        """Return whether the socket holds unread bytes of the client."""
         waiting = select.poll()
         waiting.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
         return bool(waiting.poll(0))
@@ -131,7 +125,6 @@ class GuardedHttp(HttpToolsProtocol):
         self._watch_reader(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """It is not."""
         self._forget_stall()
         super().resume_writing()
 
@@ -164,10 +157,7 @@ class GuardedHttp(HttpToolsProtocol):
             self._stall = None
 
     def _share_heads(self) -> None:
-        """Refuse this connection if its address fills half of all places with open heads.
-
-        A head is open while it is incomplete.
-        """
+        """Refuse this connection if its address fills half of all places with incomplete heads."""
         if (
             self._allowed is None
             or self.client is None
@@ -189,10 +179,7 @@ class GuardedHttp(HttpToolsProtocol):
             )
 
     def waits_for_head(self, address: str) -> bool:
-        """Return whether this connection of the address still waits for its head.
-
-        Its request has begun, or never did.
-        """
+        """Return whether this connection of the address has not sent its whole head."""
         return self._timer is not None and self.client is not None and self.client[0] == address
 
     def _refuse_crowd(self, detail: str) -> None:

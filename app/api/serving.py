@@ -20,6 +20,7 @@ from app.api.deps import Edge
 from app.api.protocol import GuardedHttp
 from app.core.cancel import CancelToken
 from app.settings import Settings
+from app.storage.files.durable import utc_text
 
 logger = logging.getLogger(__name__)
 
@@ -96,10 +97,7 @@ def server_config(app: FastAPI, settings: Settings, *, port: int | None = None) 
 
 
 def connections_allowed(settings: Settings) -> int:
-    """Return the limit of connections: twice the requests answered at once.
-
-    The other half is for connections that idle between requests.
-    """
+    """Return twice the requests answered at once: half of the connections idle between requests."""
     return 2 * (settings.thread_pool_size + settings.max_streams)
 
 
@@ -131,23 +129,18 @@ class PlainFormatter(logging.Formatter):
     ) -> str:
         """Return the time as UTC ISO 8601 with milliseconds."""
         del datefmt
-        return _utc(record.created)
+        return utc_text(datetime.fromtimestamp(record.created, UTC))
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
         return super().format(record).translate(_CONTROL)
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one JSON object a line.
-
-    Time, level, logger, message, `extra` fields, and the traceback.
-    """
+    """Writes one JSON object a line: time, level, logger, message, `extra` fields, traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
         fields: dict[str, object] = {
-            "time": _utc(record.created),
+            "time": utc_text(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
@@ -172,11 +165,3 @@ def configure(level: str, *, as_json: bool, stream: TextIO | None = None) -> Non
         logging.WARNING if level == "INFO" else level
     )  # libraries chat at INFO; ours is what INFO asks for
     logging.getLogger("app").setLevel(level)
-
-
-def _utc(seconds: float) -> str:
-    return (
-        datetime.fromtimestamp(seconds, UTC)
-        .isoformat(timespec="milliseconds")
-        .replace("+00:00", "Z")
-    )

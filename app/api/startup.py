@@ -27,30 +27,19 @@ class Startup:
         on_failure: Callable[[BaseException], None],
         on_ready: Callable[[], None] | None = None,
     ) -> None:
-        """Store how to build, and what to call on failure and when ready.
-
-        On failure a server ends the process.
-        """
+        """Store how to build, and what to call when ready and on failure, which ends a server."""
         self._build = build
         self._on_ready = on_ready
         self._on_failure = on_failure
         self._lock = threading.Lock()
-        self._missing: tuple[str, ...] = ("index", "embedder")
+        self.missing: tuple[str, ...] = ("index", "embedder")
+        """What is not ready yet; empty when ready."""
+        self.failure = ""
+        """Why the services could not be built; empty unless they could not."""
         self._services: Services | None = None
-        self._failure = ""
         self._closing = False
         self._stack = ExitStack()
         self._thread = threading.Thread(target=self._run, name="startup", daemon=True)
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Return what is not ready yet; empty when ready."""
-        return self._missing
-
-    @property
-    def failure(self) -> str:
-        """Why the services could not be built; empty unless they could not."""
-        return self._failure
 
     def services(self) -> Services:
         """Return the services.
@@ -60,13 +49,12 @@ class Startup:
         """
         if self._services is None:
             raise Busy(
-                f"the server is starting; still missing: {', '.join(self._missing)}",
+                f"the server is starting; still missing: {', '.join(self.missing)}",
                 retry_after_s=1,
             )
         return self._services
 
     def begin(self) -> None:
-        """Start building, and return at once."""
         self._thread.start()
 
     def close(self) -> None:
@@ -89,7 +77,7 @@ class Startup:
             services = self._stack.enter_context(self._build())
         except Exception as error:
             ours = error if isinstance(error, DocuMindError) else refusal(error)
-            self._failure = (
+            self.failure = (
                 ours.message if ours is not None else f"{type(error).__name__}: see the log"
             )
             if ours is not None:
@@ -100,7 +88,7 @@ class Startup:
                 self._on_failure(error)
             return
         self._services = services
-        self._missing = ("embedder",)
+        self.missing = ("embedder",)
         try:
             services.embedder.embed_query("warm up")
         except ProviderError as error:
@@ -110,7 +98,7 @@ class Startup:
                 "the embedder does not answer yet; search is lexical until it does: %s",
                 error.message,
             )
-        self._missing = ()
+        self.missing = ()
         logger.info("ready")
         if self._on_ready is not None and not self._closing:
             self._on_ready()

@@ -57,12 +57,7 @@ class StreamSlots:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._taken = 0
-
-    @property
-    def taken(self) -> int:
-        """Return the number under way."""
-        return self._taken
+        self.taken = 0
 
     def take(self) -> None:
         """Take a slot; never wait for one.
@@ -71,17 +66,16 @@ class StreamSlots:
             Busy: All are taken.
         """
         with self._lock:
-            if self._taken >= self._limit:
+            if self.taken >= self._limit:
                 raise Busy(
                     f"{self._limit} answers are being written already; try again in a moment",
                     retry_after_s=2,
                 )
-            self._taken += 1
+            self.taken += 1
 
     def release(self) -> None:
-        """Give a slot back."""
         with self._lock:
-            self._taken -= 1
+            self.taken -= 1
 
 
 class Pump(Generic[T]):
@@ -347,10 +341,7 @@ async def reply(
 
 
 def finals(events: Iterator[AnswerEvent], make: Callable[[Answer], Made]) -> Iterator[Made]:
-    """Yield only the final answer's reply.
-
-    A reply in one piece need not wake the event loop for every token.
-    """
+    """Yield only the final answer's reply: one piece need not wake the loop for every token."""
     with closing(
         each(events, lambda item: make(item.answer) if isinstance(item, FinalEvent) else None)
     ) as found:

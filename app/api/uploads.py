@@ -26,7 +26,6 @@ MAX_FILES = 1000
 MAX_FIELDS = 1100
 MAX_FIELD_BYTES = 4096
 _FILE_FIELDS = ("file", "files")
-_HEADER_BYTES = 8192
 _TOLD = (
     "on_part_begin on_part_data on_part_end on_header_field on_header_value on_header_end"
     " on_headers_finished on_end"
@@ -157,15 +156,9 @@ class UploadReceiver:
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._header_name += data[start:end]
-        self._check_header()
 
     def _on_header_value(self, data: bytes, start: int, end: int) -> None:
         self._header_value += data[start:end]
-        self._check_header()
-
-    def _check_header(self) -> None:
-        if len(self._header_name) + len(self._header_value) > _HEADER_BYTES:
-            raise InvalidInput(f"a header of a part is over {_HEADER_BYTES} bytes")
 
     def _on_header_end(self) -> None:
         if bytes(self._header_name).lower() == b"content-disposition":
@@ -245,14 +238,9 @@ FEED_BYTES = 1024 * 1024
 async def received(
     request: Request, settings: Settings, fields: frozenset[str] = frozenset()
 ) -> AsyncIterator[tuple[UploadReceiver, bytes]]:
-    """Yield what received a body, and its last bytes, which are still to be fed.
+    """Yield what received a form, and its last bytes, which are still to be fed.
 
-    What was written is removed at the end.
-
-    Args:
-        request: A multipart form.
-        settings: Say where files go and how large they may be.
-        fields: Text fields that the form may have.
+    What was written is removed at the end. `fields` are text fields that the form may have.
 
     Raises:
         InvalidInput: No such form, or a field that is not allowed.

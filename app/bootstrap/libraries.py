@@ -16,13 +16,11 @@ from app.bootstrap.models import Models
 from app.core.errors import Conflict, FingerprintMismatch, InvalidInput, StorageError
 from app.core.languages import DEFAULT, language_name
 from app.core.ports import Embedder, Parser, PassageEncoder, Reranker
-from app.core.text import TOKENIZER_VERSION
 from app.core.trace import Trace
-from app.core.types import EmbedderIdentity, EmbeddingState, Fingerprint, Library, Notice
+from app.core.types import EmbeddingState, Fingerprint, Library, Notice
 from app.generation.injection import inspect
 from app.generation.prompts import AnswerMode
-from app.ingest.chunking import CHUNKER_VERSION
-from app.ingest.embedding import CodeBackfill, VectorBackfill
+from app.ingest.embedding import CodeBackfill, VectorBackfill, fingerprint_of
 from app.ingest.names import IngestOptions
 from app.ingest.pipeline import IngestPipeline
 from app.jobs.bulk import BULK
@@ -45,25 +43,6 @@ from app.storage.store import IndexStore
 EmbedderFor = Callable[[Library, Fingerprint | None], Embedder | None]
 """Returns the embedder that a library's fingerprint asks for (None: it is empty); None when it
 cannot be had now."""
-
-
-def chunker_name(options: IngestOptions) -> str:
-    """Return a name of the chunking: version, sizes, and an unusual chunker."""
-    usual = f"{CHUNKER_VERSION}:{options.chunk_size}:{options.chunk_overlap}"
-    return usual if options.chunker == "headings" else f"{usual}:{options.chunker}"
-
-
-def fingerprint_of(identity: EmbedderIdentity, options: IngestOptions) -> Fingerprint:
-    """Return what vectors of this embedder over our chunks are made with."""
-    return Fingerprint(
-        embedding_model=identity.model,
-        model_digest=identity.digest,
-        dimension=identity.dimension,
-        query_prefix=identity.query_prefix,
-        passage_prefix=identity.passage_prefix,
-        chunker=chunker_name(options),
-        analyzer=TOKENIZER_VERSION,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +162,6 @@ class Libraries:
         )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
-        """Search one library."""
         return self.wired(request.library).retriever.retrieve(request, trace)
 
     def backfill(self, library: Library) -> VectorBackfill | None:
@@ -302,11 +280,11 @@ def acting_constants(
 ) -> dict[str, float]:
     """Return the constants that decide in a library, by fusion and calibration (None: MiniLM's)."""
     acting = row.applied(options) if row else options
-    constants = {name: float(getattr(acting, name)) for name in ("band_strong", "band_partial")}
-    constants |= {
-        "similarity_offset": acting.similarity_offset,
-        "similarity_scale": acting.similarity_scale,
-    }
+
+    def taken(names: str) -> dict[str, float]:
+        return {name: float(getattr(acting, name)) for name in names.split()}
+
+    constants = taken("band_strong band_partial similarity_offset similarity_scale")
     if options.fusion == "dense":
         papers = library is Library.PAPERS
         return {
@@ -321,10 +299,7 @@ def acting_constants(
     weighs = options.fusion == "relative_score"
     return {
         **constants,
-        "closeness_threshold": acting.closeness_threshold,
-        "coverage_threshold": acting.coverage_threshold,
-        "confidence_midpoint": acting.confidence_midpoint,
-        "confidence_slope": acting.confidence_slope,
+        **taken("closeness_threshold coverage_threshold confidence_midpoint confidence_slope"),
         "keyword_weight": options.keyword_fusion_weight if weighs else 0.0,
         "phrase_weight": options.phrase_fusion_weight if weighs else 0.0,
     }
@@ -371,10 +346,7 @@ class LibraryEmbedders:
         return (Notice("vectors_worse", said),)
 
     def better(self, library: Library) -> EmbedderChoice | None:
-        """Return a better available, configured model for a library, or None.
-
-        A model that the library went back from does not count: that was a person's choice.
-        """
+        """Return a better available model, or None; one that a person went back from is none."""
         return self._better(library, self._store.made_with(library))
 
     def _better(self, library: Library, fingerprint: Fingerprint | None) -> EmbedderChoice | None:

@@ -40,10 +40,7 @@ def remake_codes(settings: Settings, store: IndexStore, progress: CodeProgress) 
 
 
 def open_stopped(settings: Settings, *, heal: bool) -> IndexStore:
-    """Open the store of a data directory that no server uses; the caller holds its lock.
-
-    With `heal`, what the last process left undone is finished first.
-    """
+    """Open a locked directory's store; `heal` finishes first what the last process left undone."""
     return IndexStore(settings.index(), vector_store="off", heal=heal)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self, TypeVar, cast
 
 from app.answer.model_test import right_share
@@ -162,19 +161,12 @@ class Models:
         generation: GenerationOptions,
         store: ModelStore | None = None,
     ) -> None:
-        """Prepare; no model is loaded and no host asked before it is needed.
-
-        Without a store nothing is known of tests and of which model was chosen.
-        """
+        """Prepare; nothing is asked. Without a store no test and no chosen model is known."""
         self.embedded = EmbeddedModels(options)
         self._store = store
         self._options = options
         self._generation = generation
-        self.ollama = OllamaHost(
-            options.ollama_base_url,
-            connect_timeout_s=options.ollama_connect_timeout_s,
-            read_timeout_s=options.ollama_timeout_s,
-        )
+        self.ollama = ollama_host(options)
         self.watch = OllamaWatch(
             self.ollama, twin=Twins(self.ollama, lambda: self.embedded.sentence_embedder)
         )
@@ -191,12 +183,7 @@ class Models:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.ollama.http.close()
         for endpoint in self._endpoints.values():
             endpoint.http.close()
@@ -339,7 +326,6 @@ class Models:
 
     @property
     def generator_name(self) -> str:
-        """Return the generator in use, as answers report it."""
         model = self.select().model
         return model.name if model else self.embedded.extractive.name
 
@@ -466,7 +452,6 @@ class Models:
         )
 
     def hosts(self) -> tuple[HostStatus, ...]:
-        """Return the model hosts and whether they answer."""
         status = self.watch.status()
         return (HostStatus("ollama", self.ollama.shown_url, status.reachable, status.trouble),)
 
@@ -516,13 +501,12 @@ class Models:
         self.watch.forget()
 
 
-def ollama_host(settings: Settings) -> OllamaHost:
+def ollama_host(options: ProviderOptions) -> OllamaHost:
     """Return the configured Ollama host; nothing is sent yet.
 
     Raises:
         InvalidInput: OLLAMA_BASE_URL cannot be read.
     """
-    options = settings.providers()
     return OllamaHost(
         options.ollama_base_url,
         connect_timeout_s=options.ollama_connect_timeout_s,
@@ -536,10 +520,7 @@ def needs_ollama(settings: Settings) -> bool:
 
 
 def wanted_models(settings: Settings, host: OllamaHost) -> tuple[str, ...]:
-    """Return the Ollama models of the configuration, each once.
-
-    Where LLM_MODEL names none, a chat model that the host has, else the one to fetch.
-    """
+    """Return the Ollama models wanted, each once; for no LLM_MODEL one it has or is to fetch."""
     options = settings.providers()
     wanted: list[str] = []
     if options.llm_provider in {"auto", "ollama"}:

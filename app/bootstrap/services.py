@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 
 from app.answer.checking import CheckService, SecondOpinion
 from app.answer.completion import Completions
@@ -18,58 +18,51 @@ from app.answer.research import Research
 from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.answer.writing import AnswerWriter
-from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.libraries import (
     Adopter,
     Libraries,
     LibraryEmbedders,
     acting_constants,
-    fingerprint_of,
     inert_settings,
 )
 from app.bootstrap.models import Models, delete_graphs
 from app.core.cancel import Periodic
-from app.core.errors import InvalidInput, OriginalsAway
-from app.core.ids import package_version, without_credentials
+from app.core.errors import InvalidInput
+from app.core.ids import checkout_sha, package_version, without_credentials
 from app.core.ports import Embedder, Generator
 from app.core.trace import SILENT, Spans, Trace
 from app.core.types import Hit, Library, ModelReport, ServiceStatus
+from app.evaluation.answers import Judge
 from app.evaluation.comparison import DEPTH, Search
+from app.evaluation.report import ReportArchive
+from app.evaluation.session import Session
+from app.evaluation.workshop import PREFIX, Workshop
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
 from app.ingest.bulk import BulkIndexer
+from app.ingest.embedding import fingerprint_of
 from app.ingest.parsers import DirectParser
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.folders import bundled
-from app.jobs.bulk import BulkIndexJob, BulkPlanJob
+from app.jobs.bulk import BulkIndexJob, BulkPlanJob, BulkService
 from app.jobs.ingest import (
     Collecting,
     FetchJob,
-    OriginalFiles,
     SamplesJob,
     SeedPolicy,
     request_backfill,
     request_rereading,
     seed,
 )
-from app.jobs.kinds import (
-    ARXIV,
-    CALIBRATE,
-    FETCH,
-    PULL,
-    SAMPLES,
-    register_bulk,
-    register_ingest,
-    resume_backfills,
-)
+from app.jobs.kinds import ARXIV, CALIBRATE, FETCH, PULL, SAMPLES, register_ingest, resume_backfills
 from app.jobs.maintenance import (
     LOOK_EVERY_S,
+    EvaluationService,
     Housekeeper,
     Maintenance,
+    ModelTestService,
     PullJob,
-    register_maintenance,
-    register_model_tests,
 )
 from app.jobs.reembed import REEMBED, CalibrateJob, ReembedJob, Target
 from app.jobs.runner import JobRunner, per_library
@@ -189,7 +182,7 @@ class Services:
             reference=lambda: models.embedded.sentence_embedder,
         )
         jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
-        workshop = EvaluationWorkshop(
+        workshop = Workshop(
             store=store,
             embedder_of=self._embedder_of,
             bench_embedder=lambda: (
@@ -208,8 +201,8 @@ class Services:
             workshop, self.prompts, jobs, settings.documind_git_sha
         )
         self.maintenance = Maintenance(store, self.evaluations.reports, self._backfill_later)
-        register_maintenance(jobs, self.maintenance)
-        self.bulk = register_bulk(
+        self.maintenance.register(jobs)
+        self.bulk = BulkService(
             jobs,
             index=BulkIndexJob(
                 indexer=BulkIndexer(store.writer, store.ledger),
@@ -225,7 +218,7 @@ class Services:
             ),
         )
         tester = ModelTester(models, writer, grounder, speeds, store.models, answer.manner)
-        self.model_tests = register_model_tests(jobs, tester, store.models)
+        self.model_tests = ModelTestService(jobs, tester, store.models)
 
     def _embedder_of(self, library: Library) -> Embedder | None:
         """Return a library's embedder as it is now; None while it cannot be had."""
@@ -244,23 +237,17 @@ class Services:
         }
 
     def _register_ingest(self, arxiv: ArxivClient) -> None:
-        """Register the jobs that read documents into a library."""
         jobs, store, libraries = self.jobs, self.store, self.libraries
-        alone = self.settings.originals_url or not self.settings.is_shared
-
         parts = Collecting(
             jobs,
             store.catalog,
+            store.writer,
             pipeline_of=lambda library: libraries.wired(library).pipeline,
             backfill_of=libraries.backfill,
+            shared=self.settings.is_shared and not self.settings.originals_url,
         )
-        register_ingest(
-            parts,
-            store.writer if alone else _SharedDirectory(store.writer),
-            store.jobs,
-            store.catalog,
-        )
-        jobs.register(SAMPLES, SamplesJob(parts, bundled(), store.writer), exclusive=per_library)
+        register_ingest(parts, store.jobs, store.catalog)
+        jobs.register(SAMPLES, SamplesJob(parts, bundled()), exclusive=per_library)
         jobs.register(ARXIV, FetchJob(parts, arxiv.fetch), lane="network")
         jobs.register(FETCH, FetchJob(parts, self.pages.fetch), lane="network")
 
@@ -382,30 +369,6 @@ def open_spans(settings: Settings, release: str) -> Iterator[Spans]:
         yield spans
 
 
-@dataclass(frozen=True, slots=True)
-class _SharedDirectory:
-    """Originals in a directory that servers and workers should share."""
-
-    originals: OriginalFiles
-
-    def original_path(self, sha256: str) -> Path:
-        """Return where the bytes of a hash are.
-
-        Raises:
-            OriginalsAway: Another process accepted them, in a directory of its own.
-        """
-        path = self.originals.original_path(sha256)
-        if not path.exists():
-            raise OriginalsAway(
-                f"an upload was kept by another process: {str(path)!r} is not here. Servers and"
-                " workers need one ORIGINALS_URL, or one directory DATA_DIR/originals"
-            )
-        return path
-
-    def delete_original(self, sha256: str) -> None:
-        self.originals.delete_original(sha256)
-
-
 def register_reembed(
     jobs: JobRunner,
     settings: Settings,
@@ -414,7 +377,6 @@ def register_reembed(
     live_embedder: Callable[[Library], Embedder | None],
     embedder_named: Callable[[Library, str | None, str | None], Embedder],
 ) -> None:
-    """Register `reembed` over an open store."""
     ingest, retrieval = settings.ingest(), settings.retrieval()
 
     def target_of(library: Library, provider: str | None, model: str | None) -> Target:
@@ -466,3 +428,19 @@ def build_search(
         return [Hit(passage, -found[chunk_id]) for chunk_id, passage in passages.items()]
 
     return neighbours if plain else search
+
+
+def compose_evaluation(
+    workshop: Workshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str
+) -> EvaluationService:
+    """Return evaluations, judged by the model in use then; what a killed run left is removed."""
+    for left in workshop.folder.glob(f"{PREFIX}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+    def session() -> Session:
+        model = workshop.models.select().model
+        return Session(
+            workshop, git_sha or checkout_sha(), Judge(model, prompts) if model else None
+        )
+
+    return EvaluationService(jobs, session, ReportArchive(workshop.folder))

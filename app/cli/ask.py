@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal, get_args
@@ -26,7 +26,7 @@ from app.cli.output import (
     table,
     tell,
 )
-from app.client import DocuMindClient, Json, ServerEvent, written
+from app.client import DocuMindClient, Json, written
 from app.core.errors import DocuMindError, NotFound
 from app.core.labels import Condition
 from app.core.text import either
@@ -118,14 +118,10 @@ def ask(
         if as_json:
             emit(client.query(question, **options))
             return
-        answer: Json | None = None
         shown = Provisional(err)
         with shown.live(), client.query_stream(question, **options) as events:
-            for event in shown.follow(events):
-                if event.name == "final":
-                    answer = event.data
-    if answer is None:
-        raise DocuMindError("the answer's stream ended early; ask again")
+            shown.follow(events)
+    answer = shown.answer()
     show_answer(answer)
     if answer["status"] == "abstained" and answer["library"] != "all":
         err.print(f"Only the library {answer['library']} was asked; --library all asks both.")
@@ -145,10 +141,7 @@ def _doc_id(client: DocuMindClient, libraries: Sequence[str], name: str) -> str:
 
 
 def show_answer(answer: Json) -> None:
-    """Print an answer, its notices and a table of the sources it cites.
-
-    A quote, and the model's words below it, are printed apart.
-    """
+    """Print an answer, a quote apart from the model's words, with notices and sources."""
     quote, words = _parts(answer)
     if quote and words:
         out.print("[dim]From your documents[/]")
@@ -219,15 +212,16 @@ def search(
     )
 
 
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "library": get_args(Scope),
-    "mode": get_args(Mode),
-    "strategy": get_args(Strategy),
+_CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "library": ("library", get_args(Scope)),
+    "mode": ("query_mode", get_args(Mode)),
+    "strategy": ("retrieval_strategy", get_args(Strategy)),
 }
+"""By what a person calls them: a field of QueryRequest and its values."""
 _COMMANDS = (
-    (f"/library [{'|'.join(_CHOICES['library'])}]", "where answers come from"),
-    (f"/mode [{'|'.join(_CHOICES['mode'])}]", "how passages are read"),
-    (f"/strategy [{'|'.join(_CHOICES['strategy'])}]", "how passages are found"),
+    (f"/library [{'|'.join(get_args(Scope))}]", "where answers come from"),
+    (f"/mode [{'|'.join(get_args(Mode))}]", "how passages are read"),
+    (f"/strategy [{'|'.join(get_args(Strategy))}]", "how passages are found"),
     ("/sources", "what the last answer cites, word for word"),
     ("/topics", "questions the library can answer"),
     ("/history", "what was said so far"),
@@ -237,11 +231,6 @@ _COMMANDS = (
 HELP = "\n".join(f"{command:<60}{what}" for command, what in _COMMANDS)
 HELP += "\nCtrl-C stops the answer that is being written, never the chat."
 _TOPICS = 5
-_FIELDS: Mapping[str, str] = {
-    "library": "library",
-    "mode": "query_mode",
-    "strategy": "retrieval_strategy",
-}
 
 
 def chat(
@@ -324,13 +313,12 @@ class Chat:
 
     def _answer(self, message: str) -> None:
         shown = Provisional(out)
-        final: Json | None = None
         try:
             with (
                 shown.live(),
                 self._client.chat_stream(message, self._conversation_id, **self._options) as events,
             ):
-                final = self._follow(shown.follow(events))
+                shown.follow(events)
         except DocuMindError:
             _keep(shown)
             raise
@@ -338,22 +326,13 @@ class Chat:
             _keep(shown)
             err.print("[dim]stopped[/]")
             return
-        if final is None:
-            raise DocuMindError("the answer's stream ended early; ask again")
-        self._last = final
-        show_answer(final)
-
-    def _follow(self, events: Iterator[ServerEvent]) -> Json | None:
-        final: Json | None = None
-        for event in events:
-            if event.name == "meta":
-                self._conversation_id = str(event.data["conversation_id"])
-            elif event.name == "final":
-                final = event.data
-        return final
+        finally:
+            self._conversation_id = shown.conversation_id or self._conversation_id
+        self._last = shown.answer()
+        show_answer(self._last)
 
     def _choose(self, what: str, value: str) -> None:
-        field, choices = _FIELDS[what], _CHOICES[what]
+        field, choices = _CHOICES[what]
         if value in choices:
             self._options[field] = value
         elif value:

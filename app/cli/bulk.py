@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from app.cli.connection import connect, run_job
-from app.cli.output import LibraryOption, duration, emit, err, out, say, size, table
+from app.cli.output import LibraryOption, duration, emit, err, group, out, say, size, table
 from app.client import FINISHED, DocuMindClient, Json
 from app.core.errors import ProviderError
 from app.core.types import LibraryName
@@ -38,12 +38,7 @@ _TRIAL = 512
 _QUICK_S = 600.0
 """What takes no longer is embedded without being asked for."""
 
-app = typer.Typer(
-    name="bulk",
-    help="Encyclopedias from dumps: plan, index, embed.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("bulk", "Encyclopedias from dumps: plan, index, embed.")
 
 
 def absolute(source: str) -> str:
@@ -71,7 +66,6 @@ def plan(
 
 
 def show_plan(found: Json, library: str) -> None:
-    """Print a plan for people."""
     share, vectors_s = found["sampled_share"], found["vectors_s"]
     say(
         f"{found['name']}: from {found['sampled_articles']} articles, "
@@ -193,7 +187,6 @@ def _without_vector(client: DocuMindClient, library: str) -> int:
 
 
 def show_ledger(ledger: Json) -> None:
-    """Print an account for people."""
     skipped = ledger["skipped"]
     reasons = (
         ", ".join(f"{count:,} {reason}" for reason, count in sorted(skipped.items())) or "none"

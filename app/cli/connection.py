@@ -5,12 +5,11 @@ Either way it speaks HTTP by the same client, so there is one path for every com
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from signal import SIGHUP, SIGTERM
 from typing import NoReturn
@@ -23,7 +22,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.output import duration, err, job_progress, make_app
+from app.cli.output import duration, emit_line, err, job_progress, make_app
 from app.client import FINISHED, DocuMindClient, Json, ServerEvent, error_from
 from app.core.errors import DocuMindError, Locked, ProviderUnreachable
 from app.core.types import ReadingEvent, WaitsFor
@@ -144,7 +143,9 @@ def run_job(
 
             def tell(now: Json) -> None:
                 if as_json:
-                    _print_line(now)
+                    names = ("id", "kind", "state", "done", "total", "unit", "eta_s")
+                    result = {"result": now["result"]} if now["state"] in FINISHED else {}
+                    emit_line({**{name: now[name] for name in names}, **result})
                 else:
                     changed(now)
                 if now["state"] == "paused":
@@ -204,15 +205,6 @@ def _pause_and_exit(client: DocuMindClient, job_id: str, again: str) -> NoReturn
     sys.exit(INTERRUPTED)
 
 
-def _print_line(job: Json) -> None:
-    """Print what a program wants to know of a job, on one line."""
-    shown = {name: job[name] for name in ("id", "kind", "state", "done", "total", "unit", "eta_s")}
-    if job["state"] in FINISHED:
-        shown["result"] = job["result"]
-    sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
-
-
 REFRESH_PER_S = 12
 _BAR_COLUMNS = 24
 
@@ -221,6 +213,8 @@ class Provisional:
     """The state of an answer so far; the newest lines that fit on the screen."""
 
     def __init__(self, console: Console) -> None:
+        self.final: Json | None = None
+        self.conversation_id = ""
         self._console = console
         self._spinner = Spinner("dots", "reading")
         self._quote = ""
@@ -242,16 +236,29 @@ class Provisional:
         """Return what shows it until the block ends."""
         return Live(self, console=self._console, transient=True, refresh_per_second=REFRESH_PER_S)
 
-    def follow(self, events: Iterator[ServerEvent]) -> Iterator[ServerEvent]:
-        """Yield events as they come, after showing what they say."""
+    def answer(self) -> Json:
+        """Return the answer.
+
+        Raises:
+            DocuMindError: Its stream ended before it came.
+        """
+        if self.final is None:
+            raise DocuMindError("the answer's stream ended early; ask again")
+        return self.final
+
+    def follow(self, events: Iterable[ServerEvent]) -> None:
+        """Show what events say as they come, and keep the answer."""
         for event in events:
-            if event.name == "quote":
+            if event.name == "meta":
+                self.conversation_id = str(event.data.get("conversation_id") or "")
+            elif event.name == "final":
+                self.final = event.data
+            elif event.name == "quote":
                 self._quote = str(event.data["text"])
             elif event.name == "reading":
                 self._reads(event.data)
             elif event.name == "token":
                 self._said += str(event.data["text"])
-            yield event
 
     def _reads(self, data: Json) -> None:
         reading = ReadingEvent(

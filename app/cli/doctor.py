@@ -258,10 +258,7 @@ def directory(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _write_trouble(folder: Path) -> str:
-    """Return why a folder is not writable; empty if it is.
-
-    A write is tried, because permissions are not the only reason.
-    """
+    """Return why a write to a folder fails, permissions or other; empty if it does not."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"documind")
@@ -314,7 +311,7 @@ def ollama(settings: Settings) -> Iterator[Diagnosis]:
         yield ok("Ollama", "not needed by these settings")
         return
     try:
-        host = ollama_host(settings)
+        host = ollama_host(settings.providers())
     except DocuMindError as error:
         yield problem("Ollama", error.message, "correct OLLAMA_BASE_URL")
         return
@@ -534,7 +531,6 @@ def doctor(
 
 
 def tell(findings: list[Diagnosis], counts: Counter[str]) -> None:
-    """Print findings for people, and what they come to."""
     for finding in findings:
         out.print(f"{MARKS[finding.state]:>18}  ", end="")
         say(

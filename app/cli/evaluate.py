@@ -11,7 +11,7 @@ import typer
 from pydantic import ValidationError
 
 from app.cli.connection import connect, run_job
-from app.cli.output import JsonOption, emit, out, say, table
+from app.cli.output import JsonOption, emit, group, out, say, table
 from app.client import DocuMindClient, Json
 from app.core.errors import InvalidInput
 from app.core.text import either
@@ -68,12 +68,7 @@ OutOption = Annotated[
     ),
 ]
 
-app = typer.Typer(
-    name="evaluate",
-    help="Compare searches and answers on judged questions.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("evaluate", "Compare searches and answers on judged questions.")
 
 
 @app.command()
@@ -93,7 +88,8 @@ def retrieval(
 
     Example: documind evaluate retrieval --library papers --out evaluation
     """
-    body = _searched("retrieval", source, library, dataset, cases, questions, half, top_k, seed)
+    same = {"questions": questions, "half": half, "top_k": top_k, "seed": seed}
+    body = _searched("retrieval", source, cases, library=library, dataset=dataset, **same)
     _run(body, to, as_json=as_json)
 
 
@@ -127,7 +123,8 @@ def ablation(
     Example: documind evaluate ablation data/collections/squad --axis fusion=rrf,relative_score
     --axis chunk_size=500,1000
     """
-    body = _searched("ablation", source, library, dataset, cases, questions, half, top_k, seed)
+    same = {"questions": questions, "half": half, "top_k": top_k, "seed": seed}
+    body = _searched("ablation", source, cases, library=library, dataset=dataset, **same)
     _run({**body, "axes": dict(read_axis(text) for text in axis or ())}, to, as_json=as_json)
 
 
@@ -166,28 +163,13 @@ def answers(
     _run(body, to, as_json=as_json)
 
 
-def _searched(
-    kind: str,
-    source: Path | None,
-    library: str | None,
-    dataset: str | None,
-    cases: Path | None,
-    questions: int,
-    half: str,
-    top_k: int,
-    seed: int,
-) -> Json:
+def _searched(kind: str, source: Path | None, cases: Path | None, **same: object) -> Json:
     """Return the body of an evaluation of searches."""
     return {
         "kind": kind,
         "collection": None if source is None else str(source.absolute()),
-        "library": library,
-        "dataset": dataset,
         "cases": [] if cases is None else [asdict(case) for case in load(cases)],
-        "questions": questions,
-        "half": half,
-        "top_k": top_k,
-        "seed": seed,
+        **same,
     }
 
 

@@ -93,10 +93,7 @@ def send_files(
     sync_folder: str = "",
     wait: Wait = "true",
 ) -> list[Json]:
-    """Send files in batches; return outcomes in order.
-
-    A file refused alone does not stop the others.
-    """
+    """Send files in batches, return outcomes in order; one that is refused stops no other."""
 
     def sent(batch: Sequence[FileToSend]) -> list[Json]:
         try:
@@ -467,11 +464,7 @@ def mirror(
 ) -> SyncOutcome:
     """Make a library equal a folder; the server remembers which files came from it.
 
-    Args:
-        client: Of the server.
-        folder: The folder.
-        library: The library to mirror it into.
-        again: Send unchanged files too; the server parses again what an older release has parsed.
+    `again` sends unchanged files too: the server parses again what an older release has parsed.
 
     Raises:
         InvalidInput: `folder` is no folder, or cannot be written.
@@ -524,15 +517,11 @@ def mirror(
 
 
 def folder_name(folder: Path) -> str:
-    """Return the folder's name on the server: this machine's name and its path.
-
-    Never a name stored in the folder.
-    """
+    """Return the folder's name on the server, by machine and path; never a name stored in it."""
     return f"{socket.gethostname()}:{folder.resolve()}"
 
 
 def show(outcome: SyncOutcome) -> None:
-    """Print what was done, for people."""
     rows = [(key, "added", "") for key in outcome.added]
     rows += [(key, "replaced", "") for key in outcome.replaced]
     rows += [(key, "removed", "") for key in outcome.removed]
@@ -560,10 +549,7 @@ def follow(
     tell: Callable[[SyncOutcome], None],
     stop: threading.Event,
 ) -> None:
-    """Sync after every change of visible files until `stop` is set.
-
-    A failed sync is reported and repeated at the next change.
-    """
+    """Sync after changes of visible files until `stop`; what failed is repeated at the next."""
     for _ in changes(folder, stop):
         try:
             outcome = once()

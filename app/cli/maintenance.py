@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from dotenv import dotenv_values
@@ -22,41 +20,8 @@ from app.cli.models import answering
 from app.cli.output import JsonOption, check_library, emit, out, say, size, table, tell
 from app.client import Json
 from app.core.ids import without_credentials
-from app.core.types import Library
 from app.settings import Settings
 from app.storage.files.lock import DirectoryLock, owner
-
-if TYPE_CHECKING:
-    from app.storage.store import IndexStore
-
-
-@contextmanager
-def stopped(settings: Settings) -> Iterator[None]:
-    """Hold the data directory's lock, which no server may have.
-
-    Raises:
-        Locked: A process owns the directory; the message names it.
-    """
-    with DirectoryLock([settings.data_dir, settings.chroma_dir]):
-        yield
-
-
-def open_store(settings: Settings, *, heal: bool) -> IndexStore:
-    """Return the store of a directory whose lock is held; Chroma opens on demand."""
-    # heavy imports come after the lock
-    from app.bootstrap.maintenance import open_stopped  # noqa: PLC0415
-
-    return open_stopped(settings, heal=heal)
-
-
-def check_stopped(store: IndexStore, settings: Settings, library: str, *, repair: bool) -> Json:
-    """Return the report of a check of a store that this process opened."""
-    # heavy imports come after the lock
-    from app.bootstrap.maintenance import recover_originals  # noqa: PLC0415
-
-    return store.fsck.run(
-        repair=repair, recover=partial(recover_originals, store, settings, Library(library))
-    ).record()
 
 
 def fsck(
@@ -92,14 +57,18 @@ def fsck(
     else:
         # Without a server the check opens the store itself and repairs nothing first, so that it
         # sees every fault.
-        with stopped(settings), open_store(settings, heal=False) as store:
-            found = check_stopped(store, settings, library, repair=repair)
+        with DirectoryLock([settings.data_dir, settings.chroma_dir]):
+            # heavy imports come after the lock
+            from app.bootstrap.maintenance import open_stopped, recover_originals  # noqa: PLC0415
+
+            with open_stopped(settings, heal=False) as store:
+                recover = partial(recover_originals, store, settings, check_library(library))
+                found = store.fsck.run(repair=repair, recover=recover).record()
     show_report(found, as_json=as_json)
     sys.exit(found["exit_code"])
 
 
 def show_report(found: Json, *, as_json: bool) -> None:
-    """Print what a check found."""
     if as_json:
         emit(found)
         return
@@ -126,16 +95,17 @@ def rebuild(
     Example: documind rebuild
     """
     settings = Settings()
-    with stopped(settings), open_store(settings, heal=True) as store:
-        store.rebuild()
-        if passages:
-            # heavy imports come after the lock
-            from app.bootstrap.maintenance import remake_codes  # noqa: PLC0415
+    with DirectoryLock([settings.data_dir, settings.chroma_dir]):
+        # heavy imports come after the lock
+        from app.bootstrap.maintenance import open_stopped, remake_codes  # noqa: PLC0415
 
-            made = remake_codes(
-                settings, store, lambda done, of: say(f"{done:,} of {of:,} passages coded")
-            )
-            say(f"{made:,} passages were coded")
+        with open_stopped(settings, heal=True) as store:
+            store.rebuild()
+            if passages:
+                made = remake_codes(
+                    settings, store, lambda done, of: say(f"{done:,} of {of:,} passages coded")
+                )
+                say(f"{made:,} passages were coded")
     say("every index was rebuilt from the catalog")
 
 
@@ -176,7 +146,7 @@ def restore(
     Example: documind restore /media/disk/documind-monday
     """
     settings = Settings()
-    with stopped(settings):
+    with DirectoryLock([settings.data_dir, settings.chroma_dir]):
         # heavy imports come after the lock
         from app.bootstrap.maintenance import restore_backup  # noqa: PLC0415
 

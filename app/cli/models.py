@@ -16,6 +16,7 @@ from app.cli.output import (
     complain,
     emit,
     err,
+    group,
     out,
     say,
     size,
@@ -28,11 +29,8 @@ from app.core.types import EmbeddedModel
 from app.generation.prompts import PromptLibrary, described
 from app.settings import Settings
 
-app = typer.Typer(
-    name="models",
-    help="Models: list them, choose what embeds a library, fetch or test one of Ollama.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+app = group(
+    "models", "Models: list them, choose what embeds a library, fetch or test one of Ollama."
 )
 
 
@@ -235,12 +233,7 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.4g}"
 
 
-prompt_app = typer.Typer(
-    name="prompt",
-    help="Prompts: show them, check an overlay.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+prompt_app = group("prompt", "Prompts: show them, check an overlay.")
 
 
 @prompt_app.command()

@@ -8,7 +8,7 @@ import os
 import sys
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any
 
@@ -57,7 +57,6 @@ def tell(found: object, text: str, *, as_json: bool) -> None:
 
 
 def complain(message: str) -> None:
-    """Print an error to standard error."""
     err.print(f"[bold red]error:[/] {escape(message)}")
 
 
@@ -75,10 +74,7 @@ def table(
 
 @contextmanager
 def job_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Json], None]]:
-    """Show a job's progress and ETA on standard error: a bar, or a line for each tenth in a file.
-
-    Nothing when quiet.
-    """
+    """Show progress on standard error unless quiet: a bar, or a line for each tenth in a file."""
     tenths = 0
     bar = Progress(
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
@@ -169,6 +165,12 @@ CollectionOption = Annotated[
     str | None,
     typer.Option("--collection", help="only what this saved filter allows [default: all]"),
 ]
+HostOption = Annotated[
+    str | None, typer.Option("--host", help="address to listen on [default: API_HOST]")
+]
+PortOption = Annotated[
+    int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON")]
 
 
@@ -184,36 +186,17 @@ def check_library(name: str) -> Library:
         raise InvalidInput(f"library {name!r} is none of {', '.join(Library)}") from exc
 
 
-def make_app(
-    settings: Settings,
-    lock: DirectoryLock,
-    **told: Callable[..., None],
-) -> Any:  # noqa: ANN401  # an ASGI app
-    """Return the HTTP application over a data directory whose lock is held.
-
-    `told` holds its `on_ready` and `on_failure`.
-    """
-    edge = importlib.import_module("app.api.app")
-    bootstrap = importlib.import_module("app.bootstrap")
-    return edge.create_app(settings, build=partial(bootstrap.build_services, lock=lock), **told)
+def group(name: str, about: str) -> typer.Typer:
+    """Return a command of commands."""
+    return typer.Typer(name=name, help=about, no_args_is_help=True, rich_markup_mode=None)
 
 
-# an ASGI app, and the server around it
-def make_server(app: Any, settings: Settings) -> Any:  # noqa: ANN401
-    """Return the server of an application; `run` blocks until it is told to stop."""
-    return importlib.import_module("app.api.serving").make_server(app, settings)
+def late(module: str) -> Any:  # noqa: ANN401  # a module
+    """Return a module of the server, which only commands that start one import: it is heavy."""
+    return importlib.import_module(f"app.{module}")
 
 
-def make_services(settings: Settings, lock: DirectoryLock) -> AbstractContextManager[object]:
-    """Return everything but the HTTP application; the directory's lock is held."""
-    services: AbstractContextManager[object] = importlib.import_module(
-        "app.bootstrap"
-    ).build_services(settings, lock)
-    return services
-
-
-def configure_logs(settings: Settings) -> None:
-    """Set up logging as the settings say."""
-    importlib.import_module("app.api.serving").configure(
-        settings.log_level, as_json=settings.log_json
-    )
+def make_app(settings: Settings, lock: DirectoryLock, **told: Callable[..., None]) -> Any:  # noqa: ANN401  # an ASGI app
+    """Return the HTTP application of a locked data directory; `told`: on_ready, on_failure."""
+    build = partial(late("bootstrap").build_services, lock=lock)
+    return late("api.app").create_app(settings, build=build, **told)

@@ -8,19 +8,19 @@ import signal
 import socket
 import sys
 import threading
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from app.cli.connection import base_url, connect
 from app.cli.output import (
+    HostOption,
+    PortOption,
     complain,
-    configure_logs,
     err,
+    late,
     make_app,
-    make_server,
-    make_services,
     open_page,
     say,
 )
@@ -35,12 +35,8 @@ if TYPE_CHECKING:
 
 
 def serve(
-    host: Annotated[
-        str | None, typer.Option(help="address to listen on [default: API_HOST]")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
     open_it: Annotated[
         bool, typer.Option("--open", help="open the page in a browser when it is ready")
     ] = False,
@@ -123,8 +119,8 @@ def run(settings: Settings, lock: DirectoryLock, *, open_when_ready: bool = Fals
     Raises:
         DocuMindError: The server could not start; a wrong setting ends the process with 2.
     """
-    configure_logs(settings)
-    url = base_url(settings)
+    serving, url = late("api.serving"), base_url(settings)
+    serving.configure(settings.log_level, as_json=settings.log_json)
 
     def ready() -> None:
         # What is loaded by now stays. Looking through it for garbage would stop every thread for 80
@@ -140,7 +136,8 @@ def run(settings: Settings, lock: DirectoryLock, *, open_when_ready: bool = Fals
         failures.append(error)
         server.should_exit = True
 
-    server = make_server(make_app(settings, lock, on_ready=ready, on_failure=failed), settings)
+    app = make_app(settings, lock, on_ready=ready, on_failure=failed)
+    server = serving.make_server(app, settings)
     say(
         f"DocuMind is starting on {str(settings.data_dir.resolve())!r}; a first start takes a"
         " minute, later ones seconds."
@@ -171,7 +168,7 @@ def work(
         if lanes is not None:
             settings = settings.model_copy(update={"job_lanes": lanes_of(lanes)})
         check_work(settings)
-        configure_logs(settings)
+        late("api.serving").configure(settings.log_level, as_json=settings.log_json)
         with DirectoryLock([settings.data_dir, settings.chroma_dir]) as lock:
             _run(settings, lock)
     except InvalidInput as error:  # a setting, or what it names
@@ -189,7 +186,7 @@ def _run(settings: Settings, lock: DirectoryLock) -> None:
             "[yellow]warning:[/] ORIGINALS_URL is empty: files that other servers accept are read"
             " from DATA_DIR/originals, which must then be one directory for all"
         )
-    with make_services(settings, lock):
+    with late("bootstrap").build_services(settings, lock):
         say(f"DocuMind works: {', '.join(settings.job_lanes)}  (Ctrl-C ends it)")
         stopping.wait()
         say("DocuMind stops: jobs that run are queued again")
@@ -276,7 +273,9 @@ def migrate() -> None:
 
     settings = Settings()
     try:
-        with _alone(settings):
+        # a database has locks of its own
+        locked = [] if settings.database_url else [settings.data_dir, settings.chroma_dir]
+        with DirectoryLock(locked) if locked else nullcontext():
             done = migrate_catalog(settings.index())
     except InvalidInput as error:  # a setting, or what it names
         complain(error.message)
@@ -287,10 +286,3 @@ def migrate() -> None:
         say(f"{done.name}: schema {done.after}, nothing to do")
     else:
         say(f"{done.name}: schema {done.before} is now {done.after}")
-
-
-def _alone(settings: Settings) -> AbstractContextManager[object]:
-    """Return the lock of a catalog that is a file; a database has locks of its own."""
-    if settings.database_url:
-        return nullcontext()
-    return DirectoryLock([settings.data_dir, settings.chroma_dir])

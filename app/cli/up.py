@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -24,7 +24,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from app.cli.connection import START_TIMEOUT_S, base_url
-from app.cli.output import JsonOption, complain, emit, err, open_page, say
+from app.cli.output import HostOption, JsonOption, PortOption, complain, emit, err, open_page, say
 from app.cli.serve import check_port
 from app.client import DocuMindClient
 from app.core.cancel import CancelToken
@@ -48,10 +48,7 @@ class Background:
 
     @classmethod
     def of(cls, pid: int) -> Background | None:
-        """Return the running process with this pid; None if there is none.
-
-        A zombie does not count.
-        """
+        """Return the running process with this pid; None without one, or for a zombie."""
         started = start_time(pid)
         return cls(pid, started) if started else None
 
@@ -156,17 +153,8 @@ def last_lines(log: Path, count: int = 12) -> str:
     return "\n".join(text.splitlines()[-count:])
 
 
-@dataclass(slots=True)
-class Started:
-    """Processes that `up` started and that may still run; None for each other."""
-
-    server: Background | None = None
-    ollama: Background | None = None
-
-    def forget_the_dead(self) -> None:
-        """Drop processes that have ended."""
-        self.server = self.server if self.server and self.server.runs() else None
-        self.ollama = self.ollama if self.ollama and self.ollama.runs() else None
+Started = dict[str, Background]
+"""Processes that `up` started and that may still run: `server` and `ollama`."""
 
 
 class UpState:
@@ -177,7 +165,6 @@ class UpState:
         self._file = self.directory / "up.json"
 
     def log(self, name: str) -> Path:
-        """Return where a process writes."""
         return self.directory / f"{name}.log"
 
     @contextmanager
@@ -197,30 +184,41 @@ class UpState:
                 " try again"
             ) from error
         with lock:
-            started = self._load()
-            started.forget_the_dead()
-            yield started
+            yield {name: process for name, process in self._load().items() if process.runs()}
+
+    def start(
+        self,
+        name: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        started: Started,
+    ) -> subprocess.Popen[bytes]:
+        """Start a program, and store that it was."""
+        process, ours = start(command, self.log(name), environment)
+        if ours is not None:
+            started[name] = ours
+        self.save(started)
+        return process
 
     def save(self, started: Started) -> None:
         """Store what was started, at once, so that an interruption loses nothing."""
         part = self._file.with_suffix(".part")
-        part.write_text(json.dumps(asdict(started)), encoding="utf-8")
+        content = {name: asdict(process) for name, process in started.items()}
+        part.write_text(json.dumps(content), encoding="utf-8")
         part.replace(self._file)
 
     def _load(self) -> Started:
         try:
             found = json.loads(self._file.read_text(encoding="utf-8"))
-            return Started(_process(found.get("server")), _process(found.get("ollama")))
+            return {
+                name: Background(int(one["pid"]), str(one["started"]))
+                for name, one in found.items()
+                if one
+            }
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             # No file yet, or not ours to read: then nothing can be recognised, and nothing is
             # ended.
-            return Started()
-
-
-def _process(record: object) -> Background | None:
-    return (
-        Background(int(record["pid"]), str(record["started"])) if isinstance(record, dict) else None
-    )
+            return {}
 
 
 OLLAMA_START_TIMEOUT_S = 60.0
@@ -229,41 +227,30 @@ minute."""
 _ASK_S = 2.0
 _OLLAMA_POLL_S = 0.1
 
-State = Literal["not needed", "running", "started", "absent"]
 
-
-@dataclass(frozen=True, slots=True)
-class OllamaFound:
-    """The state of Ollama; `detail` says why it is absent, `models` what it has."""
-
-    state: State
-    detail: str = ""
-    models: tuple[str, ...] = ()
-
-    @property
-    def there(self) -> bool:
-        """True when it answers."""
-        return self.state in {"running", "started"}
-
-
-def find_or_start(host: OllamaHost, started: Started, state: UpState) -> OllamaFound:
-    """Return Ollama as found, or start it if its program is on this machine."""
+def find_or_start(
+    host: OllamaHost, started: Started, state: UpState, report: UpReport
+) -> tuple[str, ...] | None:
+    """Return Ollama's models, started where it can be; None if absent: the report says why."""
+    report.ollama = "started" if "ollama" in started else "running"
     models = _models(host)
     if models is not None:
-        return OllamaFound("started" if started.ollama else "running", models=models)
+        return models
+    report.ollama = "absent"
     if not host.local:
-        return OllamaFound("absent", f"{host.name} does not answer; check OLLAMA_BASE_URL")
+        report.ollama_detail = f"{host.name} does not answer; check OLLAMA_BASE_URL"
+        return None
     program = shutil.which("ollama")
     if program is None:
-        return OllamaFound(
-            "absent", "there is no program 'ollama' on the PATH; install it from ollama.com"
+        report.ollama_detail = (
+            "there is no program 'ollama' on the PATH; install it from ollama.com"
         )
+        return None
     address = urlsplit(host.shown_url)
     # Documents never leave this machine through a model of Ollama's own cloud, unless the user
     # allows it.
     environment = {"OLLAMA_HOST": address.netloc, "OLLAMA_NO_CLOUD": "1"}
-    process, started.ollama = start([program, "serve"], state.log("ollama"), environment)
-    state.save(started)
+    process = state.start("ollama", [program, "serve"], environment, started)
     deadline = time.monotonic() + OLLAMA_START_TIMEOUT_S
     while (models := _models(host)) is None:
         if process.poll() is not None or time.monotonic() > deadline:
@@ -273,12 +260,13 @@ def find_or_start(host: OllamaHost, started: Started, state: UpState) -> OllamaF
                 else "does not answer"
             )
             log = state.log("ollama")
-            return OllamaFound(
-                "absent",
-                f"'ollama serve' was started and {what}; its log {log} ends:\n{last_lines(log)}",
+            report.ollama_detail = (
+                f"'ollama serve' was started and {what}; its log {log} ends:\n{last_lines(log)}"
             )
+            return None
         time.sleep(_OLLAMA_POLL_S)
-    return OllamaFound("started", models=models)
+    report.ollama = "started"
+    return models
 
 
 def _models(host: OllamaHost) -> tuple[str, ...] | None:
@@ -289,7 +277,6 @@ def _models(host: OllamaHost) -> tuple[str, ...] | None:
 
 
 def missing(wanted: Iterable[str], installed: Iterable[str]) -> list[str]:
-    """Return the models that are not installed."""
     from app.models.ollama import same_model  # noqa: PLC0415  # only where a host was found
 
     have = list(installed)
@@ -350,12 +337,8 @@ def up(
     no_open: Annotated[
         bool, typer.Option("--no-open", help="do not open the page in a browser")
     ] = False,
-    host: Annotated[
-        str | None, typer.Option(help="address to listen on [default: API_HOST]")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start Ollama if installed, then the server, and open the page when ready.
@@ -395,13 +378,12 @@ def down(as_json: JsonOption = False) -> None:
     ended: dict[str, int] = {}
     with state.held() as started:
         for name in ("server", "ollama"):
-            process: Background | None = getattr(started, name)
+            process = started.get(name)
             if process is not None and process.stop(STOP_GRACE_S):
                 ended[name] = process.pid
                 if name == "server":
                     await_release(settings, process.pid)
-            setattr(started, name, None)
-        state.save(started)
+        state.save({})
     held_by = owner(settings.data_dir)
     if as_json:
         emit({"ended": ended, "still_running": held_by.pid if held_by else None})
@@ -430,19 +412,16 @@ def await_release(settings: Settings, pid: int) -> None:
 
 @contextmanager
 def ended_on_failure(started: Started, state: UpState) -> Iterator[None]:
-    """End what this command started if it fails or is interrupted.
-
-    Processes that ran before keep running.
-    """
-    before = (started.server, started.ollama)
+    """End what this command started, and only that, if it fails or is interrupted."""
+    before = dict(started)
     try:
         yield
     except BaseException:
-        for process, earlier in ((started.server, before[0]), (started.ollama, before[1])):
-            if process is not None and process is not earlier:
+        for name in ("server", "ollama"):
+            process = started.get(name)
+            if process is not None and process is not before.get(name):
                 process.stop(STOP_GRACE_S)
-        started.server, started.ollama = before
-        state.save(started)
+        state.save(before)
         raise
 
 
@@ -460,13 +439,12 @@ def prepare_ollama(
 
     if not needs_ollama(settings):
         return
-    host = ollama_host(settings)
+    host = ollama_host(settings.providers())
     try:
         with err.status("looking for Ollama"):
-            found: OllamaFound = find_or_start(host, started, state)
-        report.ollama, report.ollama_detail = found.state, found.detail
-        if found.there:
-            report.missing_models = missing(wanted_models(settings, host), found.models)
+            models = find_or_start(host, started, state, report)
+        if models is not None:
+            report.missing_models = missing(wanted_models(settings, host), models)
         for model in list(report.missing_models) if fetch else ():
             try:
                 pull(host, model, quiet=quiet)
@@ -501,7 +479,7 @@ def serve_in_background(
                 " use another DATA_DIR"
             )
         report.url, report.pid = running.url, running.pid
-        if started.server is None:
+        if "server" not in started:
             report.log = ""
         await_ready(settings, None, report)
         return
@@ -511,10 +489,8 @@ def serve_in_background(
         for name, value in given.items()
         for word in (f"--{name.removeprefix('api_')}", str(value))
     ]
-    process, started.server = start(
-        [sys.executable, "-m", "app", "serve", *options], state.log("server"), {}
-    )
-    state.save(started)
+    command = [sys.executable, "-m", "app", "serve", *options]
+    process = state.start("server", command, {}, started)
     report.server, report.pid = "started", process.pid
     with err.status("starting the server"):
         await_ready(settings, process, report)
@@ -523,10 +499,7 @@ def serve_in_background(
 def await_ready(
     settings: Settings, process: subprocess.Popen[bytes] | None, report: UpReport
 ) -> None:
-    """Wait until the server answers questions.
-
-    A first start prepares its models; a later one may rebuild an index.
-    """
+    """Wait until the server answers; it may prepare its models or rebuild an index first."""
     deadline = time.monotonic() + START_TIMEOUT_S
     with DocuMindClient(report.url, settings.api_key, timeout_s=5.0) as client:
         while not _ready(client):
@@ -551,7 +524,6 @@ def _ready(client: DocuMindClient) -> bool:
 
 
 def tell(report: UpReport) -> None:
-    """Print what was found and done."""
     say(
         f"DocuMind {'is ready' if report.server == 'started' else 'runs already'}: {report.url} "
         " (documind down ends it)"

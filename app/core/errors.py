@@ -270,6 +270,15 @@ def error_classes() -> dict[str, type[DocuMindError]]:
     return found
 
 
+def class_of(code: str) -> type[DocuMindError]:
+    """Return the most specific class of a stable code: `index_damaged` is IndexDamaged.
+
+    The root for an unknown code.
+    """
+    classes = [cls for cls in error_classes().values() if cls.code == code]
+    return max(classes, key=lambda cls: len(cls.__mro__), default=DocuMindError)
+
+
 _NO_FILES = frozenset({errno.EMFILE, errno.ENFILE})
 _NOT_PERMITTED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
 

@@ -83,13 +83,8 @@ def ask_case(
 ) -> QuestionOutcome:
     """Ask a case's question; return the measures that it asks for, the others None.
 
-    The passages are the answer itself, then its documents.
-
-    Args:
-        case: What to ask.
-        ask: Who answers; `RAGService.answer` or a client of a server.
-        judge: Says whether answers follow from their sources; None leaves the judging out.
-        ask_as: Mode, strategy and the like of the question; its text and library are replaced.
+    The passages are the answer itself, then its documents. `ask` is `RAGService.answer` or a client
+    of a server. Of `ask_as` text and library are replaced; mode, strategy and the like count.
     """
     question = replace(ask_as or Question("", "public"), text=case.question, library=case.library)
     start = time.perf_counter()

@@ -38,7 +38,6 @@ class TestPassage:
     """What is indexed instead of the text, with its own name."""
 
     def raw(self, collection: str) -> RawDocument:
-        """Return what is indexed."""
         if self.file is not None:
             return RawDocument(self.file.name, self.file.name, self.file.read_bytes())
         name = f"{collection}-{self.id}.txt"
@@ -79,7 +78,6 @@ class Collection:
 
     @property
     def size(self) -> int:
-        """Return how many documents are searched."""
         return len(self.passages) if self.documents is None else self.documents
 
     def with_passages(self, texts: Iterable[tuple[str, str]]) -> Collection:
@@ -297,15 +295,8 @@ def from_library(
     """Make a known-item collection of a library: a sentence's telling words ask.
 
     For drawn passages. Such questions lean towards lexical search; they compare settings on one's
-    own text, they do not say how good a system is.
-
-    Args:
-        catalog: Where the documents are.
-        lexical: Whose document frequencies say which words are telling.
-        library: Which one.
-        questions: As many, or fewer when fewer documents have a sentence that is long enough.
-        seed: Of the draw.
-        words_per_question: Rarest words kept, in their order in the sentence.
+    own text, they do not say how good a system is. There are fewer than `questions` when fewer
+    documents have a sentence that is long enough.
 
     References:
         Azzopardi, de Rijke, Balog: Building simulated queries for known-item topics, SIGIR 2007.
@@ -347,13 +338,8 @@ def _telling_words(
 def from_cases(cases: Sequence[CaseBody], catalog: Catalog, library: Library) -> Collection:
     """Return an answer set's questions about a library, with expected documents.
 
-    Cases that name no document of the library are left out: nothing says what a search should find
-    for them.
-
-    Args:
-        cases: Documents are named by doc_id, file name or source key.
-        catalog: Where the documents are.
-        library: Which one.
+    Documents are named by doc_id, file name or source key. Cases that name no document of the
+    library are left out: nothing says what a search should find for them.
     """
     names: dict[str, str] = {}
     documents = 0

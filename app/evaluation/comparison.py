@@ -78,16 +78,11 @@ def from_answer_set(cases: Sequence[CaseBody], library: Library) -> list[Ranking
 def automatic_set(
     catalog: Catalog, library: Library, *, seed: int, limit: int = QUESTIONS
 ) -> list[RankingCase]:
-    """Return questions from a library's sentences and titles, with their document.
+    """Return about `limit` questions from a library's sentences and titles, with their document.
 
     A sentence has to lead to another passage of its document, because to find the passage that
-    holds it word for word is no task; a document of one passage is asked for by that.
-
-    Args:
-        catalog: Where documents are.
-        library: Which of them.
-        seed: Of the choice; the same library gives the same questions.
-        limit: About how many.
+    holds it word for word is no task; a document of one passage is asked for by that. The same
+    library and seed give the same questions.
 
     References:
         The inverse cloze task: Lee, Chang, Toutanova: Latent retrieval for weakly supervised open
@@ -163,15 +158,7 @@ def judge(
     seed: int,
     progress: Callable[[int], None] | None = None,
 ) -> Judgement:
-    """Ask both and say whether `after` is worse.
-
-    Args:
-        cases: What to ask.
-        before: Searches the old vectors; returns at least eleven passages where there are as many.
-        after: Searches the new ones.
-        seed: Of the permutations.
-        progress: Told how many questions are done.
-    """
+    """Ask both, which return at least eleven passages or all, and say whether `after` is worse."""
     pairs: list[tuple[float, ...]] = []
     for case in cases:
         pairs.append(

@@ -142,10 +142,7 @@ class ReportComparison:
 def bootstrap_interval(values: Values, *, seed: int, resamples: int = RESAMPLES) -> Interval:
     """Return the mean and its percentile bootstrap interval at 95 %.
 
-    Args:
-        values: One number per question, float64 `[n]`; for a paired interval, the differences.
-        seed: Of the resampling.
-        resamples: Bootstrap samples.
+    `values` are float64 `[n]`, one per question; for a paired interval, the differences.
 
     Raises:
         ValueError: `values` is empty.
@@ -171,17 +168,10 @@ def bootstrap_interval(values: Values, *, seed: int, resamples: int = RESAMPLES)
 
 
 def permutation_p(differences: Values, *, seed: int, resamples: int = RESAMPLES) -> float:
-    """Return a paired permutation test's two-sided p-value.
+    """Return a paired permutation test's two-sided p-value, in (0, 1]; 1 when none differs.
 
-    Signs of the differences are flipped at random.
-
-    Args:
-        differences: Arm minus baseline per question, float64 `[n]`.
-        seed: Of the permutations.
-        resamples: Random sign patterns; all of them are tried when there are fewer.
-
-    Returns:
-        A value in (0, 1]; 1.0 when no question differs.
+    Signs of the differences (arm minus baseline per question, float64 `[n]`) are flipped at random;
+    all patterns are tried when there are no more than `resamples`.
 
     References:
         Fisher: The Design of Experiments, 1935, section 21.

@@ -138,7 +138,6 @@ def report_of(
     remarks: Sequence[str] = (),
     figures: Mapping[str, float] | None = None,
 ) -> EvaluationReport:
-    """Return what is reported of experiments."""
     return EvaluationReport(
         title=title,
         provenance=provenance,
@@ -155,10 +154,8 @@ _SCORECARD = {"question_texts", "relevant", "found", "previews"}
 def to_json(report: EvaluationReport, *, passages: bool = False) -> str:
     """Return the report with all outcomes; only the key `timings` varies.
 
-    Args:
-        report: What was found.
-        passages: Keep the questions' texts and the beginnings of the passages that each arm found,
-            for a scorecard.
+    `passages` keeps the questions' texts and the beginnings of the passages that each arm found,
+    for a scorecard.
     """
     left_out = None if passages else {"experiments": {"__all__": _SCORECARD}}
     content = report.model_dump(exclude=left_out)
@@ -491,12 +488,8 @@ class ReportArchive:
     ) -> EvaluationSummary:
         """Write a report; on return it is listed and its outcomes are gone.
 
-        Args:
-            report_id: Id of the job.
-            report: What was found.
-            created_at: UTC, ISO 8601.
-            own_documents: Its passages are of the libraries, named by doc_id, so that `forget`
-                looks at them.
+        The id is that of the job, the time UTC in ISO 8601. With `own_documents`, passages are of
+        the libraries, named by doc_id, so that `forget` looks at them.
         """
         folder = self._folder / report_id
         folder.mkdir(parents=True, exist_ok=True)

@@ -25,13 +25,7 @@ from app.evaluation.metrics import (
     per_question,
     percentile,
 )
-from app.evaluation.report import (
-    SEPARATOR,
-    ArmTimings,
-    Experiment,
-    ReportArm,
-    ReportExperiment,
-)
+from app.evaluation.report import SEPARATOR, ArmTimings, Experiment, ReportArm, ReportExperiment
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import SearchRequest
 
@@ -82,7 +76,6 @@ class RetrieverSearch:
         library: Library,
         passage_of: Mapping[str, str],
     ) -> None:
-        """Keep how to make a retriever for an arm."""
         self._retriever_of = retriever_of
         self._library = library
         self._passage_of = passage_of
@@ -122,18 +115,9 @@ def run(
     resamples: int = RESAMPLES,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Experiment:
-    """Ask every question under every arm and compare the arms with the baseline.
+    """Ask every judged question under every arm and compare the arms with the baseline.
 
-    Args:
-        collection: Judged questions only; see `Collection.judged`.
-        arms: The baseline among them.
-        search: Who answers.
-        baseline: Name of the arm the others are compared with.
-        seed: Of all resampling.
-        top_k: Passages asked for.
-        measures: The first one decides the comparisons.
-        resamples: Of intervals and tests.
-        progress: Told about each arm that is done.
+    The first measure decides the comparisons. `progress` is told about each arm that is done.
 
     Raises:
         ValueError: The baseline is not among the arms.
@@ -192,19 +176,9 @@ def experiment_of(
 ) -> Experiment:
     """Compare the arms with the baseline by what each found.
 
-    Args:
-        name: Of the set of questions.
-        questions: Text by id, in order.
-        arms: The baseline among them.
-        found: By arm and question.
-        values: By arm, measure and question.
-        measure: Decides the comparisons.
-        baseline: Name of the arm the others are compared with.
-        documents: How many are searched.
-        seed: Of all resampling.
-        resamples: Of intervals and tests.
-        answers: Strings by question, any of which in the passages answers it.
-        relevant: Relevant passages by question.
+    Args by question id: `questions` are texts, in order; `found` and `values` are by arm first;
+    `answers` are strings any of which in the passages answers; `relevant` are passages. `measure`
+    decides.
     """
     reported = []
     for arm in arms:

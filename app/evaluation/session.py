@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from app.core.errors import InvalidInput
-from app.core.ports import Catalog, LexicalIndex
 from app.core.types import Library, Question
 from app.evaluation.answers import Ask, Judge, answers_experiment, ask_case
 from app.evaluation.arms import Arm, Chunking, EvaluationBody
@@ -40,67 +39,13 @@ from app.evaluation.runner import (
     RetrieverSearch,
     run,
 )
-from app.retrieval.pipeline import Retriever
-from app.retrieval.request import RetrievalOptions
 
-# Provide the place of an evaluation: the libraries, or a temporary index.
-
-Watch = Callable[[int, int, str], None]
-"""Told how many are done, of how many, of what; may raise Cancelled, after which the run can go on
-later."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchableIndex:
-    """An index that can be searched under any options."""
-
-    library: Library
-    catalog: Catalog
-    lexical: LexicalIndex
-    retriever_of: Callable[[Arm], Retriever]
-    """Makes what searches under an arm."""
-    ask_of: Callable[[Arm], Ask]
-    """Makes the query use case under an arm; nothing that it answers is stored."""
-    fingerprint: str
-    models: Mapping[str, str]
-    """Digest by model name."""
-    passage_of: Mapping[str, str] = field(default_factory=dict)
-    """Collection id by doc_id; empty where documents are named by their own."""
-
-
-class Workshop(Protocol):
-    """Makes places; `app.bootstrap.evaluation` has the one over adapters."""
-
-    @property
-    def options(self) -> RetrievalOptions:
-        """The server's own options of retrieval."""
-        ...
-
-    @property
-    def has_cross_encoder(self) -> bool:
-        """Return whether a cross-encoder is configured."""
-        ...
-
-    def live(self, library: Library) -> SearchableIndex:
-        """Return a library as it is; it is only read."""
-        ...
-
-    def made_with(self, chunking: Chunking) -> tuple[str, Mapping[str, str]]:
-        """Return the fingerprint of an index cut like this, and digests by model name."""
-        ...
-
-    def indexed(
-        self, collection: Collection, chunking: Chunking, watch: Watch, *, keep_vectors: bool
-    ) -> AbstractContextManager[SearchableIndex]:
-        """Index a collection for the time of the block; its vectors may be kept."""
-        ...
+if TYPE_CHECKING:  # it opens stores, which takes long to import
+    from app.evaluation.workshop import SearchableIndex, Watch, Workshop
 
 
 class PlaceSearch:
-    """An `ArmSearch` over one place.
-
-    The retriever alone for the baseline strategy, the whole query use case for the others.
-    """
+    """Searches a place by the retriever for the baseline strategy, by the use case for others."""
 
     def __init__(self, place: SearchableIndex, degraded: set[str]) -> None:
         """Search a place; arms whose strategy is degraded for want of a model are named there."""
@@ -149,10 +94,7 @@ class Session:
     def run(self, request: EvaluationBody, log_path: Path, watch: Watch) -> EvaluationReport:
         """Ask everything that an earlier run has not asked, and return the report.
 
-        Args:
-            request: What to compare.
-            log_path: Where outcomes are kept until the report is made.
-            watch: Told after each question.
+        Outcomes are kept at `log_path` until then; `watch` is told after each question.
 
         Raises:
             InvalidInput: The request cannot be met: no such folder, an empty library, no
@@ -160,7 +102,7 @@ class Session:
             Cancelled: The watch said so.
         """
         request.check()
-        if "cross_encoder" in request.axes.rerank and not self.workshop.has_cross_encoder:
+        if "cross_encoder" in request.axes.rerank and self.workshop.reranker is None:
             raise InvalidInput(
                 "rerank cross_encoder needs CROSS_ENCODER_DIR, a directory with a cross-encoder's"
                 " ONNX files"
@@ -195,7 +137,9 @@ class Session:
             collection = from_datasets(request.dataset)
         else:
             place = self.workshop.live(_library(request))
-            collection = with_texts(self._of_library(request, place), place.catalog, place.library)
+            collection = with_texts(
+                self._of_library(request, place), place.store.catalog, place.library
+            )
         arms = sorted(
             arms, key=lambda arm: (arm.chunking.size or 0, arm.chunking.chunker or "")
         )  # one index after the other
@@ -228,10 +172,10 @@ class Session:
 
     def _of_library(self, request: EvaluationBody, place: SearchableIndex) -> Collection:
         if request.cases:
-            return from_cases(request.cases, place.catalog, place.library)
+            return from_cases(request.cases, place.store.catalog, place.library)
         return from_library(
-            place.catalog,
-            place.lexical,
+            place.store.catalog,
+            place.store.lexical,
             place.library,
             questions=request.questions,
             seed=request.seed,
@@ -307,7 +251,7 @@ class Session:
             outcomes,
             seed=request.seed,
             documents=sum(
-                place.catalog.counts(library).documents for library, place in places.items()
+                place.store.catalog.counts(library).documents for library, place in places.items()
             ),
             resamples=self.resamples,
         )

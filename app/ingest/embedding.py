@@ -16,9 +16,17 @@ import numpy as np
 from app.core.cancel import CancelToken
 from app.core.errors import DocuMindError, InputError, PassageTooLong, ProviderBadResponse
 from app.core.ports import Catalog, Embedder, PassageCodes, PassageEncoder, VectorSink
-from app.core.types import Chunk, FloatArray, Library, PassageCode
+from app.core.text import TOKENIZER_VERSION
+from app.core.types import (
+    Chunk,
+    EmbedderIdentity,
+    Fingerprint,
+    FloatArray,
+    Library,
+    PassageCode,
+)
 from app.core.vectors import l2_normalise
-from app.ingest.chunking import halves
+from app.ingest.chunking import CHUNKER_VERSION, halves
 from app.ingest.names import IngestOptions
 
 # Make missing late-interaction codes; resumable.
@@ -413,3 +421,17 @@ class _Writes:
 def _batches(chunks: Sequence[Chunk], size: int) -> Iterator[Sequence[Chunk]]:
     for start in range(0, len(chunks), size):
         yield chunks[start : start + size]
+
+
+def fingerprint_of(identity: EmbedderIdentity, options: IngestOptions) -> Fingerprint:
+    """Return what vectors of this embedder over our chunks are made with."""
+    chunker = f"{CHUNKER_VERSION}:{options.chunk_size}:{options.chunk_overlap}"
+    return Fingerprint(
+        embedding_model=identity.model,
+        model_digest=identity.digest,
+        dimension=identity.dimension,
+        query_prefix=identity.query_prefix,
+        passage_prefix=identity.passage_prefix,
+        chunker=chunker if options.chunker == "headings" else f"{chunker}:{options.chunker}",
+        analyzer=TOKENIZER_VERSION,
+    )

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -31,7 +31,7 @@ from app.ingest.bulk import (
 )
 from app.ingest.names import IngestOptions
 from app.ingest.sources.dumps import FirstArticles, is_markup, is_part, open_articles, source_name
-from app.jobs.runner import JobContext, JobRunner, is_finished
+from app.jobs.runner import JobContext, JobRunner, per_library
 from app.storage.options import IndexOptions, stored_bytes
 
 if TYPE_CHECKING:
@@ -58,6 +58,25 @@ class BulkPayload:
     missing: MissingPolicy = "remove"
     articles: int | None = None
     """At most this many articles, from the beginning; None takes all."""
+
+    @classmethod
+    def of(
+        cls,
+        library: Library,
+        source: str,
+        name: str | None,
+        workers: int | None,
+        missing: MissingPolicy | None,
+        articles: int | None,
+    ) -> BulkPayload:
+        """Return a run; without a name that of the source.
+
+        Without a policy, articles that the source lacks are kept for a part of a dump, else
+        removed.
+        """
+        whole = articles is None and not is_part(source)
+        missing = missing or ("remove" if whole else "keep")
+        return cls(library, source, name or source_name(source), workers, missing, articles)
 
     def to_json(self) -> dict[str, object]:
         return {**asdict(self), "library": self.library.value}
@@ -97,9 +116,7 @@ class BulkIndexJob:
     """Asks for the vectors of a small library."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Index, then report the source's counts; everything is durable and searchable.
-
-        Lexical search finds it on return.
+        """Index, then report the source's counts; all is durable and found by words on return.
 
         Raises:
             NotFound: The source is gone.
@@ -136,33 +153,15 @@ class BulkIndexJob:
 class BulkService:
     """Accepts requests for bulk runs, joins an equal one, refuses a different one; thread-safe."""
 
-    def __init__(self, runner: JobRunner) -> None:
+    def __init__(self, runner: JobRunner, index: BulkIndexJob, plan: BulkPlanJob) -> None:
+        """Register `bulk` and `bulk_plan`."""
         self._runner = runner
         self._lock = threading.Lock()
+        runner.register(BULK, index, lane="background", exclusive=per_library)
+        runner.register(BULK_PLAN, plan, lane="background")
 
-    def request(
-        self,
-        library: Library,
-        source: str,
-        *,
-        name: str = "",
-        workers: int | None = None,
-        missing: MissingPolicy | None = None,
-        articles: int | None = None,
-    ) -> Job:
-        """Start a run, or join or resume the existing one.
-
-        It has the same library, name and source.
-
-        Args:
-            library: Where articles go.
-            source: Absolute path on this machine, or `hub:owner/name`.
-            name: What the source is called in the ledger; empty asks the source.
-            workers: Processes that parse; 0 parses in the server's own, None chooses by source and
-                cores.
-            missing: What becomes of articles that the source lacks; None keeps them for a part of a
-                dump, else removes.
-            articles: At most this many, from the beginning; None takes all.
+    def request(self, payload: BulkPayload) -> Job:
+        """Start a run, or join or resume the one of the same library, name and source.
 
         Raises:
             NotFound: There is no such source.
@@ -170,33 +169,18 @@ class BulkService:
             Unreadable: It does not begin like a dump.
             Conflict: Another run fills this library.
         """
-        whole = articles is None and not is_part(source)
-        missing = missing or ("remove" if whole else "keep")
-        payload = BulkPayload(
-            library, source, name or source_name(source), workers, missing, articles
-        )
+        name = payload.library.value
         with self._lock:
-            for job in self._runner.list(1000):
-                if job.kind != BULK or is_finished(job) or job.payload["library"] != library.value:
-                    continue
+            for job in self._runner.unfinished(BULK, payload.library):
                 there = _PAYLOAD.validate_python(job.payload)
-                if replace(there, workers=workers) != payload:
+                if replace(there, workers=payload.workers) != payload:
                     raise Conflict(
-                        f"job {job.id} indexes {there.source!r} as {there.name!r} into"
-                        f" {library.value!r} ({job.state}):"
-                        " wait for it, or end it with: documind bulk cancel --library"
-                        f" {library.value}"
+                        f"job {job.id} indexes {there.source!r} as {there.name!r} into {name!r}"
+                        f" ({job.state}): wait for it, or end it with: documind bulk cancel"
+                        f" --library {name}"
                     )
                 return self._runner.resume(job.id) if job.state == "paused" else job
             return self._runner.submit(BULK, payload.to_json(), unit="articles")
-
-
-def bulk_under_way(runner: JobRunner, library: Library) -> bool:
-    """Return whether a run that fills this library has not ended."""
-    return any(
-        job.kind == BULK and job.payload["library"] == library.value and not is_finished(job)
-        for job in runner.list(1000)
-    )
 
 
 # Estimate a bulk run's time, disk and memory from a timed sample.
@@ -280,7 +264,9 @@ class BulkPlanJob:
         drafts = sample.drafts
         write_s, disk = self._write(library, drafts)
         context.checkpoint()
-        embedder = self._embedder(library)
+        embedder = None
+        with suppress(DocuMindError):  # no key, no model: the plan for text stands without
+            embedder = self.embedder_of(library)
         embed_s = _embedding_s(embedder, drafts) if embedder else None
         dimension = embedder.identity.dimension if embedder else 384
         scale = 1 / sample.share if sample.share else 1.0
@@ -320,12 +306,6 @@ class BulkPlanJob:
             fits=text_disk + vectors_disk < 0.9 * free,
         )
         return asdict(plan)
-
-    def _embedder(self, library: Library) -> Embedder | None:
-        try:
-            return self.embedder_of(library)
-        except DocuMindError:  # no key, no model: the plan for text stands without
-            return None
 
     def _write(self, library: Library, drafts: list[DocumentDraft]) -> tuple[float, int]:
         """Write the sample to an empty index; return seconds and the bytes that it added."""

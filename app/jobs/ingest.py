@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from app.core.cancel import CancelToken
 from app.core.errors import (
@@ -17,6 +16,7 @@ from app.core.errors import (
     DiskFull,
     FingerprintMismatch,
     NotFound,
+    OriginalsAway,
     ProviderError,
     ProviderUnreachable,
     StorageError,
@@ -65,9 +65,45 @@ class Collecting:
 
     runner: JobRunner
     catalog: Catalog
+    writer: CatalogIndexWriter
     pipeline_of: Callable[[Library], IngestPipeline]
     backfill_of: Callable[[Library], VectorBackfill | None]
     """The embedder of a library now; None if it is unavailable."""
+    shared: bool = False
+    """Originals are in a directory that servers and workers should share."""
+
+    def original(self, sha256: str) -> Path:
+        """Return where the bytes of a hash are.
+
+        Raises:
+            OriginalsAway: Another process accepted them, in a directory of its own.
+        """
+        path = self.writer.original_path(sha256)
+        if self.shared and not path.exists():
+            raise OriginalsAway(
+                f"an upload was kept by another process: {str(path)!r} is not here. Servers and"
+                " workers need one ORIGINALS_URL, or one directory DATA_DIR/originals"
+            )
+        return path
+
+    def embed(
+        self,
+        context: JobContext,
+        library: Library,
+        found: str,
+        doc_ids: Sequence[str] | None = None,
+    ) -> None:
+        """Embed what was found now, or ask for that later where the embedder is away."""
+        backfill = self.backfill_of(library)
+        try:
+            if backfill is not None:
+                backfill.run(library, cancel=context.cancel, doc_ids=doc_ids)
+                return
+            reason = "no embedder is available"
+        except ProviderError as error:
+            reason = error.message
+        context.error(f"vectors_missing: {found} found by words; vectors follow later ({reason})")
+        self.later(library)
 
     def later(self, library: Library) -> None:
         request_backfill(self.runner, library)
@@ -137,7 +173,6 @@ def run_backfill(
 
 
 def log_failures(context: JobContext, failures: Sequence[ChunkFailure]) -> None:
-    """Log the chunks that the embedder refuses as errors of a job."""
     for failure in failures:
         context.error(
             f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector:"
@@ -191,25 +226,8 @@ class BatchWorker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._pool.shutdown(cancel_futures=error is not None)
-
-
-class OriginalFiles(Protocol):
-    """Stores accepted bytes."""
-
-    def original_path(self, sha256: str) -> Path:
-        """Return where the bytes of a hash are."""
-        ...
-
-    def delete_original(self, sha256: str) -> None:
-        """Remove bytes that no document refers to."""
-        ...
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=kind is not None)
 
 
 _MOMENTARY = {
@@ -225,14 +243,11 @@ class IngestJob:
     """Handler of `ingest`; safe to repeat, since what is done is found unchanged."""
 
     parts: Collecting
-    originals: OriginalFiles
     jobs: JobQueue
     """Which other uploads still need the same bytes."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Make the files live, report, and report again once all have vectors.
-
-        Embedding begins with the first files.
+        """Make the files live, report, and again once all have vectors, begun with the first files.
 
         Raises:
             Cancelled: Paused, cancelled or shutting down.
@@ -288,7 +303,16 @@ class IngestJob:
 
         outcomes = self.parts.pipeline_of(payload.library).ingest(
             payload.library,
-            self._documents(payload, context.job_id),
+            (
+                RawDocument(
+                    file.source_key,
+                    file.filename,
+                    self.parts.original(file.sha256),
+                    job_id=context.job_id,
+                    labels=file.labels,
+                )
+                for file in payload.files
+            ),
             progress=progress,
             written=written,
             cancel=context.cancel,
@@ -299,13 +323,6 @@ class IngestJob:
             if (error := _MOMENTARY.get(outcome.code or "")) is not None:
                 raise error(outcome.reason or "it could not be stored")
         return outcomes
-
-    def _documents(self, payload: IngestPayload, job_id: str) -> Iterator[RawDocument]:
-        for file in payload.files:
-            path = self.originals.original_path(file.sha256)
-            yield RawDocument(
-                file.source_key, file.filename, path, job_id=job_id, labels=file.labels
-            )
 
     def _merge(
         self, context: JobContext, outcomes: Sequence[IngestOutcome]
@@ -337,7 +354,7 @@ class IngestJob:
                 [job for job in self.jobs.unfinished() if job.id != context.job_id]
             )
             for sha256 in unneeded - needed:
-                self.originals.delete_original(sha256)
+                self.parts.writer.delete_original(sha256)
 
 
 REREAD = "reread"
@@ -362,7 +379,6 @@ class RereadJob:
     """
 
     parts: Collecting
-    originals: OriginalFiles
     catalog: SqliteCatalog
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
@@ -395,7 +411,7 @@ class RereadJob:
         return RawDocument(
             document.source_key,
             document.filename,
-            self.originals.original_path(document.sha256),
+            self.parts.original(document.sha256),
             source_url=document.source_url,
             licence=document.licence,
             doc_id=document.doc_id,
@@ -479,17 +495,8 @@ class FetchJob:
             raise Superseded(outcomes[0].reason or "deleted or replaced after it was accepted")
         context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
         context.publish(IngestReport(outcomes, "text").to_json())
-        backfill = self.parts.backfill_of(library)
-        try:
-            if backfill is None:
-                self.parts.later(library)
-            elif outcomes[0].doc_id is not None:
-                backfill.run(library, cancel=context.cancel, doc_ids=[outcomes[0].doc_id])
-        except ProviderError as error:
-            context.error(
-                f"vectors_missing: it is found by words; vectors follow later ({error.message})"
-            )
-            self.parts.later(library)
+        if outcomes[0].doc_id is not None:
+            self.parts.embed(context, library, "it is", [outcomes[0].doc_id])
         context.progress(1, 1, "files")
         return IngestReport(
             tuple(counted(self.parts.catalog, library, outcomes)), "vectors"
@@ -506,11 +513,10 @@ class SamplesJob:
     parts: Collecting
     root: Path
     """Folder with `public/` and `papers/`."""
-    writer: CatalogIndexWriter
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         if context.payload.get("purge") is True:
-            remove_samples(self.parts.catalog, self.writer)
+            remove_samples(self.parts.catalog, self.parts.writer)
         samples = {
             library: list(SampleDocuments(library, self.root))
             for library in (Library.PUBLIC, Library.PAPERS)
@@ -534,26 +540,11 @@ class SamplesJob:
         context.publish(IngestReport(tuple(outcomes), "text").to_json())
         done: list[IngestOutcome] = []
         for library, raws in samples.items():
-            self._embed(context, library)
+            self.parts.embed(context, library, f"the samples of {library.value} are")
             done += counted(
                 self.parts.catalog, library, outcomes[len(done) : len(done) + len(raws)]
             )
         return IngestReport(tuple(done), "vectors").to_json()
-
-    def _embed(self, context: JobContext, library: Library) -> None:
-        backfill = self.parts.backfill_of(library)
-        try:
-            if backfill is not None:
-                backfill.run(library, cancel=context.cancel)
-                return
-            reason = "no embedder is available"
-        except ProviderError as error:
-            reason = error.message
-        context.error(
-            f"vectors_missing: the samples of {library.value} are found by words; vectors follow"
-            f" later ({reason})"
-        )
-        self.parts.later(library)
 
 
 def remove_samples(catalog: Catalog, writer: CatalogIndexWriter) -> dict[Library, int]:
@@ -597,10 +588,7 @@ class SeedPolicy:
 def seed(policy: SeedPolicy, catalog: Catalog, submit: Callable[[bool], object]) -> bool:
     """Ask for the samples when the policy wants them now, and return whether it did.
 
-    Args:
-        policy: The configuration.
-        catalog: Says whether both libraries are empty.
-        submit: Queues the samples job; its argument says whether old samples are purged first.
+    The argument of `submit` says whether old samples are purged first.
     """
     marker = policy.data_dir / MARKER
     seeded = marker.read_text(encoding="utf-8").strip() if marker.exists() else None

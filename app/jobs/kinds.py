@@ -7,26 +7,17 @@ from typing import TYPE_CHECKING
 
 from app.core.ports import Catalog
 from app.core.types import Job, Library
-from app.jobs.bulk import (
-    AUTOMATIC_BACKFILL_CHUNKS,
-    BULK,
-    BULK_PLAN,
-    BulkIndexJob,
-    BulkPlanJob,
-    BulkService,
-    bulk_under_way,
-)
+from app.jobs.bulk import AUTOMATIC_BACKFILL_CHUNKS, BULK
 from app.jobs.ingest import (
     BACKFILL,
     REREAD,
     BackfillJob,
     Collecting,
     IngestJob,
-    OriginalFiles,
     RereadJob,
     request_backfill,
 )
-from app.jobs.runner import JobRunner, is_finished, per_library
+from app.jobs.runner import JobRunner, per_library
 
 if TYPE_CHECKING:
     from app.storage.catalog.documents import SqliteCatalog
@@ -47,13 +38,11 @@ EVALUATION = "evaluation"
 CALIBRATE = "calibrate"
 
 
-def register_ingest(
-    parts: Collecting, originals: OriginalFiles, jobs: JobQueue, catalog: SqliteCatalog
-) -> None:
+def register_ingest(parts: Collecting, jobs: JobQueue, catalog: SqliteCatalog) -> None:
     """Register `ingest`, `reread` and `backfill`; `jobs` is the queue of the runner."""
-    parts.runner.register(INGEST, IngestJob(parts, originals, jobs))
+    parts.runner.register(INGEST, IngestJob(parts, jobs))
     parts.runner.register(
-        REREAD, RereadJob(parts, originals, catalog), lane="background", exclusive=per_library
+        REREAD, RereadJob(parts, catalog), lane="background", exclusive=per_library
     )
     parts.runner.register(BACKFILL, BackfillJob(parts), lane="background", exclusive=per_library)
 
@@ -66,19 +55,14 @@ def resume_backfills(
     Also for missing codes. An older request counts. A library that is being filled asks at the end
     of its bulk run; one that lacks many waits for `documind bulk embed`.
     """
-    asked = {
-        job.payload.get("library")
-        for job in runner.list(1000)
-        if job.kind == BACKFILL and not is_finished(job)
-    }
     for library in Library:
         counts = catalog.counts(library)
         pending = counts.chunks - counts.embedded
         if (
             not counts.chunks
             or pending > AUTOMATIC_BACKFILL_CHUNKS
-            or library.value in asked
-            or bulk_under_way(runner, library)
+            or any(runner.unfinished(BACKFILL, library))
+            or any(runner.unfinished(BULK, library))
         ):
             continue
         if pending or lacks_codes(library):
@@ -99,17 +83,8 @@ def request_embedding(
         "limit": limit,
         "workers": workers,
     }
-    for job in runner.list(1000):
-        if job.kind != BACKFILL or is_finished(job) or job.payload["library"] != library.value:
-            continue
+    for job in runner.unfinished(BACKFILL, library):
         if job.payload == payload:
             return runner.resume(job.id) if job.state == "paused" else job
         runner.cancel(job.id)
     return runner.submit(BACKFILL, payload, unit="chunks")
-
-
-def register_bulk(runner: JobRunner, *, index: BulkIndexJob, plan: BulkPlanJob) -> BulkService:
-    """Register `bulk` and `bulk_plan`, and return where runs are asked for."""
-    runner.register(BULK, index, lane="background", exclusive=per_library)
-    runner.register(BULK_PLAN, plan, lane="background")
-    return BulkService(runner)

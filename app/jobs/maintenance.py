@@ -21,16 +21,8 @@ from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import ReportArchive
 from app.evaluation.session import Session
 from app.generation.injection import inspect
-from app.jobs.kinds import (
-    BACKUP,
-    EVALUATION,
-    EXPORT,
-    FSCK,
-    IMPORT,
-    MODEL_TEST,
-    PURGE,
-)
-from app.jobs.runner import JobContext, JobRunner, is_finished, per_library
+from app.jobs.kinds import BACKUP, EVALUATION, EXPORT, FSCK, IMPORT, MODEL_TEST, PURGE
+from app.jobs.runner import JobContext, JobRunner, per_library
 from app.models.ollama import PullProgress
 from app.storage.catalog.state import ModelStore
 
@@ -65,8 +57,18 @@ class Maintenance:
     later: Callable[[Library], object]
     """Requests the vectors that a library lacks."""
 
+    def register(self, runner: JobRunner) -> None:
+        """Register the kinds; they run in the background and give way to interactive work."""
+        runner.register(EXPORT, self.export, lane="background")
+        for kind, work in (
+            (FSCK, self.fsck),
+            (IMPORT, self.load),
+            (BACKUP, self.backup),
+            (PURGE, self.purge),
+        ):
+            runner.register(kind, work, lane="background", exclusive=per_library)
+
     def fsck(self, context: JobContext) -> Record:
-        """Check the store."""
         context.checkpoint()
         return self.store.fsck.run().record()
 
@@ -76,7 +78,6 @@ class Maintenance:
         return {**asdict(report), "path": str(target)}
 
     def load(self, context: JobContext) -> Record:
-        """Import the file of the payload."""
         named = context.payload.get("library")
         library = None if named is None else Library(str(named))
         report = asdict(self.store.bundler.load(_path(context), library, _steps(context), inspect))
@@ -94,7 +95,6 @@ class Maintenance:
         return {**purged, "report_passages": self.reports.forget(self._alive)}
 
     def _alive(self, doc_id: str) -> bool:
-        """Return whether a document is still in a library."""
         for library in Library:
             with suppress(NotFound):
                 self.store.catalog.document(library, doc_id)
@@ -117,15 +117,6 @@ class Maintenance:
             if (now - datetime.fromisoformat(at)).total_seconds() >= wait_s:
                 return True
         return False
-
-
-def register_maintenance(runner: JobRunner, work: Maintenance) -> None:
-    """Register the kinds; they run in the background and give way to interactive work."""
-    runner.register(FSCK, work.fsck, lane="background", exclusive=per_library)
-    runner.register(EXPORT, work.export, lane="background")
-    runner.register(IMPORT, work.load, lane="background", exclusive=per_library)
-    runner.register(BACKUP, work.backup, lane="background", exclusive=per_library)
-    runner.register(PURGE, work.purge, lane="background", exclusive=per_library)
 
 
 def _path(context: JobContext) -> Path:
@@ -186,10 +177,7 @@ class Housekeeper:
 
 def request_purge(runner: JobRunner) -> Job:
     """Return the purge that has not ended, or ask for one."""
-    for job in runner.list(1000):
-        if job.kind == PURGE and not is_finished(job):
-            return job
-    return runner.submit(PURGE, {}, coalesce=True)
+    return next(runner.unfinished(PURGE), None) or runner.submit(PURGE, {}, coalesce=True)
 
 
 # Jobs about models: one into Ollama, and the test of one.
@@ -219,6 +207,10 @@ class ModelTestService:
     tester: ModelTester
     store: ModelStore
 
+    def __post_init__(self) -> None:
+        """Register `model_test`, one at a time."""
+        self.runner.register(MODEL_TEST, self.run, lane="network", exclusive=lambda _: MODEL_TEST)
+
     def start(self, model: str | None) -> Job:
         """Accept a test; the same one that is under way is joined.
 
@@ -231,7 +223,6 @@ class ModelTestService:
         return self.runner.submit(MODEL_TEST, {"model": model}, unit="questions", coalesce=True)
 
     def results(self) -> Sequence[tuple[str, ModelFindings]]:
-        """Return names and findings of all tested models, newest first."""
         return self.store.tested()
 
     def run(self, context: JobContext) -> Record:
@@ -254,15 +245,6 @@ class ModelTestService:
         return {"digest": digest, **asdict(self.tester.run(wanted, context.cancel, done, watch))}
 
 
-def register_model_tests(
-    runner: JobRunner, tester: ModelTester, store: ModelStore
-) -> ModelTestService:
-    """Register `model_test`, one at a time, and return where tests are asked for."""
-    service = ModelTestService(runner, tester, store)
-    runner.register(MODEL_TEST, service.run, lane="network", exclusive=lambda _: MODEL_TEST)
-    return service
-
-
 @dataclass(frozen=True, slots=True)
 class EvaluationService:
     """Starts evaluations, runs them as jobs, and finds their reports."""
@@ -270,6 +252,12 @@ class EvaluationService:
     runner: JobRunner
     session_of: Callable[[], Session]
     reports: ReportArchive
+
+    def __post_init__(self) -> None:
+        """Register `evaluation`, one at a time, in the background."""
+        self.runner.register(
+            EVALUATION, self.run, lane="background", exclusive=lambda _: EVALUATION
+        )
 
     def start(self, request: EvaluationBody) -> Job:
         """Accept a run.
@@ -298,12 +286,3 @@ class EvaluationService:
         return asdict(
             self.reports.save(context.job_id, report, made, own_documents=not request.indexed_apart)
         )
-
-
-def register_evaluation(
-    runner: JobRunner, session_of: Callable[[], Session], archive: ReportArchive
-) -> EvaluationService:
-    """Register `evaluation`, one at a time, in the background; return its service."""
-    service = EvaluationService(runner, session_of, archive)
-    runner.register(EVALUATION, service.run, lane="background", exclusive=lambda _: "evaluation")
-    return service

@@ -29,7 +29,7 @@ from app.evaluation.comparison import (
 from app.ingest.embedding import BackfillReport, VectorBackfill
 from app.ingest.names import IngestOptions
 from app.jobs.ingest import MOST_LOGGED, log_failures
-from app.jobs.runner import JobContext, JobRunner, is_finished
+from app.jobs.runner import JobContext, JobRunner
 from app.retrieval.reading import Calibrations, equated
 from app.retrieval.request import RetrievalOptions
 from app.retrieval.search import Floats
@@ -66,13 +66,7 @@ def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
         Conflict: Another one of this library has not ended.
     """
     wanted = json.loads(json.dumps({**asdict(payload), "retry": True}))
-    for job in runner.list(1000):
-        if (
-            job.kind != REEMBED
-            or is_finished(job)
-            or job.payload["library"] != payload.library.value
-        ):
-            continue
+    for job in runner.unfinished(REEMBED, payload.library):
         if json.loads(json.dumps(dict(job.payload))) != wanted:
             raise Conflict(
                 f"job {job.id} re-embeds library {payload.library.value!r} ({job.state}): wait for"

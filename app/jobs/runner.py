@@ -44,7 +44,6 @@ FINISHED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
 
 
 def is_finished(job: Job) -> bool:
-    """Return whether the job has ended for good."""
     return job.state in FINISHED
 
 
@@ -278,14 +277,7 @@ class JobRunner:
         *,
         alone: bool = True,
     ) -> None:
-        """Take a queue.
-
-        Args:
-            queue: Holds the jobs.
-            options: Limits, and intervals in seconds.
-            spans: Where runs are traced.
-            alone: No other process works on the queue's jobs.
-        """
+        """Take a queue; `alone`: no other process works on its jobs."""
         self._queue = queue
         self._options = options or JobOptions()
         self._spans = spans
@@ -332,6 +324,13 @@ class JobRunner:
         stored, shown = self._queue.list(limit), self._shown()
         return [shown.get(job.id, job) for job in stored]
 
+    def unfinished(self, kind: str, library: Library | None = None) -> Iterator[Job]:
+        """Yield jobs of a kind, and of a library, that have not ended; newest first."""
+        for job in self.list(1000):
+            ours = library is None or job.payload.get("library") == library.value
+            if job.kind == kind and ours and not is_finished(job):
+                yield job
+
     def _shown(self) -> Mapping[str, Job]:
         """Return the jobs that run here; their rows may be older."""
         with self._changed:
@@ -361,9 +360,7 @@ class JobRunner:
         timeout_s: float | None = None,
         until: Callable[[Job], bool] = is_finished,
     ) -> Job:
-        """Return the job once `until` holds or it ended; after `timeout_s` as it is.
-
-        None: no limit.
+        """Return the job once `until` holds or it ended; after `timeout_s` (None: never) as it is.
 
         Raises:
             NotFound: No such job.
@@ -414,16 +411,9 @@ class JobRunner:
     ) -> Job:
         """Accept work: on return its row is durable.
 
-        A payload with `retry: true` is tried again after a retryable error instead of failing.
-
-        Args:
-            kind: A registered name.
-            payload: JSON object, all the handler needs, also after a restart.
-            files: Per-file states to begin with.
-            total: Units of work when known.
-            unit: What is counted.
-            coalesce: Return a queued or paused job of the same kind and exclusive key instead of
-                adding one.
+        A payload holds all that the handler needs, also after a restart; with `retry: true` it is
+        tried again after a retryable error instead of failing. `coalesce` returns a queued or
+        paused job of the same kind and exclusive key instead of adding one.
 
         Raises:
             InvalidInput: The kind is not registered.

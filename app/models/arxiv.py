@@ -45,20 +45,13 @@ class ArxivClient:
         *,
         max_bytes: int = 50 * 1024 * 1024,
         interval_s: float = 3.0,
-        timeout_s: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] | None = None,
     ) -> None:
         """Prepare; nothing is sent.
 
-        Args:
-            base_url: The host; only it is ever asked, and a private address only when it stands
-                here itself.
-            max_bytes: Cap on a PDF.
-            interval_s: Least time between two requests, seconds.
-            timeout_s: Longest silence, seconds.
-            clock: Seconds, for tests.
-            sleep: Waits seconds, for tests; None waits on the cancel token.
+        Only the host of `base_url` is ever asked, and a private address only when it stands there
+        itself. `clock` and `sleep` are for tests.
 
         Raises:
             InvalidInput: The address cannot be read.
@@ -71,7 +64,7 @@ class ArxivClient:
             base_url,
             "arXiv",
             connect_timeout_s=10.0,
-            read_timeout_s=timeout_s,
+            read_timeout_s=60.0,
             connections=1,
             public_only=self._public_only,
         )
@@ -81,11 +74,7 @@ class ArxivClient:
         self._next_at = clock()
 
     def fetch(self, arxiv_id: str, cancel: CancelToken | None = None) -> RawDocument:
-        """Return a paper's PDF with its metadata.
-
-        Args:
-            arxiv_id: Such as `2210.03629`, `2210.03629v2` or `cs/0112017`.
-            cancel: Ends waits and transfers.
+        """Return a paper's PDF with its metadata, by an id such as `2210.03629v2` or `cs/0112017`.
 
         Raises:
             InvalidInput: This is no arXiv id.
@@ -143,7 +132,11 @@ class ArxivClient:
             self._next_at = self._clock() + self._interval_s
             with self._http.stream("GET", path, cancel=cancel) as reply:
                 self._check(reply, wanted)
-                return _capped(reply, wanted, limit)
+                too_large = TooLarge(
+                    f"paper {wanted!r} is larger than {limit} bytes; raise MAX_FILE_SIZE_MB or"
+                    " download it yourself"
+                )
+                return reply.read(limit, too_large)
 
     def _check(self, reply: StreamReply, wanted: str) -> None:
         if reply.status == 404:
@@ -192,18 +185,6 @@ def base_id(arxiv_id: str) -> str:
 def _text(element: Element, name: str) -> str:
     found = element.find(_ATOM + name)
     return " ".join((found.text or "").split()) if found is not None else ""
-
-
-def _capped(reply: StreamReply, wanted: str, limit: int) -> bytes:
-    body = bytearray()
-    for block in reply.blocks():
-        body += block
-        if len(body) > limit:
-            raise TooLarge(
-                f"paper {wanted!r} is larger than {limit} bytes; raise MAX_FILE_SIZE_MB or"
-                " download it yourself"
-            )
-    return bytes(body)
 
 
 def _is_address(hostname: str) -> bool:

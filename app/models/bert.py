@@ -105,12 +105,7 @@ def cut(ids: list[int], limit: int) -> list[int]:
 
 
 def feed(ids: Ids, type_ids: list[int] | None = None) -> Feed:
-    """Return the graph's inputs for one text at its natural length.
-
-    Args:
-        ids: Token ids.
-        type_ids: Segment ids; None: all 0.
-    """
+    """Return the graph's inputs for one text at its natural length; no type ids: all 0."""
     tokens = np.array([ids], dtype=np.int32)
     types = np.zeros_like(tokens) if type_ids is None else np.array([type_ids], dtype=np.int32)
     return {"input_ids": tokens, "token_type_ids": types, "attention_mask": np.ones_like(tokens)}
@@ -126,12 +121,7 @@ class BertSession:
     """
 
     def __init__(self, graph: bytes | Path, threads: int = 0) -> None:
-        """Open the graph.
-
-        Args:
-            graph: An ONNX model, or its file.
-            threads: Cores to use; 0: all.
-        """
+        """Open an ONNX model or its file; `threads` are cores to use, 0: all."""
         self._threads = threads or os.cpu_count() or 1
         self._session = open_session(graph)
 
@@ -141,10 +131,7 @@ class BertSession:
         return row
 
     def many(self, inputs: Sequence[Feed], width: int) -> FloatArray:
-        """Return the output rows `[n, width]`, in order.
-
-        Each call brings its own threads, so that a long call does not hold up a short one.
-        """
+        """Return the rows `[n, width]`, in order; a call has threads of its own: none waits."""
         rows = np.empty((len(inputs), width), dtype=np.float32)
 
         def run(position: int) -> None:
@@ -182,8 +169,7 @@ class BertSession:
 def open_session(graph: bytes | Path) -> ort.InferenceSession:
     """Return a CPU session of one thread; it may run in several at once.
 
-    Args:
-        graph: An ONNX model, or its file: the runtime keeps bytes as long as it is open.
+    A file is better than its bytes, which the runtime keeps as long as it is open.
     """
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -27,16 +27,10 @@ T = TypeVar("T")
 
 
 def refuse_long(texts: Sequence[str], counts: Sequence[int], model: str, limit: int) -> None:
-    """Let only passages through that the model reads whole.
-
-    Args:
-        texts: The passages.
-        counts: Tokens of each, exact or over-estimated.
-        model: For the message.
-        limit: Most tokens.
+    """Let only passages through that the model reads whole; counts may be over-estimated.
 
     Raises:
-        PassageTooLong: One has more; the message names the first.
+        PassageTooLong: One has more than `limit`; the message names the first.
     """
     for position, (text, tokens) in enumerate(zip(texts, counts, strict=True)):
         if tokens > limit:
@@ -49,17 +43,10 @@ def refuse_long(texts: Sequence[str], counts: Sequence[int], model: str, limit: 
 def checked_rows(
     value: object, count: int, dimension: int | None, *, host: str, model: str
 ) -> FloatArray:
-    """Return what a host sent as float32 `[count, dim]`, rows of L2 norm 1.
-
-    Args:
-        value: Lists of numbers.
-        count: How many texts were sent.
-        dimension: What rows must have; None takes any.
-        host: The host with its address, for messages.
-        model: The model, for messages.
+    """Return what a host sent for `count` texts as float32 `[count, dim]`, rows of L2 norm 1.
 
     Raises:
-        ProviderBadResponse: These are not so many finite vectors of that dimension.
+        ProviderBadResponse: These are not so many finite vectors of that dimension (None: of any).
     """
     try:
         rows = l2_normalise(np.asarray(value, dtype=np.float32))
@@ -151,10 +138,8 @@ class HostEmbedder(ABC):
     def __init__(self, model: str, dimension: int | None = None) -> None:
         """Prepare; nothing is sent.
 
-        Args:
-            model: Name at the host.
-            dimension: What vectors must have, when known (a library's fingerprint); None takes what
-                comes first.
+        `dimension` is what vectors must have (a library's fingerprint); None takes what comes
+        first.
         """
         self._model, self._dimension = model, dimension
         self._traits = embedding_traits(model)
@@ -238,13 +223,7 @@ class TimelyEmbedder:
     def __init__(
         self, embedder: Embedder, timeout_s: float, ended: Callable[[], None] = lambda: None
     ) -> None:
-        """Wait for `embedder`; nothing is sent yet.
-
-        Args:
-            embedder: Asks the host, for as long as that takes.
-            timeout_s: Longest wait, seconds.
-            ended: Called when a call that took longer has ended.
-        """
+        """Wait for `embedder`; `ended` is called when a call that took longer has ended."""
         self._embedder = embedder
         self._timeout_s = timeout_s
         self._ended = ended

@@ -236,13 +236,8 @@ def translate_ollama(
 ) -> DocuMindError:
     """Return the error to raise for a reply of Ollama.
 
-    Args:
-        status: HTTP status; 200 for an error line inside a stream.
-        body: The reply's body or the error's text.
-        host: The host with its address, for messages.
-        model: The model that was asked for.
-        embedding: The call was for vectors.
-        pull: The call was to fetch the model; its failures come as text, mostly under status 200.
+    The status is 200 for an error line inside a stream. Failures of a pull come as text, mostly
+    under status 200. `embedding`: the call was for vectors.
     """
     rules = (*(PULLS if pull else OLLAMA), *_HOST)
     text = error_text(body)
@@ -262,15 +257,7 @@ def translate_hosted(
 ) -> DocuMindError:
     """Return the error to raise for a reply of an OpenAI-compatible host, without the key.
 
-    Args:
-        status: HTTP status; 200 for an error inside a stream.
-        body: The reply's body.
-        host: The host with its address, for messages.
-        model: The model that was asked for.
-        preset: Names the settings to look at.
-        key: The secret that must not appear.
-        retry_after: The header of that name.
-        embedding: The call was for vectors.
+    The status is 200 for an error inside a stream; `retry_after` is the header of that name.
     """
     said = error_text(body)
     if key:

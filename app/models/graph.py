@@ -371,17 +371,11 @@ _log = logging.getLogger(__name__)
 def cached_graph(
     folder: Path | None, key: str, precision: Precision, build: Callable[[], bytes]
 ) -> bytes:
-    """Return a graph from the cache, or build and store it.
+    """Return a graph from the cache, or build and store it; no folder: build each time.
 
     A cache file is the SHA-256 of the graph (32 bytes) and the graph. It is written to a temporary
     name and moved, so a reader sees all of it or nothing. A damaged file is built again. Storing
-    one deletes those of another build or ONNX Runtime.
-
-    Args:
-        folder: Where to keep graphs; None builds in memory each time.
-        key: What the graph is made from, for example the hash of the weights.
-        precision: Of the graph; float32 and int8 are kept side by side.
-        build: Makes the graph.
+    one deletes those of another build or ONNX Runtime. `key` says what the graph is made from.
     """
     maker = _short(f"{BUILD} {ort.__version__}")
     name = f"{maker}-{_short(key)}.{precision}{_SUFFIX}"
@@ -390,7 +384,10 @@ def cached_graph(
     graph = build()
     if folder is not None:
         _store(folder / name, graph)
-        _remove_of_others(folder, maker)
+        for path in folder.glob(f"*{_SUFFIX}"):
+            if not path.name.startswith(maker):  # of another build; it only takes space
+                with suppress(OSError):
+                    path.unlink()
     return graph
 
 
@@ -432,14 +429,6 @@ def _store(path: Path, graph: bytes) -> None:
         _log.warning("the model graph could not be kept as %s", path.name, exc_info=True)
 
 
-def _remove_of_others(folder: Path, maker: str) -> None:
-    """Remove graphs of another maker; what cannot be removed only takes space."""
-    for path in folder.glob(f"*{_SUFFIX}"):
-        if not path.name.startswith(maker):
-            with suppress(OSError):
-                path.unlink()
-
-
 # Read weights in the safetensors format.
 
 
@@ -477,15 +466,10 @@ class CrossEncoder:
         precision: Precision = "int8",
         max_tokens: int = BERT_POSITIONS,
     ) -> None:
-        """Open the model, building its graph the first time.
+        """Open the model, building its graph the first time; no cache directory: in memory only.
 
-        Args:
-            folder: Holds config.json, model.safetensors and tokenizer.json.
-            cache_dir: Where to keep the built graph; None keeps it in memory only.
-            threads: Cores to use; 0: all.
-            precision: `fp32` doubles the time.
-            max_tokens: Longest pair, in tokens; at most the positions of the model. A longer pair
-                is cut at the passage's end.
+        `threads` are cores to use, 0: all. `fp32` doubles the time. A pair longer than
+        `max_tokens`, or than the model has positions, is cut at the passage's end.
 
         Raises:
             Unreadable: A file is missing, damaged, or describes another architecture.
@@ -497,7 +481,7 @@ class CrossEncoder:
                 " cross-encoder"
             )
         shape = BertShape.from_config(folder / "config.json")
-        self._folder, self._max_tokens = folder, min(max_tokens, shape.positions)
+        self.name, self._max_tokens = folder.name, min(max_tokens, shape.positions)
         self._tokenizer = BertTokenizer(folder / "tokenizer.json")
         key = f"cross-encoder {content_sha256(weights)}"
         graph = cached_graph(
@@ -508,13 +492,8 @@ class CrossEncoder:
         )
         self._session = BertSession(graph, threads)
 
-    @property
-    def name(self) -> str:
-        """The folder's name."""
-        return self._folder.name
-
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return one raw logit per text, higher is better; a pair too long cuts its passage."""
+        """Return one raw logit per text; a pair too long cuts its passage."""
         pairs = self._tokenizer.encode_pairs(question, texts, self._max_tokens)
         logits = self._session.many([feed(ids, types) for ids, types in pairs], 1)
         return [float(logit) for logit in logits[:, 0]]

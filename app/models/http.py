@@ -30,6 +30,7 @@ from urllib3.exceptions import ProtocolError, ReadTimeoutError
 from app.core.cancel import CancelToken
 from app.core.errors import (
     Cancelled,
+    DocuMindError,
     InvalidInput,
     ProviderBadResponse,
     ProviderError,
@@ -48,19 +49,14 @@ def hostname_of(base_url: str) -> str:
 
 
 def on_this_machine(base_url: str) -> bool:
-    """Return whether a base URL points at this machine."""
     return is_loopback(hostname_of(base_url))
 
 
 def parsed_address(base_url: str, name: str) -> SplitResult:
-    """Return the parts of a base URL, http without a scheme, no slash at its end.
-
-    Args:
-        base_url: `http[s]://host[:port][/path]`.
-        name: What people call the host, for the message.
+    """Return the parts of `http[s]://host[:port][/path]`, without a slash at its end.
 
     Raises:
-        InvalidInput: The URL has no host or a foreign scheme.
+        InvalidInput: The URL has no host or a foreign scheme; the message says of whom.
     """
     url = base_url.strip()
     refused = InvalidInput(
@@ -188,11 +184,8 @@ class StreamReply:
     def lines(self, limit: int = _BLOCK * 16) -> Iterator[bytes]:
         r"""Yield lines split at `\n` only: U+0085 and U+2028 are text inside JSON.
 
-        Args:
-            limit: Longest line in bytes.
-
         Raises:
-            ProviderBadResponse: A line passes the limit; and what `blocks` raises.
+            ProviderBadResponse: A line passes the limit in bytes; and what `blocks` raises.
         """
         rest = b""
         for block in self.blocks():
@@ -203,17 +196,18 @@ class StreamReply:
         if rest:
             yield rest
 
-    def read(self, limit: int = MAX_JSON_BYTES) -> bytes:
+    def read(self, limit: int = MAX_JSON_BYTES, over: DocuMindError | None = None) -> bytes:
         """Return the whole body.
 
         Raises:
-            ProviderBadResponse: It is longer than `limit` bytes; and what `blocks` raises.
+            ProviderBadResponse: It is longer than `limit` bytes, unless that is `over`; and what
+                `blocks` raises.
         """
         body = bytearray()
         for block in self.blocks():
             body += block
             if len(body) > limit:
-                raise ProviderBadResponse(f"{self._host} sent more than {limit} bytes")
+                raise over or ProviderBadResponse(f"{self._host} sent more than {limit} bytes")
         return bytes(body)
 
 
@@ -233,14 +227,8 @@ class HttpClient:
     ) -> None:
         """Prepare a session; nothing is sent.
 
-        Args:
-            base_url: `http[s]://host[:port][/path]`; without a scheme, http.
-            name: What people call the host, for messages.
-            connect_timeout_s: Longest wait for a connection, seconds.
-            read_timeout_s: Longest silence of the host, seconds.
-            headers: Sent with every call; may hold a key, so they are never shown.
-            connections: How many idle connections are kept.
-            public_only: Refuse connections that lead to a private address.
+        `headers` go with every call; they may hold a key, so they are never shown. `connections`
+        are kept when idle. `read_timeout_s` is the longest silence of the host.
 
         Raises:
             InvalidInput: The URL has no host or a foreign scheme.
@@ -276,13 +264,8 @@ class HttpClient:
     ) -> HttpReply:
         """Return a whole reply of any status.
 
-        Args:
-            method: HTTP method.
-            path: Appended to the base URL, with its query.
-            body: Sent as JSON when not None.
-            cancel: Ends the call within milliseconds, in any state.
-            timeout_s: Deadline for the whole reply and its silences, seconds; None: the read
-                timeout for each silence.
+        A cancel ends the call within milliseconds, in any state. `timeout_s` is a deadline for the
+        whole reply; None: the read timeout for each silence.
 
         Raises:
             ProviderUnreachable, ProviderTimeout, ProviderBadResponse, Cancelled: As `stream`.

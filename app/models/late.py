@@ -48,12 +48,8 @@ class LateEncoder:
         Raises:
             Unreadable: The packaged axes are missing or of another shape.
         """
-        self._tokenizer, self._session, self._identity = tokenizer, session, identity
+        self._tokenizer, self._session, self.identity = tokenizer, session, identity
         self._mean, self._axes = _read_axes(AXES_FILE)
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        return self._identity
 
     def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:
         """Return vectors float32 `[n, 384]` and codes, from one run each.
@@ -65,7 +61,7 @@ class LateEncoder:
         """
         spans = self._tokenizer.encode_spans(texts)
         refuse_long(
-            texts, [len(one.ids) for one in spans], self._identity.model, self._identity.max_tokens
+            texts, [len(one.ids) for one in spans], self.identity.model, self.identity.max_tokens
         )
         runs = self._session.with_states([feed(one.ids) for one in spans])
         rows = (
@@ -88,7 +84,7 @@ class LateEncoder:
     def _states(self, spans: TokenSpans) -> FloatArray:
         """Return the states of a text's own tokens, `[t, 384]`."""
         first, *own, last = spans.ids
-        size = self._identity.max_tokens - 2
+        size = self.identity.max_tokens - 2
         parts = [own[at : at + size] for at in range(0, len(own), size)] or [[]]
         runs = self._session.with_states([feed([first, *part, last]) for part in parts])
         return np.concatenate([states[1:-1] for _, states in runs])
@@ -96,7 +92,7 @@ class LateEncoder:
     def encode_question(self, text: str) -> QuestionCode:
         """Return vector, directions and words of a question; over 256 tokens it is cut."""
         (spans,) = self._tokenizer.encode_spans([text])
-        ids = cut(spans.ids, self._identity.max_tokens)
+        ids = cut(spans.ids, self.identity.max_tokens)
         ((row, states),) = self._session.with_states([feed(ids)])
         n = len(ids) - 2
         words, offsets = spans.words[1 : n + 1], spans.offsets[1 : n + 1]

@@ -36,17 +36,14 @@ class MiniLmEmbedder:
     def __init__(
         self, folder: Path | None = None, *, threads: int = 0, precision: Precision = "int8"
     ) -> None:
-        """Open the model, in 0.2 s.
+        """Open the package's model or a folder's, in 0.2 s; `threads` are cores to use, 0: all.
 
-        Args:
-            folder: Holds `{precision}.graph` and tokenizer.json; None: the package's own.
-            threads: Cores to use; 0: all.
-            precision: `fp32` is for comparisons, twice as slow.
+        `fp32` is for comparisons, twice as slow.
 
         Raises:
             ModelNotInstalled: The graph was not built.
         """
-        self._identity = EmbedderIdentity(
+        self.identity = EmbedderIdentity(
             "minilm",
             MODEL,
             f"{WEIGHTS_SHA256}-{_MADE[precision]}",
@@ -66,11 +63,7 @@ class MiniLmEmbedder:
 
     def late_encoder(self) -> LateEncoder:
         """Return what makes codes for late interaction with the same open model."""
-        return LateEncoder(self._tokenizer, self._session, self._identity)
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        return self._identity
+        return LateEncoder(self._tokenizer, self._session, self.identity)
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
         known = self._counted.take(texts)

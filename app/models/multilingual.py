@@ -57,13 +57,9 @@ class MultilingualEmbedder:
         self._tokenizer = UseTokenizer(str(folder / "sp.model"))
         self._model = NumpyBackend(str(folder / "weights.npz"), self._tokenizer)
         self._lock = threading.Lock()
-        self._identity = EmbedderIdentity(
+        self.identity = EmbedderIdentity(
             "multilingual", MODEL, WEIGHTS_SHA256, _DIMENSION, MAX_TOKENS, languages=LANGUAGES
         )
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        return self._identity
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
         refuse_long(texts, self.count_tokens(texts), MODEL, MAX_TOKENS)

@@ -38,15 +38,7 @@ Read = TypeVar("Read", bound=FromHost)
 # Define what an Ollama host tells of its models: installed, loaded, details.
 
 
-def _plain_digest(text: str) -> str:
-    return text.removeprefix("sha256:")
-
-
-Digest = Annotated[Text, AfterValidator(_plain_digest)]
-
-
-def _of_details(name: str) -> AliasPath:
-    return AliasPath("details", name)
+Digest = Annotated[Text, AfterValidator(lambda text: text.removeprefix("sha256:"))]
 
 
 class InstalledModel(FromHost):
@@ -55,9 +47,9 @@ class InstalledModel(FromHost):
     name: Text = ""
     digest: Digest = ""
     size_bytes: Count = Field(0, validation_alias="size")
-    family: Text = Field("", validation_alias=_of_details("family"))
-    parameters: Text = Field("", validation_alias=_of_details("parameter_size"))
-    quantisation: Text = Field("", validation_alias=_of_details("quantization_level"))
+    family: Text = Field("", validation_alias=AliasPath("details", "family"))
+    parameters: Text = Field("", validation_alias=AliasPath("details", "parameter_size"))
+    quantisation: Text = Field("", validation_alias=AliasPath("details", "quantization_level"))
     capabilities: Texts = ()
     """Empty where the host says them only of a single model (before 0.30), or not at all."""
 
@@ -166,12 +158,8 @@ class OllamaHost:
     ) -> None:
         """Prepare; nothing is sent.
 
-        Args:
-            base_url: Address; without a scheme, http. Of several, separated by commas, the first
-                that answers is used.
-            connect_timeout_s: Longest wait for a connection, seconds.
-            read_timeout_s: Longest silence, seconds. Nothing is sent before the first token, so
-                this covers loading a model.
+        Of several addresses, separated by commas, the first that answers is used. Nothing is sent
+        before the first token, so `read_timeout_s` covers loading a model.
 
         Raises:
             InvalidInput: The address cannot be read.
@@ -186,10 +174,6 @@ class OllamaHost:
         self._version: str | None = None
 
     @property
-    def base_url(self) -> str:
-        return self.http.base_url
-
-    @property
     def shown_url(self) -> str:
         return self.http.shown_url
 
@@ -200,7 +184,7 @@ class OllamaHost:
 
     @property
     def local(self) -> bool:
-        return on_this_machine(self.base_url)
+        return on_this_machine(self.http.base_url)
 
     def version(self) -> str:
         """Return the host's version, asked once."""
@@ -365,13 +349,7 @@ class OllamaWatch:
         twin: Callable[[str], bool] = lambda _: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prepare; nothing is sent.
-
-        Args:
-            host: The host to watch.
-            twin: Tells whether a model of the host is the embedded one.
-            clock: Seconds, for tests.
-        """
+        """Prepare; `twin` tells whether a model of the host is the embedded one."""
         self.host = host
         self.twin = twin
         self._clock = clock
@@ -379,7 +357,7 @@ class OllamaWatch:
         self._status: OllamaStatus | None = None
         self._stale_at = 0.0
         self._seen: frozenset[str] = frozenset()
-        self._had_a_chat_model = False
+        self.had_a_chat_model = False
         self._capabilities: dict[tuple[str, str], tuple[str, ...]] = {}
         """By name and digest, of hosts that list models without them."""
 
@@ -398,10 +376,6 @@ class OllamaWatch:
         """Return whether the model was there at any time of this process."""
         return any(same_model(name, model) for name in self._seen)
 
-    @property
-    def had_a_chat_model(self) -> bool:
-        return self._had_a_chat_model
-
     def forget(self) -> None:
         """Ask again next time, for example after a pull."""
         self._stale_at = 0.0
@@ -412,7 +386,7 @@ class OllamaWatch:
             listed = self.host.models(timeout_s=_ASK_S)
             status = OllamaStatus(True, tuple(self._with_capabilities(listed)))
             self._seen |= frozenset(model.name for model in status.models)
-            self._had_a_chat_model |= any(model.chats for model in status.models)
+            self.had_a_chat_model |= any(model.chats for model in status.models)
         except ProviderError as error:
             status = OllamaStatus(False, trouble=error.message)
             if isinstance(error, ProviderTimeout):

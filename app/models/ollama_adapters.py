@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Literal
 
 from app.core.cancel import CancelToken
@@ -11,7 +12,7 @@ from app.core.errors import ModelNotInstalled, ProviderBadResponse, ProviderErro
 from app.core.types import Prompt, Token, Usage
 from app.models.embedding import HostEmbedder
 from app.models.errors import CANNOT_CHAT, NO_TEMPLATE, translate_ollama
-from app.models.http import Count, Flag, FromHost, Items, Number, StreamReply, Text, Tokens
+from app.models.http import Count, Flag, FromHost, Items, Number, Text, Tokens
 from app.models.ollama import ModelDetails, OllamaHost, same_model
 from app.models.retries import CallSlots, with_retries
 
@@ -30,9 +31,14 @@ def spread(content: str, entries: list[tuple[str, float]]) -> Iterator[Token]:
         yield Token(content, min((logprob for _, logprob in entries), default=None))
 
 
-class _Logprob(FromHost):
+class Logprob(FromHost):
     token: Text = ""
     logprob: Number = 0.0
+
+
+def entries_of(logprobs: Iterable[Logprob]) -> list[tuple[str, float]]:
+    """Return tokens with their log-probabilities, none above 0."""
+    return [(one.token, min(one.logprob, 0.0)) for one in logprobs]
 
 
 class _Message(FromHost):
@@ -44,7 +50,7 @@ class _Line(FromHost):
 
     error: object = None
     message: _Message = _Message()
-    logprobs: Items[_Logprob] = ()
+    logprobs: Items[Logprob] = ()
     done: Flag = False
     done_reason: Text = "stop"
     prompt_eval_count: Tokens | None = None
@@ -85,24 +91,15 @@ class OllamaGenerator:
     ) -> None:
         """Prepare; nothing is sent.
 
-        Args:
-            host: Where the model is.
-            model: Name as `ollama list` shows it.
-            slots: Cap on calls at once, shared by all generators of a host.
-            num_ctx: Window to ask for, in tokens; clamped to what the model has.
-            keep_alive: How long the host keeps the model in memory after a call, as a Go duration.
-            temperature: For prompts that name none.
-            max_tokens: Longest answer for prompts that name none.
+        The slots are shared by all generators of a host. `num_ctx` is clamped to what the model
+        has; `keep_alive` is a Go duration. Temperature and `max_tokens` are for prompts that name
+        none.
         """
         self._host, self._model, self._slots = host, model, slots
         self._num_ctx, self._keep_alive = num_ctx, keep_alive
         self._temperature, self._max_tokens = temperature, max_tokens
+        self.name = f"ollama:{model}"
         self._known: dict[str, ModelDetails] = {}
-
-    @property
-    def name(self) -> str:
-        """`ollama:model`."""
-        return f"ollama:{self._model}"
 
     @property
     def context_tokens(self) -> int:
@@ -117,11 +114,7 @@ class OllamaGenerator:
 
         Raises:
             InvalidInput: The prompt does not fit the window.
-            ModelNotInstalled: The host does not have the model.
-            ProviderBadResponse: The stream ended early or said why it failed.
-            ProviderError: The host failed otherwise.
             Busy: No slot became free in time, or the host's queue is full.
-            Cancelled: The token was cancelled.
         """
         model = prompt.model or self._model
         with self._slots.hold(cancel), ExitStack() as stack:
@@ -148,14 +141,13 @@ class OllamaGenerator:
         if reply.status != 200:
             said = reply.read().decode("utf-8", "replace")
             raise translate_ollama(reply.status, said, host=self._host.name, model=model)
-        return self._lines(reply)
+        lines = filter(bytes.strip, reply.lines())
+        return (_Line.parse(line, self._host.name) for line in lines)
 
     def _body(self, prompt: Prompt, model: str, cancel: CancelToken) -> dict[str, object]:
         body: dict[str, object] = {
             "model": model,
-            "messages": [
-                {"role": message.role, "content": message.content} for message in prompt.messages
-            ],
+            "messages": [asdict(message) for message in prompt.messages],
             "stream": True,
             "think": False,
             "truncate": False,
@@ -189,18 +181,13 @@ class OllamaGenerator:
             options["repeat_penalty"] = REPEAT_PENALTY
         return options
 
-    def _lines(self, reply: StreamReply) -> Iterator[_Line]:
-        for line in reply.lines():
-            if line.strip():
-                yield _Line.parse(line, self._host.name)
-
     def _tokens(self, lines: Iterator[_Line], model: str) -> Iterator[Token]:
         pending: list[tuple[str, float]] = []
         for line in lines:
             if line.error is not None:
                 said = line.error if isinstance(line.error, str) else ""
                 raise translate_ollama(200, said, host=self._host.name, model=model)
-            pending += [(entry.token, min(entry.logprob, 0.0)) for entry in line.logprobs]
+            pending += entries_of(line.logprobs)
             if line.message.content:
                 yield from spread(line.message.content, pending)
                 pending = []
@@ -213,13 +200,11 @@ class OllamaGenerator:
         )
 
     def _finish(self, line: _Line, model: str) -> Literal["stop", "length"]:
-        reason = line.done_reason
-        if reason == "length":
-            return "length"
-        if reason == "stop":
-            return "stop"
+        match line.done_reason:
+            case "length" | "stop" as reason:
+                return reason
         raise ProviderBadResponse(
-            f"{self._host.name} ended the answer of {model!r} with {reason!r}; ask again"
+            f"{self._host.name} ended the answer of {model!r} with {line.done_reason!r}; ask again"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Literal
 
 from app.core.cancel import CancelToken
@@ -13,19 +13,14 @@ from app.core.errors import InvalidInput, ProviderBadResponse
 from app.core.types import Prompt, Token, Usage
 from app.models.embedding import HostEmbedder, over_estimate
 from app.models.errors import translate_hosted
-from app.models.http import Count, FromHost, HttpClient, Items, Number, StreamReply, Text, Tokens
-from app.models.ollama_adapters import spread
+from app.models.http import Count, FromHost, HttpClient, Items, StreamReply, Text, Tokens
+from app.models.ollama_adapters import Logprob, entries_of, spread
 from app.models.options import HOSTED_DIGEST, PRESETS, HostedOptions, Preset
 from app.models.retries import CallSlots, with_retries
 
 
-class _Logprob(FromHost):
-    token: Text = ""
-    logprob: Number = 0.0
-
-
 class _Logprobs(FromHost):
-    content: Items[_Logprob] = ()
+    content: Items[Logprob] = ()
 
 
 class _Delta(FromHost):
@@ -75,15 +70,8 @@ class HostedEndpoint:
         options: HostedOptions,
         *,
         timeout_s: float = 300.0,
-        connect_timeout_s: float = 10.0,
     ) -> None:
-        """Prepare; nothing is sent.
-
-        Args:
-            provider: A name of `PRESETS`.
-            options: Address (empty: the preset's), key and model.
-            timeout_s: Longest silence of the host, seconds.
-            connect_timeout_s: Longest wait for a connection, seconds.
+        """Prepare; nothing is sent. An empty address is the preset's.
 
         Raises:
             InvalidInput: The provider is unknown, or its address cannot be read.
@@ -98,14 +86,11 @@ class HostedEndpoint:
         self.http = HttpClient(
             options.base_url or self.preset.base_url,
             self.preset.name,
-            connect_timeout_s=connect_timeout_s,
+            connect_timeout_s=10.0,
             read_timeout_s=timeout_s,
             headers={"Authorization": f"Bearer {options.api_key}"} if options.api_key else {},
         )
-
-    @property
-    def name(self) -> str:
-        return self.http.host
+        self.name = self.http.host
 
     def error(self, reply: StreamReply, model: str) -> Exception:
         text = reply.read().decode("utf-8", "replace")
@@ -160,42 +145,18 @@ class OpenAICompatibleGenerator:
         temperature: float = 0.2,
         max_tokens: int = 1024,
     ) -> None:
-        """Prepare; nothing is sent.
-
-        Args:
-            endpoint: Host and key.
-            model: Name at the host.
-            slots: Cap on calls at once.
-            context_tokens: Window to plan with; the protocol has no way to ask.
-            temperature: For prompts that name none.
-            max_tokens: Longest answer for prompts that name none.
-        """
+        """Prepare; nothing is sent. The protocol has no way to ask for `context_tokens`."""
         self._endpoint, self._model, self._slots = endpoint, model, slots
-        self._context_tokens, self._temperature, self._max_tokens = (
-            context_tokens,
-            temperature,
-            max_tokens,
-        )
-
-    @property
-    def name(self) -> str:
-        return f"{self._endpoint.provider}:{self._model}"
-
-    @property
-    def context_tokens(self) -> int:
-        return self._context_tokens
+        self._temperature, self._max_tokens = temperature, max_tokens
+        self.context_tokens = context_tokens
+        self.name = f"{endpoint.provider}:{model}"
 
     def stream(self, prompt: Prompt, cancel: CancelToken) -> Iterator[Token]:
         """Yield tokens; the last has `finish` and, where the host sends it, usage.
 
         Raises:
             InvalidInput: The prompt does not fit the window.
-            ModelNotInstalled: The host does not have the model.
-            ProviderBadResponse: The key is refused, the stream ended early, or it said why it
-                failed.
-            ProviderError: The host failed otherwise.
             Busy: No slot became free in time, or the host limits us.
-            Cancelled: The token was cancelled.
         """
         model = prompt.model or self._model
         with self._slots.hold(cancel), ExitStack() as stack:
@@ -231,9 +192,7 @@ class OpenAICompatibleGenerator:
         preset = self._endpoint.preset
         body: dict[str, object] = {
             "model": model,
-            "messages": [
-                {"role": message.role, "content": message.content} for message in prompt.messages
-            ],
+            "messages": [asdict(message) for message in prompt.messages],
             "stream": True,
             "temperature": self._temperature if prompt.temperature is None else prompt.temperature,
             preset.max_tokens_field: self._max_tokens
@@ -256,10 +215,9 @@ class OpenAICompatibleGenerator:
             if event.usage is not None:
                 usage = Usage(event.usage.prompt_tokens, event.usage.completion_tokens)
             for choice in event.choices[:1]:
-                entries = [(one.token, min(one.logprob, 0.0)) for one in choice.logprobs.content]
                 if choice.delta.content:
                     began = began or time.monotonic()
-                    yield from spread(choice.delta.content, entries)
+                    yield from spread(choice.delta.content, entries_of(choice.logprobs.content))
                 if choice.finish_reason:
                     finish = self._finish(choice.finish_reason, model)
         if finish is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential
+from tenacity import Retrying, retry_if_exception, wait_exponential
 
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, ProviderBadResponse, ProviderUnreachable
@@ -41,15 +41,10 @@ def attempts_for(error: BaseException | None) -> int:
     return _ATTEMPTS_AFTER_CRASH if isinstance(error, RunnerStopped) else 1
 
 
-def with_retries(
-    call: Callable[[], T], cancel: CancelToken, sleep: Callable[[float], object] | None = None
-) -> T:
+def with_retries(call: Callable[[], T], cancel: CancelToken) -> T:
     """Return what `call` does, repeating it where that can help.
 
-    Args:
-        call: Does the whole thing; must not have delivered anything when it raises.
-        cancel: Ends a wait at once.
-        sleep: Waits a number of seconds; None waits on the cancel token.
+    It must not have delivered anything when it raises. The cancel ends a wait at once.
 
     Raises:
         DocuMindError: What the last attempt raised.
@@ -57,21 +52,19 @@ def with_retries(
     """
 
     def pause(seconds: float) -> None:
-        (sleep or cancel.wait)(seconds)
+        cancel.wait(seconds)
         cancel.raise_if_cancelled()
 
     retrying = Retrying(
         retry=retry_if_exception(lambda error: attempts_for(error) > 1),
-        stop=lambda state: state.attempt_number >= attempts_for(_error_of(state)),
+        stop=lambda state: (
+            state.outcome is None or state.attempt_number >= attempts_for(state.outcome.exception())
+        ),
         wait=wait_exponential(multiplier=_FIRST_WAIT_S, max=_LONGEST_WAIT_S),
         sleep=pause,
         reraise=True,
     )
     return retrying(call)
-
-
-def _error_of(state: RetryCallState) -> BaseException | None:
-    return state.outcome.exception() if state.outcome is not None else None
 
 
 # Limit concurrent calls; waiters have a deadline and can be cancelled.
@@ -85,13 +78,7 @@ class CallSlots:
     """
 
     def __init__(self, size: int, wait_s: float, name: str) -> None:
-        """Start with all slots free.
-
-        Args:
-            size: Holders at once, at least 1.
-            wait_s: Longest wait for a slot, seconds.
-            name: What is waited for, for the message.
-        """
+        """Start with all slots free; `name` says what is waited for."""
         self._free = max(1, size)
         self._wait_s = wait_s
         self._name = name

@@ -110,7 +110,10 @@ def choose_generator(
     if provider == "extractive":
         return GeneratorChoice("extractive", why="LLM_PROVIDER=extractive decides")
     if provider not in {"auto", "ollama"}:
-        named = model or _hosted_model(provider, options, "MODEL")
+        named = model or options.hosted.get(provider, HostedOptions()).model
+        if not named:
+            prefix = PRESETS[provider].env_prefix
+            raise InvalidInput(f"LLM_PROVIDER={provider} needs a model; set {prefix}_MODEL")
         helper = options.helper_model or named
         return GeneratorChoice(
             provider,
@@ -313,14 +316,6 @@ def _embedder_of(fingerprint: Fingerprint, options: ProviderOptions) -> Embedder
     )
 
 
-def _hosted_model(provider: str, options: ProviderOptions, setting: str) -> str:
-    model = options.hosted.get(provider, HostedOptions()).model
-    if not model:
-        prefix = PRESETS[provider].env_prefix
-        raise InvalidInput(f"LLM_PROVIDER={provider} needs a model; set {prefix}_{setting}")
-    return model
-
-
 def _leaves(provider: str, options: ProviderOptions) -> bool:
     base_url = options.hosted.get(provider, HostedOptions()).base_url or PRESETS[provider].base_url
     return not on_this_machine(base_url)
@@ -416,16 +411,14 @@ class Twins:
         with self._lock:
             if model not in self._known:
                 try:
-                    self._known[model] = self._ask(model)
+                    embedded = self._embedded()
+                    # another dimension is known without loading it
+                    like = self._host.details(model).dimension == embedded.identity.dimension
+                    other = OllamaEmbedder(self._host, model)
+                    self._known[model] = like and compare(embedded, other).same
                 except DocuMindError as error:
                     logger.info(
                         "whether %s is the embedded model is not known: %s", model, error.message
                     )
                     return False
             return self._known[model]
-
-    def _ask(self, model: str) -> bool:
-        embedded = self._embedded()
-        if self._host.details(model).dimension != embedded.identity.dimension:
-            return False  # known without loading it
-        return compare(embedded, OllamaEmbedder(self._host, model)).same

@@ -76,9 +76,6 @@ class SocketWatch:
         With a time-out of Python's a read is two calls, and after each the thread has to get the
         interpreter again (evaluation/reports/notes/streams.md). A read that the system has ended
         looks like an end or a break, so the reader has to look at the clock.
-
-        Args:
-            silence_s: How long a read may wait, seconds.
         """
         with self._lock, suppress(OSError):  # closed already, which the reader will see
             if os.name == "posix" and type(self._socket) is socket.socket:

@@ -99,11 +99,7 @@ class OtelSpans:
 
 
 def otlp_exporter(endpoint: str) -> SpanExporter:
-    """Return an exporter to a collector by OTLP over HTTP.
-
-    Args:
-        endpoint: The collector's base address, as OTEL_EXPORTER_OTLP_ENDPOINT holds it; traces go
-            to `/v1/traces` below it.
+    """Return an exporter by OTLP over HTTP to `/v1/traces` below a collector's address.
 
     Raises:
         InvalidInput: The extra is not installed; the message says how to install it.

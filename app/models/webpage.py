@@ -31,6 +31,8 @@ _MOST_REDIRECTS = 5
 _MOST_ROBOTS_BYTES = 512 * 1024
 """What crawlers read of it at least (RFC 9309, section 2.5)."""
 _RETRY_S = 60.0
+_WHOLE_S = 60.0
+"""Longest wait for a reply as a whole."""
 _ODD = re.compile(r"[\x00-\x20\x7f\\]")
 
 
@@ -105,20 +107,11 @@ class WebClient:
         self,
         *,
         max_bytes: int,
-        timeout_s: float = 60.0,
         trusted: Container[str] = (),
         resolve: Callable[[str], set[str]] = addresses_of,
     ) -> None:
-        """Prepare; nothing is sent.
-
-        Args:
-            max_bytes: Cap on a body.
-            timeout_s: For each reply as a whole, seconds.
-            trusted: Hosts with their ports that may be private (tests).
-            resolve: Returns the addresses of a name.
-        """
-        self._max_bytes, self._timeout_s = max_bytes, timeout_s
-        self._trusted, self._resolve = trusted, resolve
+        """Prepare; nothing is sent. `trusted` hosts, with their ports, may be private (tests)."""
+        self._max_bytes, self._trusted, self._resolve = max_bytes, trusted, resolve
 
     def fetch(self, url: str, cancel: CancelToken | None = None) -> RawDocument:
         """Return what stands behind a URL.
@@ -156,7 +149,6 @@ class WebClient:
         )
 
     def checked(self, url: str) -> SplitResult:
-        """Return the parts of a URL; see `checked_url`."""
         address = _split(url)
         return address if address.netloc in self._trusted else checked_url(url)
 
@@ -210,20 +202,17 @@ class WebClient:
         with (
             closing(client) as http,
             http.stream(
-                "GET", path, cancel=cancel, timeout_s=self._timeout_s, with_redirects=True
+                "GET", path, cancel=cancel, timeout_s=_WHOLE_S, with_redirects=True
             ) as reply,
         ):
             target = reply.headers.get("Location", "") if reply.status // 100 == 3 else ""
-            body = bytearray()
-            for block in () if target else reply.blocks():
-                body += block
-                if len(body) > limit:
-                    raise TooLarge(
-                        f"{address.geturl()!r} is larger than {limit:,} bytes; raise"
-                        " MAX_FILE_SIZE_MB or fetch a part of it"
-                    )
+            too_large = TooLarge(
+                f"{address.geturl()!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or"
+                " fetch a part of it"
+            )
+            body = b"" if target else reply.read(limit, too_large)
             media_type = reply.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-            return _Reply(address, reply.status, bytes(body), media_type), target
+            return _Reply(address, reply.status, body, media_type), target
 
 
 def _refuse_status(reply: _Reply) -> None:

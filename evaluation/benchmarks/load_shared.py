@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from app.bootstrap.libraries import fingerprint_of
 from app.client import DocuMindClient, FileToSend
+from app.ingest.embedding import fingerprint_of
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions

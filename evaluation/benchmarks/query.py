@@ -10,8 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from app.bootstrap.libraries import fingerprint_of
 from app.evaluation.collections import from_folder
+from app.ingest.embedding import fingerprint_of
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions

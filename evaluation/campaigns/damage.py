@@ -23,12 +23,12 @@ from pathlib import Path
 
 import numpy as np
 
-from app.bootstrap.libraries import fingerprint_of
 from app.client import Json
 from app.core.errors import Busy, ProviderUnreachable
 from app.core.ids import content_sha256, document_id
 from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, Library, Metadata
 from app.core.vectors import l2_normalise
+from app.ingest.embedding import fingerprint_of
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 
-from app.bootstrap.evaluation import Bench as IndexedBench
-from app.bootstrap.evaluation import CachedEmbedder, bench
 from app.core.ids import checkout_sha
 from app.core.ports import PassageEncoder
 from app.core.types import Library
 from app.evaluation.collections import Collection
 from app.evaluation.report import EvaluationReport, ReportProvenance, to_csv, to_json, to_markdown
 from app.evaluation.runner import RetrieverSearch
+from app.evaluation.workshop import Bench as IndexedBench
+from app.evaluation.workshop import CachedEmbedder, bench
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.pipeline import Retriever

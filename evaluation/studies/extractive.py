@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from app.answer.search import with_headings
-from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import checkout_sha, fingerprint8
 from app.core.ports import Embedder
 from app.core.text import words
@@ -43,6 +42,7 @@ from app.generation.quote_features import (
     sufficiency_row,
 )
 from app.generation.quoting import ExtractiveModel, Weighing, choose, quotable, room_for
+from app.ingest.embedding import fingerprint_of
 from app.ingest.names import IngestOptions
 from app.ingest.parsers.blocks import Cell, table_lines
 from app.ingest.parsers.formats import FORMATS

@@ -37,7 +37,6 @@ from app.answer.search import LibrarySearcher, SearcherFor
 from app.answer.service import RAGService
 from app.answer.writing import AnswerWriter
 from app.bootstrap import build_services
-from app.bootstrap.libraries import fingerprint_of
 from app.bootstrap.models import Models
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderError
@@ -60,6 +59,7 @@ from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
 from app.generation.runaway import RunawayGuard
+from app.ingest.embedding import fingerprint_of
 from app.jobs.kinds import SAMPLES
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions

@@ -62,6 +62,8 @@ def test_a_flagged_sentence_is_never_quoted(flagged: Site, question: str) -> Non
 def test_tools_say_it_in_words_and_for_programs(
     flagged: Site, tool: str, given: dict[str, str]
 ) -> None:
-    found = anyio.run(mcp_server.TOOLS[tool].call, flagged.app.state.edge, given)
-    assert "flagged: override" in found.text
-    assert "'flags': ['override']" in str(found.data)
+    found = mcp_server.TOOLS[tool]
+    asked = found.arguments.model_validate(given)
+    result = anyio.run(found.run, flagged.app.state.edge, asked)
+    assert "flagged: override" in str(result.content)
+    assert "'flags': ['override']" in str(result.structured_content)

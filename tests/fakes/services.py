@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from app.answer.models import ModelChoice
-from app.bootstrap.libraries import fingerprint_of
 from app.bootstrap.models import EmbeddedModels, Models
 from app.bootstrap.services import Services
 from app.core.cancel import CancelToken
@@ -15,6 +14,7 @@ from app.core.ports import Embedder
 from app.core.trace import SILENT, Spans
 from app.core.types import EmbeddingState, Fingerprint, HostStatus, Library, ModelReport
 from app.generation.quoting import ExtractiveGenerator
+from app.ingest.embedding import fingerprint_of
 from app.ingest.parsers import DirectParser
 from app.models.arxiv import ArxivClient
 from app.models.ollama import PullProgress

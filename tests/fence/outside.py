@@ -17,9 +17,10 @@ import typer.main
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.api.deps import Edge
-from app.api.errors import codes, status_of
+from app.api.errors import status_of
 from app.api.mcp_server import make_server
 from app.cli import main as command_line
+from app.core.errors import DocuMindError, error_classes
 from app.core.types import NoticeCode
 from app.evaluation.report import to_csv, to_json, to_markdown
 from app.settings import Settings
@@ -93,9 +94,12 @@ def _type(annotation: object) -> str:
 
 def errors_and_notices() -> str:
     """Return the codes of errors with status and retryable, and the codes of notices."""
+    codes: dict[str, type[DocuMindError]] = {}
+    for cls in sorted(error_classes().values(), key=lambda cls: len(cls.__mro__)):
+        codes.setdefault(cls.code, cls)  # the most general one if several share it
     rows = [
         f"{code}: {status_of(cls)}{' retryable' if cls.retryable else ''}"
-        for code, cls in sorted(codes().items())
+        for code, cls in sorted(codes.items())
     ]
     return "\n".join(["errors", *rows, "", "notices", *sorted(get_args(NoticeCode))])
 

@@ -21,18 +21,12 @@ _MESSAGE = "this server asks for its API key; send it as X-API-Key or as Authori
 
 
 def needs_key(path: str) -> bool:
-    """Return whether a path (within the app) needs the key.
-
-    The page, its assets, docs, health and metrics do not.
-    """
+    """Return whether a path within the app needs the key; page, docs, health and metrics do not."""
     return path.startswith(_PROTECTED)
 
 
 class KeyCheck:
-    """Compares keys in constant time.
-
-    Digests have equal length, so neither content nor length shows.
-    """
+    """Compares keys by their digests in constant time: neither content nor length shows."""
 
     def __init__(self, key: str) -> None:
         self._digest = _digest(key) if key else None
@@ -78,10 +72,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def split_host(value: str) -> tuple[str, int | None] | None:
-    """Return (name, port) of a Host header; None if malformed.
-
-    The name is in lower case, without brackets or trailing dot.
-    """
+    """Return (name, port) of a Host header, the name bare and in lower case; None if malformed."""
     if not value or any(c in value for c in "/@\\?# \t,") or not value.isascii():
         return None
     try:
@@ -94,10 +85,7 @@ def split_host(value: str) -> tuple[str, int | None] | None:
 
 
 class HostAndOrigin(Layer):
-    """Refuses foreign Host names on every request.
-
-    Refuses foreign origins where state may change, and on websockets.
-    """
+    """Refuses foreign Host names, and foreign origins where state may change or on websockets."""
 
     kinds = frozenset({"http", "websocket"})
 
@@ -178,19 +166,13 @@ class HostAndOrigin(Layer):
 
 
 def _trusted_name(value: str) -> str:
-    """Return a TRUSTED_HOSTS name in the form of Host headers.
-
-    Lower case, without port, brackets or trailing dot.
-    """
+    """Return a TRUSTED_HOSTS name as `split_host` returns that of a header."""
     split = split_host(value.strip())
     return split[0] if split else value.strip().lower().strip("[]")
 
 
 def _reachable_by_others(scope: Scope) -> bool:
-    """Return whether a request arrived at an address beyond loopback.
-
-    A name or a socket file is no address.
-    """
+    """Return whether a request came to an address beyond loopback; a socket file has none."""
     server = scope.get("server")
     try:
         return server is not None and not ipaddress.ip_address(server[0]).is_loopback
@@ -242,10 +224,7 @@ _ALWAYS = {
 
 
 class SecurityHeaders(Layer):
-    """Sets security headers that a reply has not set.
-
-    A route may relax its own Content-Security-Policy.
-    """
+    """Sets security headers that a reply has not set: a route may relax its own policy."""
 
     def __init__(self, app: ASGIApp, *, hsts: bool) -> None:
         super().__init__(app)

@@ -85,10 +85,7 @@ _BUCKETS = 10_000
 
 
 class BodyLimit(Layer):
-    """Refuses bodies over a cap with 413, and bodies that trickle with 503.
-
-    Declared and chunked bodies alike.
-    """
+    """Refuses bodies over a cap, declared or chunked, with 413, and those that trickle with 503."""
 
     def __init__(
         self,
@@ -151,7 +148,6 @@ class _Body:
         self.refusal: DocuMindError | None = None
 
     def too_large(self) -> TooLarge:
-        """Return the refusal of a body over its cap."""
         return TooLarge(f"the request body is over {self.limit:,} bytes; send less at once")
 
     async def receive(self) -> Message:

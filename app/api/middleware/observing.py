@@ -25,10 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class RequestEdge(Layer):
-    """Innermost layer: catches every foreign exception.
-
-    So the headers of the outer layers are on its reply too.
-    """
+    """Innermost layer: catches foreign exceptions, so that outer headers are on its reply too."""
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False

@@ -26,7 +26,7 @@ from app.core.types import Job, JobFile, Labels, Library, LibraryName
 from app.ingest.bulk import MissingPolicy
 from app.ingest.names import display_name, source_key
 from app.ingest.sources.dumps import open_articles
-from app.jobs.bulk import BULK_PLAN
+from app.jobs.bulk import BULK_PLAN, BulkPayload
 from app.jobs.ingest import remove_samples
 from app.jobs.kinds import ARXIV, FETCH, SAMPLES, request_embedding
 from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text, is_finished
@@ -227,7 +227,6 @@ def _accept(upload: Upload, door: Door, in_query: LibraryName | None, *, retry: 
 
 
 def _library(upload: Upload, in_query: LibraryName | None) -> LibraryName | None:
-    """Return the library named by the form or the query."""
     named = upload.fields.get("library", [])
     for name in named:
         if name not in get_args(LibraryName):
@@ -323,7 +322,6 @@ def outcome_response(job: Job, request_id: str) -> Response:
 
 
 def _failed(job: Job, request_id: str) -> Response:
-    """Return the error of a job that failed as a whole."""
     error = job.result.get("error") if job.result else None
     code, detail = "internal", f"job {job.id!r} failed; see its errors"
     if isinstance(error, dict):
@@ -383,7 +381,7 @@ def drop_samples(services: Composition) -> SamplesRemoved:
 
     Removing them again removes nothing.
     """
-    if any(job.kind == SAMPLES and not is_finished(job) for job in services.jobs.list(100)):
+    if any(services.jobs.unfinished(SAMPLES)):
         raise Conflict("the samples are being indexed: wait for that job, or cancel it")
     removed = remove_samples(services.catalog, services.writer)
     return SamplesRemoved(public=removed[Library.PUBLIC], papers=removed[Library.PAPERS])
@@ -509,16 +507,10 @@ def bulk(asked: BulkRequest, services: Composition) -> JobReply:
         open_articles(asked.source)
         payload = {"library": library.value, "source": asked.source, "name": asked.name}
         return JobReply.of(services.jobs.submit(BULK_PLAN, payload, unit="articles"))
-    return JobReply.of(
-        services.bulk.request(
-            library,
-            asked.source,
-            name=asked.name or "",
-            workers=asked.workers,
-            missing=asked.missing,
-            articles=asked.articles,
-        )
+    run = BulkPayload.of(
+        library, asked.source, asked.name, asked.workers, asked.missing, asked.articles
     )
+    return JobReply.of(services.bulk.request(run))
 
 
 @bulk_router.get("/ledger")

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from app.api.deps import AtEdge, Composition, RequestIdentity, events, server_path
+from app.api.deps import AtDoor, AtEdge, Composition, events, files, server_path
 from app.api.errors import declared
 from app.api.schemas.base import Flag, Reply, Request
 from app.api.schemas.status import JobList, JobReply
@@ -52,19 +52,16 @@ def get_job(services: Composition, job_id: JobId) -> JobReply:
         **declared("not_found"),
     },
 )
-def job_events(
-    services: Composition, edge: AtEdge, request_id: RequestIdentity, job_id: JobId
-) -> Response:
+def job_events(door: AtDoor, job_id: JobId) -> Response:
     """The job now, and again after each change, until it ends."""
-    services.jobs.get(job_id)  # an unknown id is a 404, not a stream with an error in it
+    jobs = door.services.jobs
+    jobs.get(job_id)  # an unknown id is a 404, not a stream with an error in it
 
     def render(job: CoreJob) -> bytes:
         return event("job", JobReply.of(job).model_dump(mode="json"))
 
-    return EventStream(
-        Pump(lambda cancel: each(services.jobs.watch(job_id, cancel), render), edge.streams),
-        request_id,
-    )
+    pump = Pump(lambda cancel: each(jobs.watch(job_id, cancel), render), door.edge.streams)
+    return EventStream(pump, door.request_id)
 
 
 @router.post("/{job_id}/pause", responses=declared("not_found", "conflict"))
@@ -332,13 +329,7 @@ def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationRepo
 @evaluations_router.get(
     "/{report_id}/report.{kind}",
     response_class=Response,
-    responses={
-        200: {
-            "description": "the file",
-            "content": {media: {"schema": {"type": "string"}} for media in _MEDIA.values()},
-        },
-        **declared("not_found"),
-    },
+    responses={**files("the file", _MEDIA.values()), **declared("not_found")},
 )
 def download_evaluation(services: Composition, report_id: ReportId, kind: Format) -> Response:
     """Send a finished report as a file: JSON, Markdown, table or standalone page."""

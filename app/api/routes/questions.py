@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.answer.records import AskedFilters, answer_set, with_verdicts_of_today
-from app.api.deps import AnyLibrary, AtDoor, AtEdge, Composition, Edge, RequestIdentity, events
+from app.api.deps import AtDoor, AtEdge, Composition, Edge, events, files
 from app.api.errors import PROVIDER, declared
 from app.api.schemas.base import DocId
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.questions import (
     MOST_CHARACTERS,
+    AnswerList,
     ChatRequest,
     CheckRequest,
     CheckResponse,
@@ -54,18 +55,17 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/api/v1", tags=["questions"], responses=declared())
 
-_EVENT_STREAM = events(
-    "The answer; with `stream: true` server-sent events: meta, sources, token (any number), then"
-    " final or error"
-)
+_ANSWERED = {
+    **events(
+        "The answer; with `stream: true` server-sent events: meta, sources, token (any number),"
+        " then final or error"
+    ),
+    **declared(*PROVIDER, "not_found", "index_damaged", "disk_full"),
+}
 _WORD = re.compile(r"[^\W_]+")
 
 
-@router.post(
-    "/query",
-    response_model=QueryResponse,
-    responses={**_EVENT_STREAM, **declared(*PROVIDER, "not_found", "index_damaged", "disk_full")},
-)
+@router.post("/query", response_model=QueryResponse, responses=_ANSWERED)
 async def query(asked: QueryRequest, door: AtDoor) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
@@ -77,11 +77,7 @@ async def query(asked: QueryRequest, door: AtDoor) -> Response:
     )
 
 
-@router.post(
-    "/chat",
-    response_model=QueryResponse,
-    responses={**_EVENT_STREAM, **declared(*PROVIDER, "not_found", "index_damaged", "disk_full")},
-)
+@router.post("/chat", response_model=QueryResponse, responses=_ANSWERED)
 async def chat(asked: ChatRequest, door: AtDoor) -> Response:
     """Answer a turn of a conversation that the server remembers."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
@@ -168,10 +164,7 @@ def _hit(hit: Hit, query: str) -> SearchHit:
 
 
 def highlights(text: str, stems: frozenset[str], language: str = DEFAULT) -> list[tuple[int, int]]:
-    """Return spans of words whose stem in a language is in `stems`.
-
-    In a run of CJK, spans of the characters that match.
-    """
+    """Return spans of words whose stem is in `stems`; in a run of CJK, of matching characters."""
     known: dict[str, list[tuple[int, int]]] = {}
     spans: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
@@ -183,10 +176,7 @@ def highlights(text: str, stems: frozenset[str], language: str = DEFAULT) -> lis
 
 
 def _matches(word: str, stems: frozenset[str], language: str) -> list[tuple[int, int]]:
-    """Return the matching spans of one word: all of it, or its matching bigrams.
-
-    Bigrams if it is a run without spaces.
-    """
+    """Return matching spans of a word: all of it, or the bigrams of a run without spaces."""
     tokens = tokenise(word, language)
     if len(tokens) <= 1:
         return [(0, len(word))] if tokens and tokens[0] in stems else []
@@ -276,14 +266,19 @@ def restore_conversation(services: Composition, conversation_id: Identity) -> Co
     return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
+@conversations_router.get("/answers")
+def list_answers(
+    services: Composition, limit: Annotated[int, Query(ge=1, le=200)] = 50
+) -> AnswerList:
+    """Stored answers, newest first; without their text and trace."""
+    return AnswerList.of(services.store.answers.list(limit))
+
+
 @conversations_router.get("/answers/{answer_id}", responses=declared("not_found"))
-def get_answer(
-    services: Composition, request_id: RequestIdentity, answer_id: Identity
-) -> StoredAnswer:
+def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
     """A stored answer with its full trace."""
-    return StoredAnswer.model_validate(
-        {**with_verdicts_of_today(services.store.answers.get(answer_id)), "request_id": request_id}
-    )
+    kept = with_verdicts_of_today(door.services.store.answers.get(answer_id))
+    return StoredAnswer.model_validate({**kept, "request_id": door.request_id})
 
 
 @conversations_router.post(
@@ -292,7 +287,7 @@ def get_answer(
 def give_feedback(
     services: Composition, answer_id: Identity, feedback: FeedbackRequest
 ) -> FeedbackReply:
-    """Rate an answer and name the passage that would have been right.
+    """Rate an answer, say why, and name the passage that would have been right.
 
     The newest rating replaces older ones.
     """
@@ -310,12 +305,7 @@ def forget_answers(services: Composition) -> Forgotten:
 @conversations_router.get(
     "/feedback",
     response_class=Response,
-    responses={
-        200: {
-            "description": "JSON lines",
-            "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
-        }
-    },
+    responses=files("JSON lines", ["application/x-ndjson"]),
 )
 def export_feedback(
     services: Composition,
@@ -331,12 +321,13 @@ def export_feedback(
 @conversations_router.get("/suggestions", responses=declared("not_found"))
 def suggestions(
     services: Composition,
-    library: AnyLibrary,
+    edge: AtEdge,
     n: Annotated[int, Query(ge=1, le=20)] = 4,
     doc_id: DocId | None = None,
+    library: Annotated[Scope | None, Query(description="default: DEFAULT_LIBRARY")] = None,
 ) -> SuggestionList:
     """Example questions for what is indexed, each of which has an answer there."""
-    found = services.suggester.suggest(library, n, doc_id)
+    found = services.suggester.suggest(edge.asked(services, library), n, doc_id)
     return SuggestionList(suggestions=list(found))
 
 
@@ -418,12 +409,7 @@ async def read_text(  # async: the body is read as it arrives
     "/check/report",
     operation_id="checkReport",
     response_class=Response,
-    responses={
-        200: {
-            "description": "the report as a file",
-            "content": {media: {"schema": {"type": "string"}} for media, _ in _MEDIA.values()},
-        }
-    },
+    responses=files("the report as a file", dict(_MEDIA.values())),
 )
 def check_report(
     report: CheckResponse, form: Annotated[ReportForm, Query(alias="format")] = "markdown"
@@ -441,11 +427,11 @@ def _read(
     receiver: UploadReceiver, rest: bytes, services: Services, cancel: CancelToken
 ) -> FileText:
     receiver.feed(rest)
-    files = receiver.finish().files
-    if len(files) > 1:
-        raise InvalidInput(f"{len(files)} files were sent; send one at a time")
-    name = display_name(files[0].raw_name)
-    text = services.parser.parse(files[0].path, name, cancel).text
+    sent = receiver.finish().files
+    if len(sent) > 1:
+        raise InvalidInput(f"{len(sent)} files were sent; send one at a time")
+    name = display_name(sent[0].raw_name)
+    text = services.parser.parse(sent[0].path, name, cancel).text
     if len(text) > MOST_CHARACTERS:
         raise TooLarge(
             f"{name!r} has {len(text):,} characters, at most {MOST_CHARACTERS:,} are checked"

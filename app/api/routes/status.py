@@ -140,7 +140,6 @@ def health(request: Request, edge: AtEdge) -> Health:
 
 
 def library_stats(services: Services, library: Library) -> CollectionStats:
-    """Return the counts of one library."""
     counts = services.catalog.counts(library)
     return CollectionStats.model_validate({**asdict(counts), "library": library.value})
 

@@ -80,7 +80,6 @@ class ChatCompletionRequest(Tolerant):
     response_format: ResponseFormat | None = None
 
     def wants_usage(self) -> bool:
-        """Return whether a stream ends with token counts."""
         return self.stream_options is not None and self.stream_options.include_usage
 
     def last_words(self) -> str:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import (
+    AfterValidator,
     Field,
     StrictFloat,
     StrictInt,
     StrictStr,
     StringConstraints,
-    field_validator,
 )
 
 from app.answer.checking import MOST_JUDGED
-from app.answer.records import AnswerRecord, StoredRecord
+from app.answer.records import AnswerRecord, StoredRecord, with_verdicts_of_today
 from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Flag, Reply, Request
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, key_of
@@ -38,6 +38,7 @@ from app.core.types import (
     TraceLevel,
     Verdict,
 )
+from app.core.vocabulary import AnswerStatus
 
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Year = Annotated[int, Field(ge=0, le=9999)]
@@ -123,6 +124,10 @@ class HistoryMessage(Request):
     content: Annotated[str, StringConstraints(max_length=20_000)]
 
 
+_AS_ASKED = "retrieve_only top_k fusion rerank reasoning model trace fallback evidence".split()
+"""Options that a question has by the same names."""
+
+
 class QueryOptions(Request):
     """Options of a question, for query and chat."""
 
@@ -183,25 +188,31 @@ class QueryOptions(Request):
         history: tuple[Message, ...],
         conversation_id: str | None,
     ) -> Question:
-        """Return the question that the use case gets."""
         return Question(
             text=text,
             library=self.library or library,
             mode=self.query_mode,
             strategy=self.strategy(flare),
-            retrieve_only=self.retrieve_only,
-            top_k=self.top_k,
             filters=self.conditions(),
             history=history,
             conversation_id=conversation_id,
-            fusion=self.fusion,
-            rerank=self.rerank,
-            reasoning=self.reasoning,
-            model=self.model,
-            trace=self.trace,
-            fallback=self.fallback,
-            evidence=self.evidence,
+            **{name: getattr(self, name) for name in _AS_ASKED},
         )
+
+
+def readable(value: str) -> str:
+    """Return a question in normal form.
+
+    Raises:
+        ValueError: Nothing readable is left of it.
+    """
+    text = normalise(value)[0].strip()
+    if not text:
+        raise ValueError("there is nothing to read in it; ask a question in words")
+    return text
+
+
+QuestionText = Annotated[str, Field(min_length=1, max_length=4000), AfterValidator(readable)]
 
 
 class SearchQuery(FilterValues):
@@ -214,19 +225,11 @@ class SearchQuery(FilterValues):
     def own_conditions(self) -> tuple[Condition, ...]:
         return tuple(map(Condition.written, self.metadata))
 
-    q: Annotated[str, Field(min_length=1, max_length=4000, description="words or a question")]
+    q: Annotated[QuestionText, Field(description="words or a question")]
     library: Scope | None = Field(None, description="default: DEFAULT_LIBRARY")
     limit: Annotated[int, Field(ge=1, le=50)] = 10
     fusion: Fusion | None = None
     rerank: Rerank | None = Field(None, description="default: RERANK")
-
-    @field_validator("q")
-    @classmethod
-    def _readable(cls, value: str) -> str:
-        return readable(value)
-
-
-QuestionText = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
 class QueryRequest(QueryOptions):
@@ -236,11 +239,6 @@ class QueryRequest(QueryOptions):
     history: list[HistoryMessage] = Field(
         default_factory=list, max_length=200, description="the last 6 are used"
     )
-
-    @field_validator("question")
-    @classmethod
-    def _readable(cls, value: str) -> str:
-        return readable(value)
 
     def to_question(self, library: Scope, flare_by_default: bool) -> Question:
         """Return the question, with the server's defaults filled in."""
@@ -263,23 +261,6 @@ class ChatRequest(QueryOptions):
     conversation_id: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = Field(
         None, description="null starts a conversation"
     )
-
-    @field_validator("message")
-    @classmethod
-    def _readable(cls, value: str) -> str:
-        return readable(value)
-
-
-def readable(value: str) -> str:
-    """Return a question in normal form.
-
-    Raises:
-        ValueError: Nothing readable is left of it.
-    """
-    text = normalise(value)[0].strip()
-    if not text:
-        raise ValueError("there is nothing to read in it; ask a question in words")
-    return text
 
 
 class QueryResponse(AnswerRecord):
@@ -355,6 +336,7 @@ class FeedbackRequest(Request):
     """A reader's rating of an answer."""
 
     thumbs: Literal["up", "down"] | None = None
+    comment: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
     passage: RightPassage | None = None
 
 
@@ -462,3 +444,36 @@ class CheckResponse(Reply):
     judge_failed: str | None = Field(
         description="why it was asked no further; sentences after that have no `judged`"
     )
+
+
+class AnswerSummary(Reply):
+    """A stored answer in the list."""
+
+    answer_id: str
+    conversation_id: str | None
+    question: str
+    status: AnswerStatus
+    at: Annotated[str, Field(description="When it was answered, UTC ISO 8601.")]
+
+
+class AnswerList(Reply):
+    """Stored answers, newest first."""
+
+    answers: list[AnswerSummary]
+
+    @classmethod
+    def of(cls, records: Iterable[Mapping[str, object]]) -> Self:
+        """Return the list; of an answer kept as a hash the question is empty."""
+        stored = [StoredRecord.model_validate(with_verdicts_of_today(record)) for record in records]
+        return cls(
+            answers=[
+                AnswerSummary(
+                    answer_id=one.answer_id,
+                    conversation_id=one.conversation_id,
+                    question=one.asked.question if one.kept == "full" else "",
+                    status=one.status,
+                    at=one.at,
+                )
+                for one in stored
+            ]
+        )

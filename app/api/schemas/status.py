@@ -169,7 +169,6 @@ class ModelTest(Reply):
 
     @classmethod
     def of(cls, model: str, found: ModelFindings) -> Self:
-        """Return the public form."""
         report = json.loads(found.report)
         counts = report.pop("prompts")
         return cls.model_validate({**report, **asdict(found), "model": model, "counts": counts})
@@ -186,7 +185,6 @@ class ModelTests(Reply):
 
     @classmethod
     def of(cls, found: Sequence[tuple[str, ModelFindings]]) -> Self:
-        """Return the public form."""
         return cls(tests=[ModelTest.of(model, one) for model, one in found], advice=compared(found))
 
 
@@ -248,7 +246,6 @@ class JobReply(Reply):
 
     @classmethod
     def of(cls, job: Job) -> Self:
-        """Return a job as the API shows it; its payload stays inside."""
         library = str(job.payload["library"]) if "library" in job.payload else None
         shared = cls.model_fields.keys() - {"library"}
         return cls(library=library, **{name: getattr(job, name) for name in shared})

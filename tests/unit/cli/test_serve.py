@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.api import serving
 from app.cli import serve
 from app.core.errors import Conflict
 from app.settings import Settings
@@ -43,8 +44,8 @@ def test_what_is_loaded_when_ready_is_out_of_the_collectors_sight(
         frozen.append(gc.get_freeze_count())
 
     monkeypatch.setattr(serve, "make_app", make_app)
-    monkeypatch.setattr(serve, "make_server", lambda *_: _Server())
-    monkeypatch.setattr(serve, "configure_logs", lambda _: None)
+    monkeypatch.setattr(serving, "make_server", lambda *_: _Server())
+    monkeypatch.setattr(serving, "configure", lambda *_, **__: None)
     with DirectoryLock([tmp_path], "http://127.0.0.1:8001") as lock:
         serve.run(Settings(data_dir=tmp_path), lock)
     assert frozen[0] == 0

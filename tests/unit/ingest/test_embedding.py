@@ -6,12 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from app.bootstrap.libraries import fingerprint_of
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, DiskFull, ProviderBadResponse, ProviderUnreachable
 from app.core.types import ChunkSpan, DocumentDraft, FloatArray, Library, Metadata
 from app.core.vectors import l2_normalise
-from app.ingest.embedding import VectorBackfill
+from app.ingest.embedding import VectorBackfill, fingerprint_of
 from app.ingest.names import IngestOptions
 from tests.fakes.embedders import HashEmbedder
 from tests.stores import OpenWriter

@@ -9,8 +9,8 @@ from app.core.errors import ProviderTimeout
 from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import EvaluationReport, ReportArchive, ReportProvenance, report_of
 from app.evaluation.runner import OutcomeLog, QuestionOutcome, RankedPassages
-from app.evaluation.session import Watch
-from app.jobs.maintenance import register_evaluation
+from app.evaluation.workshop import Watch
+from app.jobs.maintenance import EvaluationService
 from app.jobs.runner import JobOptions, JobRunner
 from tests.fakes.job_queue import OwnQueue
 
@@ -38,7 +38,7 @@ class FlakySession:
 def test_a_host_that_is_away_for_a_while_costs_a_wait_not_the_run(tmp_path: Path) -> None:
     session = FlakySession()
     runner = JobRunner(OwnQueue(), JobOptions(retry_s=0.01))
-    service = register_evaluation(runner, lambda: session, ReportArchive(tmp_path))  # type: ignore[arg-type,return-value]  # a fake
+    service = EvaluationService(runner, lambda: session, ReportArchive(tmp_path))  # type: ignore[arg-type,return-value]  # a fake
     runner.start()
     try:
         job = runner.wait(service.start(EvaluationBody()).id, 20)

@@ -81,12 +81,13 @@ class Shop:
         parts = Collecting(
             runner,
             self.store.catalog,
+            self.store.writer,
             pipeline_of=lambda _: IngestPipeline(
                 DirectParser(ingest), self.store.writer, embedder, ingest
             ),
             backfill_of=lambda _: VectorBackfill(self.store.writer, embedder, ingest),
         )
-        register_ingest(parts, self.store.writer, self.store.jobs, self.store.catalog)
+        register_ingest(parts, self.store.jobs, self.store.catalog)
         return runner
 
     def payload(self, retry: bool = False, **files: bytes) -> Mapping[str, object]:

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.bootstrap.libraries import fingerprint_of
 from app.bootstrap.services import register_reembed
 from app.core.errors import DiskFull, ProviderUnreachable
 from app.core.ports import Embedder
 from app.core.types import FloatArray, Job, Library
 from app.evaluation.cases import CaseBody
-from app.ingest.embedding import VectorBackfill
+from app.ingest.embedding import VectorBackfill, fingerprint_of
 from app.jobs.ingest import BACKFILL
 from app.jobs.reembed import ReembedPayload, request_reembed
 from app.jobs.runner import JobOptions, JobRunner

@@ -142,11 +142,11 @@ def test_of_several_addresses_the_first_that_answers_is_used(double: OllamaDoubl
         second.version = "0.6.1"
         second.models = [DoubleModel("second:latest")]
         host = OllamaHost(f"{nothing}, {second.url}")
-        assert host.base_url == nothing
+        assert host.http.base_url == nothing
         assert [row.name for row in host.models()] == ["second:latest"]
-        assert (host.base_url, host.version()) == (second.url, "0.6.1")
+        assert (host.http.base_url, host.version()) == (second.url, "0.6.1")
         both = OllamaHost(f"{double.url},{second.url}")
-        assert (both.version(), both.base_url) == ("0.33.0", double.url)
+        assert (both.version(), both.http.base_url) == ("0.33.0", double.url)
     with pytest.raises(ProviderUnreachable):
         OllamaHost(f"{nothing},{second.url}").models()
     with pytest.raises(InvalidInput, match="the address of Ollama"):

@@ -1,13 +1,12 @@
-"""Compose evaluations: searches under any options over libraries or an own index."""
+"""Provide the places of evaluations: libraries as they are, or an index for the time of a run."""
 
 from __future__ import annotations
 
 import hashlib
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,38 +19,32 @@ from app.answer.research import Research
 from app.answer.search import LibrarySearcher
 from app.answer.service import RAGService
 from app.answer.writing import AnswerWriter
-from app.bootstrap.libraries import fingerprint_of
 from app.core.errors import InvalidInput
-from app.core.ids import checkout_sha, fingerprint8
+from app.core.ids import fingerprint8
 from app.core.ports import Embedder, PassageEncoder, Reranker
 from app.core.types import EmbedderIdentity, FloatArray, Library
-from app.evaluation.answers import Ask, Judge
+from app.evaluation.answers import Ask
 from app.evaluation.arms import Arm, Chunking
 from app.evaluation.collections import Collection
-from app.evaluation.report import ReportArchive
-from app.evaluation.session import SearchableIndex, Session, Watch
 from app.generation.grounding import Grounder
-from app.generation.prompts import PromptLibrary
-from app.ingest.embedding import CodeBackfill, VectorBackfill
+from app.ingest.embedding import CodeBackfill, VectorBackfill, fingerprint_of
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
-from app.jobs.maintenance import EvaluationService, register_evaluation
-from app.jobs.runner import JobRunner
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 
+Watch = Callable[[int, int, str], None]
+"""Told how many are done, of how many, of what; may raise Cancelled, after which the run can go on
+later."""
 PREFIX = "documind-bench-"
 """Of temporary directories."""
 
 
 class CachedEmbedder:
-    """Embedder that caches vectors of whole batches of passages on disk.
-
-    Questions are embedded each time.
-    """
+    """Embedder that keeps vectors of whole batches of passages on disk, none of questions."""
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self._embedder = embedder
@@ -60,7 +53,6 @@ class CachedEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """The model's own."""
         return self._embedder.identity
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
@@ -103,15 +95,11 @@ def bench(
     encoder: PassageEncoder | None = None,
     watch: Watch = lambda *_: None,
 ) -> Iterator[Bench]:
-    """Index a collection, one file per passage; remove the index afterwards.
+    """Index a collection, one file per passage, in the public library; remove the index afterwards.
 
-    Args:
-        collection: Goes into the public library.
-        embedder: Of passages and questions.
-        ingest: Chunk sizes and chunker.
-        parent: Where the temporary directory is made; the system's own place by default.
-        encoder: Makes codes for late interaction; None makes none.
-        watch: Told of each document and batch of vectors.
+    The index is made in `parent`, by default where the system keeps temporary files. With
+    `encoder`, passages get codes for late interaction. `watch` is told of each document and batch
+    of vectors.
 
     Raises:
         InvalidInput: A passage cannot be indexed.
@@ -151,8 +139,57 @@ EmbedderOf = Callable[[Library], Embedder | None]
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationWorkshop:
-    """A `Workshop` over an open store."""
+class SearchableIndex:
+    """An index that can be searched under any options; nothing is stored in it."""
+
+    workshop: Workshop
+    store: IndexStore
+    library: Library
+    embedder_of: EmbedderOf
+    fingerprint: str
+    models: Mapping[str, str]
+    """Digest by model name."""
+    passage_of: Mapping[str, str] = field(default_factory=dict)
+    """Collection id by doc_id; empty where documents are named by their own."""
+
+    def retriever_of(self, arm: Arm) -> Retriever:
+        return self._retriever(arm, self.embedder_of(self.library))
+
+    def _retriever(self, arm: Arm, embedder: Embedder | None) -> Retriever:
+        # without a writer: an evaluation leaves nothing behind
+        store, reranker = self.store, self.workshop.reranker
+        return Retriever(
+            store.catalog, store.vectors, store.lexical, embedder, arm.options, reranker=reranker
+        )
+
+    def ask_of(self, arm: Arm) -> Ask:
+        """Return the query use case under an arm; nothing that it answers is stored."""
+        shop = self.workshop
+        quiet = replace(shop.answer, store_answers="off")
+
+        def searcher(library: Library) -> LibrarySearcher:
+            embedder = self.embedder_of(library)
+            return LibrarySearcher(self._retriever(arm, embedder), embedder)
+
+        research = Research(
+            self.store.catalog,
+            searcher,
+            shop.answer_writer,
+            shop.grounder,
+            ConversationMemory(shop.store.conversations, quiet),
+            ModelSpeeds(shop.store.models),
+            quiet,
+            arm.options.top_k,
+        )
+        journal = AnswerJournal(shop.store.answers, quiet, dict)
+        return RAGService(
+            catalog=self.store.catalog, models=shop.models, research=research, journal=journal
+        ).answer
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """Makes places of evaluations over an open store."""
 
     store: IndexStore
     embedder_of: EmbedderOf
@@ -169,18 +206,15 @@ class EvaluationWorkshop:
     folder: Path
     """Where vectors of collections are kept between runs, and indexes for the time of one."""
 
-    @property
-    def has_cross_encoder(self) -> bool:
-        return self.reranker is not None
-
     def live(self, library: Library) -> SearchableIndex:
+        """Return a library as it is; it is only read."""
         fingerprint = self.store.catalog.fingerprint(library)
-        embedder = self.embedder_of(library)
         made = fingerprint8(fingerprint) if fingerprint else "empty"
         models = {fingerprint.embedding_model: fingerprint.model_digest} if fingerprint else {}
-        return self._place(self.store, library, self.embedder_of, embedder, made, models, {})
+        return SearchableIndex(self, self.store, library, self.embedder_of, made, models)
 
     def made_with(self, chunking: Chunking) -> tuple[str, Mapping[str, str]]:
+        """Return the fingerprint of an index cut like this, and digests by model name."""
         identity = self.bench_embedder().identity
         return fingerprint8(fingerprint_of(identity, chunking.options(self.ingest))), {
             identity.model: identity.digest
@@ -190,6 +224,7 @@ class EvaluationWorkshop:
     def indexed(
         self, collection: Collection, chunking: Chunking, watch: Watch, *, keep_vectors: bool
     ) -> Iterator[SearchableIndex]:
+        """Index a collection for the time of the block; its vectors may be kept."""
         self.folder.mkdir(parents=True, exist_ok=True)
         embedder = self.bench_embedder()
         if keep_vectors:
@@ -197,82 +232,12 @@ class EvaluationWorkshop:
         ingest = chunking.options(self.ingest)
         with bench(collection, embedder, ingest=ingest, parent=self.folder, watch=watch) as open_:
             made, models = self.made_with(chunking)
-            yield self._place(
+            yield SearchableIndex(
+                self,
                 open_.store,
                 Library.PUBLIC,
                 lambda _: embedder,
-                embedder,
                 made,
                 models,
                 open_.passage_of,
             )
-
-    def _place(
-        self,
-        store: IndexStore,
-        library: Library,
-        embedder_of: EmbedderOf,
-        embedder: Embedder | None,
-        fingerprint: str,
-        models: Mapping[str, str],
-        passage_of: Mapping[str, str],
-    ) -> SearchableIndex:
-        def retriever(arm: Arm, by: Embedder | None) -> Retriever:
-            # without a writer: an evaluation leaves nothing behind
-            return Retriever(
-                store.catalog, store.vectors, store.lexical, by, arm.options, reranker=self.reranker
-            )
-
-        def searcher(of: Library, arm: Arm) -> LibrarySearcher:
-            by = embedder_of(of)
-            return LibrarySearcher(retriever(arm, by), by)
-
-        def ask_of(arm: Arm) -> Ask:
-            quiet = replace(self.answer, store_answers="off")
-            research = Research(
-                store.catalog,
-                lambda of: searcher(of, arm),
-                self.answer_writer,
-                self.grounder,
-                ConversationMemory(self.store.conversations, quiet),
-                ModelSpeeds(self.store.models),
-                quiet,
-                arm.options.top_k,
-            )
-            journal = AnswerJournal(self.store.answers, quiet, dict)
-            return RAGService(
-                catalog=store.catalog, models=self.models, research=research, journal=journal
-            ).answer
-
-        def retriever_of(arm: Arm) -> Retriever:
-            return retriever(arm, embedder)
-
-        return SearchableIndex(
-            library,
-            store.catalog,
-            store.lexical,
-            retriever_of,
-            ask_of,
-            fingerprint,
-            models,
-            passage_of,
-        )
-
-
-def compose_evaluation(
-    workshop: EvaluationWorkshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str
-) -> EvaluationService:
-    """Register the evaluation job; the judge is the model in use when a run begins.
-
-    What a run that was killed left of its index is removed.
-    """
-    for left in workshop.folder.glob(f"{PREFIX}*"):
-        shutil.rmtree(left, ignore_errors=True)
-
-    def session() -> Session:
-        model = workshop.models.select().model
-        return Session(
-            workshop, git_sha or checkout_sha(), Judge(model, prompts) if model else None
-        )
-
-    return register_evaluation(jobs, session, ReportArchive(workshop.folder))
