@@ -364,7 +364,7 @@ class SuggestionList(Reply):
 
 MOST_CHARACTERS = 500_000
 """Of a text to check, and of one to check it against."""
-_Text = Annotated[str, StringConstraints(min_length=1, max_length=MOST_LABEL_CHARACTERS)]
+_Text = Annotated[str, StringConstraints(min_length=1, max_length=MOST_CHARACTERS)]
 
 
 class CheckRequest(Request):

@@ -10,6 +10,7 @@ from libzim.writer import Creator, Hint, Item, StringProvider
 from pyarrow import parquet
 
 from app.core.errors import InvalidInput, NotFound, Unreadable
+from app.core.labels import Labels
 from app.core.types import Article, Library
 from app.ingest.bulk import BulkTask, Positioned, parse_article, prepare
 from app.ingest.names import IngestOptions
@@ -216,3 +217,11 @@ def test_a_data_set_is_streamed_as_the_hub_would_be(tmp_path: Path) -> None:
 def test_a_data_set_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match="check its name"):
         list(open_articles(f"hub:{tmp_path / 'nothing'}"))
+
+
+def test_rows_give_labels(tmp_path: Path) -> None:
+    row = {"title": "Tides", "text": "The Moon.", "tags": ["sea", ""]}
+    row |= {"metadata": {"rating": 5, "none": None, "list": [1]}}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    (article,) = open_articles(str(tmp_path / "a.jsonl"))
+    assert article.labels == Labels(("sea",), {"rating": 5})
