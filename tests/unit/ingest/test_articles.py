@@ -220,7 +220,7 @@ def test_a_data_set_that_is_not_there_says_so(tmp_path: Path) -> None:
 
 
 def test_rows_give_labels(tmp_path: Path) -> None:
-    row = {"title": "Tides", "text": "The Moon.", "tags": ["sea", ""]}
+    row: dict[str, object] = {"title": "Tides", "text": "The Moon.", "tags": ["sea", ""]}
     row |= {"metadata": {"rating": 5, "none": None, "list": [1]}}
     (tmp_path / "a.jsonl").write_text(json.dumps(row), encoding="utf-8")
     (article,) = open_articles(str(tmp_path / "a.jsonl"))
