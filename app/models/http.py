@@ -284,9 +284,7 @@ class HttpClient:
         timeout_s: float | None = None,
         with_redirects: bool = False,
     ) -> Iterator[StreamReply]:
-        """Open a reply of any status, a redirect only `with_redirects`.
-
-        Leaving the block closes the connection unless the reply was read to its end.
+        """Open a reply of any status; leaving it before its end closes the connection.
 
         Raises:
             ProviderUnreachable: No connection, or it broke.
