@@ -490,7 +490,7 @@ def needs_ollama(settings: Settings) -> bool:
 
 
 def wanted_models(settings: Settings, host: OllamaHost) -> tuple[str, ...]:
-    """Return the Ollama models wanted, each once; for no LLM_MODEL one it has or is to fetch."""
+    """Return the wanted Ollama models, each once; without LLM_MODEL one it has, or to fetch."""
     options = settings.providers()
     wanted: list[str] = []
     if options.llm_provider in {"auto", "ollama"}:

@@ -319,7 +319,9 @@ class Services:
 
 @contextmanager
 def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Iterator[Services]:
-    """Open the data directory, start everything, and close it; no lock: take it.
+    """Open the data directory and start everything; on leaving, everything is closed.
+
+    Without `lock`, which the caller holds, it is taken here.
 
     Raises:
         Locked: Another process owns the data directory.

@@ -169,11 +169,10 @@ def experiment_of(
     answers: Mapping[str, Sequence[str]] | None = None,
     relevant: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Experiment:
-    """Compare the arms with the baseline by what each found.
+    """Compare the arms with the baseline by what each found; `measure` decides.
 
-    Args by question id: `questions` are texts, in order; `found` and `values` are by arm first;
-    `answers` are strings any of which in the passages answers; `relevant` are passages. `measure`
-    decides.
+    All is by question id: `questions` are texts, in order; `found` and `values` are by arm first;
+    `answers` are strings, any of which in the passages answers; `relevant` are passages.
     """
     reported = []
     for arm in arms:

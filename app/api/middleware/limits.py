@@ -185,7 +185,7 @@ class _Body:
             )
 
     async def _within(self, timeout_s: float) -> Message:
-        """Return the next message; TimeoutError by the clock too, for what comes without a wait."""
+        """Return the next message, or raise TimeoutError; one that comes at once can be late."""
         if timeout_s <= 0:
             raise TimeoutError
         async with asyncio.timeout(timeout_s):
