@@ -7,11 +7,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast, get_args
 
-from app.answer.search import MOST_DOCUMENTS, Search, Targets
+from app.answer.search import MOST_DOCUMENTS, Search, Targets, with_headings
 from app.answer.steps import CERTAIN, Found, Quoted
 from app.answer.strategies import numbered
 from app.core.sentences import sentence_spans
 from app.core.types import Document, Evidence, Mode, Notice, Quote
+from app.generation.calculations import (
+    CALCULATED_RIGHT,
+    calculate,
+    lines_of,
+    operation_of,
+    write_calculation,
+)
 from app.generation.candidates import Candidate
 from app.generation.comparisons import (
     ListedMode,
@@ -33,6 +40,8 @@ _POINTS_AT = re.compile(
 """Words that point at the one document there is."""
 _MOST_LISTS = 3
 """Documents of which a list is made for one question."""
+_MOST_TABLED = 3
+"""Documents whose tables are calculated with for one question."""
 _ROWS_NEEDED = 2
 """Documents that a comparison of documents must quote."""
 NEEDS_MODEL = Notice(
@@ -52,7 +61,8 @@ class EngineModes:
     def shaped(self, quoted: Quoted, *, leads: bool) -> Quoted | None:
         """Return the quote as the table or list that the question's mode asks for; else None.
 
-        A comparison is also made in the mode `general`, where each thing has its sentence.
+        A comparison is also made in the mode `general`, where each thing has its sentence; so is
+        a calculation from the rows of a table.
         """
         mode = quoted.found.asked.question.mode
         if mode in get_args(ListedMode):
@@ -61,6 +71,9 @@ class EngineModes:
             text = self._table(quoted.found, quoted.selection)
         else:
             text = None
+        if text is None and mode == "general" and (sums := self._calculated(quoted.found)):
+            confidence = max(quoted.confidence, CALCULATED_RIGHT)
+            quoted, text = replace(quoted, confidence=confidence), sums
         if text is None:
             return None
         named = mode in get_args(ListedMode) and not _unlisted(quoted.selection)
@@ -122,6 +135,19 @@ class EngineModes:
             mode = cast("ListedMode", found.asked.question.mode)
             filled += write_checklist(quoting, mode, found.query, whole)
         return quoting.done() if filled or chosen else None
+
+    def _calculated(self, found: Found) -> QuotedText | None:
+        """Return what is calculated from a table of a document that was found, with its rows."""
+        if operation_of(found.query) is None:
+            return None
+        usable = (item.hit.passage.document for item in found.evidence if not item.hit.fallback)
+        for document in list(dict.fromkeys(usable))[:_MOST_TABLED]:
+            whole = with_headings(self.targets.catalog, self.targets.evidence([document]))
+            if made := calculate(found.query, lines_of(whole)):
+                quoting = Quoting(found.evidence)
+                write_calculation(quoting, made)
+                return quoting.done()
+        return None
 
     def _documents(self, found: Found, selection: Selection) -> tuple[Document, ...]:
         """Return the documents to go through.

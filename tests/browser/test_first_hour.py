@@ -33,7 +33,7 @@ def test_the_first_hour(empty: DocuMind, open_page: OpenPage) -> None:
     refused: list[str] = []
     page.on("response", lambda reply: refused.append(reply.url) if reply.status >= 400 else None)
     steps = page.get_by_role("region", name="First steps", exact=True)
-    expect(steps).to_contain_text("47 short documents in both libraries, labelled")
+    expect(steps).to_contain_text("47 short samples in both libraries, labelled")
     sources = page.get_by_role("region", name="Sources", exact=True)
     expect(sources).to_be_hidden()  # nothing was asked: an empty pane takes no room
     expect(page.get_by_role("banner")).to_contain_text("Quotes, no model")
@@ -62,7 +62,9 @@ def test_the_first_hour(empty: DocuMind, open_page: OpenPage) -> None:
     expect(sources).to_contain_text("The Orchard Notes")
 
     page.get_by_role("checkbox", name=re.compile("Orchard")).check()
-    page.get_by_label("Mode").select_option("compare")
+    page.get_by_role("button", name=re.compile("^Options")).click()
+    page.get_by_label("Mode", exact=True).select_option("compare")
+    page.keyboard.press("Escape")
     page.get_by_label("Question", exact=True).fill("half a quest")
     conversation = page.get_by_role("region", name="Conversation", exact=True)
     conversation.evaluate("box => { box.scrollTop = 40; }")
@@ -72,7 +74,9 @@ def test_the_first_hour(empty: DocuMind, open_page: OpenPage) -> None:
     page.reload()
     expect(page.get_by_role("article", name=PEARS)).to_contain_text("sixty kinds")
     expect(page.get_by_test_id("scope")).to_contain_text("Asking Papers, only The Orchard Notes")
-    expect(page.get_by_label("Mode")).to_have_value("compare")
+    expect(page.get_by_role("button", name=re.compile("^Options"))).to_have_text(
+        "Options · Comparison"
+    )
     expect(page.get_by_label("Question", exact=True)).to_have_value("half a quest")
     wait_until(page, "document.querySelector('[aria-label=Conversation]').scrollTop === 40")
     assert page.url == address
@@ -103,7 +107,7 @@ def test_an_answer_has_an_address_that_opens_it(filled: DocuMind, open_page: Ope
     for question in (ENGINEER, LENS, PEARS):
         ask(page, question)
     page.get_by_role("article", name=LENS).get_by_role("button", name="Copy answer").click()
-    page.get_by_role("button", name="Link to this answer").click()
+    page.get_by_role("menuitem", name="Link to this answer").click()
     wait_until(page, "navigator.clipboard.readText().then(text => text.includes('#/ask/'))")
     link = str(page.evaluate("navigator.clipboard.readText()"))
     other = open_page(filled, link.removeprefix(filled.base), height=600)

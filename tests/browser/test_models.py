@@ -27,7 +27,7 @@ def test_another_model_answers_from_now_on_without_a_restart(
             tmp_path / "data", OLLAMA_BASE_URL=double.url, EMBEDDING_PROVIDER="minilm"
         ) as server,
     ):
-        page = open_page(server, "/#/status")
+        page = open_page(server, "/#/settings")
         header = page.get_by_role("banner")
         expect(header).to_contain_text("large:8b")
         models = page.get_by_role("table", name="Installed models")
@@ -54,7 +54,7 @@ def test_a_named_model_is_the_environments(tmp_path: Path, open_page: OpenPage) 
             LLM_MODEL="phi4",
         ) as server,
     ):
-        page = open_page(server, "/#/status")
+        page = open_page(server, "/#/settings")
         expect(page.get_by_text("The environment decides which model answers.")).to_be_visible()
         expect(page.get_by_text("ollama pull phi4")).to_be_visible()
         expect(page.get_by_role("button", name="Use this")).to_have_count(0)

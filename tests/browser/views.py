@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
@@ -29,6 +30,15 @@ def choose(page: Page, library: str) -> None:
     page.get_by_role("group", name="Library", exact=True).get_by_role(
         "button", name=library
     ).click()
+
+
+def go(page: Page, name: str) -> None:
+    """Open a page of the program: by its tab, or behind "More" where the tabs have no room."""
+    tab = page.get_by_role("banner").get_by_role("link", name=name, exact=True)
+    if not tab.is_visible():
+        page.get_by_role("navigation", name="Pages").get_by_role("button").click()
+        tab = page.get_by_role("menuitem", name=name, exact=True)
+    tab.click()
 
 
 def show_pane(page: Page, name: str) -> None:
@@ -72,26 +82,43 @@ def views(question: str) -> dict[str, View]:
         expect(page.get_by_text("Time per step")).to_be_visible()
 
     def search(page: Page) -> None:
-        page.get_by_role("link", name="Search", exact=True).click()
+        go(page, "Search")
         choose(page, "Papers")
         page.get_by_label("Search", exact=True).fill(question)
         expect(page.get_by_role("listitem").first).to_be_visible()
 
     def check(page: Page) -> None:
-        page.get_by_role("link", name="Check", exact=True).click()
+        go(page, "Check")
         choose(page, "Papers")
         page.get_by_label("Text to check").fill(f"# A draft\n\n{CHECKED}")
         page.get_by_role("button", name="Check", exact=True).click()
         expect(page.get_by_role("region", name="Checked text")).to_be_visible()
 
     def evaluate(page: Page) -> None:
-        page.get_by_role("link", name="Evaluate", exact=True).click()
+        go(page, "Evaluate")
         expect(page.get_by_role("button", name="Start a run")).to_be_visible()
 
     def status(page: Page) -> None:
-        page.get_by_role("link", name="Status", exact=True).click()
+        go(page, "Status")
         expect(page.get_by_role("table", name="Libraries")).to_be_visible()
         expect(page.get_by_role("heading", name="Diagnostics")).to_be_visible()
+
+    def settings(page: Page) -> None:
+        go(page, "Settings")
+        expect(page.get_by_role("heading", name="Appearance")).to_be_visible()
+
+    def conversations(page: Page) -> None:
+        answer(page)
+        show_pane(page, "Conversations")
+        side = page.get_by_role("group", name="Left side")
+        if side.is_visible():
+            side.get_by_role("button", name="Conversations").click()
+        expect(page.get_by_role("link", name=question)).not_to_have_count(0)
+
+    def options(page: Page) -> None:
+        show_pane(page, "Chat")
+        page.get_by_role("button", name=re.compile("^Options")).click()
+        expect(page.get_by_label("Mode", exact=True)).to_be_visible()
 
     def help_sheet(page: Page) -> None:
         page.evaluate("document.activeElement?.blur()")
@@ -109,6 +136,9 @@ def views(question: str) -> dict[str, View]:
         "inspect": inspect,
         "evaluate": evaluate,
         "status": status,
+        "settings": settings,
+        "conversations": conversations,
+        "options": options,
         "help": help_sheet,
     }
 

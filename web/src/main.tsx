@@ -3,13 +3,18 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError } from "@/api/http";
 import { App } from "@/app/app";
-import { linkedTarget } from "@/app/linked-target";
 import { recalled, rememberOnLeaving } from "@/app/tab-memory";
 import { ChatContext, ChatSession } from "@/hooks/use-chat";
 import { applyTheme } from "@/hooks/use-theme";
 import { UploadContext, UploadQueue } from "@/hooks/use-uploads";
+import { preferences } from "@/hooks/use-preferences";
+import { hrefOf, parseHash } from "@/hooks/use-route";
+import { isNarrow, linkedReader, viewOf, viewText } from "@/hooks/use-view-address";
 import { initialWorkspace, WorkspaceContext, type Workspace } from "@/hooks/use-workspace";
+import { tabs } from "@/lib/tabs";
 import { Store } from "@/lib/store";
+import "@fontsource-variable/inter";
+import "@fontsource-variable/source-serif-4";
 import "./styles.css";
 
 applyTheme();
@@ -25,11 +30,18 @@ const client = new QueryClient({
     mutations: { retry: false },
   },
 });
-const linked = linkedTarget(window.location.search);
 const kept = recalled();
-const workspace = new Store<Workspace>({ ...initialWorkspace, ...kept.workspace, ...linked });
+const linked = linkedReader(window.location.search);
+const named = viewOf(parseHash(window.location.hash).view);
+const opened: Partial<Workspace> = linked === null ? named : { reader: linked, pane: "sources", library: linked.library, chosen: true };
+const { library } = preferences();
+const begun: Workspace = library === null ? initialWorkspace : { ...initialWorkspace, library, chosen: true };
+const workspace = new Store<Workspace>({ ...begun, ...kept.workspace, ...opened });
+// From here on the address says it the page's own way.
+if (linked !== null) window.history.replaceState(null, "", `${window.location.pathname}${hrefOf("ask")}?${viewText(workspace.get(), isNarrow())}`);
 const session = new ChatSession(workspace, kept);
 rememberOnLeaving(workspace, session);
+tabs.listen(client, session);
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root");

@@ -39,7 +39,7 @@ describe("links of documents and answers", () => {
 
 describe("an address of a view", () => {
   it.each(["%", "%zz", "a%b"])("%j is taken as it is", (text) => {
-    expect(parseHash(`#/inspect/${text}`)).toEqual({ page: "inspect", argument: text, detail: null });
+    expect(parseHash(`#/inspect/${text}`)).toEqual({ page: "inspect", argument: text, detail: null, view: "" });
   });
 });
 

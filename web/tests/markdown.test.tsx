@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from "react-dom/server";
-import { describe, expect, it } from "vitest";
-import { Markdown } from "@/components/markdown";
+import { beforeAll, describe, expect, it } from "vitest";
+import { loadRich, Markdown } from "@/components/markdown";
 import type { MarkedSentence } from "@/lib/answer-marks";
 
 function render(text: string, sources = [1, 2, 3], sentences: MarkedSentence[] = []): string {
@@ -99,5 +99,36 @@ describe("answers as Markdown", () => {
 
   it("draws tables", () => {
     expect(render("| a | b |\n|---|---|\n| 1 [1] | 2 |")).toContain('<td>1 <span class="whitespace-nowrap"><button>pill 1');
+  });
+});
+
+describe("maths and code", () => {
+  beforeAll(async () => {
+    await loadRich();
+  });
+
+  it("draws formulas in either notation, with the mark behind them", () => {
+    for (const formula of ["$E = mc^2$", "\\(E = mc^2\\)", "\\[E = mc^2\\]", "$$E = mc^2$$"]) {
+      const html = render(`Energy is ${formula} [1].`, [1], [{ answer_start: 0, answer_end: `Energy is ${formula} [1].`.length, verdict: "supported" }]);
+      expect(html).toContain('class="katex"');
+      expect(html).toContain("pill 1 of 0");
+    }
+  });
+
+  it("leaves prices as they are", () => {
+    const html = render("It costs $5 and earns $10 [1]; from $3,$4 or US$ 7 to A$ 9.");
+    expect(html).not.toContain("katex");
+    expect(html).toContain("It costs $5 and earns $10 ");
+    expect(html).toContain("from $3,$4 or US$ 7 to A$ 9.");
+  });
+
+  it("shows a broken formula as it was written", () => {
+    expect(render("See $\\frac{1}{$ here.")).toContain("\\frac{1}{");
+  });
+
+  it("colours code by its language", () => {
+    const html = render("```python\ndef f():\n    return 1\n```");
+    expect(html).toContain('class="hljs-keyword">def');
+    expect(html).toContain('aria-label="Copy code"');
   });
 });

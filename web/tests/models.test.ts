@@ -12,10 +12,10 @@ const BODY = {
 
 describe("the model picker", () => {
   it("says what the test of the chosen or answering model found", () => {
-    expect(adviceOn(null, BODY)).toBe("llama3.2: 20 of 24");
-    expect(adviceOn("llama3.2", BODY)).toBe("llama3.2: 20 of 24");
-    expect(adviceOn("qwen2.5:0.5b", BODY)).toBe("Model");
-    expect(adviceOn(null, undefined)).toBe("Model");
+    expect(adviceOn(null, BODY, "-")).toBe("llama3.2: 20 of 24");
+    expect(adviceOn("llama3.2", BODY, "-")).toBe("llama3.2: 20 of 24");
+    expect(adviceOn("qwen2.5:0.5b", BODY, "-")).toBe("-");
+    expect(adviceOn(null, undefined, "-")).toBe("-");
   });
 });
 

@@ -16,6 +16,7 @@ from app.api.schemas.base import DocId
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.questions import (
     MOST_CHARACTERS,
+    AnswerList,
     ChatRequest,
     CheckRequest,
     CheckResponse,
@@ -242,6 +243,14 @@ def restore_conversation(services: Composition, conversation_id: Identity) -> Co
     return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
+@conversations_router.get("/answers")
+def list_answers(
+    services: Composition, limit: Annotated[int, Query(ge=1, le=200)] = 50
+) -> AnswerList:
+    """Stored answers, newest first; without their text and trace."""
+    return AnswerList.of(services.store.answers.list(limit))
+
+
 @conversations_router.get("/answers/{answer_id}", responses=declared("not_found"))
 def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
     """A stored answer with its full trace."""
@@ -255,7 +264,7 @@ def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
 def give_feedback(
     services: Composition, answer_id: Identity, feedback: FeedbackRequest
 ) -> FeedbackReply:
-    """Rate an answer and name the passage that would have been right.
+    """Rate an answer, say why, and name the passage that would have been right.
 
     The newest rating replaces older ones.
     """

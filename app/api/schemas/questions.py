@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from app.answer.checking import MOST_JUDGED
-from app.answer.records import AnswerRecord, StoredRecord
+from app.answer.records import AnswerRecord, StoredRecord, with_verdicts_of_today
 from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Flag, Reply, Request
 from app.core.normalisation import normalise
@@ -29,6 +29,7 @@ from app.core.types import (
     TraceLevel,
     Verdict,
 )
+from app.core.vocabulary import AnswerStatus
 
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Year = Annotated[int, Field(ge=0, le=9999)]
@@ -274,6 +275,7 @@ class FeedbackRequest(Request):
     """A reader's rating of an answer."""
 
     thumbs: Literal["up", "down"] | None = None
+    comment: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
     passage: RightPassage | None = None
 
 
@@ -381,3 +383,36 @@ class CheckResponse(Reply):
     judge_failed: str | None = Field(
         description="why it was asked no further; sentences after that have no `judged`"
     )
+
+
+class AnswerSummary(Reply):
+    """A stored answer in the list."""
+
+    answer_id: str
+    conversation_id: str | None
+    question: str
+    status: AnswerStatus
+    at: Annotated[str, Field(description="When it was answered, UTC ISO 8601.")]
+
+
+class AnswerList(Reply):
+    """Stored answers, newest first."""
+
+    answers: list[AnswerSummary]
+
+    @classmethod
+    def of(cls, records: Iterable[Mapping[str, object]]) -> Self:
+        """Return the list; of an answer kept as a hash the question is empty."""
+        stored = [StoredRecord.model_validate(with_verdicts_of_today(record)) for record in records]
+        return cls(
+            answers=[
+                AnswerSummary(
+                    answer_id=one.answer_id,
+                    conversation_id=one.conversation_id,
+                    question=one.asked.question if one.kept == "full" else "",
+                    status=one.status,
+                    at=one.at,
+                )
+                for one in stored
+            ]
+        )

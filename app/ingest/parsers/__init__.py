@@ -12,7 +12,7 @@ from app.ingest.names import IngestOptions
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import identify
 
-READER_VERSION = "5"
+READER_VERSION = "6"
 """Of parsers, metadata and sections: another one makes something else of the same bytes, and a
 file sent again is read again."""
 

@@ -117,7 +117,16 @@ class Cell(NamedTuple):
 
 
 _MAX_LABEL_CHARACTERS = 60
+_LONGEST_HEAD = 160
+"""Characters of a head above figures."""
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d\Z")
+_DATE = re.compile(
+    r"(?:(?:1[5-9]|20)\d\d(?:[/-]\d{2,4})?|\d{1,2}[./]\d{1,2}[./]\d{2,4}|[^\w]*['\u2019]000s?)"
+    r"(?: ?\(\w\))?"
+)
+"""A year, two years, a day, or thousands of a currency; with a footnote's mark."""
+_MOST_HEADS = 6
+"""Rows that may name the columns where nothing marks them."""
 _MOST_COLUMNS = 1_000
 _MOST_CELLS = 2_000_000
 """Of a grid with its spans resolved; spans behind that count once."""
@@ -136,14 +145,16 @@ def table_lines(rows: Sequence[Sequence[Cell]], *, heads: int | None = None) -> 
     lines: list[str] = []
     grid = _grid(rows)
     filled = [row for row in grid if any(cell.text for cell in row)]
-    while filled and heads is None and _is_across(filled[0]):
+    while filled and heads is None and _is_title(filled):
         lines.append(filled.pop(0)[0].text)  # a title above the heads
     if not filled:
         return lines
     count = _head_rows(filled) if heads is None else min(heads, len(filled))
     if count == len(filled) or len(filled[0]) < 2:
         count = 0 if len(filled[0]) < 2 or count <= 1 else count
-    labels = _labels(filled[:count])
+    naming, notes = _without_notes(filled[:count])
+    labels = _labels(_spread(naming))
+    lines += notes
     if count:
         lines.append(" | ".join(dict.fromkeys(filter(None, labels))))
     for row in filled[count:]:
@@ -185,6 +196,18 @@ def _grid(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
     return [line + [Cell("")] * (widest - len(line)) for line in grid]
 
 
+def _is_title(grid: Sequence[Sequence[Cell]]) -> bool:
+    """Return whether the first row is a title above the heads."""
+    first = grid[0]
+    alone = len(grid) > 2 and first[0].text and not any(cell.text for cell in first[1:])
+    return _is_across(first) or bool(
+        alone
+        and not any(cell.is_head for cell in first)
+        and _names_columns(grid[1])
+        and any(map(_is_row_of_figures, grid[2:3]))
+    )
+
+
 def _is_across(row: Sequence[Cell]) -> bool:
     """Return whether one cell goes across the whole table."""
     return len(row) > 1 and all(cell is row[0] for cell in row)
@@ -201,7 +224,80 @@ def _head_rows(grid: list[list[Cell]]) -> int:
         return 0  # rows that name themselves
     if len(grid) > 2 and _completes(grid[0], grid[1]):
         return 2
+    stacked = 0
+    while stacked < min(_MOST_HEADS, len(grid) - 1) and _names_columns(grid[stacked]):
+        stacked += 1
+    named = sum(bool(row[0].text) for row in grid[:stacked])
+    if stacked and named <= 1 and _is_row_of_figures(grid[stacked]):
+        return stacked
     return 1 if _looks_like_labels(grid[0]) else 0
+
+
+def _names_columns(row: Sequence[Cell]) -> bool:
+    """Return whether the cells behind the first are labels, dates or units, no figures."""
+    named = [cell.text for cell in row[1:] if cell.text]
+    return bool(named) and all(
+        len(text) <= _LONGEST_HEAD
+        and (
+            any(map(str.isalpha, text))
+            or not any(map(str.isdigit, text))
+            or _DATE.fullmatch(text) is not None
+        )
+        for text in named
+    )
+
+
+def _is_row_of_figures(row: Sequence[Cell]) -> bool:
+    """Return whether a row is named and most of its cells are figures; or a name above such."""
+    name, *cells = (cell.text for cell in row)
+    said = [text for text in cells if text.strip("$-\u2013\u2014")]
+    figures = sum(any(map(str.isdigit, text)) for text in said)
+    return bool(name) and 2 * figures >= len(said)
+
+
+def _is_note(text: str) -> bool:
+    """Return whether a head only says the unit or a condition: `(in thousands)`."""
+    return text.startswith("(") and text.endswith(")")
+
+
+def _without_notes(heads: Sequence[Sequence[Cell]]) -> tuple[list[Sequence[Cell]], list[str]]:
+    """Return the rows that name columns, and what only says the unit or a condition of all.
+
+    So does a corner that is too long to label the names below it.
+    """
+    rows: list[Sequence[Cell]] = []
+    notes: list[str] = []
+    for row in heads:
+        named = {cell.text for cell in row if cell.text}
+        if len(named) == 1 and len(heads) > 1 and _is_note(*named):
+            notes += named
+        elif len(row) > 1 and (_is_note(row[0].text) or len(row[0].text) > _MAX_LABEL_CHARACTERS):
+            notes.append(row[0].text)
+            rows.append([Cell(""), *row[1:]])
+        else:
+            rows.append(row)
+    return rows, notes
+
+
+def _spread(heads: Sequence[Sequence[Cell]]) -> list[Sequence[Cell]]:
+    """Return rows of heads whose unmarked spans are filled, all but the lowest.
+
+    Where the columns fall into equal parts with one head each, it is that of its part; else it is
+    that of the blank columns to the right of it.
+    """
+    filled: list[Sequence[Cell]] = []
+    for row in heads[:-1]:
+        corner, *others = row
+        named = [at for at, cell in enumerate(others) if cell.text]
+        part, rest = divmod(len(others), len(named) or 1)
+        if named and not rest and [at // part for at in named] == list(range(len(named))):
+            spread = [others[named[at // part]] for at in range(len(others))]
+        else:
+            spread = others[:]
+            for at in range(1, len(others)):
+                spread[at] = others[at] if others[at].text else spread[at - 1]
+        filled.append([corner, *spread])
+    return [*filled, *heads[-1:]]
 
 
 def _completes(top: Sequence[Cell], below: Sequence[Cell]) -> bool:

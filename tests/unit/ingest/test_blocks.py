@@ -61,6 +61,20 @@ def _rows(*rows: str) -> list[list[Cell]]:
         ((" | A~* | B~*", "x~* | 1 | 2"), "x | A: 1 | B: 2"),
         (("Year | Place", "1911 | Leiden"), "Year: 1911 | Place: Leiden"),
         (("3 | 4", "5 | 6"), "5 | 6"),
+        ((" | | Year ended May 31, | ", " | 2019 | 2018 | 2017", "Sales | 3 | 4 | n/a"),
+         "Sales | Year ended May 31, 2019: 3 | Year ended May 31, 2018: 4"
+         " | Year ended May 31, 2017: n/a"),
+        ((" | 2019 | | 2018 | ", " | Debts | Assets | Debts | Assets", "East | 1 | 2 | 3 | \u2014"),
+         "East | 2019 Debts: 1 | 2019 Assets: 2 | 2018 Debts: 3 | 2018 Assets: \u2014"),
+        (("(in thousands) | 2019 | 2018", "Sales | 3 | 4"), "Sales | 2019: 3 | 2018: 4"),
+        ((" | 2019 | 2018", " | (unaudited) | ", "Assets: | | ", "Boats | 3 | 4"),
+         "Boats | 2019: 3 | 2018: 4"),
+        ((" | Boat | Raft", "Colour | red | blue"), "Colour | Boat: red | Raft: blue"),
+        (("Quays | | ", "(days) | 2019 | 2018 (a)", "North | 3 | 4"), "North | 2019: 3 | 2018 (a): 4"),
+        ((" | 2019 | 2018", "Quay | $'000 | $'000", "North | 3 | 4"),
+         "Quay: North | 2019 $'000: 3 | 2018 $'000: 4"),
+        (("Part | Value", "Colour | red", "Size | large", "Weight | 12"),
+         "Part: Weight | Value: 12"),
     ],
 )  # fmt: skip
 def test_a_cell_stands_under_its_own_labels(rows: tuple[str, ...], last: str) -> None:

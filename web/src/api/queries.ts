@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { get } from "@/api/http";
 import type {
+  AnswerList,
   Conversation,
   ConversationList,
   Diagnostics,
@@ -107,6 +108,12 @@ export function storedAnswer(answerId: string) {
     staleTime: Infinity,
   });
 }
+
+/** What was answered, by any door, newest first. */
+export const answers = queryOptions({
+  queryKey: ["answers"],
+  queryFn: ({ signal }) => get<AnswerList>("api/v1/answers", {}, signal),
+});
 
 export const conversations = queryOptions({
   queryKey: ["conversations"],

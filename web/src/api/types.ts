@@ -20,6 +20,7 @@ export type SourceRecord = Schemas["Source"];
 export type AnswerRecord = Schemas["QueryResponse"];
 /** An answer as it was kept, with the question that it answered. */
 export type StoredAnswer = Schemas["StoredAnswer"];
+export type AnswerList = Schemas["AnswerList"];
 export type Signals = Schemas["Signals"];
 export type Band = NonNullable<SourceRecord["band"]>;
 export type SentenceRecord = Schemas["Sentence"];
@@ -36,6 +37,7 @@ export type LibraryRecord = Schemas["LibraryStatus"];
 export type CollectionStats = Schemas["CollectionStats"];
 export type DocumentRecord = Schemas["DocumentReply"];
 export type DocumentPage = Schemas["DocumentPage"];
+export type DocumentCorrection = Partial<Schemas["DocumentCorrection"]>;
 export type DocumentText = Schemas["TextSpan"];
 export type PageBoxes = Schemas["PageBoxes"];
 export type DeleteRecord = Schemas["Deleted"];

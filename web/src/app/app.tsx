@@ -13,7 +13,9 @@ import { useHotkeys } from "@/hooks/use-hotkeys";
 import { goTo, type PageName, useRoute } from "@/hooks/use-route";
 import { useServer } from "@/hooks/use-server";
 import { setTheme, useTheme } from "@/hooks/use-theme";
+import { useViewAddress } from "@/hooks/use-view-address";
 import { useWorkspace } from "@/hooks/use-workspace";
+import { isUntouched } from "@/lib/first-steps";
 import { AskPage } from "./ask-page";
 import { Header, NEXT_THEME } from "./header";
 import { HelpSheet } from "./help-sheet";
@@ -23,17 +25,19 @@ import { UploadInputs, useUploadInputs } from "./upload-inputs";
 // Pages with charts and tables are fetched when they are opened.
 const InspectPage = lazy(async () => ({ default: (await import("@/features/inspect/inspect-page")).InspectPage }));
 const EvaluatePage = lazy(async () => ({ default: (await import("@/features/evaluate/evaluate-page")).EvaluatePage }));
+const SettingsPage = lazy(async () => ({ default: (await import("@/features/settings/settings-page")).SettingsPage }));
 const StatusPage = lazy(async () => ({ default: (await import("@/features/status/status-page")).StatusPage }));
 
 export function App() {
   const { page, argument } = useRoute();
-  const key = page === "ask" ? page : `${page}/${argument ?? ""}`;
+  const key = page === "ask" || page === "search" ? page : `${page}/${argument ?? ""}`;
   const { away } = useServer();
   const [help, setHelp] = useState(false);
   const inputs = useUploadInputs();
   const { reader } = useWorkspace();
   useStartLibrary();
   useConversationAddress();
+  useViewAddress();
   useShortcuts({ help: () => setHelp(true), pickFiles: inputs.pickFiles });
   useEffect(() => {
     document.title = page === "ask" ? "DocuMind" : `${nameOf(page)} · DocuMind`;
@@ -65,6 +69,7 @@ export function App() {
             {page === "inspect" && <InspectPage answerId={argument} />}
             {page === "evaluate" && <EvaluatePage reportId={argument} />}
             {page === "status" && <StatusPage />}
+            {page === "settings" && <SettingsPage />}
           </Suspense>
         </Guarded>
       </main>
@@ -88,13 +93,13 @@ function Beside({ aside, children }: { aside: ReactNode; children: ReactNode }) 
   );
 }
 
-/** Until a person chooses: the library that the server asks by default. */
+/** Until a person chooses: the library that the server asks by default; both while there are samples alone. */
 function useStartLibrary(): void {
   const { data } = useQuery(libraries);
   const { suggest } = useWorkspace();
   useEffect(() => {
     if (data === undefined) return;
-    suggest(data.default_library);
+    suggest(isUntouched(data.libraries, 0) ? "all" : data.default_library);
     // Only what the server says matters here; the action is stable in effect.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [data]);
@@ -103,7 +108,7 @@ function useStartLibrary(): void {
 function useShortcuts({ help, pickFiles }: { help: () => void; pickFiles: () => void }): void {
   const theme = useTheme();
   const { stop, reset, conversationId, busy } = useChat();
-  const { reader, read, toggleDocuments } = useWorkspace();
+  const { reader, read, toggleSide } = useWorkspace();
   const focusOn = (selector: string): void => document.querySelector<HTMLElement>(selector)?.focus();
   const ask = (conversation: string | null): void => {
     goTo("ask", conversation);
@@ -118,6 +123,7 @@ function useShortcuts({ help, pickFiles }: { help: () => void; pickFiles: () => 
     "g i": () => goTo("inspect"),
     "g e": () => goTo("evaluate"),
     "g t": () => goTo("status"),
+    "g o": () => goTo("settings"),
     t: () => setTheme(NEXT_THEME[theme]),
     n: () => {
       reset();
@@ -125,7 +131,7 @@ function useShortcuts({ help, pickFiles }: { help: () => void; pickFiles: () => 
     },
     u: pickFiles,
     f: () => focusOn("[aria-label='Find a document']"),
-    "[": toggleDocuments,
+    "[": toggleSide,
     j: () => stepCitation(1),
     k: () => stepCitation(-1),
     o: () => document.querySelector<HTMLElement>("[aria-label='Sources'] [aria-current='true'] h3 button")?.click(),

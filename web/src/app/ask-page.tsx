@@ -1,18 +1,26 @@
 import { cx } from "@/components/ui/cx";
+import { Segmented } from "@/components/ui/field";
 import { Guarded } from "@/components/ui/guarded";
 import { ChatPane } from "@/features/chat/chat-pane";
+import { ConversationsPane } from "@/features/chat/conversations-pane";
 import { DocumentsPane } from "@/features/documents/documents-pane";
 import { ReaderPane } from "@/features/reader/reader-pane";
 import { SourcesPane } from "@/features/sources/sources-pane";
-import { Welcome } from "@/features/welcome/welcome";
+import { FirstSteps, Greeting } from "@/features/welcome/welcome";
 import { useChat } from "@/hooks/use-chat";
-import { hasSources, lookedAt } from "@/lib/exchange";
-import { type Pane, useWorkspace } from "@/hooks/use-workspace";
+import { lookedAt } from "@/lib/exchange";
+import { type Pane, type Side, useWorkspace } from "@/hooks/use-workspace";
 
 const PANES: readonly (readonly [Pane, string])[] = [
+  ["conversations", "Conversations"],
   ["documents", "Documents"],
   ["chat", "Chat"],
   ["sources", "Sources"],
+];
+
+const SIDES: readonly { value: Side; label: string }[] = [
+  { value: "conversations", label: "Conversations" },
+  { value: "documents", label: "Documents" },
 ];
 
 interface Props {
@@ -22,22 +30,27 @@ interface Props {
 
 /** Three panes side by side; on a phone one at a time. */
 export function AskPage({ onPickFiles, onPickFolder }: Props) {
-  const { pane, showPane, reader, focus, documentsShown } = useWorkspace();
+  const { pane, side, showPane, reader, focus, sideShown } = useWorkspace();
   const { exchanges } = useChat();
-  const shown = lookedAt(exchanges, focus?.exchange);
-  const sources = shown?.sources.length ?? 0;
-  const bare = reader === null && !hasSources(shown);
+  const sources = lookedAt(exchanges, focus?.exchange)?.sources.length ?? 0;
+  // From the first question on the place for sources stays, so that nothing moves sideways between answers.
+  const bare = reader === null && exchanges.length === 0;
   return (
     <div className="flex h-full min-h-0 flex-col">
       <div className="flex min-h-0 flex-1">
-        <div className={cx("min-h-0 w-full shrink-0 lg:block lg:w-72", pane !== "documents" && "hidden", !documentsShown && "lg:hidden", reader !== null && "lg:max-xl:hidden")}>
-          <Guarded what="The list of documents">
-            <DocumentsPane onPickFiles={onPickFiles} onPickFolder={onPickFolder} />
-          </Guarded>
+        <div className={cx("min-h-0 w-full shrink-0 flex-col lg:flex lg:w-72", pane === side ? "flex" : "hidden", !sideShown && "lg:hidden", reader !== null && "lg:max-xl:hidden")}>
+          <div className="border-r border-line bg-paper p-1.5 max-lg:hidden">
+            <Segmented label="Left side" value={side} options={SIDES} onValue={showPane} />
+          </div>
+          <div className="min-h-0 flex-1">
+            <Guarded key={side} what={side === "documents" ? "The list of documents" : "The list of conversations"}>
+              {side === "documents" ? <DocumentsPane onPickFiles={onPickFiles} onPickFolder={onPickFolder} /> : <ConversationsPane />}
+            </Guarded>
+          </div>
         </div>
         <div className={cx("min-h-0 min-w-0 flex-1 lg:block", pane !== "chat" && "hidden")}>
           <Guarded what="The conversation">
-            <ChatPane empty={<Welcome onPickFiles={onPickFiles} />} />
+            <ChatPane above={<Greeting />} below={<FirstSteps onPickFiles={onPickFiles} />} />
           </Guarded>
         </div>
         <div className={cx("min-h-0 w-full shrink-0", bare ? "lg:hidden" : "lg:block", pane !== "sources" && "hidden", reader === null ? "lg:w-[22rem]" : "lg:w-[min(46rem,46%)]")}>
@@ -59,7 +72,7 @@ export function AskPage({ onPickFiles, onPickFolder }: Props) {
             type="button"
             aria-current={pane === name ? "true" : undefined}
             onClick={() => showPane(name)}
-            className={cx("min-h-11 flex-1 border-t-2 text-sm", pane === name ? "border-accent font-semibold" : "border-transparent text-muted")}
+            className={cx("min-h-11 grow border-t-2 px-1 text-sm", pane === name ? "border-accent font-semibold" : "border-transparent text-muted")}
           >
             {label}
             {name === "sources" && sources > 0 && <span className="ml-1 text-xs text-muted tabular-nums">{sources}</span>}

@@ -2,6 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { health } from "@/api/queries";
 import { IconButton } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
+import { Icon } from "@/components/ui/icon";
+import { ActionMenu } from "@/components/ui/menu";
 import { useChat } from "@/hooks/use-chat";
 import { hrefOf, type PageName, useRoute } from "@/hooks/use-route";
 import { setTheme, type Theme, useTheme } from "@/hooks/use-theme";
@@ -17,6 +19,14 @@ const NAMES: readonly (readonly [PageName, string])[] = [
   ["status", "Status"],
 ];
 
+/** How many of them a narrow page shows; the others stand behind "More". */
+const ALWAYS = 3;
+
+const BEHIND = NAMES.slice(ALWAYS);
+const TAB = "flex items-center border-b-2 px-1.5 text-sm sm:px-2.5";
+const CURRENT = "border-accent font-semibold text-ink";
+const OTHER = "border-transparent text-muted hover:text-ink";
+
 export const NEXT_THEME: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
 const THEME_ICONS = { system: "auto", light: "sun", dark: "moon" } as const;
 
@@ -24,6 +34,7 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
   const { page } = useRoute();
   const { conversationId } = useChat();
   const theme = useTheme();
+  const more = BEHIND.find(([name]) => name === page);
   return (
     <header className="flex h-11 shrink-0 items-center gap-1 border-b border-line bg-paper px-3 sm:gap-4">
       <a href={hrefOf("ask")} className="flex items-center gap-2 rounded-sm font-serif text-lg leading-none tracking-tight" aria-label="DocuMind, start page">
@@ -33,29 +44,48 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
         </svg>
         <span className="max-sm:sr-only">DocuMind</span>
       </a>
-      <nav aria-label="Pages" className="flex h-full items-stretch overflow-x-auto">
-        {NAMES.map(([name, label]) => (
+      <nav aria-label="Pages" className="flex h-full items-stretch">
+        {NAMES.map(([name, label], at) => (
           <a
             key={name}
             href={name === "ask" ? hrefOf(name, conversationId) : hrefOf(name)}
             aria-current={page === name ? "page" : undefined}
-            className={cx("flex items-center border-b-2 px-2 text-sm sm:px-2.5", page === name ? "border-accent font-semibold text-ink" : "border-transparent text-muted hover:text-ink")}
+            className={cx(TAB, page === name ? CURRENT : OTHER, at >= ALWAYS && "max-lg:hidden")}
           >
             {label}
           </a>
         ))}
+        <ActionMenu
+          label="More"
+          trigger={
+            <button type="button" aria-current={more === undefined ? undefined : "page"} className={cx(TAB, more === undefined ? OTHER : CURRENT, "gap-1 lg:hidden")}>
+              {more?.[1] ?? "More"}
+              <Icon name="chevron" size={11} />
+            </button>
+          }
+          actions={BEHIND.map(([name, label]) => [label, hrefOf(name)] as const)}
+        />
       </nav>
       <span className="flex-1" />
       <InUse away={away} />
-      <div className="flex">
-        <IconButton icon={THEME_ICONS[theme]} label={`Theme: ${theme}`} onClick={() => setTheme(NEXT_THEME[theme])} />
+      <div className="flex shrink-0 items-center">
+        <IconButton icon={THEME_ICONS[theme]} label={`Theme: ${theme}`} onClick={() => setTheme(NEXT_THEME[theme])} className="max-sm:hidden" />
+        <a
+          href={hrefOf("settings")}
+          aria-label="Settings"
+          title="Settings"
+          aria-current={page === "settings" ? "page" : undefined}
+          className={cx("inline-flex size-7 pointer-coarse:size-9 items-center justify-center rounded-md hover:bg-sunken hover:text-ink", page === "settings" ? "bg-accent-soft text-accent" : "text-muted")}
+        >
+          <Icon name="gear" />
+        </a>
         <IconButton icon="help" label="Help" onClick={onHelp} />
       </div>
     </header>
   );
 }
 
-/** Who answers right now, next to a dot that says whether the server does; on a phone the dot alone. */
+/** Who answers right now, next to a dot that says whether the server does; a click leads to where it is changed. */
 function InUse({ away }: { away: boolean }) {
   const { data } = useQuery(health);
   const { generator, embedder } = modelsInUse(data);
@@ -63,9 +93,10 @@ function InUse({ away }: { away: boolean }) {
   const why = data?.generator_why ? ` (${data.generator_why})` : "";
   const title = generator === null ? state : `${state}: answers by ${generator}${why}, search by meaning with ${embedder ?? "nothing yet"}`;
   return (
-    <a href={hrefOf("status")} className="flex min-h-7 min-w-0 items-center gap-1.5 rounded-sm text-xs text-muted hover:text-ink" title={title}>
+    <a href={hrefOf("settings")} className="flex min-h-7 min-w-0 items-center gap-1.5 rounded-sm text-xs text-muted hover:text-ink" title={title}>
       <span className={cx("size-2 shrink-0 rounded-full", away ? "bg-bad" : generator === null ? "bg-warn" : "bg-good")} aria-hidden="true" />
-      <span className="truncate max-md:sr-only">{state}</span>
+      <span className="truncate max-sm:hidden">{state}</span>
+      <span className="max-w-24 truncate sm:hidden">{state.split(",")[0]}</span>
     </a>
   );
 }

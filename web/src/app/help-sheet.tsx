@@ -14,6 +14,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["g i", "Inspect"],
       ["g e", "Evaluate"],
       ["g t", "Status"],
+      ["g o", "Settings"],
       ["t", "Light, dark, as the system"],
     ],
   ],
@@ -29,7 +30,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["o", "Open the cited document"],
       ["u", "Add files"],
       ["f", "Find a document"],
-      ["[", "Hide or show documents"],
+      ["[", "Hide or show the left side"],
     ],
   ],
 ];

@@ -1,7 +1,9 @@
-import { memo, useMemo, type ReactNode } from "react";
+import { memo, useEffect, useMemo, useState, type ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import rehypeSanitize, { defaultSchema } from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
+import { IconButton } from "@/components/ui/button";
+import { useCopied } from "@/hooks/use-copied";
 import { answerMarks, type AnswerMarks } from "@/lib/answer-marks";
 import { webLink } from "@/lib/links";
 import { plainReferences } from "@/lib/plain-references";
@@ -21,11 +23,40 @@ interface Props {
   renderCitation: (n: number, sentence: number) => ReactNode;
 }
 
+type Rich = typeof import("./rich-markdown").richPlugins;
+
+const CODE = /^ {0,3}(?:```|~~~)/m;
+const MATHS = /\$\$[\s\S]+?\$\$|\\\([\s\S]+?\\\)|\\\[[\s\S]+?\\\]|\$(?=\S)[^$\n]*\S\$|\$[a-zA-Z]\$/;
+let rich: Rich | null = null;
+
+/** Fetch what draws maths and colours code. */
+export async function loadRich(): Promise<Rich> {
+  rich = (await import("./rich-markdown")).richPlugins;
+  return rich;
+}
+
+function useRich(wanted: boolean): Rich | null {
+  const [loaded, setLoaded] = useState(rich);
+  useEffect(() => {
+    // Without them the answer is shown as it is.
+    if (wanted && loaded === null) loadRich().then(setLoaded, () => undefined);
+  }, [wanted, loaded]);
+  return wanted ? loaded : null;
+}
+
+/** LaTeX's own brackets as dollar signs of the same length, so that the places of sentences stay. */
+function dollars(text: string): string {
+  return text.replace(/\\\(([\s\S]+?)\\\)|\\\[([\s\S]+?)\\\]/g, (_, inline?: string, display?: string) => `$$${inline ?? display ?? ""}$$`);
+}
+
 /** Markdown of an answer: no raw HTML, no images, links that say where they go, pills for `[n]`. */
 export const Markdown = memo(function Markdown({ text, sentences = NONE, sources, renderCitation }: Props) {
   const marks = useMemo(() => answerMarks({ source: text, sentences, sources }), [text, sentences, sources]);
+  const maths = MATHS.test(text);
+  const plugins = useRich(maths || CODE.test(text));
   const components = useMemo<Components>(
     () => ({
+      pre: ({ children }) => <CodeBlock>{children}</CodeBlock>,
       a: ({ href, children }) => <SafeLink href={href}>{children}</SafeLink>,
       img: ({ alt }) => <span>{alt}</span>,
       sup: ({ node, children }) => {
@@ -45,8 +76,13 @@ export const Markdown = memo(function Markdown({ text, sentences = NONE, sources
     [renderCitation],
   );
   return (
-    <ReactMarkdown remarkPlugins={[remarkGfm, plainReferences]} rehypePlugins={[dropImages, [rehypeSanitize, schema], marks]} components={components} urlTransform={httpOnly}>
-      {text}
+    <ReactMarkdown
+      remarkPlugins={[remarkGfm, ...(maths ? (plugins?.remark ?? []) : []), plainReferences]}
+      rehypePlugins={[dropImages, [rehypeSanitize, schema], ...(plugins?.code ?? []), marks, ...(plugins?.maths ?? [])]}
+      components={components}
+      urlTransform={httpOnly}
+    >
+      {plugins === null || !maths ? text : dollars(text)}
     </ReactMarkdown>
   );
 });
@@ -78,6 +114,22 @@ function dropImages() {
 
 function httpOnly(url: string): string {
   return webLink(url)?.href ?? "";
+}
+
+/** Code with a button that copies it. */
+function CodeBlock({ children }: { children: ReactNode }) {
+  const { state, copy } = useCopied();
+  return (
+    <div className="relative">
+      <pre tabIndex={0}>{children}</pre>
+      <IconButton
+        icon={state === "copied" ? "check" : "copy"}
+        label={state === "copied" ? "Copied" : state === "failed" ? "The browser does not allow copying here" : "Copy code"}
+        onClick={(event) => copy(event.currentTarget.previousElementSibling?.textContent ?? "")}
+        className="absolute top-1 right-1 bg-sunken"
+      />
+    </div>
+  );
 }
 
 /** A link out of the page; its host is shown, so that the text cannot say another. */

@@ -2,18 +2,18 @@ import type { Band, Signals } from "@/api/types";
 import { Tag } from "@/components/ui/tag";
 
 const BANDS = {
-  strong: { tone: "good", title: "Strong match" },
-  partial: { tone: "warn", title: "Partial match" },
-  weak: { tone: "plain", title: "Weak match" },
+  strong: { tone: "good", words: "close", title: "This passage is about the question" },
+  partial: { tone: "warn", words: "related", title: "This passage is about the question in part" },
+  weak: { tone: "plain", words: "far", title: "This passage has little to do with the question" },
 } as const;
 
 /** How close a passage is to the question, in one word. */
 export function BandTag({ band }: { band: Band | null }) {
   if (band === null) return null;
-  const { tone, title } = BANDS[band];
+  const { tone, words, title } = BANDS[band];
   return (
     <Tag tone={tone} title={title}>
-      {band} match
+      {words}
     </Tag>
   );
 }

@@ -3,11 +3,13 @@ import { createContext, useContext, useMemo } from "react";
 import { conversation, storedAnswer } from "@/api/queries";
 import { ask } from "@/api/stream";
 import type { EvidenceKind, Mode, Question, Scope, Strategy } from "@/api/types";
+import { preferences } from "@/hooks/use-preferences";
 import { useStore } from "@/hooks/use-store";
 import type { Workspace } from "@/hooks/use-workspace";
 import { answered, asked, received, type Exchange, type Limit } from "@/lib/exchange";
 import { localId } from "@/lib/local-id";
 import { Store } from "@/lib/store";
+import { tabs } from "@/lib/tabs";
 
 export interface Controls {
   mode: Mode;
@@ -19,10 +21,11 @@ export interface Controls {
   nearest: boolean;
 }
 
-/** One document that a question is about, and the mode it is asked in. */
-export interface Only {
-  document: Limit;
-  mode: Mode;
+/** What of a question is not as the page is set: its document, its mode, its model. */
+export interface Otherwise {
+  document?: Limit;
+  mode?: Mode;
+  model?: string;
 }
 
 /** How far a conversation was scrolled, in pixels. */
@@ -46,7 +49,8 @@ export interface Chat {
   typed: string;
 }
 
-const CONTROLS: Controls = { mode: "general", strategy: null, model: null, evidence: null, nearest: false };
+/** How a question is asked unless a person says otherwise. */
+export const CONTROLS: Controls = { mode: "general", strategy: null, model: null, evidence: null, nearest: false };
 
 /** The chat and the connection of the answer that is under way. */
 export class ChatSession {
@@ -59,17 +63,17 @@ export class ChatSession {
   constructor(workspace: Store<Workspace>, kept: { controls?: Controls; typed?: string; place?: Place | null } = {}) {
     this.#workspace = workspace;
     this.place = kept.place ?? null;
-    this.store = new Store<Chat>({ conversationId: null, exchanges: [], opening: null, controls: { ...CONTROLS, ...kept.controls }, typed: kept.typed ?? "" });
+    this.store = new Store<Chat>({ conversationId: null, exchanges: [], opening: null, controls: { ...CONTROLS, mode: preferences().mode ?? CONTROLS.mode, ...kept.controls }, typed: kept.typed ?? "" });
   }
 
-  /** Ask within the current scope, or of one document in one mode; an answer under way is stopped first. */
-  async ask(question: string, client: QueryClient, only?: Only): Promise<void> {
+  /** Ask within the current scope and as the page is set, unless told otherwise; an answer under way is stopped first. */
+  async ask(question: string, client: QueryClient, otherwise: Otherwise = {}): Promise<void> {
     this.stop();
     const running = new AbortController();
     this.#running = running;
     const workspace = this.#workspace.get();
-    const library = only?.document.library ?? workspace.library;
-    const scope = only === undefined ? workspace.scope : [only.document];
+    const library = otherwise.document?.library ?? workspace.library;
+    const scope = otherwise.document === undefined ? workspace.scope : [otherwise.document];
     const id = localId();
     const fresh = asked(id, question, library, scope);
     // Asked again, a question that was broken off goes: the server drops it too.
@@ -79,7 +83,7 @@ export class ChatSession {
     const paint = new TokenPainter((text) => this.#update(id, (e) => received(e, { kind: "token", text })));
     try {
       let closed = false;
-      for await (const event of ask(this.#request(question, library, scope, only?.mode), running.signal)) {
+      for await (const event of ask(this.#request(question, library, scope, otherwise), running.signal)) {
         if (event.kind === "token") {
           paint.add(event.text);
           continue;
@@ -99,6 +103,7 @@ export class ChatSession {
       this.#update(id, (e) => ({ ...e, state: stopped ? "stopped" : "failed", error: stopped ? null : asError(error) }));
     } finally {
       if (this.#running === running) this.#running = null;
+      tabs.tell(this.store.get().conversationId);
       void client.invalidateQueries({ queryKey: ["conversations"] });
     }
   }
@@ -118,12 +123,10 @@ export class ChatSession {
 
   /** Show a stored conversation with the answers that are still kept. */
   async open(conversationId: string, client: QueryClient): Promise<void> {
-    const { reader } = this.#workspace.get();
-    this.reset();
+    this.stop();
     const opening: Opening = { id: conversationId, error: null };
-    this.store.set((chat) => ({ ...chat, opening }));
-    // A reload opens the conversation again, and keeps the document that was open.
-    if (this.place?.conversation === conversationId) this.#workspace.set((w) => ({ ...w, reader }));
+    this.store.set((chat) => ({ ...chat, conversationId: null, exchanges: [], opening }));
+    this.#workspace.set((w) => ({ ...w, focus: null }));
     try {
       await this.#load(conversationId, client, () => this.store.get().opening === opening);
     } catch (error) {
@@ -131,10 +134,17 @@ export class ChatSession {
     }
   }
 
+  /** Show what another tab added to the conversation that is shown here too. */
+  async follow(conversationId: string, client: QueryClient): Promise<void> {
+    const wanted = (): boolean => this.#running === null && this.store.get().conversationId === conversationId;
+    if (wanted()) await this.#load(conversationId, client, wanted);
+  }
+
   /** Fetch a conversation with its answers and show it, as long as it is the one that is wanted. */
   async #load(conversationId: string, client: QueryClient, wanted: () => boolean): Promise<void> {
     const stored = await client.query(conversation(conversationId));
     if (!wanted()) return;
+    const known = new Map(this.store.get().exchanges.flatMap((one) => (one.answer === null ? [] : [[one.answer.answer_id, one]])));
     const exchanges: Exchange[] = [];
     for (const turn of stored.turns) {
       if (turn.role === "user") {
@@ -142,13 +152,13 @@ export class ChatSession {
       } else if (turn.role === "assistant") {
         const last = exchanges.at(-1);
         if (last === undefined) continue;
-        exchanges[exchanges.length - 1] = { ...last, state: "done", draft: turn.content, answerId: turn.answer_id };
+        exchanges[exchanges.length - 1] = known.get(turn.answer_id ?? "") ?? { ...last, state: "done", draft: turn.content, answerId: turn.answer_id };
       }
     }
     this.store.set((chat) => ({ ...chat, conversationId, exchanges }));
     await Promise.all(
       exchanges.map(async (exchange) => {
-        if (exchange.answerId === null) return;
+        if (exchange.answerId === null || exchange.answer !== null) return;
         const answer = await client.query(storedAnswer(exchange.answerId)).catch(() => null);
         if (answer?.kept !== "full") return;
         this.#update(exchange.id, (e) => answered(e, answer));
@@ -170,12 +180,13 @@ export class ChatSession {
     this.store.set((chat) => ({ ...chat, typed }));
   }
 
-  #request(question: string, library: Scope, scope: readonly Limit[], mode?: Mode): Question {
+  #request(question: string, library: Scope, scope: readonly Limit[], { mode, model }: Otherwise): Question {
     const { conversationId, controls } = this.store.get();
     const request: Question = { message: question, library, query_mode: mode ?? controls.mode, trace: "full", stream: true };
     if (conversationId !== null) request.conversation_id = conversationId;
     if (controls.strategy !== null) request.retrieval_strategy = controls.strategy;
-    if (controls.model !== null) request.model = controls.model;
+    const writer = model ?? controls.model;
+    if (writer !== null) request.model = writer;
     if (controls.evidence !== null) request.evidence = controls.evidence;
     if (controls.nearest) request.fallback = true;
     if (scope.length > 0) request.doc_ids = scope.map((document) => document.doc_id);
@@ -222,7 +233,7 @@ function asError(value: unknown): Error {
 export const ChatContext = createContext<ChatSession | null>(null);
 
 export interface ChatActions {
-  ask: (question: string) => void;
+  ask: (question: string, model?: string) => void;
   summarise: (document: Limit) => void;
   stop: () => void;
   reset: () => void;
@@ -244,7 +255,7 @@ export function useChat(): Chat & ChatActions & { busy: boolean } {
   const chat = useStore(session.store);
   const actions = useMemo<ChatActions>(
     () => ({
-      ask: (question) => void session.ask(question, client),
+      ask: (question, model) => void session.ask(question, client, model === undefined ? {} : { model }),
       summarise: (document) => void session.ask(`Summarise “${document.title}”`, client, { document, mode: "summary" }),
       stop: () => session.stop(),
       reset: () => session.reset(),

@@ -14,7 +14,8 @@ export function useConversationAddress(): void {
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [page, argument]);
   useEffect(() => {
-    if (page === "ask" && conversationId !== null && conversationId !== argument) nameHere("ask", conversationId);
+    // The first question is a step from the start page, to which Back returns.
+    if (page === "ask" && conversationId !== null && conversationId !== argument) nameHere(argument === null ? "push" : "replace", "ask", conversationId);
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [conversationId]);
 }

@@ -1,21 +1,24 @@
 import { useSyncExternalStore } from "react";
 
-export const PAGES = ["ask", "search", "check", "inspect", "evaluate", "status"] as const;
+export const PAGES = ["ask", "search", "check", "inspect", "evaluate", "status", "settings"] as const;
 export type PageName = (typeof PAGES)[number];
 
 export interface Route {
   page: PageName;
-  /** What follows the page name: an answer id, a report id, a conversation. */
+  /** What follows the page name: an answer id, a report id, a conversation, a search. */
   argument: string | null;
   /** What follows that: the answer of the conversation that is looked at. */
   detail: string | null;
+  /** What stands open next to the page, as `hooks/use-view-address` writes it. */
+  view: string;
 }
 
-/** `#/ask/abc/def` -> ask, abc, def. Anything unknown is the Ask page. */
+/** `#/ask/abc/def?view` -> ask, abc, def, view. Anything unknown is the Ask page. */
 export function parseHash(hash: string): Route {
-  const [name = "", argument = "", detail = ""] = hash.replace(/^#\/?/, "").split("/");
+  const [path = "", view = ""] = hash.replace(/^#\/?/, "").split("?");
+  const [name = "", argument = "", detail = ""] = path.split("/");
   const page = PAGES.find((one) => one === name) ?? "ask";
-  return { page, argument: argument === "" ? null : decoded(argument), detail: detail === "" ? null : decoded(detail) };
+  return { page, argument: argument === "" ? null : decoded(argument), detail: detail === "" ? null : decoded(detail), view };
 }
 
 /** What is not percent-encoded as it should be stays as it is. */
@@ -36,9 +39,20 @@ export function goTo(page: PageName, ...rest: readonly (string | null)[]): void 
   window.location.hash = hrefOf(page, ...rest);
 }
 
-/** Give what is shown its address, without a step that Back would return to. */
-export function nameHere(page: PageName, ...rest: readonly (string | null)[]): void {
-  window.history.replaceState(null, "", hrefOf(page, ...rest));
+/** Give what is shown its address, as a step that Back returns from or in place of the present one; the view stays. */
+export function nameHere(how: "push" | "replace", page: PageName, ...rest: readonly (string | null)[]): void {
+  move(how, hrefOf(page, ...rest), parseHash(window.location.hash).view);
+}
+
+/** Name what stands open next to the page. */
+export function nameView(how: "push" | "replace", view: string): void {
+  move(how, window.location.hash.split("?")[0] || hrefOf("ask"), view);
+}
+
+function move(how: "push" | "replace", path: string, view: string): void {
+  const address = view === "" ? path : `${path}?${view}`;
+  if (how === "push") window.history.pushState(null, "", address);
+  else window.history.replaceState(null, "", address);
   window.dispatchEvent(new Event("hashchange"));
 }
 

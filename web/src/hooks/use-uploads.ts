@@ -8,6 +8,7 @@ import { uploadLibrary, workspaceActions, type Workspace } from "@/hooks/use-wor
 import type { PickedFile } from "@/lib/dropped-files";
 import { localId } from "@/lib/local-id";
 import { Store } from "@/lib/store";
+import { tabs } from "@/lib/tabs";
 
 export type UploadState = "waiting" | "sending" | "reading" | "done" | "failed" | "stopped";
 
@@ -22,6 +23,8 @@ export interface Upload {
   outcome: IngestOutcome | null;
   jobId: string | null;
   reason: string | null;
+  /** Whether another try can end otherwise: a file that cannot be read never can. */
+  retryable: boolean;
 }
 
 interface Queued {
@@ -54,8 +57,8 @@ export class UploadQueue {
     this.store.set((list) => [...fresh, ...list]);
     this.#waiting.push(...queued);
     // What is being added is what the next question is about; the page's own choice must not come back when the libraries are asked for again.
-    const { library: shown } = this.#workspace.get();
-    if (shown !== library && shown !== "all") workspaceActions(this.#workspace).choose(library);
+    const { library: shown, chosen } = this.#workspace.get();
+    if (shown !== library && (shown !== "all" || !chosen)) workspaceActions(this.#workspace).choose(library);
     this.#pump(client);
   }
 
@@ -96,13 +99,14 @@ export class UploadQueue {
       const reply = await uploadFile(item.picked.file, item.library, item.picked.path, onSent, controller.signal);
       const outcome = reply.documents[0] ?? null;
       const failed = outcome === null || outcome.status === "failed";
-      this.#change(item.id, { state: failed ? "failed" : "done", outcome, jobId: reply.job_id, reason: outcome?.reason ?? null, sent: 1 });
+      this.#change(item.id, { state: failed ? "failed" : "done", outcome, jobId: reply.job_id, reason: outcome?.reason ?? null, retryable: !FOR_GOOD.has(outcome?.code ?? ""), sent: 1 });
       if (!failed) this.#files.delete(item.id);
     } catch (error) {
-      if (!controller.signal.aborted) this.#change(item.id, { state: "failed", reason: reasonOf(error) });
+      if (!controller.signal.aborted) this.#change(item.id, { state: "failed", reason: reasonOf(error), retryable: !(error instanceof ApiError && FOR_GOOD.has(error.problem.code)) });
     } finally {
       this.#running.delete(item.id);
       this.#pump(client);
+      tabs.tell(null);
       for (const key of ["documents", "libraries", "suggestions"]) void client.invalidateQueries({ queryKey: [key] });
     }
   }
@@ -112,7 +116,10 @@ export class UploadQueue {
   }
 }
 
-const blank: Upload = { id: "", name: "", library: "papers", state: "waiting", sent: 0, outcome: null, jobId: null, reason: null };
+const blank: Upload = { id: "", name: "", library: "papers", state: "waiting", sent: 0, outcome: null, jobId: null, reason: null, retryable: true };
+
+/** Codes of refusals that the file itself is the reason for. */
+const FOR_GOOD = new Set(["unsupported_type", "encrypted", "no_text_layer", "unreadable", "too_large", "invalid_input"]);
 
 function reasonOf(error: unknown): string {
   if (error instanceof ApiError || error instanceof Unreachable) return error.message;

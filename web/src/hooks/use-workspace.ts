@@ -28,7 +28,9 @@ export interface Focus {
   quote: { start: number; end: number; text: string } | null;
 }
 
-export type Pane = "documents" | "chat" | "sources";
+/** What the left side shows. */
+export type Side = "conversations" | "documents";
+export type Pane = Side | "chat" | "sources";
 
 export interface Workspace {
   library: Scope;
@@ -39,7 +41,8 @@ export interface Workspace {
   reader: ReaderTarget | null;
   /** The pane that a phone shows. */
   pane: Pane;
-  documentsShown: boolean;
+  side: Side;
+  sideShown: boolean;
   /** Whether sources and hits show their scores. */
   scoresShown: boolean;
 }
@@ -51,7 +54,8 @@ export const initialWorkspace: Workspace = {
   focus: null,
   reader: null,
   pane: "chat",
-  documentsShown: true,
+  side: "documents",
+  sideShown: true,
   scoresShown: false,
 };
 
@@ -66,7 +70,7 @@ export interface WorkspaceActions {
   focusOn: (focus: Focus | null) => void;
   read: (target: ReaderTarget | null) => void;
   showPane: (pane: Pane) => void;
-  toggleDocuments: () => void;
+  toggleSide: () => void;
   toggleScores: () => void;
 }
 
@@ -95,8 +99,8 @@ export function workspaceActions(store: Store<Workspace>): WorkspaceActions {
     scopeTo: (documents) => store.set((w) => ({ ...w, scope: documents })),
     focusOn: (focus) => store.set((w) => ({ ...w, focus, reader: null, pane: focus === null ? w.pane : "sources" })),
     read: (target) => store.set((w) => ({ ...w, reader: target, pane: target === null ? w.pane : "sources" })),
-    showPane: (pane) => store.set((w) => ({ ...w, pane })),
-    toggleDocuments: () => store.set((w) => ({ ...w, documentsShown: !w.documentsShown })),
+    showPane: (pane) => store.set((w) => (pane === "chat" || pane === "sources" ? { ...w, pane } : { ...w, pane, side: pane, sideShown: true })),
+    toggleSide: () => store.set((w) => ({ ...w, sideShown: !w.sideShown })),
     toggleScores: () => store.set((w) => ({ ...w, scoresShown: !w.scoresShown })),
   };
 }

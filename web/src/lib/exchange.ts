@@ -82,11 +82,6 @@ export function lookedAt(exchanges: readonly Exchange[], pointed: string | undef
   return exchanges.find((one) => one.id === pointed) ?? exchanges.at(-1);
 }
 
-/** Whether an exchange has or awaits something for the pane of sources. */
-export function hasSources(exchange: Exchange | undefined): boolean {
-  return exchange !== undefined && (exchange.sources.length > 0 || exchange.state === "waiting");
-}
-
 function stands(quote: QuoteRecord | null, sources: readonly SourceRecord[]): boolean {
   const numbers = new Set(sources.map((source) => source.n));
   return quote?.sentences.every((sentence) => sentence.citations.every((one) => numbers.has(one.n))) ?? false;

@@ -1,3 +1,5 @@
+import type { Mode } from "@/api/types";
+
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
@@ -13,6 +15,21 @@ export function plural(value: number, noun: string): string {
 
 /** The libraries by the names that the page gives them. */
 export const LIBRARY_NAMES = { papers: "Papers", public: "Public", all: "Papers and Public" } as const;
+
+/** The kinds of answer; the set is the contract's, so that a missing or unknown name does not compile. */
+export const MODE_NAMES: Record<Mode, string> = {
+  general: "Answer",
+  compare: "Comparison",
+  methodology: "How it was done",
+  datasets: "Data that was used",
+  reproduce: "Steps to repeat it",
+  summary: "Summary",
+};
+
+/** The choices of a set of names, in its order. */
+export function optionsOf<Name extends string>(labels: Record<Name, string>): { value: Name; label: string }[] {
+  return (Object.keys(labels) as Name[]).map((value) => ({ value, label: labels[value] }));
+}
 
 /** A message of the server's as a sentence: a capital first, a full stop last. */
 export function sentence(message: string): string {

@@ -29,10 +29,10 @@ export function chatModels(body: ModelsResponse | undefined): string[] {
   return (body?.installed ?? []).filter((model) => model.chats).map((model) => model.name);
 }
 
-/** What the test of a model found, the answering one where none is named; "Model" before a test. */
-export function adviceOn(model: string | null, body: ModelsResponse | undefined): string {
+/** What the test of a model found, the answering one where none is named; before a test what is given. */
+export function adviceOn(model: string | null, body: ModelsResponse | undefined, untested: string): string {
   const wanted = bare(model ?? body?.in_use["answers"] ?? "");
-  return body?.tests.find((test) => bare(test.model) === wanted)?.advice ?? "Model";
+  return body?.tests.find((test) => bare(test.model) === wanted)?.advice ?? untested;
 }
 
 /** `ollama:llama3.2:latest` and `llama3.2` are one model. */

@@ -22,6 +22,12 @@ export function scorecard(experiment: ReportExperiment): ScoreRow[] {
     .sort((a, b) => b.spread - a.spread || a.question.localeCompare(b.question));
 }
 
+/** How one arm did, in numbers that everybody can read: test questions, those it found an answer to, those with it in the first place. */
+export function tally(experiment: ReportExperiment, arm: string): { questions: number; found: number; first: number } {
+  const values = Object.values(experiment.arms.find((one) => one.name === arm)?.per_question ?? {});
+  return { questions: values.length, found: values.filter((value) => value > 0).length, first: values.filter((value) => value >= 1 - SAME).length };
+}
+
 export interface FoundPassage {
   id: string;
   preview: string;

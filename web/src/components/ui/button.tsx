@@ -74,7 +74,7 @@ export function IconButton({ icon, label, pressed, className, type = "button", .
       title={label}
       aria-pressed={pressed}
       className={cx(
-        "inline-flex size-7 shrink-0 items-center justify-center rounded-md border border-transparent text-muted transition-colors hover:bg-sunken hover:text-ink disabled:opacity-40",
+        "inline-flex size-7 pointer-coarse:size-9 shrink-0 items-center justify-center rounded-md border border-transparent text-muted transition-colors hover:bg-sunken hover:text-ink disabled:opacity-40",
         pressed === true && "bg-accent-soft text-accent",
         className,
       )}

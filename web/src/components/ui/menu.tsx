@@ -1,63 +1,51 @@
-import { useEffect, useId, useRef, useState, type ReactNode } from "react";
+import * as DropdownMenu from "@radix-ui/react-dropdown-menu";
+import * as RadixPopover from "@radix-ui/react-popover";
+import type { ReactElement, ReactNode } from "react";
 import { IconButton } from "./button";
 import type { IconName } from "./icon";
 
-/** A small panel under a button; closes on Escape, on a click elsewhere, and when told. */
-export function Popover({ icon, label, children, align = "right" }: { icon: IconName; label: string; children: (close: () => void) => ReactNode; align?: "left" | "right" }) {
-  const [open, setOpen] = useState(false);
-  const box = useRef<HTMLDivElement>(null);
-  const id = useId();
-  useEffect(() => {
-    if (!open) return undefined;
-    const away = (event: PointerEvent): void => {
-      if (event.target instanceof Node && box.current?.contains(event.target) !== true) setOpen(false);
-    };
-    document.addEventListener("pointerdown", away);
-    return () => document.removeEventListener("pointerdown", away);
-  }, [open]);
+const PANEL = "arrive z-30 rounded-lg border border-line-strong bg-surface p-1.5 text-ink shadow-xl max-h-(--radix-popper-available-height) overflow-y-auto";
+const PLACE = { sideOffset: 4, collisionPadding: 8 } as const;
+
+/** A panel that opens where there is room; closes on Escape and on a click elsewhere. */
+export function Popover({ trigger, label, children }: { trigger: ReactElement; label: string; children: ReactNode }) {
   return (
-    <div
-      ref={box}
-      className="relative"
-      onKeyDown={(event) => {
-        if (event.key !== "Escape" || !open) return;
-        event.stopPropagation();
-        setOpen(false);
-        box.current?.querySelector("button")?.focus();
-      }}
-    >
-      <IconButton icon={icon} label={label} aria-expanded={open} aria-controls={open ? id : undefined} onClick={() => setOpen((was) => !was)} />
-      {open && (
-        <div id={id} className={`arrive absolute top-full z-30 mt-1 w-72 rounded-lg border border-line-strong bg-surface p-1.5 shadow-xl ${align === "right" ? "right-0" : "left-0"}`}>
-          {children(() => setOpen(false))}
-        </div>
-      )}
-    </div>
+    <RadixPopover.Root>
+      <RadixPopover.Trigger asChild>{trigger}</RadixPopover.Trigger>
+      <RadixPopover.Portal>
+        <RadixPopover.Content {...PLACE} aria-label={label} className={`${PANEL} w-[min(26rem,calc(100vw-1rem))]`}>
+          {children}
+        </RadixPopover.Content>
+      </RadixPopover.Portal>
+    </RadixPopover.Root>
   );
 }
 
-/** A popover of actions; it closes before one acts. */
-export function ActionMenu({ icon, label, actions }: { icon: IconName; label: string; actions: readonly (readonly [string, () => void])[] }) {
+/** What a menu lists: a name and what it does, or where it leads. */
+export type Action = readonly [name: string, act: (() => void) | string];
+
+/** A menu of actions that opens where there is room. */
+export function ActionMenu({ icon = "more", label, actions, trigger }: { icon?: IconName; label: string; actions: readonly Action[]; trigger?: ReactElement }) {
   return (
-    <Popover icon={icon} label={label}>
-      {(close) => (
-        <ul>
-          {actions.map(([name, act]) => (
-            <li key={name}>
-              <button
-                type="button"
-                className="w-full rounded-md px-2 py-1.5 text-left text-sm text-ink hover:bg-sunken"
-                onClick={() => {
-                  close();
-                  act();
-                }}
-              >
+    <DropdownMenu.Root modal={false}>
+      <DropdownMenu.Trigger asChild>{trigger ?? <IconButton icon={icon} label={label} />}</DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content {...PLACE} align="end" aria-label={label} className={`${PANEL} min-w-48`}>
+          {actions.map(([name, act]) =>
+            typeof act === "string" ? (
+              <DropdownMenu.Item key={name} asChild className={ITEM}>
+                <a href={act}>{name}</a>
+              </DropdownMenu.Item>
+            ) : (
+              <DropdownMenu.Item key={name} onSelect={act} className={ITEM}>
                 {name}
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
-    </Popover>
+              </DropdownMenu.Item>
+            ),
+          )}
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
   );
 }
+
+const ITEM = "block w-full cursor-pointer rounded-md px-2 py-1.5 text-left text-sm outline-none data-highlighted:bg-sunken pointer-coarse:py-2.5";

@@ -1,21 +1,30 @@
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { call } from "@/api/http";
-import type { AnswerRecord, Feedback } from "@/api/types";
-import { IconButton } from "@/components/ui/button";
-import { ActionMenu } from "@/components/ui/menu";
+import { models } from "@/api/queries";
+import type { AnswerRecord, Feedback, StoredAnswer } from "@/api/types";
+import { Button, IconButton } from "@/components/ui/button";
+import { Input } from "@/components/ui/field";
+import { type Action, ActionMenu } from "@/components/ui/menu";
 import { useCopied } from "@/hooks/use-copied";
+import { usePins } from "@/hooks/use-pins";
 import { hrefOf } from "@/hooks/use-route";
 import { asBibtex, asMarkdown } from "@/lib/attribution";
 import { isQuoted } from "@/lib/exchange";
 import { answeredBy, milliseconds } from "@/lib/format";
+import { chatModels } from "@/lib/models";
 import { confidenceOf, supportOf, type Trust } from "@/lib/trust";
 
 /** Under an answer: how well it is supported, who answered, and what to do with it. */
-export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { question: string; answer: AnswerRecord; onAskAgain: (question: string) => void; onEdit: (question: string) => void }) {
+export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { question: string; answer: AnswerRecord; onAskAgain: (question: string, model?: string) => void; onEdit: (question: string) => void }) {
   const { state, copy } = useCopied();
+  const { isPinned, toggle } = usePins();
+  const installed = chatModels(useQuery(models).data);
   const vote = useMutation({
-    mutationFn: (thumbs: "up" | "down") => call("POST", `api/v1/answers/${encodeURIComponent(answer.answer_id)}/feedback`, { thumbs } satisfies Feedback),
+    mutationFn: (given: Feedback) => call("POST", `api/v1/answers/${encodeURIComponent(answer.answer_id)}/feedback`, given),
   });
+  const thumbs = vote.isError ? undefined : (vote.variables ?? (answer as Partial<StoredAnswer>).feedback)?.["thumbs"];
+  const pin = { conversation: answer.conversation_id ?? "", answer: answer.answer_id };
   const time = answer.trace?.stages.reduce((sum, stage) => sum + stage.ms, 0) ?? null;
   return (
     <footer className="mt-3 flex flex-wrap items-center justify-between gap-x-4 gap-y-1 text-xs text-muted">
@@ -31,9 +40,18 @@ export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { questio
           {state === "failed" && "The browser does not allow copying here"}
           {vote.isError && "Your vote was not stored"}
         </span>
-        <IconButton icon="up" label="Good answer" pressed={vote.variables === "up" && !vote.isError} onClick={() => vote.mutate("up")} />
-        <IconButton icon="down" label="Bad answer" pressed={vote.variables === "down" && !vote.isError} onClick={() => vote.mutate("down")} />
-        <IconButton icon="retry" label="Ask again, with what Options say now" onClick={() => onAskAgain(question)} />
+        <IconButton icon="up" label="Good answer" pressed={thumbs === "up"} onClick={() => vote.mutate({ thumbs: "up" })} />
+        <IconButton icon="down" label="Bad answer" pressed={thumbs === "down"} onClick={() => vote.mutate({ thumbs: "down" })} />
+        {answer.conversation_id !== null && <IconButton icon="pin" label={isPinned(pin) ? "Unpin this answer" : "Pin this answer"} pressed={isPinned(pin)} onClick={() => toggle({ ...pin, title: question })} />}
+        {installed.length < 2 ? (
+          <IconButton icon="retry" label="Ask again, with what Options say now" onClick={() => onAskAgain(question)} />
+        ) : (
+          <ActionMenu
+            icon="retry"
+            label="Ask again"
+            actions={[["With what Options say now", () => onAskAgain(question)], ...installed.map((name): Action => [`With ${name}`, () => onAskAgain(question, name)])]}
+          />
+        )}
         <IconButton icon="edit" label="Edit the question" onClick={() => onEdit(question)} />
         <ActionMenu
           icon="copy"
@@ -49,7 +67,32 @@ export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { questio
           Inspect
         </a>
       </div>
+      {vote.isSuccess && vote.variables.comment === undefined && <Comment onSend={(comment) => vote.mutate({ ...vote.variables, comment })} />}
+      {vote.isSuccess && vote.variables.comment !== undefined && (
+        <p role="status" className="w-full">
+          Kept with the answer. Thank you.
+        </p>
+      )}
     </footer>
+  );
+}
+
+/** Why an answer was good or bad, in a person's own words. */
+function Comment({ onSend }: { onSend: (comment: string) => void }) {
+  const [text, setText] = useState("");
+  return (
+    <form
+      className="flex w-full gap-1.5"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (text.trim() !== "") onSend(text.trim());
+      }}
+    >
+      <Input label="Comment" placeholder="Say why, if you like" value={text} maxLength={2000} onChange={(event) => setText(event.target.value)} />
+      <Button type="submit" disabled={text.trim() === ""}>
+        Send
+      </Button>
+    </form>
   );
 }
 

@@ -1,63 +1,96 @@
 import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { models } from "@/api/queries";
-import type { EvidenceKind, Mode, Strategy } from "@/api/types";
+import type { EvidenceKind, Strategy } from "@/api/types";
+import { Button } from "@/components/ui/button";
 import { Select } from "@/components/ui/field";
-import { useChat } from "@/hooks/use-chat";
+import { Popover } from "@/components/ui/menu";
+import { CONTROLS, useChat } from "@/hooks/use-chat";
+import { MODE_NAMES, optionsOf } from "@/lib/format";
 import { adviceOn, chatModels } from "@/lib/models";
 
 /** Each set is the contract's: a name that is missing or unknown does not compile. */
-const MODES: Record<Mode, string> = {
-  general: "General",
-  compare: "Compare",
-  methodology: "Methodology",
-  datasets: "Data sets",
-  reproduce: "Reproduce",
-  summary: "Summary",
-};
-
 const STRATEGIES: Record<Strategy | "default", string> = {
-  default: "Default search",
-  baseline: "Baseline",
-  hyde: "HyDE",
-  multi_query: "Multi-query",
-  flare: "FLARE",
+  default: "As the server is set",
+  baseline: "The question as it stands",
+  hyde: "By a drafted answer (HyDE)",
+  multi_query: "In several wordings",
+  flare: "Again while writing (FLARE)",
 };
 
-const EVIDENCE: Record<EvidenceKind | "default", string> = {
-  default: "Default evidence",
+const READING: Record<EvidenceKind | "default", string> = {
+  default: "As the server is set",
   auto: "Fitted to the model",
   short: "Sentences",
   full: "Whole passages",
 };
 
-function optionsOf<Name extends string>(labels: Record<Name, string>): { value: Name; label: string }[] {
-  return (Object.keys(labels) as Name[]).map((value) => ({ value, label: labels[value] }));
-}
-
-/** Mode, strategy, model and evidence of the next question. */
+/** How the next question is answered, behind one button; what is not as usual stands on it. */
 export function ChatControls() {
   const { controls, setControls } = useChat();
   const { data } = useQuery(models);
   const installed = chatModels(data);
+  const changed = [
+    controls.mode === CONTROLS.mode ? "" : MODE_NAMES[controls.mode],
+    controls.strategy === null ? "" : "search",
+    controls.model ?? "",
+    controls.evidence === null ? "" : "reading",
+    controls.nearest ? "nearest" : "",
+  ].filter(Boolean);
   return (
-    <div className="flex min-w-0 flex-wrap items-center">
-      <Select label="Mode" value={controls.mode} options={optionsOf(MODES)} onValue={(mode) => setControls({ mode })} />
-      <Select label="Strategy" value={controls.strategy ?? "default"} options={optionsOf(STRATEGIES)} onValue={(strategy) => setControls({ strategy: strategy === "default" ? null : strategy })} />
-      {installed.length > 0 && (
-        <Select
-          label="Model"
-          title={adviceOn(controls.model, data)}
-          value={controls.model ?? ""}
-          options={[{ value: "", label: "Default model" }, ...installed.map((name) => ({ value: name, label: name }))]}
-          onValue={(model) => setControls({ model: model === "" ? null : model })}
-          className="max-w-44"
-        />
-      )}
-      <Select label="Evidence" value={controls.evidence ?? "default"} options={optionsOf(EVIDENCE)} onValue={(evidence) => setControls({ evidence: evidence === "default" ? null : evidence })} />
-      <label className="flex min-h-7 items-center gap-1 px-2 text-xs text-muted hover:text-ink" title="Where no passage passes the cutoff, let the model read the nearest ones">
-        <input type="checkbox" checked={controls.nearest} onChange={(event) => setControls({ nearest: event.target.checked })} className="accent-accent" />
-        Also nearest
-      </label>
+    <Popover
+      label="Options"
+      trigger={
+        <Button look="quiet" icon="sliders" className="min-w-0 text-xs font-normal">
+          <span className="truncate">{["Options", ...changed].join(" · ")}</span>
+        </Button>
+      }
+    >
+      <dl className="flex flex-col gap-3 p-2">
+        <Option name="Kind of answer" says="A plain answer fits nearly every question.">
+          <Select label="Mode" value={controls.mode} options={optionsOf(MODE_NAMES)} onValue={(mode) => setControls({ mode })} />
+        </Option>
+        {installed.length > 0 && (
+          <Option name="Model" says={adviceOn(controls.model, data, "Who writes the answer.")}>
+            <Select
+              label="Model"
+              value={controls.model ?? ""}
+              options={[{ value: "", label: "The one in use" }, ...installed.map((name) => ({ value: name, label: name }))]}
+              onValue={(model) => setControls({ model: model === "" ? null : model })}
+            />
+          </Option>
+        )}
+        <Option name="Search" says="How passages are looked for. Other ways ask a model first and take longer.">
+          <Select label="Search by" value={controls.strategy ?? "default"} options={optionsOf(STRATEGIES)} onValue={(strategy) => setControls({ strategy: strategy === "default" ? null : strategy })} />
+        </Option>
+        <Option name="Reading" says="How much of your documents a model reads for one answer.">
+          <Select label="Reading" value={controls.evidence ?? "default"} options={optionsOf(READING)} onValue={(evidence) => setControls({ evidence: evidence === "default" ? null : evidence })} />
+        </Option>
+        <label className="flex items-start gap-2 text-sm">
+          <input type="checkbox" checked={controls.nearest} onChange={(event) => setControls({ nearest: event.target.checked })} className="mt-1 accent-accent" />
+          <span>
+            Answer from what is nearest
+            <span className="block text-xs text-muted">Where no passage fits well, a model reads the closest ones, and the answer says so.</span>
+          </span>
+        </label>
+        {changed.length > 0 && (
+          <Button look="quiet" icon="undo" className="self-start" onClick={() => setControls(CONTROLS)}>
+            As usual
+          </Button>
+        )}
+      </dl>
+    </Popover>
+  );
+}
+
+function Option({ name, says, children }: { name: string; says: string; children: ReactNode }) {
+  return (
+    <div className="grid gap-x-3 sm:grid-cols-[1fr_11rem] sm:items-center">
+      <dt className="text-sm">
+        {name}
+        <span className="block text-xs text-muted">{says}</span>
+      </dt>
+      <dd className="flex [&>span]:w-full [&_select]:border-line-strong [&_select]:text-ink">{children}</dd>
     </div>
   );
 }

@@ -19,9 +19,8 @@ export function CitationPill({ n, band, active, title, onClick }: Props) {
       title={title}
       onClick={onClick}
       className={cx(
-        "mx-[0.15em] inline-flex h-[1.35em] min-w-[1.5em] -translate-y-[0.12em] items-center justify-center rounded-[0.35em] border px-[0.3em] align-baseline font-sans text-[0.68em] leading-none font-semibold tabular-nums transition-colors",
-        active ? "border-accent bg-accent text-accent-ink" : "border-transparent bg-accent-soft text-accent hover:border-accent",
-        band === "weak" && !active && "border-dashed border-line-strong bg-transparent text-muted",
+        "mx-[0.1em] inline-flex h-[1.35em] min-w-[1.5em] -translate-y-[0.12em] items-center justify-center rounded-[0.35em] border px-[0.3em] align-baseline font-sans text-[0.68em] leading-none font-semibold tabular-nums transition-colors",
+        active ? "border-accent bg-accent text-accent-ink" : band === "weak" ? "border-dashed border-line-strong bg-surface text-muted hover:border-accent" : "border-accent/30 bg-accent-soft text-accent hover:border-accent",
       )}
     >
       {n}

@@ -1,4 +1,4 @@
-import { useEffect, useRef, type KeyboardEvent } from "react";
+import type { KeyboardEvent } from "react";
 import { Button } from "@/components/ui/button";
 import { Icon } from "@/components/ui/icon";
 import { useChat } from "@/hooks/use-chat";
@@ -10,15 +10,8 @@ const LONGEST = 4000;
 
 /** The question box with its scope above and its controls below. */
 export function Composer() {
-  const box = useRef<HTMLTextAreaElement>(null);
   const { ask, stop, busy, typed: text, setTyped: setText } = useChat();
   const { library, scope, scopeTo } = useWorkspace();
-  useEffect(() => {
-    const area = box.current;
-    if (area === null) return;
-    area.style.height = "auto";
-    area.style.height = `${Math.min(area.scrollHeight, 200)}px`;
-  }, [text]);
   const submit = (): void => {
     const question = text.trim();
     if (question === "") return;
@@ -32,7 +25,7 @@ export function Composer() {
   };
   return (
     <form
-      className="rounded-lg border border-line-strong bg-surface focus-within:border-accent"
+      className="rounded-lg border border-line-strong bg-surface shadow-[0_1px_6px_rgb(0_0_0/0.06)] focus-within:border-accent"
       onSubmit={(event) => {
         event.preventDefault();
         submit();
@@ -54,7 +47,6 @@ export function Composer() {
         )}
       </div>
       <textarea
-        ref={box}
         id="question"
         aria-label="Question"
         rows={1}
@@ -63,7 +55,7 @@ export function Composer() {
         onChange={(event) => setText(event.target.value)}
         onKeyDown={onKeyDown}
         placeholder="Ask your documents"
-        className="block w-full resize-none bg-transparent px-3 py-2 font-serif text-lg text-ink placeholder:text-muted focus-visible:outline-none"
+        className="block field-sizing-content max-h-50 min-h-11 w-full resize-none bg-transparent px-3 py-2 font-serif text-lg text-ink placeholder:text-muted focus-visible:outline-none"
       />
       <div className="flex items-center justify-between gap-2 px-1.5 pb-1.5">
         <ChatControls />

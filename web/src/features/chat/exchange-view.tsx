@@ -22,7 +22,7 @@ const STOPPED_QUOTED = "Stopped. What stands above is from your documents, word 
 
 interface Props {
   exchange: Exchange;
-  onAskAgain: (question: string) => void;
+  onAskAgain: (question: string, model?: string) => void;
   onEdit: (question: string) => void;
   /** The newest of the conversation: further questions stand under it alone, so that nothing above moves while one reads. */
   newest?: boolean;
@@ -84,7 +84,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, o
 
 function ConnectModel() {
   return (
-    <a href={hrefOf("status")} className="shrink-0 font-semibold text-accent underline underline-offset-2">
+    <a href={hrefOf("settings")} className="shrink-0 font-semibold text-accent underline underline-offset-2">
       Connect a model
     </a>
   );

@@ -9,11 +9,12 @@ const NEAR_END = 60;
  * Where the conversation is read: at its end while an answer grows, where it was left after a reload, at the answer that the
  * address names.
  */
-export function useReadingPlace(): { scroller: RefObject<HTMLDivElement | null>; onScroll: () => void } {
+export function useReadingPlace(): { scroller: RefObject<HTMLDivElement | null>; content: RefObject<HTMLDivElement | null>; onScroll: () => void } {
   const session = useChatSession();
   const { exchanges, opening, conversationId } = useChat();
   const { detail } = useRoute();
   const scroller = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
   const follow = useRef(true);
   const placed = useRef<string | null>(null);
   const last = exchanges.at(-1);
@@ -31,17 +32,25 @@ export function useReadingPlace(): { scroller: RefObject<HTMLDivElement | null>;
     else named?.scrollIntoView({ block: "start" });
     follow.current = nearEnd(box);
   }, [session, conversationId, opening, detail]);
+  // Whatever makes the conversation longer, further questions and fonts too, leaves the end of the newest answer in sight.
   useEffect(() => {
     const box = scroller.current;
-    if (box !== null && follow.current && opening === null) box.scrollTop = box.scrollHeight;
-  }, [last?.id, last?.quote, last?.reading, last?.draft, last?.state, opening]);
+    const inside = content.current;
+    if (box === null || inside === null || opening !== null) return undefined;
+    const observer = new ResizeObserver(() => {
+      if (follow.current) box.scrollTop = box.scrollHeight;
+    });
+    observer.observe(inside);
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, [opening]);
   const onScroll = (): void => {
     const box = scroller.current;
     if (box === null || opening !== null) return;
     follow.current = nearEnd(box);
     if (conversationId !== null) session.leave({ conversation: conversationId, top: box.scrollTop });
   };
-  return { scroller, onScroll };
+  return { scroller, content, onScroll };
 }
 
 function nearEnd(box: HTMLElement): boolean {

@@ -6,6 +6,7 @@ import { Button } from "@/components/ui/button";
 import { Segmented, Select } from "@/components/ui/field";
 import { Page } from "@/components/ui/section";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
+import { useDraft } from "@/hooks/use-draft";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { CheckedText } from "./checked-text";
 import { TextInput } from "./text-input";
@@ -15,12 +16,13 @@ const NO_JUDGE = "";
 /** Any text, sentence by sentence, against the documents or against one source. */
 export function CheckPage() {
   const { library, choose } = useWorkspace();
-  const [text, setText] = useState("");
-  const [source, setSource] = useState<string | null>(null);
+  const { text, source, report, change } = useDraft();
+  const setSource = (value: string | null): void => change({ source: value });
   const [judge, setJudge] = useState(NO_JUDGE);
   const { data } = useQuery(models);
   const check = useMutation({
     mutationFn: () => checkText({ text, library, against: source === null || source.trim() === "" ? null : source, judge: judge === NO_JUDGE ? null : judge }),
+    onSuccess: (found) => change({ report: found }),
   });
   const judges = [...new Set([...(data?.installed.map((one) => one.name) ?? [])])];
   return (
@@ -32,7 +34,7 @@ export function CheckPage() {
           check.mutate();
         }}
       >
-        <TextInput label="Text to check" value={text} onValue={setText} rows={8} />
+        <TextInput label="Text to check" value={text} onValue={(value) => change({ text: value })} rows={8} />
         {source === null ? (
           <Button look="quiet" icon="plus" className="self-start" onClick={() => setSource("")}>
             Check against one source
@@ -75,8 +77,8 @@ export function CheckPage() {
       </form>
       {check.isPending && <Skeleton lines={8} label="Checking" />}
       {check.isError && <Failure error={check.error} onRetry={() => check.mutate()} what="The check failed." />}
-      {check.isIdle && <Empty title="Paste a text, or open a file">A draft, a summary, a model’s answer: each sentence gets its verdict and the words it rests on.</Empty>}
-      {check.isSuccess && <CheckedText report={check.data} />}
+      {check.isIdle && report === null && <Empty title="Paste a text, or open a file">A draft, a summary, a model’s answer: each sentence gets its verdict and the words it rests on.</Empty>}
+      {report !== null && !check.isPending && !check.isError && <CheckedText report={report} />}
     </Page>
   );
 }

@@ -1,11 +1,11 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef } from "react";
 import { documents } from "@/api/queries";
 import type { DocumentRecord, Library } from "@/api/types";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
-import { same, useWorkspace } from "@/hooks/use-workspace";
-import { plural } from "@/lib/format";
+import { same, type ScopedDocument, useWorkspace } from "@/hooks/use-workspace";
+import { percent, plural } from "@/lib/format";
 import { DocumentRow, ROW_HEIGHT } from "./document-row";
 
 interface Props {
@@ -16,12 +16,14 @@ interface Props {
   /** How many documents of these kinds the library has; null while it is not known. */
   total: number | null;
   onSummarise: (document: DocumentRecord) => void;
-  onDelete: (document: DocumentRecord) => void;
+  onDelete: (documents: readonly ScopedDocument[]) => void;
+  onCorrect: (document: DocumentRecord) => void;
 }
 
 /** The documents of a library; only the rows in sight are in the page, further ones load as they come near. */
-export function DocumentList({ library, query, types, total, onSummarise, onDelete }: Props) {
-  const list = useInfiniteQuery(documents(library, query));
+export function DocumentList({ library, query, types, total, onSummarise, onDelete, onCorrect }: Props) {
+  // What was found last stays until the next is there: the list neither blanks nor jumps while one types.
+  const list = useInfiniteQuery({ ...documents(library, query), placeholderData: keepPreviousData });
   const { scope, toggle, scopeTo, read } = useWorkspace();
   const loaded = useMemo(() => {
     const all = list.data?.pages.flatMap((page) => page.documents) ?? [];
@@ -43,25 +45,31 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
     if (lastVisible >= loaded.length - 20 && hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [lastVisible, loaded.length, hasNextPage, isFetchingNextPage, fetchNextPage]);
 
-  if (list.isPending) return <div className="px-3"><Skeleton lines={6} label="Loading documents" /></div>;
-  if (list.isError && list.data === undefined) {
-    return <div className="p-3"><Failure error={list.error} onRetry={() => void list.refetch()} what="Documents could not be listed." /></div>;
-  }
-  if (loaded.length === 0 && !hasNextPage) {
-    const filtered = query !== "" || types.size > 0;
-    return <Empty title={filtered ? "Nothing matches" : "No documents yet"}>{filtered ? "Try another word or clear the filters." : "Drop files or a folder here, or fetch a page by its address."}</Empty>;
-  }
+  useEffect(() => {
+    rows.scrollToOffset(0);
+    // Another search begins at its top; the rows themselves move nothing.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [query, types]);
+
+  const filtered = query !== "" || types.size > 0;
+  const chunks = loaded.reduce((sum, d) => sum + d.chunks, 0);
+  const getting = chunks === 0 ? 1 : loaded.reduce((sum, d) => sum + d.embedded, 0) / chunks;
   const ticked = scope.filter((d) => d.library === library);
   return (
     <>
       <div className="flex min-h-7 items-center justify-between gap-2 px-3 text-2xs text-muted">
-        <span>{ticked.length > 0 ? `${plural(ticked.length, "document")} ticked` : countLine(loaded.length, hasNextPage, query === "" ? total : null)}</span>
+        <span>{ticked.length > 0 ? `${plural(ticked.length, "document")} ticked: the next question asks ${ticked.length === 1 ? "it" : "them"} alone` : countLine(loaded.length, hasNextPage, query === "" ? total : null)}{ticked.length === 0 && getting < 1 && <span title="All are found by their words already; searching by meaning follows"> · getting ready, {percent(getting)}</span>}</span>
         {ticked.length > 0 ? (
-          <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(scope.filter((d) => d.library !== library))}>
-            Untick
-          </button>
+          <span className="flex gap-3">
+            <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => onDelete(ticked)}>
+              Delete
+            </button>
+            <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(scope.filter((d) => d.library !== library))}>
+              Untick
+            </button>
+          </span>
         ) : (
-          (query !== "" || types.size > 0) && (
+          filtered && (
             <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(loaded.slice(0, MOST_TICKS).map(({ doc_id, title }) => ({ doc_id, title, library })))}>
               Tick these
             </button>
@@ -69,6 +77,11 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
         )}
       </div>
       <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto" data-testid="document-list">
+        {list.isPending && <div className="px-3"><Skeleton lines={6} label="Loading documents" /></div>}
+        {list.isError && list.data === undefined && <div className="p-3"><Failure error={list.error} onRetry={() => void list.refetch()} what="Documents could not be listed." /></div>}
+        {list.isSuccess && loaded.length === 0 && !hasNextPage && (
+          <Empty title={filtered ? "Nothing matches" : "No documents yet"}>{filtered ? "Try another word or clear the filters." : "Drop files or a folder here, or fetch a page by its address."}</Empty>
+        )}
         <div role="list" aria-label="Documents" className="relative" style={{ height: rows.getTotalSize() }}>
           {visible.map((row) => {
             const document = loaded[row.index];
@@ -88,7 +101,8 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
                   onTick={() => toggle({ doc_id: document.doc_id, library: document.library, title: document.title })}
                   onOpen={() => read({ library: document.library, doc_id: document.doc_id, title: document.title, revision: document.revision, start: 0, end: 0, page: null })}
                   onSummarise={() => onSummarise(document)}
-                  onDelete={() => onDelete(document)}
+                  onDelete={() => onDelete([document])}
+                  onCorrect={() => onCorrect(document)}
                 />
               </div>
             );

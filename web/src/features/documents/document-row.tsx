@@ -1,7 +1,9 @@
+import { download } from "@/api/originals";
 import type { DocumentRecord } from "@/api/types";
 import { IconButton } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
-import { byline, count, percent } from "@/lib/format";
+import { ActionMenu } from "@/components/ui/menu";
+import { byline, count } from "@/lib/format";
 
 /** Height of a row in pixels; the list is virtual and needs it fixed. */
 export const ROW_HEIGHT = 50;
@@ -13,9 +15,10 @@ interface Props {
   onOpen: () => void;
   onSummarise: () => void;
   onDelete: () => void;
+  onCorrect: () => void;
 }
 
-export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onDelete }: Props) {
+export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onDelete, onCorrect }: Props) {
   const details = [
     document.sample ? "sample" : "",
     document.type,
@@ -23,7 +26,6 @@ export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onD
     document.pages > 0 ? `${count(document.pages)} p.` : "",
     document.duplicate_of === null ? "" : "duplicate",
   ].filter(Boolean);
-  const behind = document.chunks > 0 && document.embedded < document.chunks;
   return (
     <div className={cx("group relative flex h-full items-center gap-2 px-3 hover:bg-sunken", ticked && "bg-accent-soft")}>
       <input type="checkbox" checked={ticked} onChange={onTick} aria-label={`Ask only ${document.title}`} className="size-3.5 shrink-0 accent-accent" />
@@ -31,12 +33,21 @@ export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onD
         <span className="block truncate text-sm text-ink">{document.title}</span>
         <span className="block truncate text-2xs text-muted">
           {details.join(" · ")}
-          {behind && <span title={`${count(document.embedded)} of ${count(document.chunks)} passages can be found by meaning; all are found by their words`}> · search by meaning {percent(document.embedded / document.chunks)} ready</span>}
         </span>
       </button>
-      <div className="absolute right-1.5 flex bg-sunken opacity-0 group-hover:opacity-100 group-focus-within:opacity-100 pointer-coarse:opacity-100">
-        <IconButton icon="summary" label={`Summarise ${document.title}`} onClick={onSummarise} />
-        <IconButton icon="trash" label={`Delete ${document.title}`} onClick={onDelete} />
+      <div className="absolute right-1.5 flex rounded-md bg-sunken opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 has-data-[state=open]:opacity-100 pointer-coarse:static pointer-coarse:bg-transparent pointer-coarse:opacity-100">
+        <IconButton icon="summary" label={`Summarise ${document.title}`} onClick={onSummarise} className="pointer-coarse:hidden" />
+        <IconButton icon="trash" label={`Delete ${document.title}`} onClick={onDelete} className="pointer-coarse:hidden" />
+        <ActionMenu
+          label={`More about ${document.title}`}
+          actions={[
+            ["Summarise", onSummarise],
+            ["Ask only this", onTick],
+            ...(document.has_original ? [["Download the original", () => void download(document)] as const] : []),
+            ["Correct title, authors, year", onCorrect],
+            ["Delete", onDelete],
+          ]}
+        />
       </div>
     </div>
   );

@@ -9,9 +9,10 @@ import { SearchInput, Segmented } from "@/components/ui/field";
 import { useChat } from "@/hooks/use-chat";
 import { useDebounced } from "@/hooks/use-debounced";
 import { GRACE_S, useDeletion, type Deletion } from "@/hooks/use-deletion";
-import { same, uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
+import { same, type ScopedDocument, uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
 import { samplesIn } from "@/lib/first-steps";
-import { count } from "@/lib/format";
+import { count, plural } from "@/lib/format";
+import { CorrectDialog } from "./correct-dialog";
 import { LinkForm } from "./link-form";
 import { DocumentList } from "./document-list";
 import { PasteText } from "./paste-text";
@@ -23,6 +24,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
   const workspace = useWorkspace();
   const [query, setQuery] = useState("");
   const [types, setTypes] = useState<ReadonlySet<string>>(new Set());
+  const [corrected, setCorrected] = useState<DocumentRecord | null>(null);
   const [listed, setListed] = useState<Library>("papers");
   const rested = useDebounced(query.trim());
   const shown = workspace.library === "all" ? listed : workspace.library;
@@ -80,8 +82,9 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
       </div>
       <UploadList />
       <SamplesLine samples={samplesIn(all.data?.libraries ?? [])} />
-      <UndoBanners title={deletion.undoable?.title ?? null} error={deletion.error} onUndo={deletion.undo} onDismiss={deletion.dismiss} />
-      <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} />
+      <UndoBanners title={deletion.undoable === null ? null : (deletion.undoable.length === 1 ? deletion.undoable[0]?.title : plural(deletion.undoable.length, "document")) ?? null} error={deletion.error} onUndo={deletion.undo} onDismiss={deletion.dismiss} />
+      <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} onCorrect={setCorrected} />
+      {corrected !== null && <CorrectDialog document={corrected} onClose={() => setCorrected(null)} />}
       <div className="mt-auto flex flex-col gap-2 border-t border-line p-3">
         <div className="rounded-md border border-dashed border-line-strong px-3 py-2 text-center text-xs text-muted">
           Drop or choose{" "}
@@ -114,17 +117,15 @@ function toggled(set: ReadonlySet<string>, value: string): ReadonlySet<string> {
   return next;
 }
 
-function useDocumentDeletion(): Deletion<DocumentRecord> {
+/** Deletes one document or many, and brings them back together. */
+function useDocumentDeletion(): Deletion<readonly ScopedDocument[]> {
   const client = useQueryClient();
-  const { scope, toggle } = useWorkspace();
-  const path = (document: DocumentRecord): string => `api/v1/papers/${encodeURIComponent(document.doc_id)}`;
-  return useDeletion<DocumentRecord>({
-    remove: (document) => call("DELETE", path(document), undefined, { library: document.library, grace_s: GRACE_S }),
-    restore: (document) => call("POST", `${path(document)}/restore`, undefined, { library: document.library }),
-    onRemoved: (document) => {
-      const ticked = scope.find((d) => same(d, document));
-      if (ticked !== undefined) toggle(ticked);
-    },
+  const { scope, scopeTo } = useWorkspace();
+  const path = (document: ScopedDocument): string => `api/v1/papers/${encodeURIComponent(document.doc_id)}`;
+  return useDeletion<readonly ScopedDocument[]>({
+    remove: (documents) => Promise.all(documents.map((one) => call("DELETE", path(one), undefined, { library: one.library, grace_s: GRACE_S }))),
+    restore: (documents) => Promise.all(documents.map((one) => call("POST", `${path(one)}/restore`, undefined, { library: one.library }))),
+    onRemoved: (documents) => scopeTo(scope.filter((ticked) => !documents.some((one) => same(one, ticked)))),
     refresh: () => {
       for (const key of ["documents", "libraries", "suggestions"]) void client.invalidateQueries({ queryKey: [key] });
     },

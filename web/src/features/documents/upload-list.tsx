@@ -32,7 +32,7 @@ export function UploadList() {
         )}
       </div>
       {active.length > 0 && uploads.length > 1 && <Meter value={settled / uploads.length} label="All uploads" className="mt-1" />}
-      <ul className="mt-1 max-h-52 overflow-y-auto">
+      <ul className="mt-1 max-h-[40vh] overflow-y-auto">
         {ordered.slice(0, SHOWN).map((upload) => (
           <UploadRow key={upload.id} upload={upload} onRetry={() => retry(upload.id)} onStop={() => stop(upload.id)} />
         ))}
@@ -51,19 +51,26 @@ function UploadRow({ upload, onRetry, onStop }: { upload: Upload; onRetry: () =>
           {upload.name}
         </p>
         {moving && <Meter value={upload.state === "reading" ? null : upload.sent} label={`Upload of ${upload.name}`} className="my-1" />}
-        <p className={upload.state === "failed" ? "text-2xs [overflow-wrap:anywhere] text-bad" : "text-2xs text-muted"}>{describe(upload)}</p>
+        <p className={upload.state === "failed" ? "text-2xs [overflow-wrap:anywhere] text-bad" : "text-2xs text-muted"} title={upload.reason ?? undefined}>{describe(upload)}</p>
         {upload.state === "done" && upload.outcome?.reason != null && (
           <p className="text-2xs [overflow-wrap:anywhere] text-warn">{sentence(upload.outcome.reason)}</p>
         )}
         {upload.state === "done" && upload.jobId !== null && <VectorProgress jobId={upload.jobId} />}
       </div>
       {moving && <IconButton icon="close" label={`Stop ${upload.name}`} onClick={onStop} className="size-6" />}
-      {(upload.state === "failed" || upload.state === "stopped") && (
+      {((upload.state === "failed" && upload.retryable) || upload.state === "stopped") && (
         <IconButton icon="retry" label={`Try ${upload.name} again`} onClick={onRetry} className="size-6" />
       )}
     </li>
   );
 }
+
+/** What helps, where the server's reason is that of a library which reads the format. */
+const CURES: Readonly<Record<string, string>> = {
+  encrypted: "Locked with a password. Save it without one and add it again",
+  no_text_layer: "Pictures of pages without text. Run OCR over it and add it again",
+  unreadable: "Damaged, or not what its name says. Open it, save it again and add the new file",
+};
 
 function describe(upload: Upload): string {
   switch (upload.state) {
@@ -76,7 +83,7 @@ function describe(upload: Upload): string {
     case "stopped":
       return "Stopped";
     case "failed":
-      return sentence(upload.reason ?? "It failed without a reason");
+      return sentence(CURES[upload.outcome?.code ?? ""] ?? upload.reason ?? "It failed without a reason");
     case "done":
       return receiptLine(upload);
   }

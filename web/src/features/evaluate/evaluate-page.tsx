@@ -16,7 +16,7 @@ export function EvaluatePage({ reportId }: { reportId: string | null }) {
     <Page
       wide
       title="Evaluate"
-      lead="How well searches and answers do on your own documents, one variant next to the other, with what may be concluded from it."
+      lead="Does the search find what your documents say? A run asks questions whose answers are known and counts. The figures below the first sentence are for those who tune the search."
       aside={
         shown !== null &&
         reports.length > 0 && (

@@ -9,7 +9,8 @@ import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { Table } from "@/components/ui/table";
 import { Tag } from "@/components/ui/tag";
-import { count, milliseconds } from "@/lib/format";
+import { count, milliseconds, plural } from "@/lib/format";
+import { tally } from "@/lib/scorecard";
 import { saveAs } from "@/lib/save-as";
 import { ArmDiff } from "./arm-diff";
 import { IntervalChart } from "./interval-chart";
@@ -82,6 +83,8 @@ function Downloads({ id }: { id: string }) {
 
 function ExperimentView({ experiment, report }: { experiment: ReportExperiment; report: EvaluationReport }) {
   const timings = report.timings[experiment.collection] ?? {};
+  const shown = experiment.arms.find((arm) => arm.name === "configured" || arm.name === "default")?.name ?? experiment.baseline;
+  const score = tally(experiment, shown);
   return (
     <Section
       title={experiment.collection}
@@ -91,6 +94,11 @@ function ExperimentView({ experiment, report }: { experiment: ReportExperiment; 
         </span>
       }
     >
+      {score.questions > 0 && (
+        <p className="mb-4 text-base">
+          Search found the right passage for <strong className="font-semibold">{count(score.found)} of {plural(score.questions, "test question")}</strong>, in the first place for {count(score.first)}.
+        </p>
+      )}
       <div className="grid gap-x-8 gap-y-6 lg:grid-cols-2">
         <figure className="min-w-0">
           <figcaption className="mb-2 text-xs font-semibold text-muted">{experiment.measure}, 95 % intervals</figcaption>

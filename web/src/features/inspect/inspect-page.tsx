@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { storedAnswer } from "@/api/queries";
+import { answers, storedAnswer } from "@/api/queries";
 import type { AnswerRecord } from "@/api/types";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
@@ -9,7 +9,7 @@ import { Page, Section } from "@/components/ui/section";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useChat } from "@/hooks/use-chat";
 import { goTo, hrefOf } from "@/hooks/use-route";
-import { milliseconds, percent } from "@/lib/format";
+import { ago, milliseconds, percent } from "@/lib/format";
 import { tracePasses } from "@/lib/trace-picture";
 import { CandidateTable } from "./candidate-table";
 import { ContextBudget } from "./context-budget";
@@ -19,7 +19,7 @@ import { StageTimes } from "./stage-times";
 /** How an answer came to be: each candidate's way through retrieval, the time each step took, what fitted the context. */
 export function InspectPage({ answerId }: { answerId: string | null }) {
   return (
-    <Page wide title="Inspect" lead="Every candidate from search to source: where it stood after each step, why it stayed or fell, and what the step cost." aside={<OpenById />}>
+    <Page wide title="Inspect" lead="How an answer came about: which passages were found, which of them were used and why, and what took how long. You need none of this to ask." aside={<OpenById />}>
       {answerId === null ? <RecentAnswers /> : <AnswerTrace key={answerId} answerId={answerId} />}
     </Page>
   );
@@ -44,23 +44,24 @@ function OpenById() {
 }
 
 function RecentAnswers() {
-  const { exchanges } = useChat();
-  const answered = exchanges.filter((e) => e.answerId !== null).reverse();
-  if (answered.length === 0) {
+  const stored = useQuery(answers);
+  if (stored.isPending) return <Skeleton lines={6} label="Loading answers" />;
+  if (stored.isError) return <Failure error={stored.error} onRetry={() => void stored.refetch()} what="The answers could not be listed." />;
+  if (stored.data.answers.length === 0) {
     return (
-      <Empty title="No answer to inspect yet" action={<Button onClick={() => goTo("ask")}>Ask something</Button>}>
-        Ask a question, or open a stored answer by its id.
+      <Empty title="No answer to look into yet" action={<Button onClick={() => goTo("ask")}>Ask something</Button>}>
+        Each answer that is kept stands here.
       </Empty>
     );
   }
   return (
-    <Section title="Answers of this conversation">
-      <ul className="flex flex-col">
-        {answered.map((exchange) => (
-          <li key={exchange.id} className="border-b border-line last:border-b-0">
-            <a href={hrefOf("inspect", exchange.answerId ?? "")} className="block rounded-sm px-1 py-2 hover:bg-sunken">
-              <span className="block truncate">{exchange.question}</span>
-              <span className="text-2xs text-muted">{exchange.answerId}</span>
+    <Section title="Answers, newest first">
+      <ul aria-label="Answers" className="flex flex-col">
+        {stored.data.answers.map((one) => (
+          <li key={one.answer_id} className="border-b border-line last:border-b-0">
+            <a href={hrefOf("inspect", one.answer_id)} className="block rounded-sm px-1 py-2 hover:bg-sunken">
+              <span className="block truncate">{one.question === "" ? "The text of this answer is not kept" : one.question}</span>
+              <span className="text-2xs text-muted">{[ago(one.at), one.status === "abstained" ? "not enough evidence" : ""].filter(Boolean).join(" · ")}</span>
             </a>
           </li>
         ))}

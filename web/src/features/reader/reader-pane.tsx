@@ -1,10 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
+import { download } from "@/api/originals";
 import { documentRecord } from "@/api/queries";
 import { FlagTag } from "@/components/flag-tag";
 import { IconButton } from "@/components/ui/button";
 import { Segmented } from "@/components/ui/field";
 import { Failure, Skeleton } from "@/components/ui/states";
+import { isNarrow } from "@/hooks/use-view-address";
 import { type ReaderTarget, useWorkspace } from "@/hooks/use-workspace";
 import { byline } from "@/lib/format";
 import { TextView } from "./text-view";
@@ -18,8 +20,10 @@ export function ReaderPane({ target }: { target: ReaderTarget }) {
   const document = useQuery(documentRecord(target.library, target.doc_id));
   const [wanted, setWanted] = useState<"pages" | "text" | null>(null);
   const paged = document.data?.type === "pdf" && document.data.has_original && (target.revision === null || target.revision === document.data.revision);
-  const title = document.data?.title ?? target.title;
-  const view = wanted ?? (paged ? "pages" : "text");
+  const record = document.data;
+  const title = record?.title ?? target.title;
+  // A page of paper cannot be read on a phone: there the text comes first.
+  const view = wanted ?? (paged && !isNarrow() ? "pages" : "text");
   return (
     <section aria-label="Document" className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
       <div className="flex min-h-10 shrink-0 items-center gap-2 border-b border-line py-1 pr-1.5 pl-1.5">
@@ -31,6 +35,7 @@ export function ReaderPane({ target }: { target: ReaderTarget }) {
           {document.data !== undefined && <p className="truncate text-2xs text-muted">{byline(document.data.authors, document.data.year) || document.data.filename}</p>}
         </div>
         <FlagTag flags={document.data?.flags} />
+        {record?.has_original === true && <IconButton icon="save" label="Download the original" onClick={() => void download(record)} />}
         {paged && (
           <Segmented
             label="Show"

@@ -11,6 +11,7 @@ import { Guarded } from "@/components/ui/guarded";
 import { Page } from "@/components/ui/section";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useDebounced } from "@/hooks/use-debounced";
+import { nameHere, useRoute } from "@/hooks/use-route";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { byline, plural, sentence } from "@/lib/format";
 import { highlightPieces } from "./highlight-pieces";
@@ -20,14 +21,22 @@ const COUNTS = ["10", "25", "50"] as const;
 /** Hits without an answer: what retrieval finds, and why. */
 export function SearchPage() {
   const { library, choose, read, scoresShown, toggleScores } = useWorkspace();
-  const [text, setText] = useState("");
+  // The address holds the words, so that Back, a reload and a bookmark find them.
+  const { page, argument } = useRoute();
+  const text = argument ?? "";
   const [count, setCount] = useState<(typeof COUNTS)[number]>("10");
+  const [all, setAll] = useState(false);
   const typed = (value: string): void => {
-    setText(value);
+    nameHere("replace", page, value === "" ? null : value);
+    setAll(false);
     read(null);
   };
   const query = useDebounced(text.trim(), 250);
   const found = useQuery({ ...search(query, library, Number(count)), placeholderData: (previous) => previous });
+  const hits = found.data?.hits ?? [];
+  // Under passages that fit, those that hardly do wait for a press.
+  const fitting = hits.filter((hit) => hit.band !== "weak");
+  const shown = all || fitting.length === 0 ? hits : fitting;
   return (
     <Page title="Search" lead="Passages that match, best first. No model is asked.">
       <div className="flex flex-wrap items-center gap-2">
@@ -50,22 +59,27 @@ export function SearchPage() {
       {query === "" && <Empty title="Type to search">Meaning and words are searched together. Results follow as you type.</Empty>}
       {query !== "" && found.isPending && <Skeleton lines={8} label="Searching" />}
       {query !== "" && found.isError && <Failure error={found.error} onRetry={() => void found.refetch()} what="The search failed." />}
-      {query !== "" && found.data?.hits.length === 0 && <Empty title="Nothing found">Try other words, or another library.</Empty>}
-      {query !== "" && (found.data?.hits.length ?? 0) > 0 && (
+      {query !== "" && found.data !== undefined && hits.length === 0 && <Empty title="Nothing found">Try other words, or another library.</Empty>}
+      {query !== "" && hits.length > 0 && (
         <>
           <div className="flex items-center justify-between text-xs text-muted">
-            <p role="status">{plural(found.data?.hits.length ?? 0, "passage")}</p>
+            <p role="status">{plural(shown.length, "passage")}</p>
             <Button look="quiet" aria-pressed={scoresShown} onClick={toggleScores}>
               {scoresShown ? "Hide scores" : "Scores"}
             </Button>
           </div>
           <ol className="flex flex-col rounded-lg border border-line bg-surface">
-            {found.data?.hits.map((hit, i) => (
+            {shown.map((hit, i) => (
               <Guarded key={`${hit.library}/${hit.doc_id}/${hit.start}`} what={`Passage ${i + 1}`}>
                 <HitRow hit={hit} rank={i + 1} scores={scoresShown} />
               </Guarded>
             ))}
           </ol>
+          {shown.length < hits.length && (
+            <Button look="quiet" className="self-start" onClick={() => setAll(true)}>
+              Show {plural(hits.length - shown.length, "passage")} that hardly fit
+            </Button>
+          )}
         </>
       )}
     </Page>

@@ -24,7 +24,14 @@ export function DiagnosticsSection() {
     >
       {about.isPending && <Skeleton lines={5} />}
       {about.isError && about.data === undefined && <Failure error={about.error} onRetry={() => void about.refetch()} />}
-      {about.data !== undefined && <Facts facts={factsOf(about.data, ["libraries", "watermarks", "lags"])} />}
+      {about.data !== undefined && (
+        <details>
+          <summary className="text-sm text-muted">Figures that a person who helps you may ask for</summary>
+          <div className="mt-3">
+            <Facts facts={factsOf(about.data, ["libraries", "watermarks", "lags"])} />
+          </div>
+        </details>
+      )}
     </Section>
   );
 }

@@ -10,23 +10,55 @@ import { Tag } from "@/components/ui/tag";
 import { ago, count, seconds } from "@/lib/format";
 
 const SHOWN = 12;
+/** Jobs of a kind that end within this time of each other are of one folder, in milliseconds. */
+const BATCH_MS = 600_000;
 const TONES = { queued: "plain", running: "info", paused: "warn", done: "good", failed: "bad", cancelled: "plain" } as const;
 
 /** Work under way and lately finished; it survives a restart of the server. */
 export function JobsSection() {
   const list = useQuery(jobs);
+  const batches = batchesOf(list.data?.jobs ?? []);
   return (
     <Section title="Jobs">
       {list.isPending && <Skeleton lines={3} />}
       {list.isError && list.data === undefined && <Failure error={list.error} onRetry={() => void list.refetch()} />}
       {list.data?.jobs.length === 0 && <p className="text-sm text-muted">Nothing has run yet.</p>}
       <ul>
-        {list.data?.jobs.slice(0, SHOWN).map((job) => (
-          <JobRow key={job.id} job={job} />
-        ))}
+        {batches.slice(0, SHOWN).map((jobs) => (jobs.length === 1 ? jobs.map((job) => <JobRow key={job.id} job={job} />) : <BatchRow key={jobs[0]?.id} jobs={jobs} />))}
       </ul>
-      {(list.data?.jobs.length ?? 0) > SHOWN && <p className="pt-2 text-xs text-muted">and {count((list.data?.jobs.length ?? 0) - SHOWN)} older ones</p>}
+      {batches.length > SHOWN && <p className="pt-2 text-xs text-muted">and {count(batches.length - SHOWN)} older ones</p>}
     </Section>
+  );
+}
+
+/** A folder is a job a file: those of a kind that ended alike within minutes are one row. */
+export function batchesOf(jobs: readonly JobRecord[]): JobRecord[][] {
+  const batches: JobRecord[][] = [];
+  for (const job of jobs) {
+    const alone = !finished(job) || job.errors.length > 0 || typeof job.result?.["reason"] === "string";
+    const batch = alone ? undefined : batches.find((one) => fits(one.at(-1), job));
+    if (batch === undefined) batches.push([job]);
+    else batch.push(job);
+  }
+  return batches;
+}
+
+function fits(last: JobRecord | undefined, { kind, state, library, unit, updated_at }: JobRecord): boolean {
+  if (last === undefined || last.errors.length > 0 || typeof last.result?.["reason"] === "string") return false;
+  return last.kind === kind && last.state === state && last.library === library && last.unit === unit && Math.abs(Date.parse(last.updated_at) - Date.parse(updated_at)) < BATCH_MS;
+}
+
+function BatchRow({ jobs: [first, ...others] }: { jobs: readonly JobRecord[] }) {
+  if (first === undefined) return null;
+  const done = others.reduce((sum, job) => sum + job.done, first.done);
+  return (
+    <li className="flex flex-wrap items-center gap-2 border-b border-line py-2 last:border-b-0">
+      <span className="font-medium">{first.kind.replaceAll("_", " ")}</span>
+      <Tag tone={TONES[first.state]}>{first.state}</Tag>
+      <span className="text-xs text-muted tabular-nums">
+        {count(others.length + 1)} of them, {count(done)} {first.unit} · {ago(first.updated_at)}
+      </span>
+    </li>
   );
 }
 

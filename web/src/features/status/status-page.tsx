@@ -4,15 +4,13 @@ import { FsckSection } from "./fsck-section";
 import { JobsSection } from "./jobs-section";
 import { LedgerSection } from "./ledger-section";
 import { LibrariesSection } from "./libraries-section";
-import { ModelsSection } from "./models-section";
 
 /** What the server holds, what it is doing, and whether it is well. */
 export function StatusPage() {
   return (
-    <Page title="Status" lead="Libraries and their search indexes, work under way, models, and a check of the index against the catalog.">
+    <Page title="Status" lead="What the server holds and what it is doing. All is well where nothing here is yellow or red; the rest is for the person who looks after it.">
       <LibrariesSection />
       <JobsSection />
-      <ModelsSection />
       <FsckSection />
       <LedgerSection />
       <DiagnosticsSection />

@@ -1,0 +1,575 @@
+"""Calculate from labelled rows of tables: a change, sum, mean, share or count, and the largest.
+
+A row is a line `Name | Label: value | Label: value`, as documents are stored. A cell is meant by
+the words of its row and its column. A result names the cells that it was made of; where the words
+of a question do not tell which cells are meant, there is none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Literal, NamedTuple
+
+from app.core.text import CLAIMLESS_WORDS, tokenise
+from app.core.types import Evidence
+from app.generation.candidates import Candidate, candidates, one_line
+from app.generation.quoting import Quoting
+
+Operation = Literal["growth", "share", "mean", "change", "sum", "count", "largest", "smallest"]
+
+_OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
+    "growth": re.compile(
+        r"(?:\bpercent(?:age)?|%|\bpct)[- ]+(?:\w+[- ]){0,2}?"
+        r"(?:change|increase|decrease|growth|decline|rise|fall|drop)"
+        r"|\bby (?:what|how many) per ?cent|\bgrowth rate",
+        re.IGNORECASE,
+    ),
+    "share": re.compile(
+        r"\b(?:as|in) (?:an? )?(?:percentage|percent|proportion|share|ratio|%)"
+        r"|\b(?:percentage|percent|proportion|share|fraction|ratio)\b(?: \w+){0,3}? (?:of|that)"
+        r"|% of\b|\bratio\b",
+        re.IGNORECASE,
+    ),
+    "count": re.compile(
+        r"\bhow many\b.{0,90}\b(?:exceed|more than|less than|at least|over|above|below|under)",
+        re.IGNORECASE,
+    ),
+    "mean": re.compile(r"\b(?:average|mean)\b", re.IGNORECASE),
+    "change": re.compile(
+        r"\b(?:change|difference|increase|decrease|growth|decline|fluctuation|differ)\b"
+        r"|\bhow much (?:more|less|higher|lower|did)\b",
+        re.IGNORECASE,
+    ),
+    "sum": re.compile(r"\b(?:totals?|sum|altogether|in all|combined|together)\b", re.IGNORECASE),
+    "largest": re.compile(
+        r"\b(?:which|what|who)\b.*"
+        r"\b(?:highest|largest|most|biggest|greatest|longest|dearest)\b",
+        re.IGNORECASE,
+    ),
+    "smallest": re.compile(
+        r"\b(?:which|what|who)\b.*\b(?:lowest|smallest|least|fewest|shortest|cheapest)\b",
+        re.IGNORECASE,
+    ),
+}
+"""The first that fits is asked for."""
+_OF_ALL = frozenset(
+    tokenise(
+        "how what which who many much year years fiscal period between from over under above below"
+        " during respectively calculate compute amount value number nominal respective and"
+    )
+)
+_WORDS: Mapping[Operation, str] = {
+    "growth": "percent percentage pct change increase decrease growth decline rise fall drop rate",
+    "share": "percent percentage proportion share fraction ratio expressed constitute constitution",
+    "count": "number exceed more less than least",
+    "mean": "average mean",
+    "change": "change difference increase decrease growth decline fluctuation differ more less"
+    " higher lower",
+    "sum": "total sum altogether combined together",
+    "largest": "highest largest most biggest greatest longest dearest",
+    "smallest": "lowest smallest least fewest shortest cheapest",
+}
+_OF_OPERATION: Mapping[Operation, frozenset[str]] = {
+    name: frozenset(tokenise(words)) for name, words in _WORDS.items()
+}
+"""Stemmed words that say what to calculate, not with which cells."""
+_ASKS_OTHERWISE = re.compile(
+    r"\W*(?:why|when|where|how (?:is|are|was|were|does|do)\b"
+    r"|(?:in|for|over) (?:which|what) years\b)",
+    re.IGNORECASE,
+)
+_WEIGHTED = re.compile(r"\bweighted[- ]average\b", re.IGNORECASE)
+"""Part of a name, not what is asked for."""
+_YEAR = re.compile(r"(?<![\d,.])(?:19|20)\d\d(?![\d,]|\.\d)")
+_SPAN = re.compile(
+    r"((?:19|20)\d\d)\s*(?:-|\u2013|to|until|through|(?<=between \d{4} )and)\s*((?:19|20)\d\d)",
+    re.IGNORECASE,
+)
+_FIGURE = re.compile(
+    r"[^\w(+\-\u2212]{0,3}(?:[A-Z]{0,3}[$\u20ac\u00a3\u00a5]\s*)?(?P<open>\()?\s*(?P<minus>[-\u2212])?"
+    r"\s*[$\u20ac\u00a3\u00a5]?\s*(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)\s*(?P<percent>%)?"
+    r"\s*(?P<close>\))?\s*(?P<after>%|\D{0,12})"
+)
+_NOTHING = re.compile(r"[$\u20ac\u00a3\u00a5\s]*[-\u2013\u2014]+")
+"""A dash in a cell: nothing."""
+_BOUND = re.compile(
+    r"\b(?P<way>exceed(?:s|ed)?|more than|over|above|less than|below|under|at least)\b\W{0,3}"
+    r"(?P<figure>\d[\d,]*(?:\.\d+)?)",
+    re.IGNORECASE,
+)
+_PARTS = re.compile(
+    r"\b(?:as (?:an? )?(?:percentage|percent|proportion|share|ratio|%) (?:of|to|over)|out of|over"
+    r"|to(?= total)|in|from|relative to|compared (?:to|with)|of)\b",
+    re.IGNORECASE,
+)
+_AND = re.compile(r"\s*,?\s*\b(?:and|versus|vs\.?|compared (?:to|with)|as well as)\b\s*|,\s+")
+_TOTALS = frozenset(tokenise("total totals net overall subtotal"))
+_LEAST_TOLD = 0.7
+"""Share of a question's words, by rarity, that the labels of the cells must have."""
+_LEAST_NAMED = 0.5
+"""Share of a row's own words that the question must have."""
+CALCULATED_RIGHT = 0.9
+"""Share of the results that are right, rounded down (evaluation/reports/calculations.md)."""
+_CELLS = " | "
+_LINE = re.compile(r"\S[^\n]*")
+_MOST_LINES = 4_000
+"""That are read: a longer table is a data set, not a page."""
+_GROUP_WORDS = 12
+"""A line between rows that is longer names no group of them: another table begins."""
+
+
+class Figure(NamedTuple):
+    """A number as a cell has it."""
+
+    value: Decimal
+    text: str
+    is_percent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A figure with what names it."""
+
+    row: str
+    column: str
+    figure: Figure
+    source: Candidate
+    tokens: frozenset[str]
+    """Stemmed words of the row and the column."""
+    row_tokens: frozenset[str]
+    column_tokens: frozenset[str]
+    around: frozenset[str]
+    """Stemmed words of what stands above its row: headings, the name of a group of rows."""
+    table: int
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """The column that it stands in."""
+        return self.table, self.column
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """A result, how it was made, and the cells."""
+
+    result: str
+    formula: str
+    """Empty where the result is a name."""
+    cells: tuple[Cell, ...]
+
+
+def operation_of(question: str) -> Operation | None:
+    """Return what a question asks to calculate; None if it asks for something else."""
+    if _ASKS_OTHERWISE.match(question):
+        return None
+    plain = _WEIGHTED.sub(" ", question)
+    found = [name for name, pattern in _OPERATIONS.items() if pattern.search(plain)]
+    if "mean" in found and {"growth", "change"} & set(found):
+        return None  # a change of means is two steps
+    if {"share", "change"} <= set(found) and "growth" not in found:
+        return "change"  # of a share
+    return next(iter(found), None)
+
+
+def calculate(question: str, lines: Sequence[Line]) -> Calculation | None:
+    """Return what a question asks to calculate from rows; None where they do not tell.
+
+    Args:
+        question: What was asked.
+        lines: Of one document, in its order; those that are no rows part tables and name groups
+            of rows.
+    """
+    operation = operation_of(question)
+    cells = [] if operation is None else cells_of(lines)
+    if operation is None or not cells:
+        return None
+    asked = _Asked(question, operation, cells)
+    return _CALCULATED[operation](asked)
+
+
+class Line(NamedTuple):
+    """A line of a document."""
+
+    text: str
+    source: Candidate | None
+    """Where it can be quoted from."""
+
+
+def cells_of(lines: Sequence[Line]) -> list[Cell]:
+    """Return the figures of rows with what names them, table by table."""
+    cells: list[Cell] = []
+    table, labels, group = 0, frozenset[str](), frozenset[str]()
+    for line in lines[:_MOST_LINES]:
+        parts = [part.strip() for part in line.text.split(_CELLS)]
+        read = _figures(parts) if len(parts) > 1 and line.source is not None else None
+        if read is None or line.source is None:
+            heads = frozenset(parts) if len(parts) > 1 else frozenset()
+            if (heads and not heads & labels) or len(line.text.split()) > _GROUP_WORDS:
+                table, labels = table + 1, heads
+            group = frozenset() if heads else frozenset(tokenise(line.text))
+            continue
+        names, figures = read
+        name = names[0] if names else ""
+        of_row = frozenset(tokenise(" ".join(names)))
+        kind = frozenset(tokenise(parts[0].rpartition(": ")[0]))
+        around = group | kind | line.source.above_tokens
+        for label, figure in figures:
+            of_column = frozenset(tokenise(label))
+            both = of_row | of_column
+            cells.append(
+                Cell(name, label, figure, line.source, both, of_row, of_column, around, table)
+            )
+    return cells
+
+
+def _figures(parts: Sequence[str]) -> tuple[list[str], list[tuple[str, Figure]]] | None:
+    """Return what names a row and its figures by label; None if it is no labelled row.
+
+    Its first cell names it, and so do cells of text.
+    """
+    cells = [part.rpartition(": ") for part in parts]
+    if not any(label for label, _, _ in cells):
+        return None
+    names = [parts[0] if not cells[0][0] else cells[0][2]]
+    figures: list[tuple[str, Figure]] = []
+    for label, _, value in cells[1:]:
+        figure = figure_of(value) if label else None
+        if figure is None:
+            names.append(value)
+        else:
+            figures.append((label, figure))
+    if cells[0][0] and (first := figure_of(cells[0][2])) and not _YEAR.fullmatch(cells[0][2]):
+        return [], [(cells[0][0], first), *figures]  # a sum without a name
+    return names, figures
+
+
+def figure_of(text: str) -> Figure | None:
+    """Return the number that a cell is; None where it says something else."""
+    if _NOTHING.fullmatch(text):
+        return Figure(Decimal(), text, is_percent=False)
+    match = _FIGURE.fullmatch(text.strip())
+    if match is None or (match["open"] is None) != (match["close"] is None):
+        return None
+    value = Decimal(match["digits"].replace(",", ""))
+    negative = bool(match["open"] or match["minus"])
+    return Figure(-value if negative else value, text, "%" in text)
+
+
+def lines_of(evidence: Sequence[Evidence]) -> list[Line]:
+    """Return the lines of a document's passages in order, what two passages share once.
+
+    Args:
+        evidence: All passages of one document in reading order.
+    """
+    lines: list[Line] = []
+    read_to = 0
+    for item in evidence:
+        chunk = item.hit.passage.chunk
+        tabular = _CELLS in chunk.text
+        rows = {one.start: one for one in candidates([item])} if tabular else {}
+        for match in _LINE.finditer(chunk.text):
+            if chunk.start + match.start() >= read_to:
+                lines.append(Line(one_line(match.group()), rows.get(match.start())))
+        read_to = max(read_to, chunk.end)
+    return lines
+
+
+def write_calculation(quoting: Quoting, made: Calculation) -> None:
+    """Write a result with how it was made, then the rows of its cells as quotes."""
+    quoting.say(f"**{made.result}**" + (f" = {made.formula}" if made.formula else "") + "\n")
+    for source in dict.fromkeys(cell.source for cell in made.cells):
+        quoting.say("\n- ")
+        quoting.quote(source)
+
+
+class _Asked:
+    """A question beside the cells that could be meant."""
+
+    def __init__(self, question: str, operation: Operation, cells: Sequence[Cell]) -> None:
+        self.text, self.operation, self.cells = question, operation, cells
+        self.years = _years(question)
+        held: Counter[str] = Counter(token for cell in cells for token in cell.tokens)
+        self._rarity: Mapping[str, float] = {
+            token: math.log(1 + len(cells) / count) for token, count in held.items()
+        }
+        self._unknown = math.log(1 + len(cells))
+        self.words = self.telling(question)
+
+    def telling(self, text: str) -> frozenset[str]:
+        """Return the stemmed words of a text that name cells, years left out."""
+        words = set(tokenise(_YEAR.sub(" ", text)))
+        return frozenset(words - _OF_ALL - _OF_OPERATION[self.operation] - CLAIMLESS_WORDS["en"])
+
+    def weight(self, tokens: Iterable[str]) -> float:
+        return sum(self._rarity.get(token, self._unknown) for token in tokens)
+
+    def told(self, words: frozenset[str], cell: Cell) -> float:
+        """Return the share of words that a cell's labels have, by rarity."""
+        return self.weight(words & (cell.tokens | cell.around)) / (self.weight(words) or 1.0)
+
+    def named(self, words: frozenset[str], cell: Cell) -> float:
+        """Return the share of the row's own words that are among the words and years."""
+        own = self.telling(cell.row) or cell.row_tokens
+        return self.weight(own & words) / (self.weight(own) or 1.0)
+
+    def fit(self, words: frozenset[str], cell: Cell) -> float:
+        """Return how well words mean a cell: what they say of it and it of them."""
+        own = self.weight(words & cell.tokens) / (self.weight(words) or 1.0)
+        return self.told(words, cell) + own + self.named(words, cell)
+
+    def means(self, words: frozenset[str], cell: Cell) -> bool:
+        return self.told(words, cell) >= _LEAST_TOLD and (
+            self.named(words, cell) >= _LEAST_NAMED or self.column_is_named(words, cell)
+        )
+
+    def column_is_named(self, words: frozenset[str], cell: Cell) -> bool:
+        own = self.telling(cell.column)
+        return bool(own) and self.weight(own & words) / self.weight(own) >= _LEAST_NAMED
+
+    def best(
+        self, words: frozenset[str], year: str = "", among: Sequence[Cell] | None = None
+    ) -> Cell | None:
+        """Return the cell that words mean, of a year where one is given."""
+        cells = self.cells if among is None else among
+        fits = [cell for cell in cells if not year or year in cell.tokens]
+        best = max(fits, key=lambda cell: self.fit(words, cell), default=None)
+        return best if best is not None and self.means(words, best) else None
+
+    def by_years(self, years: Sequence[str]) -> tuple[Cell, ...] | None:
+        """Return one cell for each year, all of one row or all of one column."""
+        lines: dict[tuple[str, str], dict[str, Cell]] = {}
+        for year in years:
+            for cell in self.cells:
+                if year in cell.column_tokens:
+                    rest = " ".join(sorted(cell.column_tokens - {year}))
+                    lines.setdefault((f"row {cell.source.key}", rest), {}).setdefault(year, cell)
+                elif year in cell.row_tokens:
+                    rest = " ".join(sorted(cell.row_tokens - {year}))
+                    lines.setdefault((f"column {cell.table} {cell.column}", rest), {}).setdefault(
+                        year, cell
+                    )
+        full = [line for line in lines.values() if len(line) == len(years)]
+        best = max(full, key=lambda line: self.fit(self.words, line[years[0]]), default=None)
+        if best is None or not self.means(self.words, best[years[0]]):
+            return None
+        return tuple(best[year] for year in years)
+
+    def phrases(self) -> list[frozenset[str]]:
+        """Return the words of each thing that `A and B` names."""
+        found = [self.telling(part) for part in _AND.split(self.text)]
+        return [words for words in found if words]
+
+    def by_phrases(self) -> tuple[Cell, ...] | None:
+        """Return one cell for each thing that is named, of the one year where one is."""
+        year = self.years[0] if len(self.years) == 1 else ""
+        named = self.phrases()
+        if len(named) < 2:
+            return None
+        first = self.best(named[0], year)
+        if first is None:
+            return None
+        beside = [
+            one for one in self.cells if one.place == first.place or one.source is first.source
+        ]
+        cells = [first, *(self.best(words, year, beside) for words in named[1:])]
+        known = tuple(dict.fromkeys(cell for cell in cells if cell is not None))
+        return known if len(known) == len(named) else None
+
+    def line(self) -> tuple[Cell, ...] | None:
+        """Return the figures of the row or column that is meant, sums of others left out."""
+        best = self.best(self.words, self.years[0] if len(self.years) == 1 else "")
+        if best is None:
+            return None
+        if self.named(self.words, best) >= _LEAST_NAMED and not self.years:
+            found = [cell for cell in self.row_of(best) if not cell.column_tokens & _TOTALS]
+            dated = [cell for cell in found if _YEAR.search(cell.column)]
+            found = dated if len(dated) > 1 else found
+        else:
+            found = self.column_of(best)
+        return tuple(found) if len(found) > 1 else None
+
+    def row_of(self, cell: Cell) -> list[Cell]:
+        return [one for one in self.cells if one.source is cell.source]
+
+    def column_of(self, cell: Cell) -> list[Cell]:
+        """Return the figures of a column without the rows that sum others."""
+        same = (one for one in self.cells if one.place == cell.place)
+        return [one for one in same if not one.row_tokens & _TOTALS]
+
+
+def _years(question: str) -> tuple[str, ...]:
+    """Return the years of a question in order; those between the ends of a span too."""
+    years = _YEAR.findall(question)
+    for first, last in _SPAN.findall(question):
+        low, high = sorted((int(first), int(last)))
+        if high - low < 30 and re.search(r"\b(?:average|mean|total|sum)", question, re.IGNORECASE):
+            years += [str(year) for year in range(low, high + 1)]
+    return tuple(sorted(dict.fromkeys(years)))
+
+
+def _latest(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """Return the cells of the two latest years in order; none where years do not tell."""
+    dated = [(year[0], cell) for cell in cells if (year := _YEAR.findall(cell.column))]
+    dated.sort(key=lambda pair: pair[0])
+    return tuple(cell for _, cell in dated[-2:]) if len(dated) > 1 else ()
+
+
+def _pair(asked: _Asked) -> tuple[Cell, ...] | None:
+    """Return what comes first and what comes then."""
+    if len(asked.years) == 2:
+        return asked.by_years(asked.years)
+    named = asked.by_phrases()
+    if named is not None and len(named) == 2:
+        return named
+    if asked.years:
+        return None
+    return _latest(asked.line() or ()) or None
+
+
+def _change(asked: _Asked) -> Calculation | None:
+    pair = _pair(asked)
+    if pair is None:
+        return None
+    first, then = pair if _is_in_time(pair) else pair[::-1]  # what is named first, less the other
+    result = then.figure.value - first.figure.value
+    percent = " percentage points" if then.figure.is_percent else ""
+    return Calculation(
+        f"{_shown(result)}{percent}", f"{_term(then)} - {_term(first, closed=True)}", (then, first)
+    )
+
+
+def _growth(asked: _Asked) -> Calculation | None:
+    pair = _pair(asked)
+    if pair is None or not pair[0].figure.value or not _is_in_time(pair):
+        return None
+    first, then = pair
+    result = (then.figure.value - first.figure.value) / abs(first.figure.value) * 100
+    formula = f"({_term(then)} - {_term(first, closed=True)}) / {_term(first, closed=True)}"
+    return Calculation(f"{_rounded(result)} %", formula, (then, first))
+
+
+def _is_in_time(pair: Sequence[Cell]) -> bool:
+    """Return whether two cells are of two years, the earlier first."""
+    first, then = (_YEAR.findall(f"{cell.column} {cell.row}") for cell in pair)
+    return bool(first and then) and first < then
+
+
+def _mean(asked: _Asked) -> Calculation | None:
+    cells = _several(asked)
+    if cells is None:
+        return None
+    result = sum((cell.figure.value for cell in cells), Decimal()) / len(cells)
+    percent = " %" if all(cell.figure.is_percent for cell in cells) else ""
+    return Calculation(f"{_rounded(result)}{percent}", f"({_sum_of(cells)}) / {len(cells)}", cells)
+
+
+def _sum(asked: _Asked) -> Calculation | None:
+    cells = _several(asked)
+    if cells is None:
+        return None
+    return Calculation(
+        _shown(sum((cell.figure.value for cell in cells), Decimal())), _sum_of(cells), cells
+    )
+
+
+def _several(asked: _Asked) -> tuple[Cell, ...] | None:
+    if len(asked.years) > 1:
+        return asked.by_years(asked.years)
+    best = asked.best(asked.words, asked.years[0] if asked.years else "")
+    if best is not None and best.tokens & _OF_OPERATION[asked.operation]:
+        return None  # the table states it
+    return asked.by_phrases() or asked.line()
+
+
+def _share(asked: _Asked) -> Calculation | None:
+    year = asked.years[0] if len(asked.years) == 1 else ""
+    if len(asked.years) > 1:
+        return None
+    for split in reversed(list(_PARTS.finditer(asked.text))):
+        sides = asked.telling(asked.text[: split.start()]), asked.telling(asked.text[split.end() :])
+        if not all(sides):
+            continue
+        part, whole = (asked.best(words, year) for words in sides)
+        if part is None or whole is None or abs(part.figure.value) >= abs(whole.figure.value):
+            continue
+        if not year and part.place != whole.place and part.source is not whole.source:
+            continue
+        result = part.figure.value / whole.figure.value
+        is_ratio = re.search(r"\b(?:ratio|proportion)\b", asked.text, re.IGNORECASE)
+        said = _rounded(result) if is_ratio else f"{_rounded(result * 100)} %"
+        return Calculation(said, f"{_term(part)} / {_term(whole, closed=True)}", (part, whole))
+    return None
+
+
+def _count(asked: _Asked) -> Calculation | None:
+    bound = _BOUND.search(asked.text)
+    if bound is None:
+        return None
+    limit, way = Decimal(bound["figure"].replace(",", "")), bound["way"].lower()
+    named = asked.telling(asked.text[: bound.start()] + asked.text[bound.end() :])
+    best = asked.best(named)
+    if best is None:
+        return None
+    by_row = asked.named(named, best) >= _LEAST_NAMED
+    line = asked.row_of(best) if by_row else asked.column_of(best)
+    below = way in {"less than", "below", "under"}
+    found = tuple(
+        cell
+        for cell in line
+        if (cell.figure.value < limit if below else cell.figure.value > limit)
+        or (way == "at least" and cell.figure.value == limit)
+    )
+    sign = "<" if below else ">"
+    return Calculation(str(len(found)), f"{sign} {bound['figure']}", found or tuple(line))
+
+
+def _extreme(asked: _Asked) -> Calculation | None:
+    best = asked.best(asked.words, asked.years[0] if len(asked.years) == 1 else "")
+    if best is None:
+        return None
+    if asked.column_is_named(asked.words, best) or asked.years:
+        line = asked.column_of(best)
+    else:
+        line = asked.row_of(best)
+    if len(line) < 2:
+        return None
+    pick = max if asked.operation == "largest" else min
+    found = pick(line, key=lambda cell: cell.figure.value)
+    same_row = line[0].source is line[-1].source
+    return Calculation(found.column if same_row else found.row, "", (found,))
+
+
+_CALCULATED = {
+    "growth": _growth,
+    "share": _share,
+    "mean": _mean,
+    "change": _change,
+    "sum": _sum,
+    "count": _count,
+    "largest": _extreme,
+    "smallest": _extreme,
+}
+
+
+def _sum_of(cells: Sequence[Cell]) -> str:
+    return " + ".join(_term(cell, closed=at > 0) for at, cell in enumerate(cells))
+
+
+def _term(cell: Cell, *, closed: bool = False) -> str:
+    shown = _shown(cell.figure.value)
+    return f"({shown})" if closed and cell.figure.value < 0 else shown
+
+
+def _shown(value: Decimal) -> str:
+    return f"{value:,f}"
+
+
+def _rounded(value: Decimal) -> str:
+    """Return a value to hundredths, without zeros behind it."""
+    shown = f"{value.quantize(Decimal('0.01'), ROUND_HALF_UP):,f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown

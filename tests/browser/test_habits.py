@@ -1,0 +1,217 @@
+"""What people are used to from other programs: Back, reload, pins, several documents at once, a model by a press."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import cast
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenPage
+from tests.browser.documents import ENGINEER, PEARS, lighthouse_pdf
+from tests.browser.servers import DocuMind
+from tests.browser.views import ask, choose, go, show_pane, wait_until
+from tests.fakes.ollama_double import DoubleModel, OllamaDouble, Script
+
+
+def test_on_a_phone_back_closes_what_was_opened(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled, width=390, height=844)
+    box = page.get_by_label("Question", exact=True)
+    show_pane(page, "Documents")
+    choose(page, "Papers")
+    page.reload()
+    panes = page.get_by_role("navigation", name="Panes")
+    expect(panes.get_by_role("button", name="Documents")).to_have_attribute("aria-current", "true")
+    show_pane(page, "Chat")
+    assert (box.bounding_box() or {"height": 0})["height"] >= 44
+    ask(page, ENGINEER)
+    expect(page.get_by_role("button", name="Copy answer")).to_be_in_viewport()
+    page.get_by_role("button", name="Citation 1", exact=True).first.click()
+    page.get_by_role("button", name="Open document").first.click()
+    reader = page.get_by_role("region", name="Document", exact=True)
+    # the text, at the mark, not a page of paper that nobody can read
+    expect(reader.locator("mark[data-highlight]")).to_be_in_viewport()
+    page.reload()
+    expect(reader.locator("mark[data-highlight]")).to_be_in_viewport()
+    page.go_back()
+    expect(reader).to_have_count(0)
+    expect(panes.get_by_role("button", name="Sources")).to_have_attribute("aria-current", "true")
+    page.go_back()
+    expect(page.get_by_role("article", name=ENGINEER)).to_be_visible()
+    go(page, "Status")
+    expect(page.get_by_role("navigation", name="Pages").get_by_role("button")).to_have_text(
+        "Status"
+    )
+
+
+def test_a_search_a_draft_and_a_document_survive_a_reload(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    go(page, "Search")
+    page.get_by_label("Search", exact=True).fill("pears")
+    page.get_by_role("listitem").first.get_by_role("button", name="Open").click()
+    reader = page.get_by_role("region", name="Document", exact=True)
+    expect(reader).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Search", exact=True)).to_have_value("pears")
+    expect(reader).to_contain_text("The Orchard Notes")
+    page.go_back()
+    expect(reader).to_have_count(0)
+    go(page, "Check")
+    page.get_by_label("Text to check").fill("Bananas ripen in Ecuador.")
+    page.get_by_role("button", name="Check", exact=True).click()
+    verdicts = page.get_by_role("region", name="Checked text")
+    expect(verdicts).to_be_visible()
+    go(page, "Search")
+    go(page, "Check")
+    page.reload()
+    expect(page.get_by_label("Text to check")).to_have_value("Bananas ripen in Ecuador.")
+    expect(verdicts).to_be_visible()
+
+
+def test_conversations_are_found_pinned_and_shared_by_tabs(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    ask(page, ENGINEER)
+    page.get_by_role("button", name="Pin this answer").click()
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.get_by_role("article", name=ENGINEER)).to_contain_text("Ilse Tarrow")
+    ask(page, PEARS)
+    expect(other.get_by_role("article", name=PEARS)).to_contain_text("sixty kinds")
+    page.get_by_role("button", name="New conversation").click()
+    ask(page, PEARS)
+    page.get_by_role("button", name="Conversations", exact=True).click()
+    side = page.get_by_role("region", name="Conversations", exact=True)
+    side.get_by_role("button", name=f"Pin {PEARS}").click()
+    expect(side.get_by_role("heading", level=3)).to_have_text(
+        ["Pinned answers", "Pinned", "Earlier"]
+    )
+    side.get_by_label("Find a conversation").fill("lighthouse")
+    expect(side.get_by_role("link", name=PEARS)).to_have_count(0)
+    side.get_by_role("link", name=ENGINEER).first.click()
+    expect(page.get_by_role("article", name=ENGINEER)).to_contain_text("Ilse Tarrow")
+    page.go_back()
+    expect(page.get_by_role("article", name=ENGINEER)).to_have_count(0)
+    expect(page.get_by_role("article", name=PEARS)).to_be_visible()
+
+
+def test_a_rating_takes_a_comment_and_inspect_lists_the_answer(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    ask(page, ENGINEER)
+    page.get_by_role("button", name="Good answer").click()
+    page.get_by_label("Comment").fill("The name is right.")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_text("Kept with the answer.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "true")
+    go(page, "Inspect")
+    page.get_by_role("list", name="Answers").get_by_role("link", name=ENGINEER).first.click()
+    expect(page.get_by_text("Time per step")).to_be_visible()
+
+
+def test_several_documents_are_deleted_brought_back_corrected_and_downloaded(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    documents = page.get_by_role("list", name="Documents", exact=True)
+    for box in page.get_by_role("checkbox").all():
+        box.check()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_text("No documents yet")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(documents.get_by_role("listitem")).to_have_count(2)
+    row = documents.get_by_role("listitem").filter(has_text="Orchard")
+    row.hover()
+    row.get_by_role("button", name="More about").click()
+    with page.expect_download() as saving:
+        page.get_by_role("menuitem", name="Download the original").click()
+    assert saving.value.suggested_filename == "orchard.md"
+    row.get_by_role("button", name="More about").click()
+    page.get_by_role("menuitem", name="Correct title").click()
+    page.get_by_label("Title", exact=True).fill("Notes on pears")
+    page.get_by_label("Year").fill("1911")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(documents).to_contain_text("Notes on pears")
+    expect(documents).to_contain_text("1911")
+
+
+def test_the_list_stays_while_one_looks_for_a_document(
+    empty: DocuMind, open_page: OpenPage, tmp_path: Path
+) -> None:
+    source = tmp_path / "notes.jsonl"
+    source.write_text(
+        "".join(
+            f'{{"title": "Note {n}", "text": "Note number {n} is about copper."}}\n'
+            for n in range(216)
+        )
+    )
+    empty.bulk_index(source)
+    empty.cancel_next("backfill")
+    page = open_page(empty)
+    choose(page, "Papers")
+    documents = page.get_by_role("list", name="Documents", exact=True)
+    expect(documents.get_by_role("listitem").first).to_be_visible()
+    scroller = page.get_by_test_id("document-list")
+    wait_until(
+        page,
+        """(() => {
+          const box = document.querySelector("[data-testid=document-list]");
+          box.scrollTop = box.scrollHeight;
+          return document.querySelector("[aria-posinset='216']") !== null;
+        })()""",
+    )
+    assert scroller.evaluate("box => box.scrollTop") > 5000
+    find = page.get_by_label("Find a document", exact=True)
+    find.fill("Note 117")
+    expect(documents.get_by_role("listitem")).to_have_count(1)
+    find.fill("")
+    expect(documents.get_by_role("listitem").nth(5)).to_be_in_viewport()
+
+
+@pytest.mark.timeout(300)
+def test_an_answer_is_written_again_by_another_model(tmp_path: Path, open_page: OpenPage) -> None:
+    models = [DoubleModel("small:1b", parameter_size="1.2B"), DoubleModel("large:8b")]
+    with (
+        OllamaDouble(models) as double,
+        DocuMind(
+            tmp_path / "data", OLLAMA_BASE_URL=double.url, EMBEDDING_PROVIDER="minilm"
+        ) as server,
+    ):
+        server.upload(("lighthouse.pdf", lighthouse_pdf()))
+        page = open_page(server)
+        double.say(
+            Script.of("The engineer Ilse Tarrow designed the lighthouse [1].", asked=ENGINEER)
+        )
+        ask(page, ENGINEER)
+        page.get_by_role("button", name="Ask again", exact=True).click()
+        page.get_by_role("menuitem", name="With small:1b").click()
+        expect(page.get_by_role("button", name="Good answer")).to_have_count(2, timeout=60_000)
+        newest = cast("list[dict[str, str]]", server.get("/api/v1/answers")["answers"])[0]
+        asked = cast(
+            "dict[str, str]", server.get(f"/api/v1/answers/{newest['answer_id']}")["asked"]
+        )
+        assert (asked["question"], asked["model"]) == (ENGINEER, "small:1b")
+
+
+def test_settings_count_at_once_and_in_the_next_tab(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    go(page, "Settings")
+    page.get_by_label("Kind of answer at the start").select_option("compare")
+    page.get_by_label("Library at the start").select_option("all")
+    page.get_by_role("group", name="Theme").get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    other = page.context.new_page()
+    other.goto(filled.base)
+    expect(other.get_by_role("button", name=re.compile("^Options"))).to_contain_text("Comparison")
+    expect(other.get_by_test_id("scope")).to_have_text("Asking Papers and Public")

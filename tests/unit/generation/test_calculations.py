@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.generation.calculations import (
+    calculate,
+    figure_of,
+    lines_of,
+    operation_of,
+    write_calculation,
+)
+from app.generation.quoting import Quoting
+from tests.unit.generation.passages import evidence
+
+FERRIES = """Ferries of the lake
+
+Trips | 2017 | 2018 | 2019
+Passengers | 2017: 40,000 | 2018: 50,000 | 2019: 62,500
+Dogs | 2017: 300 | 2018: 250 | 2019: (50)
+Costs:
+Fuel | 2017: 120.5 | 2018: 130.0 | 2019: 99.5
+Wages | 2017: 200 | 2018: 210 | 2019: 300.5
+Total costs | 2017: 320.5 | 2018: 340.0 | 2019: 400.0
+Share of cyclists | 2017: 10 % | 2018: 12.5 % | 2019: 20 %"""
+
+BEDS = """Bed | Soil | Tulips | Roses
+Bed: East | Soil: clay | Tulips: 120 | Roses: 45
+Bed: West | Soil: sand | Tulips: 80 | Roses: 60
+Bed: North | Soil: clay | Tulips: 100 | Roses: \u2014
+Total | Tulips: 300 | Roses: 105"""
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "result", "formula"),
+    [
+        ("What was the change in passengers from 2017 to 2019?", FERRIES,
+         "22,500", "62,500 - 40,000"),
+        ("What is the difference in dogs between 2018 and 2019?", FERRIES, "-300", "-50 - 250"),
+        ("What is the percentage change in passengers between 2018 and 2019?", FERRIES,
+         "25 %", "(62,500 - 50,000) / 50,000"),
+        ("By what percent did the passengers change from 2017 to 2018?", FERRIES,
+         "25 %", "(50,000 - 40,000) / 40,000"),
+        ("What is the average fuel cost from 2017 to 2019?", FERRIES,
+         "116.67", "(120.5 + 130.0 + 99.5) / 3"),
+        ("What was the change in the share of cyclists from 2018 to 2019?", FERRIES,
+         "7.5 percentage points", "20 - 12.5"),
+        ("What are wages as a percentage of total costs in 2019?", FERRIES,
+         "75.13 %", "300.5 / 400.0"),
+        ("What is the difference between wages and fuel in 2019?", FERRIES,
+         "201.0", "300.5 - 99.5"),
+        ("How many years did passengers exceed 45,000?", FERRIES, "2", "> 45,000"),
+        ("In which year were the wages highest?", FERRIES, "2019", ""),
+        ("Which bed has the most tulips?", BEDS, "East", ""),
+        ("Which bed has the fewest tulips?", BEDS, "West", ""),
+        ("What is the average number of tulips?", BEDS, "100", "(120 + 80 + 100) / 3"),
+        ("What is the sum of the roses of the East and the West bed?", BEDS, "105", "45 + 60"),
+        ("How many beds have more than 90 tulips?", BEDS, "2", "> 90"),
+    ],
+)  # fmt: skip
+def test_a_result_names_its_cells(question: str, text: str, result: str, formula: str) -> None:
+    made = calculate(question, lines_of(evidence(text)))
+    assert made is not None
+    assert (made.result, made.formula) == (result, formula)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What were the total costs in 2019?", FERRIES),  # the table states them
+        ("What was the change in cats from 2017 to 2019?", FERRIES),
+        ("What was the change in passengers from 2016 to 2019?", FERRIES),
+        ("What is the change in the average fuel cost from 2017 to 2019?", FERRIES),
+        ("Why did the wages increase from 2018 to 2019?", FERRIES),
+        ("What does the ferry cost?", FERRIES),
+        ("What is the average price of a ticket?", BEDS),
+        ("What is the average number of tulips?", "The average bed has many tulips."),
+    ],
+)
+def test_what_the_table_does_not_tell_is_not_calculated(question: str, text: str) -> None:
+    assert calculate(question, lines_of(evidence(text))) is None
+
+
+def test_rows_of_another_table_do_not_take_part() -> None:
+    other = BEDS.replace("Tulips", "Lilies") + "\n\nWhat follows was counted a year later by hand"
+    text = f"{other} and by other people than before.\n\n{BEDS}\n\n{other}"
+    made = calculate("What is the average number of lilies?", lines_of(evidence(text)))
+    assert made is not None
+    assert len(made.cells) == 3
+
+
+def test_the_answer_shows_the_rows_that_it_used() -> None:
+    items = evidence(FERRIES)
+    made = calculate("What was the change in wages from 2017 to 2019?", lines_of(items))
+    assert made is not None
+    quoting = Quoting(items)
+    write_calculation(quoting, made)
+    done = quoting.done()
+    assert done.text == (
+        "**100.5** = 300.5 - 200\n\n- Wages | 2017: 200 | 2018: 210 | 2019: 300.5 [1]."
+    )
+    (sentence,) = done.sentences
+    assert sentence.citations[0].quote == "Wages | 2017: 200 | 2018: 210 | 2019: 300.5"
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("$ 1,571.7", "1571.7"),
+        ("(3.1)", "-3.1"),
+        ("$(72,836)", "-72836"),
+        ("\u22124 %", "-4"),
+        ("27%", "27"),
+        ("\u2014", "0"),
+        ("12 EUR", "12"),
+        ("WO-24-0346", None),
+        ("2.1.3", None),
+        ("clay", None),
+        ("", None),
+    ],
+)
+def test_a_cell_is_read_as_it_is_printed(cell: str, value: str | None) -> None:
+    figure = figure_of(cell)
+    assert (figure and figure.value) == (None if value is None else Decimal(value))
+
+
+@given(st.text(max_size=80), st.lists(st.text(max_size=60), max_size=6))
+def test_any_text_is_read_without_an_error(question: str, lines: list[str]) -> None:
+    calculate(f"What is the total {question}", lines_of(evidence("\n".join(lines) or "x")))
+    operation_of(question)
