@@ -85,6 +85,10 @@ class Connection:
         """Put a JSON body to a path below the server's root and return the reply."""
         return self._read(self._send("PUT", path, json=body))
 
+    def patch(self, path: str, body: Json, params: Json | None = None) -> Json:
+        """Patch what is at a path below the server's root and return the reply."""
+        return self._read(self._send("PATCH", path, params=params, json=body))
+
     def remove(self, path: str, params: Json | None = None) -> Json:
         """Delete what is at a path below the server's root and return the reply."""
         return self._read(self._send("DELETE", path, params=params))
@@ -209,6 +213,8 @@ class FileToSend:
 
     path: Path
     source_key: str | None = None
+    labels: str = ""
+    """Tags and metadata that it is given: a JSON object {tags, metadata}, or empty."""
 
 
 def multipart(
@@ -275,6 +281,8 @@ class DocuMindClient(Connection):
         fields = [("library", library), *([("sync_folder", sync_folder)] if sync_folder else [])]
         if any(file.source_key is not None for file in files):
             fields += [("source_key", file.source_key or file.path.name) for file in files]
+        if any(file.labels for file in files):
+            fields += [("labels", file.labels) for file in files]
         boundary = secrets.token_hex(16)
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
         body = multipart(fields, [file.path for file in files], boundary)
@@ -282,12 +290,13 @@ class DocuMindClient(Connection):
             self._send("POST", "/api/v1/ingest", params={"wait": wait}, data=body, headers=headers)
         )
 
-    def documents(self, library: str, query: str = "", limit: int = 500) -> Iterator[Json]:
+    def documents(
+        self, library: str, query: str = "", limit: int = 500, tag: str = ""
+    ) -> Iterator[Json]:
         cursor: object = None
         while True:
-            page = self.get(
-                "/api/v1/papers", {"library": library, "q": query, "limit": limit, "cursor": cursor}
-            )
+            asked = {"library": library, "q": query, "limit": limit, "cursor": cursor, "tag": tag}
+            page = self.get("/api/v1/papers", asked)
             yield from page["documents"]
             cursor = page["next_cursor"]
             if cursor is None:
@@ -312,6 +321,18 @@ class DocuMindClient(Connection):
         return self.remove(
             f"/api/v1/papers/{_part(name)}", {"library": library, "grace_s": grace_s}
         )
+
+    def correct(self, library: str, name: str, **fields: object) -> Json:
+        """Correct a document; fields are those of DocumentCorrection."""
+        return self.patch(f"/api/v1/papers/{_part(name)}", fields, {"library": library})
+
+    def tags(self, library: str | None = None) -> Json:
+        return self.get("/api/v1/tags", {"library": library})
+
+    def replace_tag(self, tag: str, new: str | None, library: str | None = None) -> Json:
+        """Rename a tag, None: remove it, in every document; return how many had it."""
+        path, of = f"/api/v1/tags/{_part(tag)}", {"library": library}
+        return self.remove(path, of) if new is None else self.patch(path, {"name": new}, of)
 
     def clear(self, library: str) -> Json:
         return self.remove(f"/api/v1/libraries/{_part(library)}/documents", {"confirm": library})

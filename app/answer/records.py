@@ -24,6 +24,7 @@ from app.core.types import (
     Answer,
     AnswerStatus,
     Band,
+    Condition,
     ContextTrace,
     Disagreement,
     Evidence,
@@ -321,6 +322,9 @@ class AskedFilters(JsonRecord):
     year_to: int | None = None
     author: str | None = None
     type: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+    """As KEY=VALUE, or KEY=FROM..TO."""
 
     @classmethod
     def of(cls, filters: Filters) -> Self:
@@ -332,11 +336,20 @@ class AskedFilters(JsonRecord):
             year_to=filters.year_to,
             author=filters.author,
             type=filters.types,
+            tags=filters.tags,
+            metadata=tuple(map(str, filters.metadata)),
         )
 
     def filters(self) -> Filters:
         return Filters(
-            self.section, self.doc_ids, self.year_from, self.year_to, self.author, self.type
+            self.section,
+            self.doc_ids,
+            self.year_from,
+            self.year_to,
+            self.author,
+            self.type,
+            self.tags,
+            tuple(map(Condition.written, self.metadata)),
         )
 
 

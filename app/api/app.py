@@ -203,6 +203,7 @@ def create_app(
         ingest.bulk_router,
         jobs.router,
         documents.papers_router,
+        documents.labels_router,
         documents.router,
         jobs.evaluations_router,
         questions.conversations_router,

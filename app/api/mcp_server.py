@@ -33,10 +33,18 @@ from app.api.routes import documents, questions
 from app.api.routes import documents as papers
 from app.api.schemas.base import Tolerant
 from app.api.schemas.documents import DocumentReply
-from app.api.schemas.questions import MOST_CHARACTERS, CheckRequest, QueryRequest, SearchQuery
+from app.api.schemas.questions import (
+    MOST_CHARACTERS,
+    CheckRequest,
+    FilterFields,
+    QueryRequest,
+    SearchQuery,
+    Tag,
+)
 from app.api.streaming import Pump, finals, last_item
 from app.client import as_text
 from app.core.errors import Busy, DocuMindError
+from app.core.labels import MOST_TAGS, Condition
 from app.core.types import Library, LibraryName, Mode, Scope
 
 _MAX_TEXT_CHARACTERS = 20_000
@@ -49,7 +57,25 @@ _LIBRARY = Field(
 )
 
 
-class SearchArguments(Tolerant):
+class Narrowed(Tolerant):
+    """Which documents are asked."""
+
+    tags: list[Tag] = Field(
+        default_factory=list, max_length=MOST_TAGS, description="only documents with one of these"
+    )
+    metadata: list[Annotated[str, Field(max_length=600)]] = Field(
+        default_factory=list,
+        max_length=MOST_TAGS,
+        description="only documents whose own metadata is so: KEY=VALUE or KEY=FROM..TO",
+    )
+    collection: Tag | None = Field(None, description="only what this saved filter allows")
+
+    def given(self) -> dict[str, Any]:
+        """Return the fields as a search takes them."""
+        return {"tags": self.tags, "metadata": self.metadata, "collection": self.collection}
+
+
+class SearchArguments(Narrowed):
     """The query of a search."""
 
     query: Annotated[str, Field(min_length=1, max_length=4000, description="words or a question")]
@@ -57,7 +83,7 @@ class SearchArguments(Tolerant):
     limit: Annotated[int, Field(ge=1, le=20, description="passages to return")] = 5
 
 
-class AskArguments(Tolerant):
+class AskArguments(Narrowed):
     """The question to answer."""
 
     question: Annotated[
@@ -132,7 +158,7 @@ class _Tool(Generic[_A]):
 
 
 async def _search(edge: Edge, asked: SearchArguments) -> CallToolResult:
-    wanted = SearchQuery(q=asked.query, library=asked.library, limit=asked.limit)
+    wanted = SearchQuery(q=asked.query, library=asked.library, limit=asked.limit, **asked.given())
     found = await to_thread.run_sync(questions.search, edge.startup.services(), edge, wanted)
     passages = [
         f"[{n}] {hit.title}, {hit.section or 'no section'} (library {hit.library}, document"
@@ -151,12 +177,18 @@ def _warning(flags: Sequence[str]) -> str:
 
 
 async def _ask(edge: Edge, asked: AskArguments) -> CallToolResult:
+    metadata = {c.key: c.given for c in map(Condition.written, asked.metadata)}
     wanted = QueryRequest(
-        question=asked.question, library=asked.library, query_mode=asked.mode, trace="none"
+        question=asked.question,
+        library=asked.library,
+        query_mode=asked.mode,
+        filters=FilterFields(**{**asked.given(), "metadata": metadata}),
+        trace="none",
     )
     services = edge.startup.services()
     library = await to_thread.run_sync(edge.asked, services, asked.library)
     question = wanted.to_question(library, edge.settings.flare_active_retrieval)
+    question = await to_thread.run_sync(questions.collected, services, wanted.filters, question)
     rag = edge.answering(services)
 
     answer = await last_item(

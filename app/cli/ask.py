@@ -13,9 +13,22 @@ from rich.markdown import Markdown
 from rich.markup import escape
 
 from app.cli.connection import Provisional, connect
-from app.cli.output import JsonOption, complain, emit, err, out, say, table, tell
+from app.cli.output import (
+    CollectionOption,
+    JsonOption,
+    TagsOption,
+    WhereOption,
+    complain,
+    emit,
+    err,
+    out,
+    say,
+    table,
+    tell,
+)
 from app.client import DocuMindClient, Json, written
 from app.core.errors import DocuMindError, NotFound
+from app.core.labels import Condition
 from app.core.text import either
 from app.core.types import EvidenceKind, LibraryName, Mode, Scope, Strategy
 from app.ingest.sandbox import SandboxedParser
@@ -71,6 +84,9 @@ def ask(
             " ENABLE_FALLBACK_RETRIEVAL]"
         ),
     ] = None,
+    tags: TagsOption = None,
+    where: WhereOption = None,
+    collection: CollectionOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question from the documents, with its sources.
@@ -89,6 +105,11 @@ def ask(
         "fallback": fallback,
     }
     options = {name: value for name, value in options.items() if value is not None}
+    if tags or where or collection:
+        wanted = map(Condition.written, where or ())
+        metadata = {condition.key: condition.given for condition in wanted}
+        filters = {"tags": tags or [], "metadata": metadata, "collection": collection}
+        options["filters"] = filters
     question = question or _SUMMARISE
     with connect(Settings()) as client:
         if documents:
@@ -164,6 +185,9 @@ def search(
     query: Annotated[str, typer.Argument(help="words or a question")],
     library: LibraryOption = None,
     limit: Annotated[int, typer.Option(help="hits to show, 1 to 50")] = 10,
+    tags: TagsOption = None,
+    where: WhereOption = None,
+    collection: CollectionOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the best passages, without an answer.
@@ -171,7 +195,9 @@ def search(
     Example: documind search "waggle dance" --limit 3
     """
     with connect(Settings()) as client:
-        found = client.search(query, library, limit=limit)
+        found = client.search(
+            query, library, limit=limit, tags=tags, metadata=where, collection=collection
+        )
     if as_json:
         emit(found)
         return

@@ -29,9 +29,16 @@ from app.cli.output import (
 )
 from app.client import DocuMindClient, FileToSend, Json, Wait
 from app.core.errors import DocuMindError, InputError, InvalidInput, UnsupportedType
+from app.core.labels import fold
 from app.core.types import Library, LibraryName
 from app.ingest.parsers.formats import accepted
-from app.ingest.sources.folders import FolderFile, Manifest, plan_sync, visible_files
+from app.ingest.sources.folders import (
+    FolderFile,
+    Manifest,
+    labels_beside,
+    plan_sync,
+    visible_files,
+)
 from app.settings import Settings
 
 SOME_FAILED = 3
@@ -70,9 +77,10 @@ def _files(paths: Iterable[Path]) -> Iterable[FileToSend]:
     for path in paths:
         if path.is_dir():
             for file in visible_files(path):
-                yield FileToSend(file, file.relative_to(path).as_posix())
+                key = file.relative_to(path).as_posix()
+                yield FileToSend(file, key, labels_beside(file))
         elif path.is_file():
-            yield FileToSend(path)
+            yield FileToSend(path, labels=labels_beside(path))
         else:
             raise InvalidInput(f"there is no file or folder {str(path)!r}; check the path")
 
@@ -195,6 +203,7 @@ def list_documents(
     query: Annotated[
         str, typer.Option("--query", "-q", help="part of a title or file name [default: any]")
     ] = "",
+    tag: Annotated[str, typer.Option("--tag", "-t", help="with this tag [default: any]")] = "",
     as_json: JsonOption = False,
 ) -> None:
     """List what is indexed.
@@ -205,7 +214,7 @@ def list_documents(
         rows = [
             row
             for name in ([library] if library else get_args(LibraryName))
-            for row in client.documents(name, query)
+            for row in client.documents(name, query, tag=tag)
         ]
     if as_json:
         emit(rows)
@@ -271,6 +280,112 @@ def clear(
 def _say_out_of_reach(reply: Json) -> None:
     say("the last bytes in index files go a while later, or now with: documind purge")
     say("out of reach: " + "; ".join(reply["out_of_reach"]))
+
+
+tag_app = typer.Typer(
+    name="tag",
+    help="Tags: give documents one, take it away, rename it, list all.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+TagArgument = Annotated[str, typer.Argument(help="the tag")]
+NamesArgument = Annotated[list[str], typer.Argument(help="ids, source keys or file names")]
+AnyLibraryOption = Annotated[
+    str | None, typer.Option("--library", "-l", help="public or papers [default: both]")
+]
+
+
+@tag_app.command("add")
+def add_tag(
+    tag: TagArgument,
+    names: NamesArgument,
+    library: LibraryOption = "papers",
+    as_json: JsonOption = False,
+) -> None:
+    """Give documents a tag.
+
+    Example: documind tag add draft paper.pdf --library papers
+    """
+    _retag(names, library, lambda tags: [*tags, tag], as_json=as_json)
+
+
+@tag_app.command("remove")
+def remove_tag(
+    tag: TagArgument,
+    names: NamesArgument,
+    library: LibraryOption = "papers",
+    as_json: JsonOption = False,
+) -> None:
+    """Take a tag from documents.
+
+    Example: documind tag remove draft paper.pdf
+    """
+    gone = fold(tag)
+    _retag(names, library, lambda tags: [one for one in tags if fold(one) != gone], as_json=as_json)
+
+
+def _retag(
+    names: Sequence[str],
+    library: str,
+    change: Callable[[list[str]], list[str]],
+    *,
+    as_json: bool,
+) -> None:
+    with connect(Settings()) as client:
+        found = [client.document(library, name) for name in names]  # all are there, or none changes
+        rows = [client.correct(library, one["doc_id"], tags=change(one["tags"])) for one in found]
+    if as_json:
+        emit(rows)
+        return
+    table(
+        ("id", "title", "tags"),
+        [(row["doc_id"], row["title"], ", ".join(row["tags"])) for row in rows],
+    )
+
+
+@tag_app.command("rename")
+def rename_tag(
+    tag: TagArgument,
+    name: Annotated[str, typer.Argument(help="its new name")],
+    library: AnyLibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rename a tag in every document that has it.
+
+    Example: documind tag rename draft final
+    """
+    with connect(Settings()) as client:
+        done = client.replace_tag(tag, name, library)
+    tell(done, f"{done['documents']} documents have the tag {done['tag']}", as_json=as_json)
+
+
+@tag_app.command("delete")
+def delete_tag(
+    tag: TagArgument, library: AnyLibraryOption = None, as_json: JsonOption = False
+) -> None:
+    """Take a tag from every document; the documents stay.
+
+    Example: documind tag delete draft
+    """
+    with connect(Settings()) as client:
+        done = client.replace_tag(tag, None, library)
+    tell(done, f"{done['documents']} documents had the tag {done['tag']}", as_json=as_json)
+
+
+@tag_app.command("list")
+def list_tags(library: AnyLibraryOption = None, as_json: JsonOption = False) -> None:
+    """List tags, and how many documents have each.
+
+    Example: documind tag list
+    """
+    with connect(Settings()) as client:
+        found = client.tags(library)
+    if as_json:
+        emit(found)
+        return
+    table(
+        ("tag", "documents"), [(one["tag"], one["documents"]) for one in found["tags"]], right=(1,)
+    )
 
 
 REMOVED_AT_ONCE = 500
@@ -362,7 +477,7 @@ def mirror(
     files = (*plan.add, *plan.replace, *repeated)
     rows = send_files(
         client,
-        [FileToSend(file.path, file.source_key) for file in files],
+        [FileToSend(file.path, file.source_key, file.entry.labels) for file in files],
         library.value,
         sync_folder=name,
     )

@@ -103,7 +103,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
 """As the help lists them."""
 for name, command in COMMANDS.items():
     app.command(name)(command)
-for group in (bulk.app, evaluate.app, models.app, models.prompt_app):
+for group in (library.tag_app, bulk.app, evaluate.app, models.app, models.prompt_app):
     app.add_typer(group)
 
 

@@ -149,6 +149,22 @@ def open_page(url: str) -> bool:
 
 
 LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or papers")]
+TagsOption = Annotated[
+    list[str] | None,
+    typer.Option("--tag", "-t", help="only documents with this tag; repeatable [default: any]"),
+]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        help="only documents whose own metadata is so: KEY=VALUE or KEY=FROM..TO; repeatable"
+        " [default: any]",
+    ),
+]
+CollectionOption = Annotated[
+    str | None,
+    typer.Option("--collection", help="only what this saved filter allows [default: all]"),
+]
 HostOption = Annotated[
     str | None, typer.Option("--host", help="address to listen on [default: API_HOST]")
 ]

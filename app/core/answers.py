@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Literal, NamedTuple, get_args
 
 from app.core.documents import Heading, Passage
+from app.core.labels import Condition, fold
 from app.core.vocabulary import (
     AnswerStatus,
     Band,
@@ -42,16 +43,35 @@ class Filters:
     author: str | None = None
     """Case-insensitive substring of any author's name."""
     types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    metadata: tuple[Condition, ...] = ()
+    """All of them must hold."""
+
+    def over(self, saved: Filters) -> Filters:
+        """Return both; a field that is given here counts, what is asked of metadata adds up."""
+        asked = {name: getattr(self, name) for name in _FIELDS}
+        asked["metadata"] = (*saved.metadata, *self.metadata)
+        return replace(saved, **{name: it for name, it in asked.items() if it not in ((), None)})
+
+    @property
+    def labels(self) -> tuple[tuple[str, ...], tuple[Condition, ...]]:
+        """Return what is asked of tags, as they compare, and of own metadata."""
+        return tuple(sorted({fold(tag) for tag in self.tags})), self.metadata
 
     def __bool__(self) -> bool:
         return bool(
             self.sections
             or self.doc_ids
             or self.types
+            or self.tags
+            or self.metadata
             or self.author
             or self.year_from is not None
             or self.year_to is not None
         )
+
+
+_FIELDS = [each.name for each in fields(Filters)]
 
 
 class Scored(NamedTuple):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from app.core.labels import NO_LABELS, Labels, Value
 from app.core.vocabulary import SAMPLE_PREFIX, FloatArray, Library
 
 
@@ -28,6 +29,8 @@ class RawDocument:
     """What the source itself says (arXiv); None takes what the text shows."""
     job_id: str = ""
     """The job that accepted it; a deletion after that keeps it out."""
+    labels: Labels = NO_LABELS
+    """Tags and own metadata that it is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,8 @@ class ParsedDocument:
     """Invisible and tag characters removed while parsing (hidden-instruction carriers)."""
     blocks: tuple[BlockSpan, ...] = ()
     """Other blocks than headings and paragraphs, in order."""
+    labels: Labels = NO_LABELS
+    """What the file itself says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +185,8 @@ class DocumentDraft:
     wiki, of a file who has read it."""
     job_id: str = ""
     """The job that accepted it; empty: no deletion keeps it out."""
+    labels: Labels = NO_LABELS
+    """Tags and own metadata that it is given; a value that its key does not take is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +197,8 @@ class WriteResult:
     revision: int
     status: Literal["indexed", "unchanged", "replaced"]
     duplicate_of: str | None = None
+    left_out: tuple[str, ...] = ()
+    """Keys of own metadata whose values are of another kind than the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +246,9 @@ class Document:
     """ISO 639-1; empty: unknown, treated as English."""
     other_titles: str = ""
     """Under which else it is known, one a line."""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Value] = field(default_factory=dict, hash=False)
+    """Own metadata, by key."""
 
     @property
     def titles(self) -> str:
@@ -364,6 +376,7 @@ class Article:
     """MediaWiki namespace number; 0 holds articles."""
     fault: str | None = None
     """Why this part of the source is no article; it is counted as skipped."""
+    labels: Labels = NO_LABELS
 
 
 ArticleState = Literal["indexed", "redirect", "skipped"]

@@ -138,6 +138,7 @@ def _prepare(task: BulkTask, article: Article) -> Prepared:
         licence=article.licence,
         flags=flags,
         source_revision=article.revision,
+        labels=article.labels,
     )
     return Prepared(LedgerEntry(article.key, article.revision, "indexed"), draft)
 

@@ -137,6 +137,11 @@ def _outcome(pending: PendingDocument, result: WriteResult) -> IngestOutcome:
             f"it took the place of the document that was sent as {draft.filename!r} before; to keep"
             " both, send each with a source_key of its own, such as its path"
         )
+    if result.left_out:
+        remarks.append(
+            f"its metadata {', '.join(result.left_out)} is left out: other documents have values"
+            " of another kind under the same key"
+        )
     return IngestOutcome(
         draft.filename,
         result.doc_id,
@@ -231,11 +236,16 @@ class IngestPipeline:
             ) from exc
         live = self.writer.current(library, document.source_key)
         if live is not None and live.sha256 == sha256 and not self._read_otherwise(live):
+            if document.labels:
+                self.writer.label(library, live.doc_id, document.labels)
             return IngestOutcome(
                 document.filename, live.doc_id, "unchanged", duplicate_of=live.duplicate_of
             )
         parsed = self.parser.parse(document.content, document.filename)
         draft = self._draft(library, document, parsed, sha256)
+        if live is None or live.sha256 != sha256 or not (live.tags or live.metadata):
+            # Bytes that are only read again do not undo what people changed.
+            draft = replace(draft, labels=parsed.labels.under(document.labels))
         # Kept only once it is known to be readable, and before the write that makes it live: a
         # refused file leaves nothing behind.
         self.writer.store_original(document.content)
@@ -280,6 +290,7 @@ class IngestPipeline:
             has_original=True,
             source_revision=READ_AS,
             job_id=document.job_id,
+            labels=document.labels,
         )
 
 

@@ -29,6 +29,7 @@ from typing import Any, Self
 
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError, InputError, Unreadable, error_classes
+from app.core.labels import found_labels
 from app.core.types import BlockSpan, Heading, PageBoxes, PageSpan, PageText, ParsedDocument
 from app.ingest.names import IngestOptions
 
@@ -107,6 +108,8 @@ def pack_document(parsed: ParsedDocument) -> tuple[dict[str, object], bytes]:
         "year": parsed.year,
         "warnings": parsed.warnings,
         "stripped": parsed.stripped_characters,
+        "tags": parsed.labels.tags,
+        "metadata": parsed.labels.metadata,
     }
     return header, parsed.text.encode()
 
@@ -127,6 +130,7 @@ def unpack_document(header: Header, body: bytes) -> ParsedDocument:
         year=None if header["year"] is None else int(header["year"]),
         warnings=tuple(map(str, header["warnings"])),
         stripped_characters=int(header["stripped"]),
+        labels=found_labels(header["tags"], header["metadata"]),
     )
 
 

@@ -318,7 +318,9 @@ class IngestJob:
     def _documents(self, payload: IngestPayload, job_id: str) -> Iterator[RawDocument]:
         for file in payload.files:
             path = self.parts.original(file.sha256)
-            yield RawDocument(file.source_key, file.filename, path, job_id=job_id)
+            yield RawDocument(
+                file.source_key, file.filename, path, job_id=job_id, labels=file.labels
+            )
 
     def _merge(
         self, context: JobContext, outcomes: Sequence[IngestOutcome]

@@ -29,9 +29,10 @@ from app.core.errors import (
     refusal,
 )
 from app.core.ids import new_id
+from app.core.labels import NO_LABELS
 from app.core.ports import Catalog
 from app.core.trace import SILENT, Spans
-from app.core.types import IngestOutcome, Job, JobFile, JobState, Library, StopRequest
+from app.core.types import IngestOutcome, Job, JobFile, JobState, Labels, Library, StopRequest
 from app.ingest.pipeline import with_vectors
 
 if TYPE_CHECKING:
@@ -792,6 +793,7 @@ class UploadedFile:
     filename: str
     source_key: str
     sha256: str
+    labels: Labels = NO_LABELS
 
 
 @dataclass(frozen=True, slots=True)

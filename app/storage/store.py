@@ -20,6 +20,7 @@ from app.core.types import Fingerprint, Library
 from app.storage.catalog.answers import AnswerStore, ConversationStore
 from app.storage.catalog.changes import Settling
 from app.storage.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
+from app.storage.catalog.labels import LabelStore
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
@@ -141,7 +142,7 @@ class IndexStore:
         self.builds = Builds(self.database)
         parts = self.database, self.catalog, self.projector, self.originals
         self.writer = CatalogIndexWriter(*parts, self.builds)
-        self.lexical = LibraryWords(indexes)
+        self.lexical = LibraryWords(indexes, self.loader)
         self.vectors = DenseVectorIndex(self.dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
         self._open_state()
@@ -209,6 +210,7 @@ class IndexStore:
         self.jobs = JobQueue(self.database)
         self.ledger = BulkLedger(self.database)
         self.claims = SyncClaims(self.database)
+        self.labels = LabelStore(self.database)
         self.answers = AnswerStore(self.database)
         self.calibrations = CalibrationRows(self.database)
         self.conversations = ConversationStore(self.database)

@@ -22,6 +22,7 @@ from app.core.types import (
     DocumentDraft,
     Fingerprint,
     FloatArray,
+    Labels,
     LedgerPage,
     Library,
     LibraryCounts,
@@ -32,6 +33,7 @@ from app.storage.catalog.answers import purge_quotes
 from app.storage.catalog.changes import STAGED
 from app.storage.catalog.database import Database
 from app.storage.catalog.documents import SqliteCatalog, read_key
+from app.storage.catalog.labels import LabelWriter
 from app.storage.catalog.revisions import RevisionBatch, Stored, Written
 from app.storage.catalog.rows import (
     LexicalDocument,
@@ -430,6 +432,20 @@ class CatalogIndexWriter:
                 add_change(sql, library, "correct", doc, before.revision, None)
             self._words[library].catch_up()
         self._projector.apply(library)
+        return self._catalog.document(library, doc_id)
+
+    def label(self, library: Library, doc_id: str, given: Labels) -> Document:
+        """Give a live document tags and own metadata; nothing is indexed again.
+
+        Raises:
+            NotFound: No such document in this library.
+            InvalidInput: A value is not of its key's kind, or there would be too many keys.
+        """
+        self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
+        with self._projector.writing, self._database.write("labels") as sql:
+            writer = LabelWriter(sql, self._database.dialect)
+            writer.refuse_unfit(given)
+            writer.give(library, doc_id, given)
         return self._catalog.document(library, doc_id)
 
     # --- deletion

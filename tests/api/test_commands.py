@@ -102,6 +102,31 @@ def test_one_document_is_summarised_by_name_without_a_question(shell: Shell) -> 
     assert shell.run("ask")[0] == 2
 
 
+def test_tags_are_given_renamed_and_asked(shell: Shell) -> None:
+    first, second, *_ = LIBRARY
+    code, printed, _ = shell.run("tag", "add", "Draft", first, second)
+    assert code == 0
+    assert printed.count("Draft") == 2
+    assert shell.run("tag", "remove", "draft", second)[0] == 0
+    assert shell.json("tag", "list") == {"tags": [{"tag": "Draft", "documents": 1}]}
+    listed = shell.json("list", "--library", "papers", "--tag", "draft")
+    assert isinstance(listed, list)
+    assert [row["filename"] for row in listed] == [first]
+    for options, filename in ((("--tag", "draft"), first), (("--where", "n=1.."), None)):
+        hits = shell.json("search", "copper melting lions", *options)
+        assert isinstance(hits, dict)
+        found = {hit["doc_id"] for hit in hits["hits"]}
+        assert found == ({listed[0]["doc_id"]} if filename else set())
+    asked = shell.json("ask", QUESTION, "--library", "papers", "--where", "rating=5", "--tag", "x")
+    assert isinstance(asked, dict)
+    assert asked["status"] == "abstained"
+    assert shell.run("ask", QUESTION, "--where", "rating")[0] == 2
+    assert shell.run("ask", QUESTION, "--collection", "none")[0] == 4
+    assert shell.json("tag", "rename", "draft", "final") == {"tag": "final", "documents": 1}
+    assert shell.run("tag", "delete", "final")[0] == 0
+    assert shell.run("tag", "delete", "final")[0] == 4
+
+
 def test_models_are_listed_and_pulled(shell: Shell) -> None:
     code, printed, _ = shell.run("models", "list")
     assert code == 0

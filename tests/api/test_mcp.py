@@ -61,6 +61,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         for file in files:
             file.write_text(LIBRARY[file.name], "utf-8")
         client.ingest([FileToSend(file) for file in files], "papers")
+        copper = next(row for row in client.documents("papers") if row["title"] == "Copper")
+        client.correct("papers", str(copper["doc_id"]), tags=["Metal"], metadata={"rating": 5})
         yield Served(url, models)
 
 
@@ -112,6 +114,16 @@ def test_search_ask_and_read_over_http(served: Served, mode: str) -> None:
             assert not found.is_error
             assert found.structured_content["hits"][0]["title"] == "Tides"
             assert "Moon" in text_of(found)
+
+            narrowed: list[dict[str, object]] = [{"tags": ["metal"]}, {"metadata": ["rating=4.."]}]
+            melting = "What is the melting point of copper?"
+            for filters in narrowed:
+                tagged = await client.call_tool("search", {"query": "tides, lions", **filters})
+                assert {hit["title"] for hit in tagged.structured_content["hits"]} <= {"Copper"}
+                told = await client.call_tool("ask", {"question": melting, **filters})
+                assert "1085" in text_of(told)
+            none = await client.call_tool("ask", {"question": melting, "tags": ["no such tag"]})
+            assert none.structured_content["status"] == "abstained"
 
             answered = await client.call_tool(
                 "ask", {"question": "What is the melting point of copper?", "library": "papers"}
@@ -193,6 +205,9 @@ def test_what_a_model_can_mend_is_told_in_words(served: Served) -> None:
             for tool, arguments, said in (
                 ("search", {}, "query"),
                 ("search", {"query": "x", "limit": 1000}, "limit"),
+                ("search", {"query": "x", "metadata": ["rating"]}, "KEY=VALUE"),
+                ("ask", {"question": "What?", "metadata": ["rating"]}, "KEY=VALUE"),
+                ("ask", {"question": "What?", "collection": "none"}, "not_found: "),
                 ("ask", {"question": " \u200b "}, "nothing to read"),
                 ("get_document", {"library": "papers", "document": "nope"}, "not_found: "),
                 ("get_document", {"library": "elsewhere", "document": "nope"}, "library"),

@@ -219,3 +219,44 @@ def test_the_server_removes_only_what_the_folder_sent(served: Site) -> None:
         "/api/v1/ingest", data={"sync_folder": ["x", "y"]}, files={"file": ("c.txt", b"text")}
     )
     assert twice.status_code == 422
+
+
+def labels(served: Site) -> dict[str, tuple[list[str], dict[str, object]]]:
+    listed = served.client.get("/api/v1/papers", params={"library": "papers"}).json()["documents"]
+    return {one["source_key"]: (one["tags"], one["metadata"]) for one in listed}
+
+
+def test_front_matter_and_sidecars_give_labels(served: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    matter = "---\ntitle: Tides\ntags: [Sea, '#Moon', '']\nrating: 5\ndue: 2026-02-01\n---\n"
+    (folder / "tides.md").write_text(f"{matter}Tides are caused by the Moon.")
+    (folder / "copper.txt").write_text("Copper is a soft red metal.")
+    beside = folder / "copper.txt.meta.json"
+    beside.write_text('{"tags": ["metal"], "metadata": {"rating": 3}}')
+    (folder / "alone.meta.json").write_text('{"tin": "grey metal"}')
+    code, first = sync(folder)
+    assert (code, first["added"]) == (0, ["alone.meta.json", "copper.txt", "tides.md"])
+    found = {
+        "alone.meta.json": ([], {}),
+        "copper.txt": (["metal"], {"rating": 3}),
+        "tides.md": (["Sea", "Moon"], {"rating": 5, "due": "2026-02-01"}),
+    }
+    assert labels(served) == found
+    assert sync(folder)[1]["unchanged"] == 3
+
+    beside.write_text('{"tags": ["soft"], "metadata": {"rating": null}}')
+    code, changed = sync(folder)
+    assert (code, changed["replaced"], changed["unchanged"]) == (0, ["copper.txt"], 2)
+    assert labels(served)["copper.txt"] == (["soft"], {})
+    assert sync(folder)[1]["unchanged"] == 3
+
+    beside.write_text('{"tags": "soft"}')
+    code, failed = sync(folder)
+    assert code == 3
+    assert "copper.txt" in str(failed["failed"])
+    beside.unlink()
+    (folder / "tides.md").write_text(f"{matter.replace('5', 'five')}The Moon causes tides.")
+    assert sync(folder)[1]["replaced"] == ["tides.md"]
+    assert labels(served)["copper.txt"] == (["soft"], {})
+    assert labels(served)["tides.md"][1]["rating"] == 5

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.core.ports import LexicalIndex
 from app.core.text import tokenise
-from app.core.types import Filters, Library
+from app.core.types import Condition, Filters, Labels, Library
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.fakes.indexes import MemoryCatalog, TextbookBM25, matches
@@ -28,6 +28,7 @@ DRAFTS = [
         year=1999,
         authors=("Ann Li", "Émile Roux"),
         kind="pdf",
+        labels=Labels(("Sea", "winter"), {"rating": 5, "due": "2026-02-01"}),
     ),
     make_draft(
         "b",
@@ -37,6 +38,7 @@ DRAFTS = [
         year=2005,
         authors=("Bo Ek",),
         sections=("methods",),
+        labels=Labels(("sea",), {"rating": 2.5, "project": "Apollo 1"}),
     ),
     make_draft("c", "The winter pier whistles: wind, wind, wind.", title="", chunks=1, kind="html"),
     make_draft(
@@ -56,6 +58,15 @@ FILTERS = [
     Filters(author=".*"),
     Filters(types=("pdf", "html")),
     Filters(types=("pdf",), year_from=2001),
+    Filters(tags=("SEA",)),
+    Filters(tags=("no such tag",)),
+    Filters(tags=("winter", "sea"), year_from=2000),
+    Filters(tags=("sea",), doc_ids=(DRAFTS[0].doc_id, DRAFTS[2].doc_id)),
+    Filters(metadata=(Condition.equal("rating", 5),)),
+    Filters(metadata=(Condition.equal("project", "apollo  1"),)),
+    Filters(metadata=(Condition.between("rating", 2.5, None),)),
+    Filters(metadata=(Condition.between("due", None, "2026-02-01"),)),
+    Filters(tags=("sea",), metadata=(Condition.between("rating", 3, 6),)),
 ]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.core.ports import VectorIndex
-from app.core.types import EmbeddedStore, Filters, FloatArray, Library, Passage
+from app.core.types import Condition, EmbeddedStore, Filters, FloatArray, Labels, Library, Passage
 from app.core.vectors import cosine_distances
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore, VectorStoreUse
@@ -26,6 +26,9 @@ FILTERS = [
     Filters(year_from=1995, year_to=1996),
     Filters(author="ann"),
     Filters(types=("pdf",), sections=("body",)),
+    Filters(tags=("Third",)),
+    Filters(tags=("third",), metadata=(Condition.between("n", 3, 12),), sections=("body",)),
+    Filters(tags=("none",)),
 ]
 
 
@@ -47,6 +50,7 @@ def build(
             make_draft(
                 f"{i}", f"text {i} words", chunks=CHUNKS, year=1990 + i % 10, sections=("body", "methods"),
                 authors=("Ann Li",) if i % 3 else (), kind="pdf" if i % 2 else "text",
+                labels=Labels(("third",) if i % 3 == 0 else ("other",), {"n": i}),
             )
             for i in range(DOCUMENTS)
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from app.core.languages import language_of
 from app.core.text import content_or_all, edit_distance, tokenise
 from app.core.types import (
     Chunk,
+    Condition,
     Document,
     Filters,
     FloatArray,
@@ -22,6 +24,7 @@ from app.core.types import (
     Passage,
     Scored,
     TextSpan,
+    Value,
 )
 from app.core.vectors import cosine_distances
 
@@ -47,6 +50,22 @@ def matches(passage: Passage, filters: Filters | None) -> bool:
             not filters.author
             or any(filters.author.lower() in author.lower() for author in document.authors)
         )
+        and (
+            not filters.tags
+            or any(tag.lower() in map(str.lower, document.tags) for tag in filters.tags)
+        )
+        and all(_holds(asked, document.metadata.get(asked.key)) for asked in filters.metadata)
+    )
+
+
+def _holds(asked: Condition, value: Value | None) -> bool:
+    if value is None:
+        return False
+    if asked.values:
+        return str(value).lower() in asked.values
+    ordered = date.fromisoformat(value).toordinal() if isinstance(value, str) else value
+    return (asked.low is None or asked.low <= ordered) and (
+        asked.high is None or ordered <= asked.high
     )
 
 

@@ -12,12 +12,14 @@ from app.core.types import Filters, Library, Passage, Scored
 from app.retrieval.legs import matched_text
 from app.shared.qdrant import SearchEngine
 from app.shared.qdrant_words import WORDS, QdrantWords
+from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
 from app.storage.words.port import LibraryWords
 from tests.fakes.indexes import MemoryCatalog
 from tests.fakes.retrievers import passage
+from tests.stores import catalog_database
 from tests.unit.retrieval import conftest, test_languages, test_pipeline, test_spelling
 from tests.unit.retrieval.conftest import StockedLibrary
 
@@ -32,7 +34,7 @@ class WatchedWords(LibraryWords):
     """Words in the engine; tells which libraries were searched."""
 
     def __init__(self, words: dict[Library, QdrantWords], passages: Sequence[Passage]) -> None:
-        super().__init__(words)
+        super().__init__(words, CatalogLoader(catalog_database()))
         self.searched: list[Library] = []
         for library, index in words.items():
             of = sorted(

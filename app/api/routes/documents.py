@@ -9,18 +9,26 @@ from urllib.parse import quote
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 from starlette.responses import FileResponse
 
+from app.answer.records import AskedFilters
 from app.api.deps import Composition, OneLibrary
 from app.api.errors import declared
 from app.api.schemas.documents import (
     ChunkList,
     ChunkReply,
+    CollectionList,
     Deleted,
     DocumentCorrection,
     DocumentPage,
     DocumentReply,
+    SavedFilter,
+    TagCount,
+    TagList,
+    TagName,
 )
+from app.api.schemas.questions import FilterFields
 from app.core.errors import InvalidInput, NotFound
-from app.core.types import Library, Metadata, PageBoxes, TextSpan
+from app.core.labels import MOST_LABEL_CHARACTERS
+from app.core.types import Labels, Library, LibraryName, Metadata, PageBoxes, TextSpan
 from app.ingest.names import page_texts
 
 if TYPE_CHECKING:
@@ -58,9 +66,10 @@ def list_documents(
     q: Annotated[str, Query(max_length=500, description="part of the title or file name")] = "",
     cursor: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    tag: Annotated[str, Query(max_length=MOST_LABEL_CHARACTERS)] = "",
 ) -> DocumentPage:
     """One page of a library's documents."""
-    found, following = services.catalog.documents(library, q, cursor or None, limit)
+    found, following = services.catalog.documents(library, q, cursor or None, limit, tag)
     return DocumentPage(
         documents=[DocumentReply.model_validate(document) for document in found],
         next_cursor=following,
@@ -95,10 +104,16 @@ def correct_document(
 ) -> DocumentReply:
     """Correct title, authors, year or language; omitted fields stay, `year: null` removes it.
 
-    The words of a document are stemmed by the rules of its language.
+    The words of a document are stemmed by the rules of its language. Tags and own metadata change
+    without indexing it again.
     """
     document = services.catalog.document(library, resolve(services, library, doc_id))
     given = correction.model_fields_set
+    labels = Labels.of(correction.tags, correction.metadata)
+    if labels:
+        document = services.writer.label(library, document.doc_id, labels)
+    if not given - {"tags", "metadata"}:
+        return DocumentReply.model_validate(document)
     metadata = Metadata(
         document.title, document.authors, document.year, document.arxiv_id, document.language
     )
@@ -111,6 +126,69 @@ def correct_document(
     if correction.language is not None:
         metadata = replace(metadata, language=correction.language)
     return DocumentReply.model_validate(services.writer.correct(library, document.doc_id, metadata))
+
+
+labels_router = APIRouter(prefix="/api/v1", tags=["documents"], responses=declared())
+TagLibrary = Annotated[LibraryName | None, Query(description="default: both")]
+TagPath = Annotated[str, Path(min_length=1, max_length=MOST_LABEL_CHARACTERS)]
+
+
+@labels_router.get("/tags")
+def list_tags(services: Composition, library: TagLibrary = None) -> TagList:
+    """The tags of documents, and how many documents have each."""
+    found = services.store.labels.tags(Library(library) if library else None)
+    return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in found])
+
+
+@labels_router.patch("/tags/{tag}", responses=declared("not_found", "disk_full"))
+def rename_tag(
+    services: Composition, tag: TagPath, wanted: TagName, library: TagLibrary = None
+) -> TagCount:
+    """Rename a tag in every document that has it."""
+    of = Library(library) if library else None
+    count = services.store.labels.replace_tag(tag, wanted.name, of)
+    return TagCount(tag=wanted.name, documents=count)
+
+
+@labels_router.delete("/tags/{tag}", responses=declared("not_found", "disk_full"))
+def delete_tag(services: Composition, tag: TagPath, library: TagLibrary = None) -> TagCount:
+    """Take a tag from every document that has it; the documents stay."""
+    of = Library(library) if library else None
+    return TagCount(tag=tag, documents=services.store.labels.replace_tag(tag, None, of))
+
+
+@labels_router.get("/collections")
+def list_collections(services: Composition) -> CollectionList:
+    """Saved filters, which search and ask take by name."""
+    saved = services.store.labels.collections().items()
+    return CollectionList(
+        collections=[
+            SavedFilter(name=name, filters=AskedFilters.model_validate(filters))
+            for name, filters in saved
+        ]
+    )
+
+
+@labels_router.put("/collections/{name}", responses=declared("disk_full"))
+def save_collection(services: Composition, name: TagPath, filters: FilterFields) -> SavedFilter:
+    """Save a filter under a name, in the place of any before.
+
+    Documents that meet it later are in the collection too.
+    """
+    asked = filters.conditions()
+    if filters.collection or not asked:
+        raise InvalidInput("a collection needs at least one condition, and no other collection")
+    record = AskedFilters.of(asked)
+    services.store.labels.save_collection(name, record.json_values())
+    return SavedFilter(name=name, filters=record)
+
+
+@labels_router.delete("/collections/{name}", responses=declared("not_found", "disk_full"))
+def delete_collection(services: Composition, name: TagPath) -> SavedFilter:
+    """Forget a saved filter; the documents stay."""
+    filters = AskedFilters.model_validate(services.store.labels.collection(name))
+    services.store.labels.delete_collection(name)
+    return SavedFilter(name=name, filters=filters)
 
 
 Grace = Annotated[

@@ -20,8 +20,9 @@ from app.api.schemas.status import IngestResponse, JobReply
 from app.api.streaming import settled
 from app.api.uploads import Upload, UploadReceiver, received
 from app.core.errors import Conflict, DocuMindError, InvalidInput, NotFound
+from app.core.labels import labels_from, parse_object, split_tags
 from app.core.text import either
-from app.core.types import Job, JobFile, Library, LibraryName
+from app.core.types import Job, JobFile, Labels, Library, LibraryName
 from app.ingest.bulk import MissingPolicy
 from app.ingest.names import display_name, source_key
 from app.ingest.sources.dumps import open_articles
@@ -96,7 +97,7 @@ Wait = Annotated[
     WaitName,
     Query(description="true: until vectors are applied; text: until acknowledged; false: not"),
 ]
-_FIELDS = frozenset({"library", "source_key", "sync_folder"})
+_FIELDS = frozenset({"library", "source_key", "sync_folder", "tags", "metadata", "labels"})
 """Text fields of an upload."""
 
 _FORM = {
@@ -123,6 +124,23 @@ _FORM = {
                             "type": "string",
                             "description": "names the folder that is synced: what it sent can be"
                             " removed by /api/v1/sync/remove",
+                        },
+                        "tags": {
+                            "type": "array",
+                            "items": {"type": "string"},
+                            "description": "of all files, each field one or, between commas,"
+                            " several; they replace those of a document that is there",
+                        },
+                        "metadata": {
+                            "type": "string",
+                            "description": "own metadata of all files, a JSON object; keys that it"
+                            " does not name stay",
+                        },
+                        "labels": {
+                            "type": "array",
+                            "items": {"type": "string"},
+                            "description": "tags and metadata of each file, in the order of the"
+                            " files: a JSON object {tags, metadata}, or empty",
                         },
                     },
                 }
@@ -182,9 +200,10 @@ def _accept(upload: Upload, door: Door, in_query: LibraryName | None, *, retry: 
     library = _library(upload, in_query) or door.edge.settings.library.value
     names = [display_name(file.raw_name) for file in upload.files]
     keys = _keys(upload, names)
-    folder = _folder(upload)
+    folder, labels = _folder(upload), _labels(upload, len(names))
+    services.store.labels.check(labels)
     shas = services.writer.store_originals([file.path for file in upload.files])
-    files = tuple(map(UploadedFile, names, keys, shas))
+    files = tuple(map(UploadedFile, names, keys, shas, labels))
     try:
         if folder:
             services.store.claims.record(
@@ -226,6 +245,21 @@ def _folder(upload: Upload) -> str:
             f"sync_folder must be given once, with 1 to {MAX_FOLDER_CHARACTERS:,} characters"
         )
     return given[0] if given else ""
+
+
+def _labels(upload: Upload, n: int) -> list[Labels]:
+    """Return the tags and own metadata of each file: those of all, and over them its own."""
+    tags, given = upload.fields.get("tags"), upload.fields.get("metadata", [])
+    each = upload.fields.get("labels", [])
+    if len(given) > 1 or len(each) not in (0, n):
+        raise InvalidInput(
+            f"{len(given)} metadata and {len(each)} labels fields for {n} files; send metadata"
+            " once, for all, and labels once per file, or none"
+        )
+    shared = Labels.of(
+        None if tags is None else split_tags(tags), parse_object(given[0]) if given else {}
+    )
+    return [shared.under(labels_from(text)) for text in each or [""] * n]
 
 
 def _keys(upload: Upload, names: list[str]) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from app.answer.records import answer_set, with_verdicts_of_today
+from app.answer.records import AskedFilters, answer_set, with_verdicts_of_today
 from app.api.deps import AtDoor, AtEdge, Composition, Edge, events, files
 from app.api.errors import PROVIDER, declared
 from app.api.schemas.base import DocId
@@ -26,6 +27,7 @@ from app.api.schemas.questions import (
     FeedbackReply,
     FeedbackRequest,
     FileText,
+    FilterValues,
     Forgotten,
     NewConversation,
     QueryRequest,
@@ -43,7 +45,7 @@ from app.core.errors import InvalidInput, NotFound, TooLarge
 from app.core.languages import DEFAULT
 from app.core.text import tokenise
 from app.core.trace import Trace, ended_with_block
-from app.core.types import Hit, Library, Scope
+from app.core.types import Filters, Hit, Library, Question, Scope
 from app.ingest.names import display_name
 from app.retrieval.legs import merge
 from app.retrieval.request import Retrieval, SearchRequest
@@ -68,6 +70,8 @@ async def query(asked: QueryRequest, door: AtDoor) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
     question = asked.to_question(library, door.edge.settings.flare_active_retrieval)
+    if asked.filters.collection:
+        question = await asyncio.to_thread(collected, door.services, asked.filters, question)
     return await reply(
         door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream
     )
@@ -86,9 +90,28 @@ async def chat(asked: ChatRequest, door: AtDoor) -> Response:
             door.services.memory.open, asked.conversation_id, library, asked.message
         ),
     )
+    if asked.filters.collection:
+        question = await asyncio.to_thread(collected, door.services, asked.filters, question)
     return await reply(
         door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream
     )
+
+
+def collected(services: Services, asked: FilterValues, question: Question) -> Question:
+    """Return a question under the saved filter that it names.
+
+    Raises:
+        NotFound: There is none of this name.
+    """
+    return replace(question, filters=with_saved(services, asked, question.filters))
+
+
+def with_saved(services: Services, asked: FilterValues, filters: Filters) -> Filters:
+    """Return filters laid over the saved one that they name; see `collected`."""
+    if not asked.collection:
+        return filters
+    saved = AskedFilters.model_validate(services.store.labels.collection(asked.collection))
+    return filters.over(saved.filters())
 
 
 @router.get("/search", responses=declared("index_damaged"))
@@ -109,7 +132,7 @@ def search(
 def _search(services: Services, scope: Scope, asked: SearchQuery) -> Retrieval:
     """Search one library, or both and merge."""
     libraries = list(Library) if scope == "all" else [Library(scope)]
-    filters = asked.conditions()
+    filters = with_saved(services, asked, asked.conditions())
     with ended_with_block(services.spans.begin("search", {"documind.library": scope})) as span:
         trace = Trace(span=span)
         found = {

@@ -6,11 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from app.answer.records import PassageRecord, WebLink
+from app.answer.records import AskedFilters, PassageRecord, WebLink
 from app.api.schemas.base import Reply, Request
-from app.api.schemas.questions import Year
+from app.api.schemas.questions import OwnValue, Tag, Year
 from app.core.ids import OUT_OF_REACH
-from app.core.types import Fingerprint, Library, LibraryName, Notice, Scope
+from app.core.labels import MOST_TAGS
+from app.core.types import Fingerprint, Library, LibraryName, Notice, Scope, Value
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
 
@@ -49,6 +50,10 @@ class DocumentReply(Reply):
     sample: bool = Field(
         validation_alias="is_sample", description="the document came with the program"
     )
+    tags: list[str]
+    metadata: dict[str, Value] = Field(
+        description="own metadata by key: a text, a number, or a date as YYYY-MM-DD"
+    )
     added_at: str
     updated_at: str
 
@@ -67,6 +72,46 @@ class DocumentCorrection(Request):
     authors: list[Name] | None = Field(None, max_length=200)
     year: Year | None = None
     language: LanguageCode | None = None
+    tags: list[Tag] | None = Field(
+        None, max_length=MOST_TAGS, description="all tags, in the place of those before"
+    )
+    metadata: dict[str, OwnValue | None] | None = Field(
+        None,
+        description="values by key; null takes a key away, others stay. A key keeps the kind of its"
+        " first value: text, number, or date (YYYY-MM-DD)",
+    )
+
+
+class TagCount(Reply):
+    """A tag and how many documents have it."""
+
+    tag: str
+    documents: int
+
+
+class TagList(Reply):
+    """Tags in order."""
+
+    tags: list[TagCount]
+
+
+class TagName(Request):
+    """Another name of a tag; one that is there takes the documents too."""
+
+    name: Tag
+
+
+class SavedFilter(Reply):
+    """A collection: the documents that a filter allows, now and later."""
+
+    name: str
+    filters: AskedFilters
+
+
+class CollectionList(Reply):
+    """Collections by name."""
+
+    collections: list[SavedFilter]
 
 
 class Deleted(Reply):

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    StringConstraints,
+)
 
 from app.answer.checking import MOST_JUDGED
 from app.answer.records import AnswerRecord, StoredRecord, with_verdicts_of_today
 from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Flag, Reply, Request
+from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, key_of
 from app.core.normalisation import normalise
 from app.core.types import (
+    Condition,
     DocumentType,
     EvidenceKind,
     Filters,
@@ -33,11 +42,21 @@ from app.core.vocabulary import AnswerStatus
 
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Year = Annotated[int, Field(ge=0, le=9999)]
+Tag = Annotated[str, StringConstraints(min_length=1, max_length=MOST_LABEL_CHARACTERS)]
+OwnValue = StrictStr | StrictInt | StrictFloat
+"""A text, a number, or a date as YYYY-MM-DD."""
 HISTORY_USED = 6
 """Only the last messages of a history are used."""
 
 
-class FilterFields(Request):
+class Range(Request):
+    """Numbers or dates (YYYY-MM-DD) from one to another, both included; null is open."""
+
+    from_: OwnValue | None = Field(None, alias="from")
+    to: OwnValue | None = None
+
+
+class FilterValues(Request):
     """Conditions on passages; all given ones must hold, values are alternatives."""
 
     section: list[Section] = Field(default_factory=list, max_length=50)
@@ -51,6 +70,20 @@ class FilterFields(Request):
         default_factory=list, max_length=20, description=", ".join(get_args(DocumentType))
     )
 
+    tags: list[Tag] = Field(
+        default_factory=list, max_length=MOST_TAGS, description="case does not count"
+    )
+
+    collection: Tag | None = Field(
+        None,
+        description="a saved filter; a field that is given here counts instead of its own,"
+        " metadata adds up",
+    )
+
+    def own_conditions(self) -> tuple[Condition, ...]:
+        """Return what is asked of own metadata."""
+        return ()
+
     def conditions(self, sections: Sequence[str] = (), doc_ids: Sequence[str] = ()) -> Filters:
         """Return the filters, with more sections and documents as further alternatives."""
         return Filters(
@@ -60,6 +93,27 @@ class FilterFields(Request):
             year_to=self.year_to,
             author=self.author,
             types=tuple(self.type),
+            tags=tuple(dict.fromkeys(self.tags)),
+            metadata=self.own_conditions(),
+        )
+
+
+class FilterFields(FilterValues):
+    """Conditions on passages, as JSON."""
+
+    metadata: dict[str, OwnValue | Range] = Field(
+        default_factory=dict,
+        max_length=MOST_TAGS,
+        description="by key the value, or a range of numbers or dates, {from, to} or FROM..TO;"
+        " case does not count",
+    )
+
+    def own_conditions(self) -> tuple[Condition, ...]:
+        return tuple(
+            Condition.between(key, wanted.from_, wanted.to)
+            if isinstance(wanted, Range)
+            else Condition.written(f"{key_of(key)}={wanted}")
+            for key, wanted in self.metadata.items()
         )
 
 
@@ -161,8 +215,15 @@ def readable(value: str) -> str:
 QuestionText = Annotated[str, Field(min_length=1, max_length=4000), AfterValidator(readable)]
 
 
-class SearchQuery(FilterFields):
+class SearchQuery(FilterValues):
     """A search, as query parameters."""
+
+    metadata: list[Annotated[str, StringConstraints(max_length=600)]] = Field(
+        default_factory=list, max_length=MOST_TAGS, description="KEY=VALUE, or KEY=FROM..TO"
+    )
+
+    def own_conditions(self) -> tuple[Condition, ...]:
+        return tuple(map(Condition.written, self.metadata))
 
     q: Annotated[QuestionText, Field(description="words or a question")]
     library: Scope | None = Field(None, description="default: DEFAULT_LIBRARY")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import yaml
@@ -16,6 +18,7 @@ from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
+from app.core.labels import found_labels
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, write
 from app.ingest.parsers.formats import FORMATS
@@ -43,7 +46,7 @@ _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)\b")
 def parse_markdown(content: bytes, filename: str = "the file", *_: object) -> ParsedDocument:
     """Return Markdown as its readers see it: headings, lists, labelled tables, code as written.
 
-    Fields of its front matter (YAML or TOML) stand first, one a line. Comments are invisible and
+    Fields of its front matter (YAML or TOML) stand first, one a line, and are labels too. Comments
     count as stripped characters.
 
     Raises:
@@ -53,23 +56,26 @@ def parse_markdown(content: bytes, filename: str = "the file", *_: object) -> Pa
     source, warnings = decode(content)
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     front = _FRONT_MATTER.match(source)
-    fields = _fields(front) if front else None
-    body = source[front.end() :] if front and fields is not None else source
+    values = _values(front) if front else None
+    fields = list(islice(_flat(values or {}, ""), _MOST_FIELDS))
+    body = source[front.end() :] if front and values is not None else source
     tokens = _markdown().parse(body)
     hidden = sum(_prepared(token) for token in tokens)
     if max((token.level for token in tokens), default=0) >= _DEEPEST - 1:
         warnings = (*warnings, f"blocks more than {_DEEPEST} deep within one another are not read")
     renderer = _markdown().renderer
     page = parse_fragment(renderer.render(tokens, _markdown().options, {}), filename)
-    known = {key.lower(): value for key, value in fields or ()}
+    known = {key.lower(): value for key, value in fields}
     year = _YEAR.search(known.get("date", "") or known.get("year", ""))
     shown = [
         Block("field", value, mark=key)
-        for key, value in fields or ()
+        for key, value in fields
         if key.lower() not in _OF_THE_DOCUMENT
     ]
     authors = known.get("author") or known.get("authors") or ""
-    return write(
+    own = {k: v for k, v in (values or {}).items() if str(k).lower() not in _OF_THE_DOCUMENT}
+    tags = next((own.pop(key) for key in list(own) if str(key).lower() == "tags"), None)
+    parsed = write(
         [*shown, *page.blocks],
         FORMATS["markdown"].media_type,
         title=known.get("title") or None,
@@ -78,6 +84,7 @@ def parse_markdown(content: bytes, filename: str = "the file", *_: object) -> Pa
         warnings=(*warnings, *page.warnings),
         hidden=page.hidden + hidden,
     )
+    return replace(parsed, labels=found_labels(tags, own))
 
 
 @cache
@@ -123,21 +130,14 @@ def _formula(tex: str, _: Mapping[str, object]) -> str:
     return formula(tex).replace("&", "&amp;").replace("<", "&lt;")
 
 
-def _fields(front: re.Match[str]) -> list[tuple[str, str]] | None:
-    """Return the fields of a front matter; None when it is none, such as text between rules."""
+def _values(front: re.Match[str]) -> dict[Any, object] | None:
+    """Return the values of a front matter; None when it is none, such as text between rules."""
     try:
         read = tomllib.loads if front["toml"] else yaml.safe_load
         values = read(front["fields"])
     except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError):
         return None
-    if not isinstance(values, dict):
-        return None
-    found: list[tuple[str, str]] = []
-    for field in _flat(values, ""):
-        found.append(field)
-        if len(found) == _MOST_FIELDS:
-            break
-    return found
+    return values if isinstance(values, dict) else None
 
 
 def _flat(values: Mapping[Any, object], above: str, depth: int = 0) -> Iterator[tuple[str, str]]:

@@ -21,6 +21,7 @@ import mwxml
 from typing_extensions import Buffer
 
 from app.core.errors import InvalidInput, NotFound, Unreadable
+from app.core.labels import found_labels
 from app.core.types import Article
 from app.ingest.bulk import ARTICLE_NAMESPACE
 
@@ -208,7 +209,7 @@ def _article_base(main_page: str | None) -> str:
 
 # Stream articles from Parquet, JSON Lines and the hub.
 
-_COLUMNS = ("id", "url", "title", "text")
+_COLUMNS = ("id", "url", "title", "text", "tags", "metadata")
 _BATCH_ROWS = 256
 
 
@@ -333,7 +334,7 @@ def articles_of(rows: Iterable[object], name: str, *, numbered: bool = False) ->
             yield Article(key, _hash(repr(row)), "", "text", "", fault=reason)
             continue
         has_articles = True
-        text, title = str(fields["text"]), str(fields["title"])
+        text, title, own = str(fields["text"]), str(fields["title"]), fields.get("metadata")
         revision = fields.get("revision") or fields.get("revision_id") or _hash(text)
         yield Article(
             key=str(fields.get("id") or (number if numbered else title)),
@@ -343,6 +344,7 @@ def articles_of(rows: Iterable[object], name: str, *, numbered: bool = False) ->
             source=text,
             url=str(fields["url"]) if fields.get("url") else None,
             licence=str(fields.get("licence") or LICENCE),
+            labels=found_labels(fields.get("tags"), own if isinstance(own, Mapping) else {}),
         )
     if faults and not has_articles:
         raise Unreadable(

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -69,10 +69,29 @@ def visible_files(
                 and path.is_file()
                 and not rules.match_file((relative / name).as_posix())
             ):
+                if name.endswith(SIDECAR) and path.with_name(name.removesuffix(SIDECAR)).is_file():
+                    continue
                 if not _OF_PROGRAMS.fullmatch(name):
                     yield path
                 elif skipped is not None:
                     skipped(path)
+
+
+SIDECAR = ".meta.json"
+"""Ends the name of a file that holds tags and metadata of the file that it is named after."""
+
+
+def labels_beside(path: Path) -> str:
+    """Return what the file next to `path` says of its tags and metadata; empty without one.
+
+    Raises:
+        InvalidInput: It cannot be read.
+    """
+    beside = path.with_name(path.name + SIDECAR)
+    try:
+        return beside.read_text("utf-8") if beside.is_file() else ""
+    except (OSError, ValueError) as exc:
+        raise InvalidInput(f"{beside.name!r} cannot be read ({exc}); fix it or remove it") from exc
 
 
 def read_ignore_file(root: Path) -> GitIgnoreSpec:
@@ -102,6 +121,8 @@ class ManifestEntry:
     sha256: str
     size: int
     mtime_ns: int
+    labels: str = ""
+    """What was said of its tags and metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +210,9 @@ def _read_manifest(path: Path) -> dict[str, dict[str, ManifestEntry]]:
             return {}
         return {
             str(name): {
-                str(key): ManifestEntry(str(e["sha256"]), int(e["size"]), int(e["mtime_ns"]))
+                str(key): ManifestEntry(
+                    str(e["sha256"]), int(e["size"]), int(e["mtime_ns"]), str(e.get("labels", ""))
+                )
                 for key, e in entries.items()
             }
             for name, entries in value["libraries"].items()
@@ -249,9 +272,10 @@ def plan_sync(
             skipped.append((key, "empty"))
             continue
         sha256 = live.get(document_id(library, key))
-        groups[
-            "add" if sha256 is None else "unchanged" if sha256 == file.entry.sha256 else "replace"
-        ].append(file)
+        before = manifest.entries.get(key)
+        told = file.entry.labels in ("", before.labels if before else None)
+        same = sha256 == file.entry.sha256 and told
+        groups["add" if sha256 is None else "unchanged" if same else "replace"].append(file)
     gone = (key for key in claimed if key not in found and not _within(key, failed))
     return SyncPlan(
         library,
@@ -267,12 +291,11 @@ def plan_sync(
 def _look(root: Path, path: Path, known: Mapping[str, ManifestEntry]) -> FolderFile:
     key = source_key(_relative(root, path))
     status = path.stat()
-    entry = known.get(key)
+    entry, labels = known.get(key), labels_beside(path)
     if entry is not None and (entry.size, entry.mtime_ns) == (status.st_size, status.st_mtime_ns):
-        return FolderFile(key, path, entry)
-    return FolderFile(
-        key, path, ManifestEntry(content_sha256(path), status.st_size, status.st_mtime_ns)
-    )
+        return FolderFile(key, path, replace(entry, labels=labels))
+    entry = ManifestEntry(content_sha256(path), status.st_size, status.st_mtime_ns, labels)
+    return FolderFile(key, path, entry)
 
 
 def _relative(root: Path, path: Path | str) -> str:

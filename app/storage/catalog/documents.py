@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, or_, select
 
 from app.core.errors import Conflict, InvalidInput, NoOriginal, NotFound
+from app.core.labels import fold
 from app.core.types import (
     SAMPLE_PREFIX,
     Chunk,
@@ -30,11 +31,13 @@ from app.storage.catalog.schema import (
     builds,
     chunks,
     documents,
+    labels,
     libraries,
     meta_value,
     revisions,
     type_counts,
 )
+from app.storage.catalog.statements import TAG_KEY
 from app.storage.catalog.texts import TextCache, unpack_outline, unpack_pages
 from app.storage.catalog.vectors import fingerprint_from
 from app.storage.files.originals import Originals
@@ -260,9 +263,16 @@ class SqliteCatalog:
         return [document_from(row) for row in rows]
 
     def documents(
-        self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
+        self,
+        library: Library,
+        query: str = "",
+        cursor: str | None = None,
+        limit: int = 50,
+        tag: str = "",
     ) -> tuple[list[Document], str | None]:
         """Return documents with `query` in title or file name, newest first, and the next cursor.
+
+        Where a tag is given, of those that have it.
 
         Raises:
             InvalidInput: The cursor is not one of ours, or the limit is not in 1..1000.
@@ -280,6 +290,9 @@ class SqliteCatalog:
             page = page.where(documents.c.doc < int(cursor))
         if query:
             page = page.where(documents.c.search_key.contains(query.casefold(), autoescape=True))
+        if tag:
+            has = select(labels.c.doc).where(labels.c.key == TAG_KEY, labels.c.value == fold(tag))
+            page = page.where(documents.c.doc.in_(has))
         rows = self._database.rows(page.order_by(documents.c.doc.desc()).limit(limit + 1))
         found = [document_from(row[1:]) for row in rows[:limit]]
         return found, str(rows[limit - 1][0]) if len(rows) > limit else None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Select, and_, bindparam, func, select
 
 from app.core.types import Document, Filters, Library
 from app.storage.catalog.database import Database, id_list
+from app.storage.catalog.labels import LABELS_VERSION
 from app.storage.catalog.rows import (
     DOCUMENTS,
     Build,
@@ -37,9 +39,12 @@ from app.storage.catalog.schema import (
     revisions,
     vectors,
 )
-from app.storage.catalog.statements import SqlDialect
+from app.storage.catalog.statements import TAG_KEY, SqlDialect
 from app.storage.catalog.texts import TextCodec
 from app.storage.catalog.vectors import fingerprint_from, staged_key
+
+FILTERS_KEPT = 64
+"""Filters by labels whose documents are remembered."""
 
 # Turn filters into conditions, and columns into the facts that filters ask.
 
@@ -69,7 +74,29 @@ def filter_condition(dialect: SqlDialect, filters: Filters) -> tuple[str, tuple[
     asked |= {name: year for name, year in years.items() if year is not None}
     if author:
         asked["author"] = author
-    return " AND ".join(["TRUE", *(dialect.FILTERS[name] for name in asked)]), tuple(asked.values())
+    labels = list(_label_conditions(dialect, filters))
+    conditions = [dialect.FILTERS[name] for name in asked]
+    conditions += [dialect.HAS_LABEL.format(condition) for condition, _ in labels]
+    return " AND ".join(["TRUE", *conditions]), (
+        *asked.values(),
+        *(value for _, values in labels for value in values),
+    )
+
+
+def _label_conditions(
+    dialect: SqlDialect, filters: Filters
+) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """Yield what is asked of tags and own metadata as conditions on a label, with values."""
+    tags, metadata = filters.labels
+    if tags:
+        yield dialect.LABELS["one"], (TAG_KEY, pack_strings(tags))
+    for asked in metadata:
+        if asked.values:
+            yield dialect.LABELS["one"], (asked.key, pack_strings(asked.values))
+        else:
+            low = -sys.float_info.max if asked.low is None else asked.low
+            high = sys.float_info.max if asked.high is None else asked.high
+            yield dialect.LABELS["range"], (asked.key, asked.kind, low, high)
 
 
 _BUILDS = select(builds)
@@ -134,6 +161,8 @@ class CatalogLoader:
         self.on_unusable: Callable[[Sequence[int]], None] | None = None
         """Told the keys of stored vectors that are read as missing, because they are of a wrong
         size or not finite."""
+        self._narrowed: dict[tuple[Library, Filters], tuple[str | None, Filters | None]] = {}
+        """With the version of the labels."""
 
     def live_build(self, library: Library) -> Build | None:
         """Return the build that serves, or None before the first vector."""
@@ -258,6 +287,36 @@ class CatalogLoader:
                 self._dialect.FILTERED_VECTORS + condition + self._dialect.LIMIT, bound
             ).fetchall()
         return self._usable(build, rows)
+
+    def narrowed(self, library: Library, filters: Filters) -> Filters | None:
+        """Return filters that name the documents which have the labels, in the place of these.
+
+        Deleted ones are among them, so that a restored one is found. None where no document has
+        the labels. They are read again once a label was changed.
+        """
+        tags, metadata = filters.labels
+        if not tags and not metadata:
+            return filters
+        with self._database.read() as sql:
+            version = meta_value(sql, LABELS_VERSION)
+        key = library, filters
+        held = self._narrowed.get(key)
+        if held is not None and held[0] == version:
+            return held[1]
+        query = self._dialect.LABELLED
+        values: list[object] = [library.value]
+        for condition, of in _label_conditions(self._dialect, filters):
+            query += self._dialect.AMONG_LABELLED.format(condition)
+            values += [library.value, *of]
+        with self._database.read_raw() as cursor:
+            named = [row[0] for row in cursor.execute(query, values).fetchall()]
+        if filters.doc_ids:
+            named = list(set(named).intersection(filters.doc_ids))
+        found = replace(filters, doc_ids=tuple(named), tags=(), metadata=()) if named else None
+        if len(self._narrowed) >= FILTERS_KEPT:
+            self._narrowed.clear()
+        self._narrowed[key] = version, found
+        return found
 
     def matching(self, filters: Filters, chunk_ids: Sequence[int]) -> set[int]:
         """Return which of these chunks meet the filters."""

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, select
 from app.core.errors import Conflict
 from app.core.types import DocumentDraft, Library, WriteResult
 from app.storage.catalog import statements
+from app.storage.catalog.labels import UNLABELLED, Held, LabelWriter, pack_values
 from app.storage.catalog.rows import (
     author_keys,
     count_document,
@@ -20,6 +21,7 @@ from app.storage.catalog.rows import (
     repoint_duplicates,
     search_key,
     strings_from,
+    values_from,
 )
 from app.storage.catalog.schema import chunks, documents, pieces
 from app.storage.catalog.statements import RowValues as Row
@@ -43,6 +45,9 @@ class Stored:
     language: str
     superseded: int | None
     """The revision that was live before, if any."""
+    labels: Held = UNLABELLED
+    left_out: tuple[str, ...] = ()
+    """Keys of own metadata whose values were of another kind than the key."""
 
 
 @dataclass(slots=True)
@@ -76,7 +81,7 @@ _CURRENT = select(
         documents.c[name]
         for name in (
             "source_key doc_id doc revision state sha256 source_revision corrected title authors"
-            " year language duplicate_of"
+            " year language duplicate_of tags metadata"
         ).split()
     )
 ).where(
@@ -98,11 +103,18 @@ class _Current:
     year: int | None
     language: str
     duplicate_of: str | None
+    tags: str
+    metadata: str
 
     @property
     def live(self) -> bool:
         """Return whether the document is not deleted."""
         return self.state == "live"
+
+    @property
+    def held(self) -> Held:
+        """Return its tags and own metadata."""
+        return strings_from(self.tags), values_from(self.metadata)
 
 
 class RevisionBatch:
@@ -126,6 +138,7 @@ class RevisionBatch:
         self._pack = pack
         self._now = utc_now()
         self._written = Written()
+        self._labels = LabelWriter(connection, dialect)
 
     def write(self, drafts: Sequence[DocumentDraft]) -> Written:
         """Insert revisions for drafts that differ from the live one.
@@ -155,13 +168,18 @@ class RevisionBatch:
                 and old.live
                 and (old.sha256, old.source_revision) == (draft.sha256, draft.source_revision)
             ):
-                results.append(
-                    (draft, WriteResult(draft.doc_id, old.revision, "unchanged", old.duplicate_of))
+                held, left_out = self._labels.merge(old.held, draft.labels)
+                if held != old.held:
+                    self._labels.update(draft.library, {old.doc: held})
+                result = WriteResult(
+                    draft.doc_id, old.revision, "unchanged", old.duplicate_of, left_out
                 )
+                results.append((draft, result))
                 continue
             doc = old.doc if old else self._take_doc()
             revision = old.revision + 1 if old else 1
             kept = old if old and old.corrected else None
+            labels = old.held if old and old.live else UNLABELLED
             stored.append(
                 (
                     Stored(
@@ -173,6 +191,7 @@ class RevisionBatch:
                         kept.year if kept else draft.metadata.year,
                         kept.language if kept else draft.metadata.language,
                         old.revision if old and old.live else None,
+                        *self._labels.merge(labels, draft.labels),
                     ),
                     revision,
                 )
@@ -181,7 +200,10 @@ class RevisionBatch:
                 (
                     draft,
                     WriteResult(
-                        draft.doc_id, revision, "replaced" if old and old.live else "indexed"
+                        draft.doc_id,
+                        revision,
+                        "replaced" if old and old.live else "indexed",
+                        left_out=stored[-1][0].left_out,
                     ),
                 )
             )
@@ -193,6 +215,14 @@ class RevisionBatch:
                 # vectors leave the catalog now.
                 delete_chunk_vectors(self._sql, old.doc)
         self._insert(stored, removed)
+        for library in {item.draft.library for item, _ in stored}:
+            before = {old.doc: old.held for (of, _), old in current.items() if of is library}
+            changed = {
+                item.doc: item.labels
+                for item, _ in stored
+                if item.draft.library is library and item.labels != before.get(item.doc, UNLABELLED)
+            }
+            self._labels.put_rows(library, changed)
         self._finish(results, [item for item, _ in stored], current)
 
     def _take_doc(self) -> int:
@@ -311,6 +341,8 @@ class RevisionBatch:
             self._now,
             item.language,
             "",  # its source names them anew, and so its words are written with them
+            pack_strings(item.labels[0]),
+            pack_values(item.labels[1]),
         )
 
     def _finish(
@@ -333,5 +365,5 @@ class RevisionBatch:
         for draft, result in results:
             first = duplicates.get((draft.library, draft.doc_id), result.duplicate_of)
             self._written.results.append(
-                WriteResult(result.doc_id, result.revision, result.status, first)
+                WriteResult(result.doc_id, result.revision, result.status, first, result.left_out)
             )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from app.core.types import Document, DocumentDraft, FloatArray, Library
+from app.core.types import Document, DocumentDraft, FloatArray, Library, Value
 from app.core.vectors import l2_normalise
 from app.storage.catalog.schema import (
     BUILD_SHIFT,
@@ -34,7 +34,7 @@ _DOCUMENT = (
     "doc_id library source_key revision sha256 title authors year type state characters pages"
     " chunks embedded duplicate_of"
     " source_url licence added_at updated_at filename arxiv_id has_original flags language"
-    " other_titles"
+    " other_titles tags metadata"
 ).split()
 DOCUMENTS = select(*(documents.c[name] for name in _DOCUMENT))
 DOCUMENT_COLUMNS = ", ".join(f"d.{name}" for name in _DOCUMENT)
@@ -49,14 +49,21 @@ IdArray = npt.NDArray[np.int64]
 def document_from(row: Sequence[Any]) -> Document:
     """Return the document of a row of DOCUMENT_COLUMNS."""
     doc_id, library, source_key, revision, sha256, title, authors, *rest = row
-    *rest, has_original, flags, language, others = rest
+    *rest, has_original, flags, language, others, tags, metadata = rest
     packed = strings_from(authors), *rest, bool(has_original), strings_from(flags), language, others
-    return Document(doc_id, Library(library), source_key, revision, sha256, title, *packed)
+    labels = strings_from(tags), values_from(metadata)
+    facts = (doc_id, Library(library), source_key, revision, sha256, title, *packed, *labels)
+    return Document(*facts)
 
 
 def strings_from(packed: str) -> tuple[str, ...]:
     """Return a JSON list of strings as a tuple."""
     return () if packed == "[]" else tuple(json.loads(packed))
+
+
+def values_from(packed: str) -> dict[str, Value]:
+    """Return a JSON object of own metadata."""
+    return {} if packed == "{}" else json.loads(packed)
 
 
 def pack_strings(values: Sequence[str]) -> str:

@@ -53,7 +53,7 @@ def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind, nullable=False) for name in names]
 
 
-SCHEMA_VERSION = "0008"
+SCHEMA_VERSION = "0009"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 
@@ -118,6 +118,9 @@ documents = Table(
     Column("language", Text, nullable=False, server_default=""),
     # Under which else it is known, one a line: what redirects to it in an encyclopedia.
     Column("other_titles", Text, nullable=False, server_default=""),
+    # JSON: a list, and an object of values by key.
+    Column("tags", Text, nullable=False, server_default="[]"),
+    Column("metadata", Text, nullable=False, server_default="{}"),
     UniqueConstraint("library", "doc_id", name="uq_documents_doc_id"),
     UniqueConstraint("library", "source_key", name="uq_documents_source_key"),
     sqlite_autoincrement=True,
@@ -127,6 +130,27 @@ _where("ix_documents_purge", "purge_at IS NOT NULL", documents.c.purge_at)
 _PENDING = "state = 'live' AND embedded < chunks"
 for _name, _column in (("pending", "doc"), ("longest", "characters"), ("linked", "links")):
     _where(f"ix_documents_{_name}", _PENDING, documents.c.library, documents.c[_column])
+
+# The tags (under the empty key) and own metadata of documents, as filters compare them. `kind` is
+# that of all values under its key; `number` orders numbers and days.
+labels = Table(
+    "labels",
+    metadata,
+    Column("doc", Big, ForeignKey("documents.doc", ondelete="CASCADE"), primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("value", Text, primary_key=True),
+    *required(Text, "library", "kind"),
+    Column("number", Float),
+)
+Index("ix_labels_value", labels.c.key, labels.c.value, labels.c.library, labels.c.doc)
+_where(
+    "ix_labels_number",
+    "number IS NOT NULL",
+    labels.c.key,
+    labels.c.library,
+    labels.c.number,
+    labels.c.doc,
+)
 
 # Every text a document ever had, until it is purged: zstd frames with a checksum, and where pages
 # and headings stand (JSON; `outline` is NULL without headings).

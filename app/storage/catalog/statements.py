@@ -30,7 +30,7 @@ _DOCUMENT = (
     " year arxiv_id source_url"
     " licence flags has_original characters pages bytes chunks embedded source_revision corrected"
     " links search_key added_at"
-    " updated_at language other_titles"
+    " updated_at language other_titles tags metadata"
 ).split()
 _KEPT = {"doc", "library", "doc_id", "source_key", "corrected", "links", "added_at"}
 INSERT_DOCUMENT = f"INSERT INTO documents ({', '.join(_DOCUMENT)})"
@@ -43,6 +43,9 @@ INSERT_REVISION = (
     " characters, pages, text, created_at, outline)"
 )
 INSERT_CHUNK = 'INSERT INTO chunks (chunk_id, doc, revision, ordinal, start, "end", section, page)'
+INSERT_LABEL = "INSERT INTO labels (doc, key, value, library, kind, number)"
+TAG_KEY = ""
+"""Key of the labels that are tags."""
 INSERT_CHANGE = "INSERT INTO changes (library, kind, doc, revision, ids)"
 
 ORDERS = {
@@ -115,6 +118,22 @@ class SqlDialect(ABC):
             "author": self.by_author,
         }
         """Conditions on chunk (c) and document (d) by the field of `Filters`; a value each."""
+        self.LABELS = {
+            "one": f"l.key = {mark} AND l.value {self.among}",
+            "range": f"l.key = {mark} AND l.kind = {mark}"
+            f" AND l.number >= {mark} AND l.number <= {mark}",
+        }
+        """Conditions on a label (l); values: key, which is empty for tags, and values, or kind,
+        low and high."""
+        self.HAS_LABEL = "EXISTS (SELECT 1 FROM labels l WHERE l.doc = d.doc AND {})"
+        """A condition on document (d) around one of LABELS: for few documents."""
+        self.LABELLED = f"SELECT d.doc_id FROM documents d WHERE d.library = {mark}"
+        """Ids of documents, deleted ones too; value: library. AMONG_LABELLED follows for each
+        condition."""
+        self.AMONG_LABELLED = (
+            f" AND d.doc IN (SELECT l.doc FROM labels l WHERE l.library = {mark} AND {{}})"
+        )
+        """The same for all documents of a library; its value stands first."""
         vectors_of = f"{_WITH_FACTS}{live_vectors} WHERE "
         self.VECTORS_OF = f"{vectors_of} v.key IN (SELECT {number} | {value} FROM {self.items})"
         """Vectors with what filters ask; values: build << 40, ids. VECTORS_END follows."""

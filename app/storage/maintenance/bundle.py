@@ -31,6 +31,7 @@ from app.core.types import (
     DocumentType,
     Fingerprint,
     Heading,
+    Labels,
     Library,
     Metadata,
     PageSpan,
@@ -398,6 +399,8 @@ class Bundler:
                 for heading in self.catalog.outline(library, doc_id, revision)
             ],
             flags=list(document.flags),
+            tags=list(document.tags),
+            metadata=dict(document.metadata),
             has_original=document.has_original and self.originals.exists(document.sha256),
         )
 
@@ -527,4 +530,5 @@ def _draft(library: Library, record: DocumentRecord, inspect: Inspect) -> Docume
         flags=(*inspect(record.text), *kept),
         has_original=record.has_original,
         source_revision=record.source_revision,
+        labels=Labels.of(record.tags or None, record.metadata),
     )

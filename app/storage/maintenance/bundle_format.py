@@ -39,6 +39,7 @@ from app.core.types import (
     STATE_DIMENSION,
     TOKEN_BITS,
     DocumentType,
+    Labels,
     Library,
 )
 
@@ -150,6 +151,8 @@ class DocumentRecord(Record):
     language: LanguageCode = ""
     """Empty: unknown, or of an older release."""
     outline: Annotated[list[Outlined], FailFast()] = []
+    tags: list[Line] = []
+    metadata: dict[Line, str | int | float] = {}
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -160,6 +163,10 @@ class DocumentRecord(Record):
             self.doc_id == self.source_key and _GIVEN_ID.fullmatch(self.doc_id)
         ):
             raise ValueError(f"doc_id {self.doc_id!r:.100} is not the id of its source_key")
+        try:
+            Labels.of(self.tags, self.metadata)
+        except InvalidInput as exc:
+            raise ValueError(exc.message) from exc
         length = len(self.text)
         before = -1
         for ordinal, start, end, _, _ in self.chunks:

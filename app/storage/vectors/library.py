@@ -167,7 +167,8 @@ class DenseLibrary:
         if k < 1:
             return []
         if serving.cache is not None:
-            return serving.cache.search(query, k, filters)
+            named = self._loader.narrowed(self._library, filters) if filters else None
+            return serving.cache.search(query, k, named) if named or not filters else []
         build = serving.build
         small = self._loader.embedded(build) <= SCANNED
         whole, applied = self._store_of(serving)
@@ -189,6 +190,9 @@ class DenseLibrary:
 
     def _few(self, build: Build, filters: Filters) -> VectorRows | None:
         """Return the vectors that filters allow; None when there are more than SCANNED."""
+        named = self._loader.narrowed(build.library, filters)
+        if named is not None and len(named.doc_ids) <= SCANNED:
+            filters = named  # the database finds named documents faster than labelled ones
         found = self._loader.filtered_vectors(build, filters, SCANNED + 1)
         return found if len(found.chunk_ids) <= SCANNED else None
 

@@ -8,6 +8,7 @@ import pytest
 from docx.oxml.parser import parse_xml
 
 from app.core.errors import UnsupportedType
+from app.core.labels import Labels
 from app.core.types import PageSpan
 from app.ingest.names import IngestOptions, page_texts
 from app.ingest.parsers import DirectParser
@@ -400,3 +401,4 @@ def test_front_matter_of_markdown_can_be_asked() -> None:
     ):
         parsed = PARSER.parse(f"{matter}# Pump\n\nIt stands.\n".encode(), "a.md")
         assert parsed.text == "status: out of service\ntags: a, b\n\nPump\n\nIt stands."
+        assert parsed.labels == Labels(("a", "b"), {"status": "out of service"})

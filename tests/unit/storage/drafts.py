@@ -8,12 +8,14 @@ from itertools import pairwise
 import numpy as np
 
 from app.core.ids import document_id
+from app.core.labels import NO_LABELS
 from app.core.types import (
     ChunkSpan,
     DocumentDraft,
     Fingerprint,
     FloatArray,
     Heading,
+    Labels,
     Library,
     Metadata,
     PageSpan,
@@ -40,6 +42,7 @@ def make_draft(
     source_revision: str | None = None,
     sha256: str | None = None,
     headings: tuple[Heading, ...] = (),
+    labels: Labels = NO_LABELS,
 ) -> DocumentDraft:
     """A draft of `text` cut into equal chunks, one page over all of it."""
     bounds = [i * len(text) // chunks for i in range(chunks + 1)]
@@ -61,6 +64,7 @@ def make_draft(
         headings=headings,
         has_original=has_original,
         source_revision=source_revision,
+        labels=labels,
     )
 
 

@@ -11,7 +11,7 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from app.core.types import Heading, Library, Message
+from app.core.types import Heading, Labels, Library, Message
 from app.storage.catalog.schema import SCHEMA_VERSION
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
@@ -28,6 +28,9 @@ TEXTS = {
 AT = "2026-11-26T07:00:00Z"
 HEADINGS = (Heading(0, 8, 1, ""),)
 """Of a.txt and b.txt from schema 0008 on; a heading's title is its text."""
+
+LABELS = Labels(("Sea",), {"rating": 5, "due": "2026-02-01", "project": "Apollo"})
+"""Of the same from schema 0009 on."""
 
 
 def fill(store: IndexStore) -> None:
@@ -47,6 +50,7 @@ def fill(store: IndexStore) -> None:
                     has_original=True,
                     sha256=sha256,
                     headings=HEADINGS,
+                    labels=LABELS,
                 )
             ]
         )

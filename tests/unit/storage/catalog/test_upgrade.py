@@ -27,7 +27,7 @@ from app.storage.options import IndexOptions
 from app.storage.queue import JobQueue
 from app.storage.store import IndexStore
 from tests.unit.storage.drafts import make_draft
-from tests.unit.storage.stores import FOLDER, TEXTS
+from tests.unit.storage.stores import FOLDER, LABELS, TEXTS
 from tests.unit.storage.test_writer import found
 
 pytestmark = pytest.mark.sqlite_file
@@ -111,6 +111,13 @@ def test_an_upgrade_that_is_killed_loses_nothing(
     assert killed.returncode == CRASH_STATUS
     with IndexStore(options, vector_store="off") as store:
         check(store)
+
+
+def test_labels_are_kept_from_0009_on(options: IndexOptions) -> None:
+    lay_out(options, SCHEMA_VERSION)
+    with IndexStore(options, vector_store="off") as store:
+        held = store.catalog.document(PAPERS, make_draft("a.txt", "").doc_id)
+    assert (held.tags, held.metadata) == (LABELS.tags, LABELS.metadata)
 
 
 def test_headings_are_kept_from_0008_on(options: IndexOptions) -> None:

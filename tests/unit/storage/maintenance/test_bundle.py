@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import DiskFull, FingerprintMismatch, IndexDamaged, InvalidInput
-from app.core.types import DocumentDraft, Heading, Library, PassageCode, WriteResult
+from app.core.types import (
+    DocumentDraft,
+    Filters,
+    Heading,
+    Labels,
+    Library,
+    PassageCode,
+    WriteResult,
+)
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
@@ -29,6 +37,7 @@ def source(store: IndexStore) -> IndexStore:
             f"walrus {i} whistles {i % 7} times in wind {i % 3} übrigens",
             year=1990 + i % 9,
             authors=("Ann Li",),
+            labels=Labels((f"tag {i % 3}",), {"n": i, "day": "2026-02-01"}),
         )
         for i in range(N)
     ]
@@ -111,7 +120,12 @@ def test_results_are_identical_after_the_journey(
         assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs], rel=1e-5)
     first = make_draft("0.txt", "").doc_id
     assert target.catalog.original(PAPERS, first).read_bytes() == b"original bytes"
-    assert target.catalog.document(PAPERS, first).authors == ("Ann Li",)
+    arrived = target.catalog.document(PAPERS, first)
+    assert (arrived.authors, arrived.tags) == (("Ann Li",), ("tag 0",))
+    assert arrived.metadata == {"n": 0, "day": "2026-02-01"}
+    tagged = Filters(tags=("TAG 1",))
+    hits = target.lexical.search(PAPERS, "walrus", N, tagged)
+    assert len(hits) == len(source.lexical.search(PAPERS, "walrus", N, tagged)) > 0
     headings = Heading(0, 6, 1, "walrus"), Heading(9, 17, 2, "whistles")
     assert target.catalog.outline(PAPERS, first) == headings
     assert target.fsck.run().faults == ()
