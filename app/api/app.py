@@ -114,6 +114,7 @@ _CHECK_BYTES = 8 * 2**20
 _FILES_PER_REQUEST = 40
 """An upload may hold this many files of the largest size."""
 _GZIP_BYTES = 1024
+_EVERY_ADDRESS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  # compared, not bound
 
 _DESCRIPTION = (
     "Two libraries, `public` and `papers`; answers whose every citation points at exact characters"
@@ -239,7 +240,7 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
         Middleware(Dialect),
         Middleware(
             HostAndOrigin,
-            trusted=_served_names(settings),
+            trusted=(*settings.trusted_hosts, *({settings.api_host} - _EVERY_ADDRESS)),
             origins=settings.cors_origins,
             any_origin=settings.cors_allow_all,
             loopback_only=not settings.api_key and not settings.allow_insecure_bind,
@@ -261,9 +262,3 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
         layers.append(Middleware(GZipMiddleware, minimum_size=_GZIP_BYTES, compresslevel=5))
     layers.append(Middleware(RequestEdge))
     return layers
-
-
-def _served_names(settings: Settings) -> tuple[str, ...]:
-    """Return the trusted Host names, and the listening address unless it is every address."""
-    wildcard = settings.api_host in {"0.0.0.0", "::", ""}  # noqa: S104  # compared, not bound
-    return settings.trusted_hosts if wildcard else (*settings.trusted_hosts, settings.api_host)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -131,21 +132,15 @@ def publish(app: FastAPI) -> None:
     def document() -> Node:
         fresh = app.openapi_schema is None
         found = generate()
-        if fresh:
-            for response in _responses(found):
-                content = response.get("content", {})
-                if content.get("application/json", {}).get("schema", {}).get("$ref") == _PROBLEM:
-                    content[PROBLEM_TYPE] = content.pop("application/json")
+        operations = [one for path in found["paths"].values() for one in path.values()]
+        for response in chain(*(one["responses"].values() for one in operations if fresh)):
+            content = response.get("content", {})
+            if content.get("application/json", {}).get("schema", {}).get("$ref") == _PROBLEM:
+                content[PROBLEM_TYPE] = content.pop("application/json")
         return found
 
     # FastAPI's documented way to change the document
     app.openapi = document  # type: ignore[method-assign]
-
-
-def _responses(document: Node) -> Iterator[Node]:
-    for path in document["paths"].values():
-        for operation in path.values():
-            yield from operation["responses"].values()
 
 
 _EVENT = {

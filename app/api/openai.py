@@ -410,11 +410,7 @@ async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) ->
 
 
 def _scope_of(model: str) -> Scope | None:
-    """Return the libraries that a model's name stands for; None: the default of questions.
-
-    Raises:
-        NotFound: It is none of ours.
-    """
+    """Return the libraries that a model's name stands for; None: the default of questions."""
     if model not in MODELS:
         raise NotFound(f"there is no model {model!r}; the models here are {', '.join(MODELS)}")
     return MODELS[model]

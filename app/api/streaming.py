@@ -191,9 +191,7 @@ class Pump(Generic[T]):
 
 
 async def last_item(pump: Pump[T]) -> T | None:
-    """Start a pump and return its last item, None without one.
-
-    Cancelling the caller stops the work.
+    """Start a pump and return its last item, None without one; cancelled with its caller.
 
     Raises:
         BaseException: What ended the iterator.
@@ -275,7 +273,9 @@ class EventStream(Response):
             watcher.cancel()
 
     def _problem(self, error: BaseException | None) -> bytes:
-        return b"" if error is None else error_event(error, self._request_id)
+        if error is None:
+            return b""
+        return event("error", stream_problem(error, self._request_id))  # the same body as a reply
 
 
 def each(items: Iterator[T], make: Callable[[T], Made]) -> Generator[Made, None, None]:
@@ -290,11 +290,6 @@ def each(items: Iterator[T], make: Callable[[T], Made]) -> Generator[Made, None,
 def event(name: str, data: object) -> bytes:
     """Return one event with a JSON body on one line, in UTF-8."""
     return f"event: {name}\ndata: {_ENCODER.encode(data)}\n\n".encode("utf-8", "replace")
-
-
-def error_event(error: BaseException, request_id: str) -> bytes:
-    """Return a failed stream's closing event: the same problem body as a reply."""
-    return event("error", stream_problem(error, request_id))
 
 
 def stream_problem(error: BaseException, request_id: str) -> ProblemDict:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from app.answer.search import LibrarySearcher
@@ -62,46 +62,36 @@ class Wired:
     pipeline: IngestPipeline
 
 
+@dataclass(slots=True)
 class Libraries:
     """Libraries of an open store, rebuilt when a fingerprint changes; thread-safe."""
 
-    def __init__(
-        self,
-        store: IndexStore,
-        embedder_for: EmbedderFor,
-        parser: Parser,
-        ingest: IngestOptions,
-        retrieval: RetrievalOptions,
-        reranker: Reranker | None,
-        remarks: Callable[[Library], Sequence[Notice]] = lambda _: (),
-        encoder_of: Callable[[], PassageEncoder] | None = None,
-        for_questions: Callable[[Embedder], Embedder] = lambda embedder: embedder,
-    ) -> None:
-        """Keep what every library is wired from.
+    store: IndexStore
+    embedder_for: EmbedderFor
+    parser: Parser
+    ingest: IngestOptions
+    retrieval: RetrievalOptions
+    reranker: Reranker | None
+    remarks: Callable[[Library], Sequence[Notice]] = lambda _: ()
+    """Said at every search of a library."""
+    encoder_of: Callable[[], PassageEncoder] | None = None
+    """Makes codes for late interaction; None makes none."""
+    for_questions: Callable[[Embedder], Embedder] = lambda embedder: embedder
+    """Returns what a question waits for."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _wired: dict[Library, Wired] = field(default_factory=dict)
 
-        `remarks` are said at every search of a library; `encoder_of` makes codes for late
-        interaction, None makes none; `for_questions` returns what a question waits for.
-        """
-        self._for_questions = for_questions
-        self._remarks = remarks
-        self._encoder_of = encoder_of if ingest.late_interaction_max_chunks else None
-        self._store = store
-        self._calibrations = Calibrations(store.calibrations)
-        self._embedder_for = embedder_for
-        self._parser = parser
-        self._ingest = ingest
-        self._retrieval = retrieval
-        self._reranker = reranker
-        self._lock = threading.Lock()
-        self._wired: dict[Library, Wired] = {}
+    def __post_init__(self) -> None:
+        if not self.ingest.late_interaction_max_chunks:
+            self.encoder_of = None
 
     def wired(self, library: Library) -> Wired:
         """Return how a library is searched and filled now."""
-        live = self._store.builds.of(library, "live")
+        live = self.store.builds.of(library, "live")
         # A library without a vector takes the embedder available now; `claim` replaces its build.
-        embedder = self._embedder_for(library, self._store.made_with(library))
+        embedder = self.embedder_for(library, self.store.made_with(library))
         build = live.number if live else None
-        row = self._calibrations.of(live.fingerprint) if live else None
+        row = Calibrations(self.store.calibrations).of(live.fingerprint) if live else None
         now = (embedder, build, row)
         with self._lock:
             wired = self._wired.get(library)
@@ -116,20 +106,20 @@ class Libraries:
         live: HeldBuild | None,
         row: Calibration | None,
     ) -> Wired:
-        store = self._store
+        store = self.store
         build = live.number if live else None
         view = None if build is None else store.reembedding.view(build)
-        questions = embedder and self._for_questions(embedder)
+        questions = embedder and self.for_questions(embedder)
         retriever = Retriever(
             store.catalog,
             view or store.vectors,
             store.lexical,
             questions,
-            row.applied(self._retrieval) if row else self._retrieval,
+            row.applied(self.retrieval) if row else self.retrieval,
             writer=view or store.writer,
-            reranker=self._reranker,
-            late=LateInteraction(store.codes, self._encoder_of()) if self._encoder_of else None,
-            remarks=lambda: self._remarks(library),
+            reranker=self.reranker,
+            late=LateInteraction(store.codes, self.encoder_of()) if self.encoder_of else None,
+            remarks=lambda: self.remarks(library),
             asks_host=questions is not embedder,
         )
 
@@ -138,14 +128,14 @@ class Libraries:
             # it keeps what it has.
             return live is None or (
                 embedder is not None
-                and live.fingerprint == fingerprint_of(embedder.identity, self._ingest)
+                and live.fingerprint == fingerprint_of(embedder.identity, self.ingest)
             )
 
         pipeline = IngestPipeline(
-            self._parser,
+            self.parser,
             store.writer,
             embedder,
-            self._ingest,
+            self.ingest,
             inspect=inspect,
             rereads=takes_vectors,
         )
@@ -154,7 +144,7 @@ class Libraries:
     def searcher(self, library: Library) -> LibrarySearcher:
         """Return what the query use case searches."""
         wired = self.wired(library)
-        lexical = self._store.lexical
+        lexical = self.store.lexical
         return LibrarySearcher(
             wired.retriever,
             wired.questions,
@@ -173,15 +163,15 @@ class Libraries:
         embedder = self.wired(library).embedder
         if embedder is None:
             return None
-        fingerprint = fingerprint_of(embedder.identity, self._ingest)
-        self._store.writer.claim(library, fingerprint)
-        live = self._store.builds.of(library, "live")
+        fingerprint = fingerprint_of(embedder.identity, self.ingest)
+        self.store.writer.claim(library, fingerprint)
+        live = self.store.builds.of(library, "live")
         if live is None or live.fingerprint != fingerprint:
             raise FingerprintMismatch(
                 f"library {library.value!r} was re-embedded just now: ask again"
             )
         return VectorBackfill(
-            self._store.reembedding.view(live.number), embedder, self._ingest, self.code_backfill()
+            self.store.reembedding.view(live.number), embedder, self.ingest, self.code_backfill()
         )
 
     def lacks_codes(self, library: Library) -> bool:
@@ -191,13 +181,13 @@ class Libraries:
 
     def code_backfill(self) -> CodeBackfill | None:
         """Return what makes missing codes; None where late interaction is off."""
-        if self._encoder_of is None:
+        if self.encoder_of is None:
             return None
         return CodeBackfill(
-            self._store.codes,
-            self._encoder_of(),
-            self._store.catalog,
-            self._ingest.late_interaction_max_chunks,
+            self.store.codes,
+            self.encoder_of(),
+            self.store.catalog,
+            self.ingest.late_interaction_max_chunks,
         )
 
 

@@ -21,9 +21,7 @@ from app.storage.store import IndexStore
 
 
 def remake_codes(settings: Settings, store: IndexStore, progress: CodeProgress) -> int:
-    """Rebuild the codes of both libraries; return their number.
-
-    The server's next start continues an interrupted run.
+    """Rebuild all codes, return their number; the next start goes on where this is interrupted.
 
     Raises:
         ModelNotInstalled: The embedded model is missing.

@@ -189,11 +189,7 @@ class Models:
             endpoint.http.close()
 
     def _endpoint(self, provider: str) -> HostedEndpoint:
-        """Return the endpoint of a hosted provider, with one connection pool each.
-
-        Raises:
-            InvalidInput: Its address cannot be read.
-        """
+        """Return the endpoint of a hosted provider, with one connection pool each."""
         if provider not in self._endpoints:
             self._endpoints[provider] = HostedEndpoint(
                 provider,
@@ -203,12 +199,6 @@ class Models:
         return self._endpoints[provider]
 
     def select(self, model: str | None = None) -> ModelChoice:
-        """Return who writes for the next question.
-
-        Raises:
-            ModelNotInstalled: Ollama answers but lacks the model that was asked for by name.
-            InvalidInput: A hosted provider is configured without a model.
-        """
         choice = choose_generator(self._options, self.watch, model, self._preferences())
         if choice.provider == "extractive":
             return ModelChoice(None, reason=choice.reason, once=choice.once, why=choice.why)
@@ -364,13 +354,7 @@ class Models:
             return self._timely.get(id(embedder), embedder)
 
     def embedder_of(self, library: Library, fingerprint: Fingerprint | None) -> Embedder | None:
-        """Return a library's embedder by fingerprint; None while it is unavailable.
-
-        Its host lacks the model or does not respond, or its package is gone.
-
-        Raises:
-            InvalidInput: A hosted provider is configured without a model.
-        """
+        """Return a library's embedder by fingerprint; None while host, model or package is away."""
         choice = choose_embedder(self._options, self.watch, fingerprint, library)
         if choice.notice and choice.notice not in self._told:
             self._told.add(choice.notice)
@@ -391,11 +375,7 @@ class Models:
             return self._embedders[key]
 
     def embedder_state(self, library: Library, fingerprint: Fingerprint | None) -> EmbeddingState:
-        """Return a library's embedder and whether it responds; runs no model.
-
-        Raises:
-            InvalidInput: A hosted provider is configured without a model.
-        """
+        """Return a library's embedder and whether it responds; runs no model."""
         choice = choose_embedder(self._options, self.watch, fingerprint, library)
         name = f"{choice.provider}:{choice.model}"
         trouble = ""
@@ -408,11 +388,7 @@ class Models:
         return EmbeddingState(name, reachable=not trouble, detail=trouble)
 
     def better_embedder(self, library: Library, fingerprint: Fingerprint) -> EmbedderChoice | None:
-        """Return the configured, available embedder if a library has another.
-
-        Raises:
-            InvalidInput: A hosted provider is configured without a model.
-        """
+        """Return the configured, available embedder if a library has another."""
         return better_embedder(self._options, self.watch, fingerprint, library)
 
     def embedder_named(self, library: Library, provider: str | None, model: str | None) -> Embedder:
@@ -490,13 +466,7 @@ class Models:
         )
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
-        """Fetch a model into Ollama and yield progress; then it can be chosen.
-
-        Raises:
-            ModelNotInstalled: The registry has no such model.
-            ProviderError: The host failed.
-            Cancelled: The token was cancelled; the next pull goes on from there.
-        """
+        """Fetch a model into Ollama and yield progress; then it can be chosen."""
         yield from self.ollama.pull(model, cancel)
         self.watch.forget()
 
@@ -520,7 +490,7 @@ def needs_ollama(settings: Settings) -> bool:
 
 
 def wanted_models(settings: Settings, host: OllamaHost) -> tuple[str, ...]:
-    """Return the Ollama models wanted, each once; for no LLM_MODEL one it has or is to fetch."""
+    """Return the wanted Ollama models, each once; without LLM_MODEL one it has, or to fetch."""
     options = settings.providers()
     wanted: list[str] = []
     if options.llm_provider in {"auto", "ollama"}:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from functools import partial
 
 from app.answer.checking import CheckService, SecondOpinion
 from app.answer.completion import Completions
@@ -41,7 +42,6 @@ from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
 from app.ingest.bulk import BulkIndexer
-from app.ingest.embedding import fingerprint_of
 from app.ingest.parsers import DirectParser
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.folders import bundled
@@ -50,12 +50,20 @@ from app.jobs.ingest import (
     Collecting,
     FetchJob,
     SamplesJob,
-    SeedPolicy,
     request_backfill,
     request_rereading,
+)
+from app.jobs.kinds import (
+    ARXIV,
+    CALIBRATE,
+    FETCH,
+    MARKER,
+    PULL,
+    SAMPLES,
+    register_ingest,
+    resume_backfills,
     seed,
 )
-from app.jobs.kinds import ARXIV, CALIBRATE, FETCH, PULL, SAMPLES, register_ingest, resume_backfills
 from app.jobs.maintenance import (
     LOOK_EVERY_S,
     EvaluationService,
@@ -64,7 +72,7 @@ from app.jobs.maintenance import (
     ModelTestService,
     PullJob,
 )
-from app.jobs.reembed import REEMBED, CalibrateJob, ReembedJob, Target
+from app.jobs.reembed import REEMBED, CalibrateJob, ReembedJob
 from app.jobs.runner import JobRunner, per_library
 from app.models.arxiv import ArxivClient
 from app.models.webpage import WebClient
@@ -266,14 +274,12 @@ class Services:
         resume_backfills(jobs, self.catalog, self.libraries.lacks_codes)
         settings = self.settings
         seed(
-            SeedPolicy(
-                settings.data_dir,
-                settings.samples,
-                settings.seed_sample_docs,
-                settings.sample_corpus_version,
-            ),
+            jobs,
             self.catalog,
-            lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True),
+            settings.data_dir / MARKER,
+            settings.sample_corpus_version,
+            on_empty=settings.samples,
+            keep_current=settings.seed_sample_docs,
         )
 
     @property
@@ -315,7 +321,7 @@ class Services:
 def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Iterator[Services]:
     """Open the data directory and start everything; on leaving, everything is closed.
 
-    `lock` is held by the caller already; None takes it here.
+    Without `lock`, which the caller holds, it is taken here.
 
     Raises:
         Locked: Another process owns the data directory.
@@ -377,21 +383,13 @@ def register_reembed(
     live_embedder: Callable[[Library], Embedder | None],
     embedder_named: Callable[[Library, str | None, str | None], Embedder],
 ) -> None:
-    ingest, retrieval = settings.ingest(), settings.retrieval()
-
-    def target_of(library: Library, provider: str | None, model: str | None) -> Target:
-        embedder = embedder_named(library, provider, model)
-        return Target(embedder, fingerprint_of(embedder.identity, ingest))
-
     job = ReembedJob(
         reembedding=store.reembedding,
         catalog=store.catalog,
-        options=ingest,
-        target_of=target_of,
+        options=settings.ingest(),
+        embedder_named=embedder_named,
         live_embedder=live_embedder,
-        searcher=lambda library, build, embedder, plain: build_search(
-            store, retrieval, library, build, embedder, plain=plain
-        ),
+        searcher=partial(build_search, store, settings.retrieval()),
         later=lambda library: request_backfill(jobs, library),
     )
     jobs.register(REEMBED, job, lane="background", exclusive=per_library)
@@ -403,7 +401,6 @@ def build_search(
     library: Library,
     build: int,
     embedder: Embedder,
-    *,
     plain: bool,
 ) -> Search:
     """Return a search over one build that keeps nothing.

@@ -187,7 +187,7 @@ def check_library(name: str) -> Library:
 
 
 def group(name: str, about: str) -> typer.Typer:
-    """Return a command of commands."""
+    """Return a command that holds others."""
     return typer.Typer(name=name, help=about, no_args_is_help=True, rich_markup_mode=None)
 
 

@@ -17,6 +17,7 @@ from app.evaluation.cases import CaseBody
 from app.evaluation.metrics import RESAMPLES
 from app.evaluation.report import ANSWER, Experiment
 from app.evaluation.runner import QuestionOutcome, RankedPassages, experiment_of
+from app.generation.citations import MARK
 from app.generation.prompts import PromptLibrary
 
 
@@ -28,9 +29,7 @@ class Judge:
     prompts: PromptLibrary
 
     def share_supported(self, answer: Answer) -> float | None:
-        """Return the share of supported statements in [0, 1], or None.
-
-        None if the model does not reply as asked or counts none.
+        """Return the share of supported statements in [0, 1]; None without a clear reply or any.
 
         Raises:
             ProviderError: The model host failed.
@@ -201,7 +200,7 @@ def faithfulness(answer: Answer) -> float:
         Extractive fragment density, Grusky, Naaman, Artzi: Newsroom, NAACL 2018, simplified to
             trigrams.
     """
-    grams = _ngrams(_without_marks(answer.text))
+    grams = _ngrams(MARK.sub(" ", answer.text))
     known: set[tuple[str, ...]] = set().union(
         *(_ngrams(e.hit.passage.chunk.text) for e in answer.evidence)
     )
@@ -211,11 +210,3 @@ def faithfulness(answer: Answer) -> float:
 def _ngrams(text: str) -> set[tuple[str, ...]]:
     found = words(text)
     return {tuple(found[at : at + NGRAM]) for at in range(len(found) - NGRAM + 1)}
-
-
-def _without_marks(text: str) -> str:
-    kept = []
-    for part in text.split("["):
-        number, closed, rest = part.partition("]")
-        kept.append(rest if closed and number.isdigit() else part)
-    return " ".join(kept)

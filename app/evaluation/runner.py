@@ -67,26 +67,21 @@ class RankedPassages:
         return cls(tuple(best), tuple(best.values()), ms, stages, confidence)
 
 
+@dataclass(frozen=True, slots=True)
 class RetrieverSearch:
     """Asks the retriever in this process; chunks are judged by document."""
 
-    def __init__(
-        self,
-        retriever_of: Callable[[Arm], Retriever],
-        library: Library,
-        passage_of: Mapping[str, str],
-    ) -> None:
-        self._retriever_of = retriever_of
-        self._library = library
-        self._passage_of = passage_of
-        self._retrievers: dict[Arm, Retriever] = {}
+    retriever_of: Callable[[Arm], Retriever]
+    library: Library
+    passage_of: Mapping[str, str]
+    _retrievers: dict[Arm, Retriever] = field(default_factory=dict)
 
     def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
         retriever = self._retrievers.get(arm) or self._retrievers.setdefault(
-            arm, self._retriever_of(arm)
+            arm, self.retriever_of(arm)
         )
         trace = Trace()
-        request = SearchRequest(question, self._library, top_k=top_k, keep_weak=True)
+        request = SearchRequest(question, self.library, top_k=top_k, keep_weak=True)
         start = time.perf_counter()
         retrieval = retriever.retrieve(request, trace)
         ms = (time.perf_counter() - start) * 1000
@@ -95,7 +90,7 @@ class RetrieverSearch:
             ms,
             trace.report(),
             retrieval.confidence,
-            self._passage_of,
+            self.passage_of,
         )
 
 
@@ -174,11 +169,10 @@ def experiment_of(
     answers: Mapping[str, Sequence[str]] | None = None,
     relevant: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Experiment:
-    """Compare the arms with the baseline by what each found.
+    """Compare the arms with the baseline by what each found; `measure` decides.
 
-    Args by question id: `questions` are texts, in order; `found` and `values` are by arm first;
-    `answers` are strings any of which in the passages answers; `relevant` are passages. `measure`
-    decides.
+    All is by question id: `questions` are texts, in order; `found` and `values` are by arm first;
+    `answers` are strings, any of which in the passages answers; `relevant` are passages.
     """
     reported = []
     for arm in arms:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -303,16 +303,7 @@ class IngestJob:
 
         outcomes = self.parts.pipeline_of(payload.library).ingest(
             payload.library,
-            (
-                RawDocument(
-                    file.source_key,
-                    file.filename,
-                    self.parts.original(file.sha256),
-                    job_id=context.job_id,
-                    labels=file.labels,
-                )
-                for file in payload.files
-            ),
+            self._documents(payload, context.job_id),
             progress=progress,
             written=written,
             cancel=context.cancel,
@@ -323,6 +314,13 @@ class IngestJob:
             if (error := _MOMENTARY.get(outcome.code or "")) is not None:
                 raise error(outcome.reason or "it could not be stored")
         return outcomes
+
+    def _documents(self, payload: IngestPayload, job_id: str) -> Iterator[RawDocument]:
+        for file in payload.files:
+            path = self.parts.original(file.sha256)
+            yield RawDocument(
+                file.source_key, file.filename, path, job_id=job_id, labels=file.labels
+            )
 
     def _merge(
         self, context: JobContext, outcomes: Sequence[IngestOutcome]
@@ -564,42 +562,3 @@ def remove_samples(catalog: Catalog, writer: CatalogIndexWriter) -> dict[Library
                 writer.delete(library, name)
                 removed[library] += 1
     return removed
-
-
-# Decide when to index the samples without a request.
-
-MARKER = "samples.version"
-"""A file of the data directory: which version of the samples was seeded; its presence means that
-they were once."""
-
-
-@dataclass(frozen=True, slots=True)
-class SeedPolicy:
-    """The configuration of the samples."""
-
-    data_dir: Path
-    on_empty: bool
-    """SAMPLES: index them once, when both libraries are empty."""
-    keep_current: bool
-    """SEED_SAMPLE_DOCS: purge and index them again when their version changes."""
-    version: str
-
-
-def seed(policy: SeedPolicy, catalog: Catalog, submit: Callable[[bool], object]) -> bool:
-    """Ask for the samples when the policy wants them now, and return whether it did.
-
-    The argument of `submit` says whether old samples are purged first.
-    """
-    marker = policy.data_dir / MARKER
-    seeded = marker.read_text(encoding="utf-8").strip() if marker.exists() else None
-    first = (
-        policy.on_empty
-        and seeded is None
-        and not any(catalog.counts(library).documents for library in Library)
-    )
-    changed = policy.keep_current and seeded != policy.version
-    if not (first or changed):
-        return False
-    submit(changed and seeded is not None)
-    marker.write_text(policy.version + "\n", encoding="utf-8")
-    return True

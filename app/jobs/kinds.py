@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.core.ports import Catalog
@@ -88,3 +89,27 @@ def request_embedding(
             return runner.resume(job.id) if job.state == "paused" else job
         runner.cancel(job.id)
     return runner.submit(BACKFILL, payload, unit="chunks")
+
+
+MARKER = "samples.version"
+"""A file of the data directory: which version of the samples was seeded; its presence means that
+they were once."""
+
+
+def seed(
+    runner: JobRunner,
+    catalog: Catalog,
+    marker: Path,
+    version: str,
+    *,
+    on_empty: bool,
+    keep_current: bool,
+) -> None:
+    """Ask for the samples, once when both libraries are empty or when their version changes."""
+    seeded = marker.read_text(encoding="utf-8").strip() if marker.exists() else None
+    empty = not any(catalog.counts(library).documents for library in Library)
+    changed = keep_current and seeded != version
+    if changed or (on_empty and seeded is None and empty):
+        purge = changed and seeded is not None
+        runner.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
+        marker.write_text(version + "\n", encoding="utf-8")

@@ -145,30 +145,27 @@ PURGE_APART_S = 600.0
 repeated without end."""
 
 
+@dataclass(frozen=True, slots=True)
 class Housekeeper:
     """Looks now and then whether deletions are to be made final."""
 
-    def __init__(
-        self, maintenance: Maintenance, runner: JobRunner, *, look_every_s: float = LOOK_EVERY_S
-    ) -> None:
-        """Look every `look_every_s` seconds, and ask `runner` for purges."""
-        self._maintenance = maintenance
-        self._runner = runner
-        self._look_every_s = look_every_s
+    maintenance: Maintenance
+    runner: JobRunner
+    look_every_s: float = LOOK_EVERY_S
 
     def look_for_s(self) -> float:
         """Look; return after how many seconds to look again."""
-        return PURGE_APART_S if self.look() else self._look_every_s
+        return PURGE_APART_S if self.look() else self.look_every_s
 
     def look(self) -> bool:
         """End what is due, in one process a period; return whether a purge was asked for."""
         try:
-            if not self._runner.turn("housekeeping", self._look_every_s):
+            if not self.runner.turn("housekeeping", self.look_every_s):
                 return False
-            self._maintenance.end_grace()
-            due = self._maintenance.purge_is_due() and self._runner.turn("purge", PURGE_APART_S)
+            self.maintenance.end_grace()
+            due = self.maintenance.purge_is_due() and self.runner.turn("purge", PURGE_APART_S)
             if due:
-                request_purge(self._runner)
+                request_purge(self.runner)
         except StorageError:
             logger.exception("deletions could not be looked after; trying again")
             return False

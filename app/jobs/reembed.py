@@ -26,7 +26,7 @@ from app.evaluation.comparison import (
     listed_documents,
     telling_sentences,
 )
-from app.ingest.embedding import BackfillReport, VectorBackfill
+from app.ingest.embedding import BackfillReport, VectorBackfill, fingerprint_of
 from app.ingest.names import IngestOptions
 from app.jobs.ingest import MOST_LOGGED, log_failures
 from app.jobs.runner import JobContext, JobRunner
@@ -89,12 +89,6 @@ QuestionSet = Literal["yours", "automatic", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    embedder: Embedder
-    fingerprint: Fingerprint
-
-
-@dataclass(frozen=True, slots=True)
 class ReembedReport:
     library: str
     outcome: Literal["swapped", "kept", "rolled_back", "discarded"]
@@ -119,7 +113,7 @@ class ReembedJob:
     reembedding: Reembedding
     catalog: Catalog
     options: IngestOptions
-    target_of: Callable[[Library, str | None, str | None], Target]
+    embedder_named: Callable[[Library, str | None, str | None], Embedder]
     """The embedder of a library by provider and model."""
     live_embedder: Callable[[Library], Embedder | None]
     """The embedder of questions for the present vectors; None if unavailable."""
@@ -160,10 +154,10 @@ class ReembedJob:
         self, context: JobContext, payload: ReembedPayload, stop: threading.Event
     ) -> ReembedReport:
         library = payload.library
-        target = self.target_of(payload.library, payload.provider, payload.model)
+        target = self.embedder_named(payload.library, payload.provider, payload.model)
         live = self.reembedding.builds.of(library, "live")
-        staged = self.reembedding.begin(library, target.fingerprint)
-        done = self._embed(context, library, staged.number, target.embedder)
+        staged = self.reembedding.begin(library, fingerprint_of(target.identity, self.options))
+        done = self._embed(context, library, staged.number, target)
         with self.reembedding.beside(library, staged.number, stop) as complete:
             context.checkpoint()
             if not complete:
@@ -172,7 +166,7 @@ class ReembedJob:
             found = replace(compared, embedded=done.embedded, failed=len(done.failed))
             if found.outcome == "kept":
                 return found
-            self._catch_up(context, library, staged.number, target.embedder)
+            self._catch_up(context, library, staged.number, target)
             if found.comparison is not None and found.comparison.worse:
                 self.reembedding.builds.remark(staged.number, found.reason)
             self._announce(context, found, staged.number)
@@ -186,14 +180,12 @@ class ReembedJob:
         payload: ReembedPayload,
         live: HeldBuild | None,
         staged: HeldBuild,
-        target: Target,
+        target: Embedder,
     ) -> ReembedReport:
         """Search both builds with the questions and return which of them is to serve."""
         library = payload.library
         before = live.fingerprint.embedding_model if live else None
-        report = ReembedReport(
-            library.value, "swapped", before, target.fingerprint.embedding_model, ""
-        )
+        report = ReembedReport(library.value, "swapped", before, target.identity.model, "")
         old = self.live_embedder(library) if live else None
         if live is None or old is None:
             return replace(
@@ -207,7 +199,7 @@ class ReembedJob:
         judgement = judge(
             cases,
             self.searcher(library, live.number, old, plain),
-            self.searcher(library, staged.number, target.embedder, plain),
+            self.searcher(library, staged.number, target, plain),
             seed=SEED,
             progress=lambda done: self._asked(context, done),
         )

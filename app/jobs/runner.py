@@ -115,9 +115,7 @@ class JobContext:
         self._rate = RateEstimate()
 
     def checkpoint(self) -> None:
-        """Stop here if asked to; work that no client waits for also yields to interactive work.
-
-        Call it between steps.
+        """Stop here if asked to, and give way to interactive work unless a client waits for this.
 
         Raises:
             Cancelled: Someone paused or cancelled the job, or the process is ending.
@@ -373,9 +371,7 @@ class JobRunner:
     def watch(
         self, job_id: str, cancel: CancelToken, timeout_s: float | None = None
     ) -> Iterator[Job]:
-        """Yield the job now and after each change until it ends, for `timeout_s` seconds at most.
-
-        Changes faster than the reader are merged.
+        """Yield the job now and after changes, merged for a slow reader, for at most `timeout_s`.
 
         Raises:
             NotFound: No such job.
@@ -747,11 +743,7 @@ class JobRunner:
                 away = True
 
     def _look_after(self) -> None:
-        """Pass on requests to stop, write progress that was held back, wake for jobs that are due.
-
-        Raises:
-            StorageError: The queue could not be asked.
-        """
+        """Pass on requests to stop, write progress held back, wake for jobs that are due."""
         with self._changed:
             runs = dict(self._running)
         if runs:
@@ -768,11 +760,7 @@ class JobRunner:
             self._wake()
 
     def _beat(self, now_s: float) -> None:
-        """Say that the runs of this process live, and hand on those of lost processes.
-
-        Raises:
-            StorageError: The queue could not be told.
-        """
+        """Say that the runs of this process live, and hand on those of lost processes."""
         silent_s = now_s - self._beaten_s
         if silent_s < self._options.beat_s:
             return

@@ -433,9 +433,7 @@ def _store(path: Path, graph: bytes) -> None:
 
 
 def read_float_tensors(path: Path) -> dict[str, FloatArray]:
-    """Return the float32 tensors of a `.safetensors` file by name.
-
-    Tensors of other types (position ids and the like) are left out.
+    """Return the float32 tensors of a `.safetensors` file by name; others are left out.
 
     Raises:
         Unreadable: The file is damaged or in another format.

@@ -53,7 +53,7 @@ def on_this_machine(base_url: str) -> bool:
 
 
 def parsed_address(base_url: str, name: str) -> SplitResult:
-    """Return the parts of `http[s]://host[:port][/path]`, without a slash at its end.
+    """Return the parts of a base URL, http where it names no scheme, without a slash at its end.
 
     Raises:
         InvalidInput: The URL has no host or a foreign scheme; the message says of whom.

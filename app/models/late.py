@@ -52,9 +52,7 @@ class LateEncoder:
         self._mean, self._axes = _read_axes(AXES_FILE)
 
     def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:
-        """Return vectors float32 `[n, 384]` and codes, from one run each.
-
-        The vectors are bit for bit those of the embedder.
+        """Return float32 `[n, 384]`, bit for bit the embedder's, and codes, from one run each.
 
         Raises:
             PassageTooLong: A text has more tokens than the model reads.

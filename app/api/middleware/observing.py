@@ -130,7 +130,7 @@ class Observed(Layer):
                 template = str(getattr(scope.get("route"), "path", "other"))
                 route = _CONVERTER.sub("}", template)  # as OpenAPI writes it
                 span.put({"http.response.status_code": status, "http.route": route})
-                if status >= SERVER_ERROR:
+                if status >= 500:
                     span.put({"error.type": str(status)})
                 if http:
                     self._metrics.request(known, route, status, elapsed_s)
@@ -149,9 +149,6 @@ def _log(request_id: str, method: str, path: str, status: int, elapsed_s: float)
         elapsed_s * 1000,
         extra={"request_id": request_id, **shown, "duration_ms": round(elapsed_s * 1000, 1)},
     )
-
-
-SERVER_ERROR = 500
 
 
 class ProxyPrefix(Layer):

@@ -273,12 +273,7 @@ def _fresh(services: Composition, folder: str, prefix: str, suffix: str) -> File
 
 
 def _must_be_new(path: FilePath) -> None:
-    """Refuse to write over anything, or into a folder that is not there.
-
-    Raises:
-        Conflict: Something is at the path.
-        InvalidInput: Its folder does not exist.
-    """
+    """Refuse to write over anything, or into a folder that is not there."""
     if path.exists():
         raise Conflict(f"path {str(path)!r} exists already; name a new one")
     if not path.parent.is_dir():

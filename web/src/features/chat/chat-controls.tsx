@@ -46,7 +46,8 @@ export function ChatControls() {
         </Button>
       }
     >
-      <dl className="flex flex-col gap-3 p-2">
+      <div className="flex flex-col gap-3 p-2">
+        <dl className="flex flex-col gap-3">
         <Option name="Kind of answer" says="A plain answer fits nearly every question.">
           <Select label="Mode" value={controls.mode} options={optionsOf(MODE_NAMES)} onValue={(mode) => setControls({ mode })} />
         </Option>
@@ -66,6 +67,7 @@ export function ChatControls() {
         <Option name="Reading" says="How much of your documents a model reads for one answer.">
           <Select label="Reading" value={controls.evidence ?? "default"} options={optionsOf(READING)} onValue={(evidence) => setControls({ evidence: evidence === "default" ? null : evidence })} />
         </Option>
+        </dl>
         <label className="flex items-start gap-2 text-sm">
           <input type="checkbox" checked={controls.nearest} onChange={(event) => setControls({ nearest: event.target.checked })} className="mt-1 accent-accent" />
           <span>
@@ -78,7 +80,7 @@ export function ChatControls() {
             As usual
           </Button>
         )}
-      </dl>
+      </div>
     </Popover>
   );
 }

@@ -56,9 +56,11 @@ export function SettingsPage() {
         </dl>
       </Section>
       <Section title="Appearance">
-        <Setting name="Theme" says="Light, dark, or as the system is set; the key t goes through them.">
-          <Segmented label="Theme" value={theme} options={THEMES} onValue={setTheme} />
-        </Setting>
+        <dl>
+          <Setting name="Theme" says="Light, dark, or as the system is set; the key t goes through them.">
+            <Segmented label="Theme" value={theme} options={THEMES} onValue={setTheme} />
+          </Setting>
+        </dl>
       </Section>
       <p className="text-sm text-muted">
         What the server holds and does right now stands under{" "}

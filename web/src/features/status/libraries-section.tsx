@@ -23,7 +23,7 @@ export function LibrariesSection() {
       {all.isPending && <Skeleton lines={3} />}
       {all.isError && all.data === undefined && <Failure error={all.error} onRetry={() => void all.refetch()} />}
       {all.data !== undefined && (
-        <Table stacked caption="Libraries" head={["Library", "Documents", "Passages", "By meaning", "Size", "Meaning by", "State", ""]}>
+        <Table stacked caption="Libraries" head={["Library", "Documents", "Passages", "By meaning", "Size", "Meaning by", "State", "Clear"]}>
           {all.data.libraries.map((library) => (
             <tr key={library.library}>
               <td className="font-medium capitalize">{library.library}</td>
