@@ -52,6 +52,7 @@ from app.storage.catalog.state import (
     ORIGINALS,
     awaited_originals,
     delete_claims,
+    forget_sources,
     record_page,
     record_unlinks,
     refuse_superseded,
@@ -468,7 +469,10 @@ class CatalogIndexWriter:
         )
 
     def delete_all(self, library: Library) -> LibraryCounts:
-        """Delete and purge every live document of a library; return what it held."""
+        """Delete and purge every live document of a library; return what it held.
+
+        Bulk sources count as never read: a run indexes their articles again.
+        """
         before = self._catalog.counts(library)
         self._words[library].flush()
         while True:
@@ -477,6 +481,7 @@ class CatalogIndexWriter:
                 if not docs:
                     with self._database.write("remove") as sql:
                         supersede(sql, library, None)
+                        forget_sources(sql, library)
                     break
                 self._hide(library, docs, 0)
                 self._purge(library, docs)

@@ -227,6 +227,11 @@ class BulkLedger:
         return LedgerSummary(counts.get("indexed", 0), counts.get("redirect", 0), skipped)
 
 
+def forget_sources(sql: Connection, library: Library) -> None:
+    """Drop what is known of every bulk source of a library."""
+    sql.execute(delete(ledger).where(ledger.c.library == library.value))
+
+
 def record_page(sql: Connection, page: LedgerPage) -> None:
     """Write entries in the caller's transaction, replacing those of the articles."""
     rows = [

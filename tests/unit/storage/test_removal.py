@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import DiskFull, NoOriginal, NotFound, Superseded
-from app.core.types import Answer, Evidence, Hit, Library, Message, Question
+from app.core.types import Answer, Evidence, Hit, LedgerEntry, Library, Message, Question
 from app.storage import writer
 from app.storage.catalog.answers import BLANK, redact_answer
 from app.storage.files.durable import Steps
@@ -178,11 +178,15 @@ def test_clear_empties_one_library(store: IndexStore) -> None:
     store.writer.write([make_draft(f"{i}.txt", f"walruses {i} whistle") for i in range(5)])
     store.writer.write([make_draft("p.txt", "walruses too", library=Library.PUBLIC, chunks=1)])
     embed_all(store)
+    for library in Library:
+        store.ledger.record(library, "wiki", [LedgerEntry("1", "7", "indexed")])
     removed = store.writer.delete_all(PAPERS)
     assert (removed.documents, removed.chunks) == (5, 10)
     assert store.catalog.counts(PAPERS).documents == 0
     assert store.catalog.counts(Library.PUBLIC).documents == 1
     assert (found(store, "walruses"), store.vectors.count(PAPERS)) == (set(), 0)
+    known = [store.ledger.summary(library).articles for library in (PAPERS, Library.PUBLIC)]
+    assert known == [0, 1]  # a source that is indexed again is read again
 
 
 def test_quotes_in_stored_answers_and_conversations_are_blanked(store: IndexStore) -> None:
