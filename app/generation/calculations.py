@@ -66,7 +66,7 @@ _OF_ALL = frozenset(
 _WORDS: Mapping[Operation, str] = {
     "growth": "percent percentage pct change increase decrease growth decline rise fall drop rate",
     "share": "percent percentage proportion share fraction ratio expressed constitute constitution",
-    "count": "number exceed more less than least",
+    "count": "number exceed more less than least million thousand billion dollars euros pounds",
     "mean": "average mean",
     "change": "change difference increase decrease growth decline fluctuation differ more less"
     " higher lower",
