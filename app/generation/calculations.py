@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Literal, NamedTuple
 
 from app.core.text import CLAIMLESS_WORDS, tokenise
@@ -95,6 +95,9 @@ _FIGURE = re.compile(
     r"\s*[$\u20ac\u00a3\u00a5]?\s*(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)\s*(?P<percent>%)?"
     r"\s*(?P<close>\))?\s*(?P<after>%|\D{0,12})"
 )
+_MOST_DIGITS = 18
+"""Of a figure: what is longer is a number of an account, not an amount."""
+_EXACT = Context(prec=4 * _MOST_DIGITS)
 _NOTHING = re.compile(r"[$\u20ac\u00a3\u00a5\s]*[-\u2013\u2014]+")
 """A dash in a cell: nothing."""
 _BOUND = re.compile(
@@ -255,7 +258,10 @@ def figure_of(text: str) -> Figure | None:
     match = _FIGURE.fullmatch(text.strip())
     if match is None or (match["open"] is None) != (match["close"] is None):
         return None
-    value = Decimal(match["digits"].replace(",", ""))
+    digits = match["digits"].replace(",", "")
+    if len(digits) > _MOST_DIGITS:
+        return None
+    value = Decimal(digits)
     negative = bool(match["open"] or match["minus"])
     return Figure(-value if negative else value, text, "%" in text)
 
@@ -412,11 +418,10 @@ def _years(question: str) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(years)))
 
 
-def _latest(cells: Sequence[Cell]) -> tuple[Cell, ...]:
-    """Return the cells of the two latest years in order; none where years do not tell."""
+def _dated(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells of columns with a year, in the order of the years."""
     dated = [(year[0], cell) for cell in cells if (year := _YEAR.findall(cell.column))]
-    dated.sort(key=lambda pair: pair[0])
-    return tuple(cell for _, cell in dated[-2:]) if len(dated) > 1 else ()
+    return [cell for _, cell in sorted(dated, key=lambda pair: pair[0])]
 
 
 def _pair(asked: _Asked) -> tuple[Cell, ...] | None:
@@ -428,7 +433,8 @@ def _pair(asked: _Asked) -> tuple[Cell, ...] | None:
         return named
     if asked.years:
         return None
-    return _latest(asked.line() or ()) or None
+    latest = tuple(_dated(asked.line() or ())[-2:])
+    return latest if len(latest) == 2 else None
 
 
 def _change(asked: _Asked) -> Calculation | None:
@@ -472,6 +478,8 @@ def _sum(asked: _Asked) -> Calculation | None:
     cells = _several(asked)
     if cells is None:
         return None
+    if not asked.years and len({cell.source.key for cell in cells}) == 1 and _dated(cells):
+        return None  # a total of unnamed years is a stated one
     return Calculation(
         _shown(sum((cell.figure.value for cell in cells), Decimal())), _sum_of(cells), cells
     )
@@ -571,5 +579,5 @@ def _shown(value: Decimal) -> str:
 
 def _rounded(value: Decimal) -> str:
     """Return a value to hundredths, without zeros behind it."""
-    shown = f"{value.quantize(Decimal('0.01'), ROUND_HALF_UP):,f}"
+    shown = f"{value.quantize(Decimal('0.01'), ROUND_HALF_UP, _EXACT):,f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
