@@ -129,13 +129,13 @@ def test_a_cell_is_read_as_it_is_printed(cell: str, value: str | None) -> None:
     assert (figure and figure.value) == (None if value is None else Decimal(value))
 
 
-def test_the_largest_figures_are_calculated_exactly() -> None:
+def test_figures_of_many_digits_are_calculated() -> None:
     text = "Debt | 2018 | 2019\nDebt | 2018: 0.0000000000000001 | 2019: 999,999,999,999,999,999"
     made = calculate(
         "What is the percentage change in debt from 2018 to 2019?", lines_of(evidence(text))
     )
     assert made is not None
-    assert made.result.startswith("9,999,")
+    assert made.result.startswith("999,999,999,")
 
 
 @given(st.text(max_size=80), st.lists(st.text(max_size=60), max_size=6))
