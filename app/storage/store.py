@@ -279,10 +279,10 @@ class IndexStore:
             for dense in self.dense.values():
                 with suppress(StorageError):  # the next start applies it again
                     dense.replica.flush()
-            self._log.save()
+            with suppress(IndexDamaged):  # the next start finds it and says what to do
+                self._log.save()
             if self._heals:
-                # the next start finds it and says what to do, also where the directory was renamed
-                with suppress(IndexDamaged, FileNotFoundError):
+                with suppress(IndexDamaged, FileNotFoundError):  # or the directory was renamed
                     note_change(self.options.data_dir, self._log.last(), self.steps)
         finally:
             for vectors in set(self.vector_stores.values()):

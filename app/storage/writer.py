@@ -52,7 +52,7 @@ from app.storage.catalog.state import (
     ORIGINALS,
     awaited_originals,
     delete_claims,
-    forget_sources,
+    delete_sources,
     record_page,
     record_unlinks,
     refuse_superseded,
@@ -481,7 +481,7 @@ class CatalogIndexWriter:
                 if not docs:
                     with self._database.write("remove") as sql:
                         supersede(sql, library, None)
-                        forget_sources(sql, library)
+                        delete_sources(sql, library)
                     break
                 self._hide(library, docs, 0)
                 self._purge(library, docs)

@@ -227,7 +227,7 @@ class BulkLedger:
         return LedgerSummary(counts.get("indexed", 0), counts.get("redirect", 0), skipped)
 
 
-def forget_sources(sql: Connection, library: Library) -> None:
+def delete_sources(sql: Connection, library: Library) -> None:
     """Drop what is known of every bulk source of a library."""
     sql.execute(delete(ledger).where(ledger.c.library == library.value))
 

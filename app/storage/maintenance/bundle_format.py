@@ -166,7 +166,7 @@ class DocumentRecord(Record):
         try:
             Labels.of(self.tags, self.metadata)
         except InvalidInput as exc:
-            raise ValueError(exc.message) from exc
+            raise ValueError(f"tags and metadata: {exc.message}") from exc
         length = len(self.text)
         before = -1
         for ordinal, start, end, _, _ in self.chunks:

@@ -92,6 +92,8 @@ INVALID: dict[type[Record], dict[str, tuple[object, ...]]] = {
         "source_revision": (7, [], TOO_LONG),
         "codes": (*NO_LIST, *CODES),
         "language": (7, None, "german", "DE", "../"),
+        "tags": (*NO_LIST, [TOO_LONG], [""], ["a,b"], ["x" * 80]),
+        "metadata": (None, 7, [], "year", {"": 1}, {"a=b": 1}, {"k": None}, {"k": TOO_LONG}, {"k": 1e300}),
         "vectors": (*NO_LIST[:4], [], [0], [0, 0], [0, 5], [-1, 0], ["0", 1], [True, 1]),
     },
     Trailer: {
