@@ -14,7 +14,9 @@ from app.core.sentences import sentence_spans
 from app.core.types import Document, Evidence, Mode, Notice, Quote
 from app.generation.calculations import (
     CALCULATED_RIGHT,
+    MOST_PASSAGES,
     calculate,
+    has_rows,
     lines_of,
     operation_of,
     write_calculation,
@@ -140,10 +142,14 @@ class EngineModes:
         """Return what is calculated from a table of a document that was found, with its rows."""
         if operation_of(found.query) is None:
             return None
-        usable = (item.hit.passage.document for item in found.evidence if not item.hit.fallback)
-        for document in list(dict.fromkeys(usable))[:_MOST_TABLED]:
-            whole = with_headings(self.targets.catalog, self.targets.evidence([document]))
-            if made := calculate(found.query, lines_of(whole)):
+        passages = (item.hit.passage for item in found.evidence if not item.hit.fallback)
+        tabled = (passage.document for passage in passages if has_rows(passage.chunk.text))
+        for document in list(dict.fromkeys(tabled))[:_MOST_TABLED]:
+            whole = self.targets.evidence([document])
+            if len(whole) > MOST_PASSAGES:
+                continue
+            lines = lines_of(with_headings(self.targets.catalog, whole))
+            if made := calculate(found.query, lines):
                 quoting = Quoting(found.evidence)
                 write_calculation(quoting, made)
                 return quoting.done()

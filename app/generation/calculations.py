@@ -120,8 +120,9 @@ CALCULATED_RIGHT = 0.9
 """Share of the results that are right, rounded down (evaluation/reports/calculations.md)."""
 _CELLS = " | "
 _LINE = re.compile(r"\S[^\n]*")
-_MOST_LINES = 4_000
-"""That are read: a longer table is a data set, not a page."""
+MOST_PASSAGES = 400
+"""Of a document that is calculated with. A larger one is a data set: reading it would take seconds,
+and a sum over a part of it would be wrong."""
 _GROUP_WORDS = 12
 """A line between rows that is longer names no group of them: another table begins."""
 
@@ -207,7 +208,7 @@ def cells_of(lines: Sequence[Line]) -> list[Cell]:
     """Return the figures of rows with what names them, table by table."""
     cells: list[Cell] = []
     table, labels, group = 0, frozenset[str](), frozenset[str]()
-    for line in lines[:_MOST_LINES]:
+    for line in lines:
         parts = [part.strip() for part in line.text.split(_CELLS)]
         read = _figures(parts) if len(parts) > 1 and line.source is not None else None
         if read is None or line.source is None:
@@ -266,6 +267,11 @@ def figure_of(text: str) -> Figure | None:
     return Figure(-value if negative else value, text, "%" in text)
 
 
+def has_rows(text: str) -> bool:
+    """Return whether a passage has a row of a table."""
+    return _CELLS in text
+
+
 def lines_of(evidence: Sequence[Evidence]) -> list[Line]:
     """Return the lines of a document's passages in order, what two passages share once.
 
@@ -276,8 +282,7 @@ def lines_of(evidence: Sequence[Evidence]) -> list[Line]:
     read_to = 0
     for item in evidence:
         chunk = item.hit.passage.chunk
-        tabular = _CELLS in chunk.text
-        rows = {one.start: one for one in candidates([item])} if tabular else {}
+        rows = {one.start: one for one in candidates([item])} if has_rows(chunk.text) else {}
         for match in _LINE.finditer(chunk.text):
             if chunk.start + match.start() >= read_to:
                 lines.append(Line(one_line(match.group()), rows.get(match.start())))

@@ -40,29 +40,6 @@ def test_an_answer_cites_exact_characters(filled: Site) -> None:
         assert span["text"] == citation["quote"] != ""
 
 
-def test_what_a_table_does_not_state_is_calculated_and_its_rows_are_cited(filled: Site) -> None:
-    table = b"Ferry,Passengers 2018,Passengers 2019\nNorth line,4000,5500\nSouth line,3000,2400\n"
-    kept = filled.client.post(
-        "/api/v1/ingest?wait=true",
-        files=[("file", ("ferries.csv", table, "text/csv"))],
-        data={"library": "papers"},
-    ).json()["documents"][0]
-    asked = "What is the change in passengers of the North line between 2018 and 2019?"
-    answer = filled.client.post(
-        "/api/v1/query",
-        json={"question": asked, "library": "papers", "doc_ids": [kept["doc_id"]]},
-    ).json()
-    assert answer["answer"].startswith("**1,500** = 5,500 - 4,000\n\n- Ferry: North line | ")
-    (sentence,) = answer["sentences"]
-    (citation,) = sentence["citations"]
-    text = filled.client.get(
-        f"/api/v1/documents/{kept['doc_id']}/text",
-        params={"library": "papers", "start": citation["start"], "end": citation["end"]},
-    ).json()["text"]
-    assert text == citation["quote"]
-    assert (sentence["verdict"], "North line" in text) == ("supported", True)
-
-
 def test_a_reply_is_exactly_what_openapi_says(filled: Site) -> None:
     for options in (
         {},
