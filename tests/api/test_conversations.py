@@ -1,4 +1,4 @@
-"""Conversations, stored answers, feedback, suggestions, models."""
+"""Conversations, stored answers, feedback, models."""
 
 from __future__ import annotations
 
@@ -123,28 +123,6 @@ def test_an_answer_is_kept_with_its_trace_and_takes_feedback(shop: Site) -> None
         shop.client.post("/api/v1/answers/nope/feedback", json={"thumbs": "up"}).status_code == 404
     )
     assert shop.client.get("/api/v1/answers/nope").status_code == 404
-
-
-def test_suggestions_have_answers(shop: Site) -> None:
-    assert shop.client.get("/api/v1/suggestions", params={"library": "papers"}).json() == {
-        "suggestions": []
-    }
-    filled_with(shop)
-    found = shop.client.get("/api/v1/suggestions", params={"library": "papers", "n": 3}).json()[
-        "suggestions"
-    ]
-    assert found
-    for suggestion in found:
-        answer = shop.client.post(
-            "/api/v1/query", json={"question": suggestion["question"], "library": "papers"}
-        ).json()
-        assert answer["status"] == "answered"
-    assert (
-        shop.client.get(
-            "/api/v1/suggestions", params={"library": "papers", "doc_id": "nope"}
-        ).status_code
-        == 404
-    )
 
 
 def test_models_are_listed_and_pulled_as_a_job(tmp_path: Path) -> None:
