@@ -7,6 +7,7 @@ import { preferences } from "@/hooks/use-preferences";
 import { useStore } from "@/hooks/use-store";
 import type { Workspace } from "@/hooks/use-workspace";
 import { answered, asked, received, type Exchange, type Limit } from "@/lib/exchange";
+import { filterFields, narrows } from "@/lib/filters";
 import { localId } from "@/lib/local-id";
 import { Store } from "@/lib/store";
 import { tabs } from "@/lib/tabs";
@@ -180,7 +181,7 @@ export class ChatSession {
     this.store.set((chat) => ({ ...chat, typed }));
   }
 
-  #request(question: string, library: Scope, scope: readonly Limit[], { mode, model }: Otherwise): Question {
+  #request(question: string, library: Scope, scope: readonly Limit[], { document, mode, model }: Otherwise): Question {
     const { conversationId, controls } = this.store.get();
     const request: Question = { message: question, library, query_mode: mode ?? controls.mode, trace: "full", stream: true };
     if (conversationId !== null) request.conversation_id = conversationId;
@@ -189,6 +190,8 @@ export class ChatSession {
     if (writer !== null) request.model = writer;
     if (controls.evidence !== null) request.evidence = controls.evidence;
     if (controls.nearest) request.fallback = true;
+    const { filter } = this.#workspace.get();
+    if (document === undefined && narrows(filter)) request.filters = filterFields(filter);
     if (scope.length > 0) request.doc_ids = scope.map((document) => document.doc_id);
     return request;
   }

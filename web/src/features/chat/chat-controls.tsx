@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { models } from "@/api/queries";
 import type { EvidenceKind, Strategy } from "@/api/types";
+import { FilterBar } from "@/components/filter-bar";
 import { Button } from "@/components/ui/button";
 import { Select } from "@/components/ui/field";
 import { Popover } from "@/components/ui/menu";
@@ -75,6 +76,7 @@ export function ChatControls() {
             <span className="block text-xs text-muted">Where no passage fits well, a model reads the closest ones, and the answer says so.</span>
           </span>
         </label>
+        <FilterBar />
         {changed.length > 0 && (
           <Button look="quiet" icon="undo" className="self-start" onClick={() => setControls(CONTROLS)}>
             As usual

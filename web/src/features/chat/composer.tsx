@@ -3,6 +3,7 @@ import { Button } from "@/components/ui/button";
 import { Icon } from "@/components/ui/icon";
 import { useChat } from "@/hooks/use-chat";
 import { useWorkspace } from "@/hooks/use-workspace";
+import { filterWords, narrows, NO_FILTER } from "@/lib/filters";
 import { LIBRARY_NAMES, plural } from "@/lib/format";
 import { ChatControls } from "./chat-controls";
 
@@ -11,7 +12,8 @@ const LONGEST = 4000;
 /** The question box with its scope above and its controls below. */
 export function Composer() {
   const { ask, stop, busy, typed: text, setTyped: setText } = useChat();
-  const { library, scope, scopeTo } = useWorkspace();
+  const { library, scope, scopeTo, filter, narrowTo } = useWorkspace();
+  const limits = [scope.length === 0 ? "" : scope.length === 1 ? scope[0]?.title : plural(scope.length, "document"), filterWords(filter)].filter(Boolean);
   const submit = (): void => {
     const question = text.trim();
     if (question === "") return;
@@ -34,14 +36,22 @@ export function Composer() {
       <div className="flex min-w-0 items-center gap-1.5 px-3 pt-2 text-xs text-muted">
         <span className="truncate" data-testid="scope">
           Asking {LIBRARY_NAMES[library]}
-          {scope.length > 0 && (
+          {limits.length > 0 && (
             <>
-              , only <strong className="font-semibold text-accent">{scope.length === 1 ? scope[0]?.title : plural(scope.length, "document")}</strong>
+              , only <strong className="font-semibold text-accent">{limits.join(", ")}</strong>
             </>
           )}
         </span>
-        {scope.length > 0 && (
-          <button type="button" aria-label="Ask the whole library" title="Ask the whole library" onClick={() => scopeTo([])} className="inline-flex size-6 shrink-0 items-center justify-center rounded-sm hover:text-ink">
+        {(scope.length > 0 || narrows(filter)) && (
+          <button
+            type="button"
+            aria-label="Ask the whole library"
+            title="Ask the whole library"
+            onClick={() => {
+              scopeTo([]);
+              narrowTo(NO_FILTER);
+            }}
+            className="inline-flex size-6 shrink-0 items-center justify-center rounded-sm hover:text-ink">
             <Icon name="close" size={12} />
           </button>
         )}

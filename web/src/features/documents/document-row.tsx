@@ -15,23 +15,29 @@ interface Props {
   onOpen: () => void;
   onSummarise: () => void;
   onDelete: () => void;
-  onCorrect: () => void;
+  onEdit: () => void;
 }
 
-export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onDelete, onCorrect }: Props) {
+export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onDelete, onEdit }: Props) {
   const details = [
     document.sample ? "sample" : "",
     document.type,
     byline(document.authors, document.year),
     document.pages > 0 ? `${count(document.pages)} p.` : "",
     document.duplicate_of === null ? "" : "duplicate",
+    ...Object.entries(document.metadata).map(([key, value]) => `${key}: ${value}`),
   ].filter(Boolean);
   return (
     <div className={cx("group relative flex h-full items-center gap-2 px-3 hover:bg-sunken", ticked && "bg-accent-soft")}>
       <input type="checkbox" checked={ticked} onChange={onTick} aria-label={`Ask only ${document.title}`} className="size-3.5 shrink-0 accent-accent" />
       <button type="button" onClick={onOpen} title={document.title} className="min-w-0 flex-1 py-1 text-left">
         <span className="block truncate text-sm text-ink">{document.title}</span>
-        <span className="block truncate text-2xs text-muted">
+        <span className="block truncate text-2xs text-muted" title={[...document.tags.map((tag) => `#${tag}`), ...details].join(" · ")}>
+          {document.tags.map((tag) => (
+            <span key={tag} className="mr-1 rounded-sm bg-accent-soft px-1 text-accent">
+              {tag}
+            </span>
+          ))}
           {details.join(" · ")}
         </span>
       </button>
@@ -44,7 +50,7 @@ export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onD
             ["Summarise", onSummarise],
             ["Ask only this", onTick],
             ...(document.has_original ? [["Download the original", () => void download(document)] as const] : []),
-            ["Correct title, authors, year", onCorrect],
+            ["Edit title, tags, metadata", onEdit],
             ["Delete", onDelete],
           ]}
         />

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { call, get } from "@/api/http";
 import { libraries } from "@/api/queries";
 import type { CollectionStats, DocumentRecord, Library, Scope } from "@/api/types";
+import { FilterBar } from "@/components/filter-bar";
 import { UndoBanners } from "@/components/ui/banner";
 import { cx } from "@/components/ui/cx";
 import { SearchInput, Segmented } from "@/components/ui/field";
@@ -12,7 +13,7 @@ import { GRACE_S, useDeletion, type Deletion } from "@/hooks/use-deletion";
 import { same, type ScopedDocument, uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
 import { samplesIn } from "@/lib/first-steps";
 import { count, plural } from "@/lib/format";
-import { CorrectDialog } from "./correct-dialog";
+import { EditDialog } from "./edit-dialog";
 import { LinkForm } from "./link-form";
 import { DocumentList } from "./document-list";
 import { PasteText } from "./paste-text";
@@ -24,7 +25,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
   const workspace = useWorkspace();
   const [query, setQuery] = useState("");
   const [types, setTypes] = useState<ReadonlySet<string>>(new Set());
-  const [corrected, setCorrected] = useState<DocumentRecord | null>(null);
+  const [edited, setEdited] = useState<readonly ScopedDocument[]>([]);
   const [listed, setListed] = useState<Library>("papers");
   const rested = useDebounced(query.trim());
   const shown = workspace.library === "all" ? listed : workspace.library;
@@ -79,12 +80,13 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
             ))}
           </div>
         )}
+        <FilterBar />
       </div>
       <UploadList />
       <SamplesLine samples={samplesIn(all.data?.libraries ?? [])} />
       <UndoBanners title={deletion.undoable === null ? null : (deletion.undoable.length === 1 ? deletion.undoable[0]?.title : plural(deletion.undoable.length, "document")) ?? null} error={deletion.error} onUndo={deletion.undo} onDismiss={deletion.dismiss} />
-      <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} onCorrect={setCorrected} />
-      {corrected !== null && <CorrectDialog document={corrected} onClose={() => setCorrected(null)} />}
+      <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} onEdit={setEdited} />
+      {edited.length > 0 && <EditDialog documents={edited} onClose={() => setEdited([])} />}
       <div className="mt-auto flex flex-col gap-2 border-t border-line p-3">
         <div className="rounded-md border border-dashed border-line-strong px-3 py-2 text-center text-xs text-muted">
           Drop or choose{" "}
@@ -127,7 +129,7 @@ function useDocumentDeletion(): Deletion<readonly ScopedDocument[]> {
     restore: (documents) => Promise.all(documents.map((one) => call("POST", `${path(one)}/restore`, undefined, { library: one.library }))),
     onRemoved: (documents) => scopeTo(scope.filter((ticked) => !documents.some((one) => same(one, ticked)))),
     refresh: () => {
-      for (const key of ["documents", "libraries", "suggestions"]) void client.invalidateQueries({ queryKey: [key] });
+      for (const key of ["documents", "libraries", "suggestions", "tags"]) void client.invalidateQueries({ queryKey: [key] });
     },
   });
 }

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { search } from "@/api/queries";
 import type { SearchHit } from "@/api/types";
+import { FilterBar } from "@/components/filter-bar";
 import { FlagTag } from "@/components/flag-tag";
 import { BandTag, SignalBars } from "@/components/signals";
 import { Banner } from "@/components/ui/banner";
@@ -20,7 +21,7 @@ const COUNTS = ["10", "25", "50"] as const;
 
 /** Hits without an answer: what retrieval finds, and why. */
 export function SearchPage() {
-  const { library, choose, read, scoresShown, toggleScores } = useWorkspace();
+  const { library, choose, filter, read, scoresShown, toggleScores } = useWorkspace();
   // The address holds the words, so that Back, a reload and a bookmark find them.
   const { page, argument } = useRoute();
   const text = argument ?? "";
@@ -32,7 +33,7 @@ export function SearchPage() {
     read(null);
   };
   const query = useDebounced(text.trim(), 250);
-  const found = useQuery({ ...search(query, library, Number(count)), placeholderData: (previous) => previous });
+  const found = useQuery({ ...search(query, library, Number(count), filter), placeholderData: (previous) => previous });
   const hits = found.data?.hits ?? [];
   // Under passages that fit, those that hardly do wait for a press.
   const fitting = hits.filter((hit) => hit.band !== "weak");
@@ -53,6 +54,7 @@ export function SearchPage() {
         />
         <Select label="Number of hits" value={count} onValue={setCount} options={COUNTS.map((value) => ({ value, label: `${value} hits` }))} />
       </div>
+      <FilterBar />
       {found.data?.notices.map((notice) => (
         <Banner key={notice.code}>{sentence(notice.message)}</Banner>
       ))}
