@@ -2,14 +2,15 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { call } from "@/api/http";
 import { collections, tags } from "@/api/queries";
-import { Button, IconButton } from "@/components/ui/button";
+import { IconButton } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import { Dialog } from "@/components/ui/dialog";
-import { Input } from "@/components/ui/field";
+import { LineForm, RenameForm } from "@/components/ui/field";
 import { Failure } from "@/components/ui/states";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { filterFields, narrows, NO_FILTER } from "@/lib/filters";
 import { count } from "@/lib/format";
+import { t } from "@/lib/language";
 
 /** Tags and saved filters as chips: what list, search and the next question are narrowed to. Nothing where there is no tag. */
 export function FilterBar() {
@@ -20,7 +21,7 @@ export function FilterBar() {
   if (known.length === 0 && saved.length === 0 && !narrows(filter)) return null;
   const toggleTag = (tag: string): void => narrowTo({ ...filter, tags: filter.tags.includes(tag) ? filter.tags.filter((one) => one !== tag) : [...filter.tags, tag] });
   return (
-    <div role="group" aria-label="Tags and filters" className="flex max-h-24 flex-wrap items-center gap-1 overflow-y-auto">
+    <div role="group" aria-label={t("Tags and filters")} className="flex max-h-24 flex-wrap items-center gap-1 overflow-y-auto">
       {saved.map(({ name }) => (
         <Chip key={name} pressed={filter.collection === name} onClick={() => narrowTo({ ...filter, collection: filter.collection === name ? null : name })}>
           <strong className="font-semibold">{name}</strong>
@@ -36,9 +37,9 @@ export function FilterBar() {
           {condition}
         </Chip>
       ))}
-      {narrows(filter) && <IconButton icon="close" label="No filter" onClick={() => narrowTo(NO_FILTER)} className="size-6" />}
-      <IconButton icon="sliders" label="Edit tags and filters" onClick={() => setManaging(true)} className="size-6" />
-      <Dialog title="Tags and filters" open={managing} onClose={() => setManaging(false)}>
+      {narrows(filter) && <IconButton icon="close" label={t("No filter")} onClick={() => narrowTo(NO_FILTER)} className="size-6" />}
+      <IconButton icon="sliders" label={t("Edit tags and filters")} onClick={() => setManaging(true)} className="size-6" />
+      <Dialog title={t("Tags and filters")} open={managing} onClose={() => setManaging(false)}>
         <ManageFilters />
       </Dialog>
     </div>
@@ -63,8 +64,6 @@ function ManageFilters() {
   const known = useQuery(tags).data?.tags ?? [];
   const saved = useQuery(collections).data?.collections ?? [];
   const { filter, narrowTo } = useWorkspace();
-  const [condition, setCondition] = useState("");
-  const [name, setName] = useState("");
   const client = useQueryClient();
   const change = useMutation({
     mutationFn: (work: () => Promise<unknown>) => work(),
@@ -72,10 +71,9 @@ function ManageFilters() {
       for (const key of ["tags", "collections", "documents", "document", "search"]) void client.invalidateQueries({ queryKey: [key] });
     },
   });
-  const save = async (): Promise<void> => {
-    await call("PUT", collectionPath(name.trim()), filterFields(filter));
-    narrowTo({ ...NO_FILTER, collection: name.trim() });
-    setName("");
+  const save = async (name: string): Promise<void> => {
+    await call("PUT", collectionPath(name), filterFields(filter));
+    narrowTo({ ...NO_FILTER, collection: name });
   };
   const forget = async (one: string): Promise<void> => {
     await call("DELETE", collectionPath(one));
@@ -88,49 +86,26 @@ function ManageFilters() {
   };
   return (
     <div className="flex flex-col gap-4 text-sm">
-      <form
-        className="flex gap-1.5"
-        onSubmit={(event) => {
-          event.preventDefault();
-          // Options stand inside the form of the question, which must not be sent.
-          event.stopPropagation();
-          narrowTo({ ...filter, metadata: [...filter.metadata, condition.trim()] });
-          setCondition("");
-        }}
-      >
-        <Input label="Condition on metadata" placeholder="key=value or key=from..to" value={condition} onChange={(event) => setCondition(event.target.value)} />
-        <Button type="submit" disabled={!/^[^=]+=./.test(condition.trim())}>
-          Narrow
-        </Button>
-      </form>
-      {narrows(filter) && (
-        <form
-          className="flex gap-1.5"
-          onSubmit={(event) => {
-            event.preventDefault();
-          // Options stand inside the form of the question, which must not be sent.
-          event.stopPropagation();
-            change.mutate(save);
-          }}
-        >
-          <Input label="Name of the collection" placeholder="Keep this filter as a collection" value={name} maxLength={64} onChange={(event) => setName(event.target.value)} />
-          <Button type="submit" disabled={name.trim() === "" || change.isPending}>
-            Save
-          </Button>
-        </form>
-      )}
+      <LineForm
+        label={t("Condition on metadata")}
+        placeholder={t("key=value or key=from..to")}
+        button={t("Narrow")}
+        accepts={(text) => /^[^=]+=./.test(text)}
+        onSend={(condition) => narrowTo({ ...filter, metadata: [...filter.metadata, condition] })}
+      />
+      {narrows(filter) && <LineForm label={t("Name of the collection")} placeholder={t("Keep this filter as a collection")} button={t("Save")} maxLength={64} onSend={(name) => change.mutate(() => save(name))} />}
       {change.isError && <Failure error={change.error} />}
       {saved.length > 0 && (
-        <ul aria-label="Collections">
+        <ul aria-label={t("Collections")}>
           {saved.map((one) => (
             <li key={one.name} className="flex items-center justify-between gap-2">
               <span className="truncate">{one.name}</span>
-              <IconButton icon="trash" label={`Delete the collection ${one.name}`} onClick={() => change.mutate(() => forget(one.name))} />
+              <IconButton icon="trash" label={t("Delete the collection {name}", { name: one.name })} onClick={() => change.mutate(() => forget(one.name))} />
             </li>
           ))}
         </ul>
       )}
-      <ul aria-label="Tags">
+      <ul aria-label={t("Tags")}>
         {known.map(({ tag, documents }) => (
           <TagRow key={tag} tag={tag} documents={documents} onRename={(to) => change.mutate(() => rename(tag, to))} />
         ))}
@@ -140,29 +115,18 @@ function ManageFilters() {
 }
 
 function TagRow({ tag, documents, onRename }: { tag: string; documents: number; onRename: (to: string | null) => void }) {
-  const [name, setName] = useState<string | null>(null);
+  const [renaming, setRenaming] = useState(false);
   return (
     <li className="flex items-center gap-1">
-      {name === null ? (
+      {renaming ? (
+        <RenameForm label={t("New name of {tag}", { tag })} value={tag} onRename={onRename} onClose={() => setRenaming(false)} />
+      ) : (
         <span className="min-w-0 flex-1 truncate">
           #{tag} <span className="text-2xs text-muted tabular-nums">{count(documents)}</span>
         </span>
-      ) : (
-        <form
-          className="min-w-0 flex-1"
-          onSubmit={(event) => {
-            event.preventDefault();
-          // Options stand inside the form of the question, which must not be sent.
-          event.stopPropagation();
-            if (name.trim() !== "" && name.trim() !== tag) onRename(name.trim());
-            setName(null);
-          }}
-        >
-          <Input label={`New name of ${tag}`} value={name} autoFocus maxLength={64} onChange={(event) => setName(event.target.value)} onBlur={() => setName(null)} />
-        </form>
       )}
-      <IconButton icon="edit" label={`Rename the tag ${tag}`} onClick={() => setName(tag)} />
-      <IconButton icon="trash" label={`Delete the tag ${tag}`} onClick={() => onRename(null)} />
+      <IconButton icon="edit" label={t("Rename the tag {tag}", { tag })} onClick={() => setRenaming(true)} />
+      <IconButton icon="trash" label={t("Delete the tag {tag}", { tag })} onClick={() => onRename(null)} />
     </li>
   );
 }

@@ -8,6 +8,7 @@ import { useStore } from "@/hooks/use-store";
 import type { Workspace } from "@/hooks/use-workspace";
 import { answered, asked, received, type Exchange, type Limit } from "@/lib/exchange";
 import { filterFields, narrows } from "@/lib/filters";
+import { t } from "@/lib/language";
 import { localId } from "@/lib/local-id";
 import { Store } from "@/lib/store";
 import { tabs } from "@/lib/tabs";
@@ -97,7 +98,7 @@ export class ChatSession {
         const conversationId = event.kind === "meta" ? event.conversationId : event.kind === "final" ? event.answer.conversation_id : null;
         if (conversationId !== null) this.store.set((chat) => ({ ...chat, conversationId }));
       }
-      if (!closed) throw new Error("The connection ended before the answer was complete.");
+      if (!closed) throw new Error(t("The connection ended before the answer was complete."));
     } catch (error) {
       paint.flush();
       const stopped = running.signal.aborted;
@@ -259,7 +260,7 @@ export function useChat(): Chat & ChatActions & { busy: boolean } {
   const actions = useMemo<ChatActions>(
     () => ({
       ask: (question, model) => void session.ask(question, client, model === undefined ? {} : { model }),
-      summarise: (document) => void session.ask(`Summarise “${document.title}”`, client, { document, mode: "summary" }),
+      summarise: (document) => void session.ask(t("Summarise “{title}”", { title: document.title }), client, { document, mode: "summary" }),
       stop: () => session.stop(),
       reset: () => session.reset(),
       open: (id) => session.open(id, client),

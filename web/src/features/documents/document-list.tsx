@@ -6,7 +6,8 @@ import type { DocumentRecord, Library } from "@/api/types";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { same, type ScopedDocument, useWorkspace } from "@/hooks/use-workspace";
 import { allows, narrows } from "@/lib/filters";
-import { percent, plural } from "@/lib/format";
+import { percent } from "@/lib/format";
+import { t } from "@/lib/language";
 import { DocumentRow, ROW_HEIGHT } from "./document-row";
 
 interface Props {
@@ -61,41 +62,41 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
   return (
     <>
       <div className="flex min-h-7 items-center justify-between gap-2 px-3 text-2xs text-muted">
-        <span>{ticked.length > 0 ? `${plural(ticked.length, "document")} ticked: the next question asks ${ticked.length === 1 ? "it" : "them"} alone` : countLine(loaded.length, hasNextPage, query === "" && !narrows(filter) ? total : null)}{ticked.length === 0 && getting < 1 && <span title="All are found by their words already; searching by meaning follows"> · getting ready, {percent(getting)}</span>}</span>
+        <span>{ticked.length > 0 ? t("{n} documents ticked: the next question asks them alone", { n: ticked.length }) : countLine(loaded.length, hasNextPage, query === "" && !narrows(filter) ? total : null)}{ticked.length === 0 && getting < 1 && <span title={t("All are found by their words already; searching by meaning follows")}> · {t("getting ready, {share}", { share: percent(getting) })}</span>}</span>
         {ticked.length > 0 ? (
           <span className="flex gap-3">
             <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => onEdit(ticked)}>
-              Edit
+              {t("Edit")}
             </button>
             <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => onDelete(ticked)}>
-              Delete
+              {t("Delete")}
             </button>
             <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(scope.filter((d) => d.library !== library))}>
-              Untick
+              {t("Untick")}
             </button>
           </span>
         ) : (
           filtered && (
             <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(loaded.slice(0, MOST_TICKS).map(({ doc_id, title }) => ({ doc_id, title, library })))}>
-              Tick these
+              {t("Tick these")}
             </button>
           )
         )}
       </div>
       <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto" data-testid="document-list">
-        {list.isPending && <div className="px-3"><Skeleton lines={6} label="Loading documents" /></div>}
-        {list.isError && list.data === undefined && <div className="p-3"><Failure error={list.error} onRetry={() => void list.refetch()} what="Documents could not be listed." /></div>}
+        {list.isPending && <div className="px-3"><Skeleton lines={6} /></div>}
+        {list.isError && list.data === undefined && <div className="p-3"><Failure error={list.error} onRetry={() => void list.refetch()} /></div>}
         {list.isSuccess && loaded.length === 0 && !hasNextPage && (
-          <Empty title={filtered ? "Nothing matches" : "No documents yet"}>{filtered ? "Try another word or clear the filters." : "Drop files or a folder here, or fetch a page by its address."}</Empty>
+          <Empty title={filtered ? t("Nothing matches") : t("No documents yet")}>{filtered ? t("Try another word or clear the filters.") : t("Drop files or a folder here, or fetch a page by its address.")}</Empty>
         )}
-        <div role="list" aria-label="Documents" className="relative" style={{ height: rows.getTotalSize() }}>
+        <div role="list" aria-label={t("Documents")} className="relative" style={{ height: rows.getTotalSize() }}>
           {visible.map((row) => {
             const document = loaded[row.index];
             const place = { height: row.size, transform: `translateY(${row.start}px)` };
             if (document === undefined) {
               return (
                 <div key="more" role="listitem" className="absolute inset-x-0 top-0 px-3 py-3 text-xs text-muted" style={place}>
-                  Loading more…
+                  {t("Loading more…")}
                 </div>
               );
             }
@@ -121,8 +122,8 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
 
 /** "216 documents", also while the list has only begun; of a search only what came is known. */
 function countLine(loaded: number, more: boolean, total: number | null): string {
-  if (more && total !== null) return plural(total, "document");
-  return more ? `first ${plural(loaded, "document")}` : plural(loaded, "document");
+  if (more && total !== null) return t("{n} documents", { n: total });
+  return t(more ? "first {n} documents" : "{n} documents", { n: loaded });
 }
 
 /** A question names at most this many documents; a whole library is a scope of its own. */

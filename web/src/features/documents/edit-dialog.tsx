@@ -9,7 +9,7 @@ import { Input } from "@/components/ui/field";
 import { Failure, Skeleton } from "@/components/ui/states";
 import type { ScopedDocument } from "@/hooks/use-workspace";
 import { conditionOf } from "@/lib/filters";
-import { plural } from "@/lib/format";
+import { t } from "@/lib/language";
 
 const pathOf = ({ doc_id }: ScopedDocument): string => `api/v1/papers/${encodeURIComponent(doc_id)}`;
 
@@ -17,7 +17,7 @@ const pathOf = ({ doc_id }: ScopedDocument): string => `api/v1/papers/${encodeUR
 export function EditDialog({ documents, onClose }: { documents: readonly ScopedDocument[]; onClose: () => void }) {
   const [only] = documents;
   return (
-    <Dialog title={documents.length === 1 ? "Edit this document" : `Edit ${plural(documents.length, "document")}`} open onClose={onClose}>
+    <Dialog title={documents.length === 1 ? t("Edit this document") : t("Edit {n} documents", { n: documents.length })} open onClose={onClose}>
       {documents.length === 1 && only !== undefined ? <EditOne of={only} onClose={onClose} /> : <EditMany documents={documents} onClose={onClose} />}
     </Dialog>
   );
@@ -25,7 +25,7 @@ export function EditDialog({ documents, onClose }: { documents: readonly ScopedD
 
 function EditOne({ of, onClose }: { of: ScopedDocument; onClose: () => void }) {
   const record = useQuery({ ...documentRecord(of.library, of.doc_id), staleTime: 0, gcTime: 0 });
-  if (record.isPending) return <Skeleton label="Loading document" />;
+  if (record.isPending) return <Skeleton />;
   if (record.isError) return <Failure error={record.error} onRetry={() => void record.refetch()} />;
   return <EditFields document={record.data} onClose={onClose} />;
 }
@@ -50,17 +50,17 @@ function EditFields({ document, onClose }: { document: DocumentRecord; onClose: 
   };
   return (
     <Form disabled={title.trim() === "" || edit.isPending} error={edit.error} onSave={save}>
-      <Field name="Title">
-        <Input label="Title" value={title} autoFocus maxLength={300} onChange={(event) => setTitle(event.target.value)} />
+      <Field name={t("Title")}>
+        <Input label={t("Title")} value={title} autoFocus maxLength={300} onChange={(event) => setTitle(event.target.value)} />
       </Field>
-      <Field name="Authors, one after the other with a semicolon">
-        <Input label="Authors" value={authors} onChange={(event) => setAuthors(event.target.value)} />
+      <Field name={t("Authors, one after the other with a semicolon")}>
+        <Input label={t("Authors")} value={authors} onChange={(event) => setAuthors(event.target.value)} />
       </Field>
-      <Field name="Year">
-        <Input label="Year" inputMode="numeric" value={year} onChange={(event) => setYear(event.target.value)} aria-invalid={year !== "" && !dated} />
+      <Field name={t("Year")}>
+        <Input label={t("Year")} inputMode="numeric" value={year} onChange={(event) => setYear(event.target.value)} aria-invalid={year !== "" && !dated} />
       </Field>
-      <Field name="Tags, with commas between them">
-        <Input label="Tags" value={tags} onChange={(event) => setTags(event.target.value)} />
+      <Field name={t("Tags, with commas between them")}>
+        <Input label={t("Tags")} value={tags} onChange={(event) => setTags(event.target.value)} />
       </Field>
       <MetadataField value={metadata} onValue={setMetadata} />
     </Form>
@@ -83,11 +83,11 @@ function EditMany({ documents, onClose }: { documents: readonly ScopedDocument[]
   };
   return (
     <Form disabled={edit.isPending || [added, removed, metadata].every((text) => text.trim() === "")} error={edit.error} onSave={save}>
-      <Field name="Give them these tags, with commas between them">
-        <Input label="Tags to add" value={added} autoFocus onChange={(event) => setAdded(event.target.value)} />
+      <Field name={t("Give them these tags, with commas between them")}>
+        <Input label={t("Tags to add")} value={added} autoFocus onChange={(event) => setAdded(event.target.value)} />
       </Field>
-      <Field name="Take these tags from them">
-        <Input label="Tags to remove" value={removed} onChange={(event) => setRemoved(event.target.value)} />
+      <Field name={t("Take these tags from them")}>
+        <Input label={t("Tags to remove")} value={removed} onChange={(event) => setRemoved(event.target.value)} />
       </Field>
       <MetadataField value={metadata} onValue={setMetadata} />
     </Form>
@@ -116,9 +116,9 @@ function Form({ disabled, error, onSave, children }: { disabled: boolean; error:
     >
       {children}
       <Button type="submit" look="primary" disabled={disabled} className="self-end">
-        Save
+        {t("Save")}
       </Button>
-      {error !== null && <Failure error={error} what="Not everything was changed." />}
+      {error !== null && <Failure error={error} what={t("Not everything was changed.")} />}
     </form>
   );
 }
@@ -134,8 +134,8 @@ function Field({ name, children }: { name: string; children: ReactNode }) {
 
 function MetadataField({ value, onValue }: { value: string; onValue: (value: string) => void }) {
   return (
-    <Field name="Own metadata, a line each: key=value. A date is 2026-01-31; a key without a value is taken away.">
-      <textarea aria-label="Metadata" rows={3} value={value} onChange={(event) => onValue(event.target.value)} className="block w-full rounded-md border border-line-strong bg-surface p-2 font-mono text-sm text-ink" />
+    <Field name={t("Own metadata, a line each: key=value. A date is 2026-01-31; a key without a value is taken away.")}>
+      <textarea aria-label={t("Metadata")} rows={3} value={value} onChange={(event) => onValue(event.target.value)} className="block w-full rounded-md border border-line-strong bg-surface p-2 font-mono text-sm text-ink" />
     </Field>
   );
 }
