@@ -30,7 +30,7 @@ from app.bootstrap.models import Models, delete_graphs
 from app.core.cancel import Periodic
 from app.core.errors import InvalidInput, StorageError
 from app.core.ids import checkout_sha, package_version, without_credentials
-from app.core.ports import Embedder, Generator
+from app.core.ports import Embedder, Generator, Recogniser
 from app.core.trace import SILENT, Spans, Trace
 from app.core.types import Hit, Library, ModelReport, ServiceStatus
 from app.evaluation.answers import Judge
@@ -51,6 +51,7 @@ from app.jobs.ingest import (
     FetchJob,
     SamplesJob,
     request_backfill,
+    request_ocr,
     request_rereading,
 )
 from app.jobs.kinds import (
@@ -103,6 +104,7 @@ class Services:
         arxiv: ArxivClient,
         pages: WebClient,
         spans: Spans = SILENT,
+        recogniser: Recogniser | None = None,
     ) -> None:
         """Compose what answers and what works over what is open.
 
@@ -132,6 +134,7 @@ class Services:
             self.embedders.notices,
             lambda: models.embedded.late_encoder,
             models.for_questions,
+            lambda *document: request_ocr(self.jobs, *document),
         )
 
         answer, generation = settings.answer(), settings.generation()
@@ -174,7 +177,7 @@ class Services:
         jobs = self.jobs = JobRunner(
             store.jobs, settings.jobs(), spans=spans, alone=not settings.is_shared
         )
-        self._register_ingest(arxiv)
+        self._register_ingest(arxiv, recogniser or parser)
         jobs.register(PULL, PullJob(models.pull), lane="network")
         register_reembed(
             jobs,
@@ -246,7 +249,7 @@ class Services:
             "generator": self.models.generator_name,
         }
 
-    def _register_ingest(self, arxiv: ArxivClient) -> None:
+    def _register_ingest(self, arxiv: ArxivClient, recogniser: Recogniser) -> None:
         jobs, store, libraries = self.jobs, self.store, self.libraries
         parts = Collecting(
             jobs,
@@ -256,7 +259,7 @@ class Services:
             backfill_of=libraries.backfill,
             shared=self.settings.is_shared and not self.settings.originals_url,
         )
-        register_ingest(parts, store.jobs, store.catalog)
+        register_ingest(parts, store.jobs, store.catalog, recogniser)
         jobs.register(SAMPLES, SamplesJob(parts, bundled()), exclusive=per_library)
         jobs.register(ARXIV, FetchJob(parts, arxiv.fetch), lane="network")
         jobs.register(FETCH, FetchJob(parts, self.pages.fetch), lane="network")
@@ -348,6 +351,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         PromptLibrary.load(settings.prompts_dir)  # a wrong file is told before the store opens
         parser = stack.enter_context(SandboxedParser(settings.ingest()))
         parser.warm()  # it is ready when the store is
+        recogniser = stack.enter_context(SandboxedParser(settings.ingest().of_recogniser()))
         store = stack.enter_context(
             IndexStore(settings.index(), crash_at=settings.documind_crash_at or None)
         )
@@ -357,7 +361,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             hosts.arxiv_base_url, max_bytes=hosts.arxiv_max_bytes, interval_s=hosts.arxiv_interval_s
         )
         pages = WebClient(max_bytes=settings.ingest().max_file_bytes)
-        services = Services(settings, store, models, parser, arxiv, pages, spans)
+        services = Services(settings, store, models, parser, arxiv, pages, spans, recogniser)
         services.start(stack)
         yield services
 

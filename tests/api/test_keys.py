@@ -228,7 +228,8 @@ def contents(directory: Path) -> dict[str, str]:
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(directory.rglob("*"))
-        if path.is_file()
+        # -shm is the memory in which SQLite's readers take their places, rebuilt at each opening
+        if path.is_file() and path.suffix != ".sqlite3-shm"
     }
 
 

@@ -306,8 +306,10 @@ def document_boxes(
         return services.catalog.text(library, found, from_, to, revision).text
 
     wanted = page_texts(services.catalog.pages(library, found, revision), start, end, read)
-    boxes = services.parser.page_boxes(original, wanted) if wanted else ()
-    return list(boxes)
+    if not wanted:
+        return []
+    words = services.writer.page_words(original.stem, [page.number for page in wanted])
+    return list(services.parser.page_boxes(original, wanted, words))
 
 
 @router.get(

@@ -53,7 +53,7 @@ def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind, nullable=False) for name in names]
 
 
-SCHEMA_VERSION = "0010"
+SCHEMA_VERSION = "0011"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 
@@ -327,6 +327,15 @@ unlinks = Table(
     metadata,
     Column("sha256", Text, primary_key=True),
     Column("recorded_at", Text, nullable=False),
+)
+
+# What OCR recognised on pages of an original: JSON, in a zstd frame. It goes with the original.
+page_words = Table(
+    "page_words",
+    metadata,
+    Column("sha256", Text, primary_key=True),
+    Column("page", Big, primary_key=True, autoincrement=False),
+    Column("words", LargeBinary, nullable=False),
 )
 
 # Which folder's sync sent a source key, and with what bytes: only these documents does a sync

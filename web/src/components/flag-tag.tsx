@@ -4,9 +4,10 @@ import { flagLines } from "@/lib/flags";
 /** Says that a document has something its reader should know of; nothing for most. Answers kept before have no flags. */
 export function FlagTag({ flags = [] }: { flags?: readonly string[] | undefined }) {
   if (flags.length === 0) return null;
+  const isPictures = flags.every((flag) => /^(ocr|unread):/.test(flag));
   return (
-    <Tag tone="warn" title={flagLines(flags).join("\n")}>
-      flagged
+    <Tag tone={isPictures ? "plain" : "warn"} title={flagLines(flags).join("\n")}>
+      {isPictures ? "OCR" : "flagged"}
     </Tag>
   );
 }

@@ -29,8 +29,8 @@ CREATE TABLE builds (
 	created_at TEXT NOT NULL, 
 	PRIMARY KEY (build)
 );
-INSERT INTO "builds" VALUES(1,'papers','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-26T17:31:48.297Z');
-INSERT INTO "builds" VALUES(2,'public','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-26T17:31:48.349Z');
+INSERT INTO "builds" VALUES(1,'papers','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-26T17:35:47.994Z');
+INSERT INTO "builds" VALUES(2,'public','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-26T17:35:48.076Z');
 CREATE TABLE changes (
 	seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	library TEXT NOT NULL, 
@@ -78,7 +78,7 @@ CREATE TABLE conversations (
 	PRIMARY KEY (n), 
 	UNIQUE (id)
 );
-INSERT INTO "conversations" VALUES(1,'28021697b7fc485bb1d86a4c7c7bd75b','A talk','papers','',0,'2026-11-26T17:31:48.610Z','2026-11-26T17:31:48.615Z',NULL);
+INSERT INTO "conversations" VALUES(1,'d7c87c6652d14c309b9194372fcec486','A talk','papers','',0,'2026-11-26T17:35:48.258Z','2026-11-26T17:35:48.264Z',NULL);
 CREATE TABLE documents (
 	doc INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	library TEXT NOT NULL, 
@@ -120,12 +120,12 @@ CREATE TABLE documents (
 );
 INSERT INTO "documents" VALUES(1,'papers','171b21fb571555e6','a.txt',2,'live','a.txt','text','c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8','Title of a.txt','["Ann", "Bo"]','ann
 bo',2021,NULL,NULL,NULL,'[]',1,29,1,29,2,2,NULL,NULL,0,0,'title of a.txt
-a.txt','2026-11-26T17:31:47.696Z','2026-11-26T17:31:47.817Z',NULL,'','','["Sea"]','{"rating": 5, "due": "2026-02-01", "project": "Apollo"}');
+a.txt','2026-11-26T17:35:47.424Z','2026-11-26T17:35:47.585Z',NULL,'','','["Sea"]','{"rating": 5, "due": "2026-02-01", "project": "Apollo"}');
 INSERT INTO "documents" VALUES(2,'papers','9413343236653f3d','b.txt',2,'live','b.txt','text','22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c','Title of b.txt','["Ann", "Bo"]','ann
 bo',2021,NULL,NULL,NULL,'[]',1,30,1,30,2,2,NULL,NULL,0,0,'title of b.txt
-b.txt','2026-11-26T17:31:47.975Z','2026-11-26T17:31:48.083Z',NULL,'','','["Sea"]','{"rating": 5, "due": "2026-02-01", "project": "Apollo"}');
+b.txt','2026-11-26T17:35:47.715Z','2026-11-26T17:35:47.788Z',NULL,'','','["Sea"]','{"rating": 5, "due": "2026-02-01", "project": "Apollo"}');
 INSERT INTO "documents" VALUES(3,'public','60d022a1088ae026','wiki:7',1,'live','wiki:7','text','f356d18a1e583bfb8a5f4e72a2788bb4c4c1d6aeb52b0744ee0a54146c257860','Title of wiki:7','[]','',NULL,NULL,NULL,NULL,'[]',0,20,1,20,2,2,NULL,NULL,0,0,'title of wiki:7
-wiki:7','2026-11-26T17:31:48.219Z','2026-11-26T17:31:48.219Z',NULL,'','','[]','{}');
+wiki:7','2026-11-26T17:35:47.924Z','2026-11-26T17:35:47.924Z',NULL,'','','[]','{}');
 CREATE TABLE jobs (
 	n INTEGER NOT NULL, 
 	id TEXT NOT NULL, 
@@ -150,17 +150,7 @@ CREATE TABLE jobs (
 	PRIMARY KEY (n), 
 	UNIQUE (id)
 );
-INSERT INTO "jobs" VALUES(1,'1015a67145f4479b84f97329b3ff37de','ingest','queued',0,3,'chunks',NULL,'[]','[]','{"files": ["a"]}',NULL,'2026-11-26T17:31:48.588Z','2026-11-26T17:31:48.588Z','',NULL,NULL,NULL,NULL,0);
-CREATE TABLE keys (
-	name TEXT NOT NULL, 
-	digest TEXT NOT NULL, 
-	scopes TEXT NOT NULL, 
-	libraries TEXT NOT NULL, 
-	created_at TEXT NOT NULL, 
-	used_at TEXT, 
-	PRIMARY KEY (name), 
-	UNIQUE (digest)
-);
+INSERT INTO "jobs" VALUES(1,'a8223becf58a40edaa108ed33e932e12','ingest','queued',0,3,'chunks',NULL,'[]','[]','{"files": ["a"]}',NULL,'2026-11-26T17:35:48.248Z','2026-11-26T17:35:48.248Z','',NULL,NULL,NULL,NULL,0);
 CREATE TABLE labels (
 	doc INTEGER NOT NULL, 
 	"key" TEXT NOT NULL, 
@@ -209,8 +199,8 @@ CREATE TABLE meta (
 	PRIMARY KEY ("key")
 );
 INSERT INTO "meta" VALUES('codes_version','minilm-128-1');
-INSERT INTO "meta" VALUES('labels_version','ff9395a159b54051b8dac84b62b0eee4');
-INSERT INTO "meta" VALUES('deleted_since_purge/papers','2026-11-26T17:31:48.567Z');
+INSERT INTO "meta" VALUES('labels_version','c3035e6c487c41d58a9ce0dc5b91bb36');
+INSERT INTO "meta" VALUES('deleted_since_purge/papers','2026-11-26T17:35:48.242Z');
 CREATE TABLE model_speeds (
 	host TEXT NOT NULL, 
 	model TEXT NOT NULL, 
@@ -225,6 +215,12 @@ CREATE TABLE model_tests (
 	findings TEXT NOT NULL, 
 	at TEXT NOT NULL, 
 	PRIMARY KEY (digest)
+);
+CREATE TABLE page_words (
+	sha256 TEXT NOT NULL, 
+	page INTEGER NOT NULL, 
+	words BLOB NOT NULL, 
+	PRIMARY KEY (sha256, page)
 );
 CREATE TABLE passage_codes (
 	chunk_id INTEGER NOT NULL, 
@@ -249,11 +245,11 @@ CREATE TABLE revisions (
 	CONSTRAINT uq_revisions_revision UNIQUE (doc, revision), 
 	FOREIGN KEY(doc) REFERENCES documents (doc) ON DELETE CASCADE
 );
-INSERT INTO "revisions" VALUES(1,1,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-26T17:31:47.696Z',NULL);
-INSERT INTO "revisions" VALUES(2,1,2,'c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8',NULL,1,29,'[[1,0,29]]',X'28B52FFD241DE9000057616C72757365732077686973746C6520696E207468652077696E642E59337A08','2026-11-26T17:31:47.817Z','[0,8,1]');
-INSERT INTO "revisions" VALUES(3,2,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-26T17:31:47.975Z',NULL);
-INSERT INTO "revisions" VALUES(4,2,2,'22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c',NULL,1,30,'[[1,0,30]]',X'28B52FFD241EF1000050656E6775696E732070617261646520706173742074686520706F6C652E3F40A946','2026-11-26T17:31:48.083Z','[0,8,1]');
-INSERT INTO "revisions" VALUES(5,3,1,'f356d18a1e583bfb8a5f4e72a2788bb4c4c1d6aeb52b0744ee0a54146c257860',NULL,0,20,'[[1,0,20]]',X'28B52FFD2414A100004C696F6E7320736C656570206174206E6F6F6E2EDEE35FF1','2026-11-26T17:31:48.219Z',NULL);
+INSERT INTO "revisions" VALUES(1,1,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-26T17:35:47.424Z',NULL);
+INSERT INTO "revisions" VALUES(2,1,2,'c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8',NULL,1,29,'[[1,0,29]]',X'28B52FFD241DE9000057616C72757365732077686973746C6520696E207468652077696E642E59337A08','2026-11-26T17:35:47.585Z','[0,8,1]');
+INSERT INTO "revisions" VALUES(3,2,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-26T17:35:47.715Z',NULL);
+INSERT INTO "revisions" VALUES(4,2,2,'22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c',NULL,1,30,'[[1,0,30]]',X'28B52FFD241EF1000050656E6775696E732070617261646520706173742074686520706F6C652E3F40A946','2026-11-26T17:35:47.788Z','[0,8,1]');
+INSERT INTO "revisions" VALUES(5,3,1,'f356d18a1e583bfb8a5f4e72a2788bb4c4c1d6aeb52b0744ee0a54146c257860',NULL,0,20,'[[1,0,20]]',X'28B52FFD2414A100004C696F6E7320736C656570206174206E6F6F6E2EDEE35FF1','2026-11-26T17:35:47.924Z',NULL);
 CREATE TABLE sync_claims (
 	library TEXT NOT NULL, 
 	source_key TEXT NOT NULL, 
@@ -274,8 +270,8 @@ CREATE TABLE turns (
 	PRIMARY KEY (n), 
 	FOREIGN KEY(conversation) REFERENCES conversations (n) ON DELETE CASCADE
 );
-INSERT INTO "turns" VALUES(1,1,'user','Who whistles?','kept','2026-11-26T17:31:48.616Z');
-INSERT INTO "turns" VALUES(2,1,'assistant','Walruses. [1]','kept','2026-11-26T17:31:48.616Z');
+INSERT INTO "turns" VALUES(1,1,'user','Who whistles?','kept','2026-11-26T17:35:48.266Z');
+INSERT INTO "turns" VALUES(2,1,'assistant','Walruses. [1]','kept','2026-11-26T17:35:48.266Z');
 CREATE TABLE type_counts (
 	library TEXT NOT NULL, 
 	type TEXT NOT NULL, 
@@ -289,8 +285,8 @@ CREATE TABLE unlinks (
 	recorded_at TEXT NOT NULL, 
 	PRIMARY KEY (sha256)
 );
-INSERT INTO "unlinks" VALUES('c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8','2026-11-26T17:31:47.686Z');
-INSERT INTO "unlinks" VALUES('22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c','2026-11-26T17:31:47.962Z');
+INSERT INTO "unlinks" VALUES('c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8','2026-11-26T17:35:47.409Z');
+INSERT INTO "unlinks" VALUES('22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c','2026-11-26T17:35:47.708Z');
 CREATE TABLE vectors (
 	"key" INTEGER NOT NULL, 
 	vector BLOB NOT NULL, 
@@ -312,18 +308,18 @@ INSERT INTO "watermarks" VALUES('papers','lexical',9);
 INSERT INTO "watermarks" VALUES('public','lexical',5);
 CREATE INDEX ix_documents_longest ON documents (library, characters) WHERE state = 'live' AND embedded < chunks;
 CREATE INDEX ix_documents_linked ON documents (library, links) WHERE state = 'live' AND embedded < chunks;
-CREATE INDEX ix_documents_purge ON documents (purge_at) WHERE purge_at IS NOT NULL;
 CREATE INDEX ix_documents_sha256 ON documents (library, sha256);
+CREATE INDEX ix_documents_purge ON documents (purge_at) WHERE purge_at IS NOT NULL;
 CREATE INDEX ix_documents_pending ON documents (library, doc) WHERE state = 'live' AND embedded < chunks;
 CREATE INDEX ix_changes_library ON changes (library, seq);
-CREATE INDEX ix_jobs_state ON jobs (state, n);
 CREATE UNIQUE INDEX ux_jobs_mark ON jobs (mark) WHERE state = 'running' AND mark <> '';
 CREATE INDEX ix_jobs_worker ON jobs (worker);
+CREATE INDEX ix_jobs_state ON jobs (state, n);
 CREATE INDEX ix_answers_created_at ON answers (created_at);
 CREATE INDEX ix_ledger_state ON ledger (library, source, state, reason);
 CREATE INDEX ix_sync_claims_folder ON sync_claims (library, folder);
-CREATE INDEX ix_labels_number ON labels ("key", library, number, doc) WHERE number IS NOT NULL;
 CREATE INDEX ix_labels_value ON labels ("key", value, library, doc);
+CREATE INDEX ix_labels_number ON labels ("key", library, number, doc) WHERE number IS NOT NULL;
 CREATE INDEX ix_revisions_original ON revisions (sha256) WHERE has_original = 1;
 CREATE INDEX ix_chunks_doc ON chunks (doc, revision, ordinal);
 CREATE INDEX ix_turns_conversation ON turns (conversation, n);
