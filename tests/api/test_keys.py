@@ -194,11 +194,17 @@ def test_a_limited_key_uses_its_own_library(keyed: Keyed) -> None:
 @pytest.mark.parametrize("limited", [False, True])
 def test_every_tool_by_scope_and_library(keyed: Keyed, limited: bool) -> None:
     public = {"library": "public"}
+    of = {"document": keyed.documents["public"], **public}
     arguments: Mapping[str, Mapping[str, object]] = {
         "search": {"query": HIDDEN, **public},
         "ask": {"question": f"Where does the {HIDDEN} live?", **public},
         "check": {"text": f"The {HIDDEN} whistles.", **public},
-        "get_document": {"document": keyed.documents["public"], **public},
+        "list": public,
+        "outline": of,
+        "grep": {"text": HIDDEN, **of},
+        "read": of,
+        "cite": {"start": 0, "end": 6, **of},
+        "add": {"filename": "more.txt", "text": "More.", **public},
     }
 
     async def visit(url: str, scope: KeyScope) -> None:
