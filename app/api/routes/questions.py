@@ -166,7 +166,10 @@ def _hit(hit: Hit, query: str) -> SearchHit:
     marked = tuple(
         Highlight(start=start, end=end) for start, end in highlights(text, stems, language)
     )
-    return SearchHit.of_hit(hit, type=hit.passage.document.type, text=text, highlights=marked)
+    document = hit.passage.document
+    return SearchHit.of_hit(
+        hit, type=document.type, filename=document.filename, text=text, highlights=marked
+    )
 
 
 def highlights(text: str, stems: frozenset[str], language: str = DEFAULT) -> list[tuple[int, int]]:
