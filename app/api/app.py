@@ -38,6 +38,7 @@ from app.api.startup import Startup
 from app.api.streaming import StreamSlots
 from app.core import errors
 from app.core.ids import package_version
+from app.core.text import fault_in_words
 from app.settings import Settings, check_start
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def install(app: FastAPI) -> None:
 
 
 def _line(item: Mapping[str, object]) -> str:
-    """Return one validation finding as `field: what is wrong (got value)`."""
+    """Return one validation finding: the field, what is wrong, and the value."""
     location = item.get("loc")
     parts: Iterable[object] = location if isinstance(location, tuple) else ()
     where = (
@@ -100,7 +101,11 @@ def _line(item: Mapping[str, object]) -> str:
     )
     got = item.get("input")
     shown = f" (got {got!r:.80})" if isinstance(got, str | int | float | bool) else ""
-    return f"{where}: {str(item.get('msg')).removeprefix('Value error, ')}{shown}"
+    limits = item.get("ctx")
+    said = fault_in_words(
+        str(item.get("type")), limits if isinstance(limits, Mapping) else {}, str(item.get("msg"))
+    )
+    return f"{where}{said}{shown}"
 
 
 logger = logging.getLogger(__name__)
