@@ -12,7 +12,7 @@ from app.core.labels import Labels
 from app.core.types import PageSpan
 from app.ingest.names import IngestOptions, page_texts
 from app.ingest.parsers import DirectParser
-from app.ingest.parsers.pdf import _assemble as assemble_pages
+from app.ingest.parsers.pdf import assemble as assemble_pages
 from app.ingest.parsers.pdf_boxes import align
 from app.ingest.parsers.sniffing import decode, identify
 from tests.fakes import files
