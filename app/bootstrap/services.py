@@ -28,7 +28,7 @@ from app.bootstrap.libraries import (
 )
 from app.bootstrap.models import Models, delete_graphs
 from app.core.cancel import Periodic
-from app.core.errors import InvalidInput
+from app.core.errors import InvalidInput, StorageError
 from app.core.ids import checkout_sha, package_version, without_credentials
 from app.core.ports import Embedder, Generator, Recogniser
 from app.core.trace import SILENT, Spans, Trace
@@ -88,6 +88,8 @@ logger = logging.getLogger(__name__)
 
 START_APART_S = 10.0
 """Of processes that start together, one asks for what is missing."""
+USE_WRITTEN_S = 600.0
+"""Between two writes of when keys were used; a stop writes it too."""
 
 
 class Services:
@@ -267,6 +269,7 @@ class Services:
         jobs = self.jobs
         jobs.start()
         stack.callback(jobs.close)
+        stack.enter_context(Periodic("use of keys", self._flush_keys, USE_WRITTEN_S))
         housekeeper = Housekeeper(self.maintenance, jobs)
         stack.enter_context(Periodic("housekeeper", housekeeper.look_for_s, LOOK_EVERY_S))
         adopter = Adopter(self.embedders, self.store, jobs)
@@ -284,6 +287,14 @@ class Services:
             on_empty=settings.samples,
             keep_current=settings.seed_sample_docs,
         )
+
+    def _flush_keys(self) -> float:
+        """Write when keys were used; an edge of its thread."""
+        try:
+            self.store.keys.flush()
+        except StorageError:
+            logger.warning("when keys were used could not be written", exc_info=True)
+        return USE_WRITTEN_S
 
     @property
     def embedder(self) -> Embedder:

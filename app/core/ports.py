@@ -48,7 +48,7 @@ class Catalog(Protocol):
         """Return a live document.
 
         Raises:
-            NotFound: Unknown here; the message says when the other library has it.
+            NotFound: Unknown in this library.
         """
 
     def documents(

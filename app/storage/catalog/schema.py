@@ -53,7 +53,7 @@ def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind, nullable=False) for name in names]
 
 
-SCHEMA_VERSION = "0010"
+SCHEMA_VERSION = "0011"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 
@@ -368,6 +368,16 @@ model_tests = Table(
     metadata,
     Column("digest", Text, primary_key=True),
     *required(Text, "model", "findings", "at"),
+)
+
+# API keys by name: SHA-256 of each, and JSON lists of its scopes and libraries.
+keys = Table(
+    "keys",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),
+    *required(Text, "scopes", "libraries", "created_at"),
+    Column("used_at", Text),
 )
 
 
