@@ -5,12 +5,14 @@ import { ApiError } from "@/api/http";
 import { App } from "@/app/app";
 import { recalled, rememberOnLeaving } from "@/app/tab-memory";
 import { ChatContext, ChatSession } from "@/hooks/use-chat";
+import { useLanguage } from "@/hooks/use-language";
 import { applyTheme } from "@/hooks/use-theme";
 import { UploadContext, UploadQueue } from "@/hooks/use-uploads";
 import { preferences } from "@/hooks/use-preferences";
 import { hrefOf, parseHash } from "@/hooks/use-route";
 import { isNarrow, linkedReader, viewOf, viewText } from "@/hooks/use-view-address";
 import { initialWorkspace, WorkspaceContext, type Workspace } from "@/hooks/use-workspace";
+import { speak } from "@/lib/language";
 import { tabs } from "@/lib/tabs";
 import { Store } from "@/lib/store";
 import "@fontsource-variable/inter";
@@ -43,6 +45,13 @@ const session = new ChatSession(workspace, kept);
 rememberOnLeaving(workspace, session);
 tabs.listen(client, session);
 
+// Without its file a language cannot be shown; English needs none.
+await speak(preferences().language).catch(() => undefined);
+/** The page in its language: another one draws all of it again. */
+function Spoken() {
+  return <App key={useLanguage()} />;
+}
+
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root");
 createRoot(root).render(
@@ -51,7 +60,7 @@ createRoot(root).render(
       <WorkspaceContext value={workspace}>
         <ChatContext value={session}>
           <UploadContext value={new UploadQueue(workspace)}>
-            <App />
+            <Spoken />
           </UploadContext>
         </ChatContext>
       </WorkspaceContext>

@@ -1,5 +1,6 @@
 import { apiKey, keyRefused } from "@/api/key";
 import type { Problem } from "@/api/types";
+import { t } from "@/lib/language";
 
 /** A reply that says no, with the server's problem body. */
 export class ApiError extends Error {
@@ -15,7 +16,7 @@ export class ApiError extends Error {
 /** No reply at all: the server is away. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
-    super("The server does not answer; try again when it is back.", { cause });
+    super(t("The server does not answer; try again when it is back."), { cause });
     this.name = "Unreachable";
   }
 }
@@ -49,7 +50,7 @@ export function problemOf(status: number, body: string): Problem {
     type: "about:blank",
     title: `HTTP ${status}`,
     status,
-    detail: `The server answered ${status} without saying why.`,
+    detail: t("The server answered {status} without saying why.", { status: String(status) }),
     code: "unknown",
     retryable: status >= 500,
     request_id: "",

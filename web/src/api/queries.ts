@@ -1,7 +1,9 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { get } from "@/api/http";
+import type { Filter } from "@/lib/filters";
 import type {
   AnswerList,
+  CollectionList,
   Conversation,
   ConversationList,
   Diagnostics,
@@ -22,6 +24,7 @@ import type {
   SearchResponse,
   StoredAnswer,
   SuggestionList,
+  TagList,
 } from "@/api/types";
 
 /** Documents per page of a list: two requests fill any screen, fifty fetch ten thousand. */
@@ -50,11 +53,11 @@ export const libraries = queryOptions({
   staleTime: 2000,
 });
 
-export function documents(library: Library, q: string) {
+export function documents(library: Library, q: string, tag = "") {
   return infiniteQueryOptions({
-    queryKey: ["documents", library, q],
+    queryKey: ["documents", library, q, tag],
     queryFn: ({ pageParam, signal }) =>
-      get<DocumentPage>("api/v1/papers", { library, q, cursor: pageParam, limit: PAGE_SIZE }, signal),
+      get<DocumentPage>("api/v1/papers", { library, q, tag, cursor: pageParam, limit: PAGE_SIZE }, signal),
     initialPageParam: "",
     getNextPageParam: (last) => last.next_cursor,
     staleTime: 5000,
@@ -65,6 +68,20 @@ export function documents(library: Library, q: string) {
     },
   });
 }
+
+/** Tags with the number of documents that have them. */
+export const tags = queryOptions({
+  queryKey: ["tags"],
+  queryFn: ({ signal }) => get<TagList>("api/v1/tags", {}, signal),
+  staleTime: 5000,
+});
+
+/** Saved filters. */
+export const collections = queryOptions({
+  queryKey: ["collections"],
+  queryFn: ({ signal }) => get<CollectionList>("api/v1/collections", {}, signal),
+  staleTime: 5000,
+});
 
 export function documentRecord(library: Library, docId: string) {
   return queryOptions({
@@ -92,10 +109,10 @@ export function pageBoxes(library: Library, docId: string, revision: number | nu
   });
 }
 
-export function search(q: string, library: Scope, limit: number) {
+export function search(q: string, library: Scope, limit: number, filter: Filter) {
   return queryOptions({
-    queryKey: ["search", library, q, limit],
-    queryFn: ({ signal }) => get<SearchResponse>("api/v1/search", { q, library, limit }, signal),
+    queryKey: ["search", library, q, limit, filter],
+    queryFn: ({ signal }) => get<SearchResponse>("api/v1/search", { q, library, limit, ...filter }, signal),
     enabled: q.trim() !== "",
     staleTime: 30_000,
   });

@@ -16,8 +16,9 @@ import { setTheme, useTheme } from "@/hooks/use-theme";
 import { useViewAddress } from "@/hooks/use-view-address";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { isUntouched } from "@/lib/first-steps";
+import { t } from "@/lib/language";
 import { AskPage } from "./ask-page";
-import { Header, NEXT_THEME } from "./header";
+import { Header, NEXT_THEME, PAGE_NAMES } from "./header";
 import { HelpSheet } from "./help-sheet";
 import { KeyDialog } from "./key-dialog";
 import { UploadInputs, useUploadInputs } from "./upload-inputs";
@@ -47,15 +48,15 @@ export function App() {
       <Header away={away} onHelp={() => setHelp(true)} />
       {away && (
         <Banner tone="bad" className="rounded-none">
-          The server does not answer. What is on this page stays; it goes on by itself when the server is back.
+          {t("The server does not answer. What is on this page stays; it goes on by itself when the server is back.")}
         </Banner>
       )}
       <main className="min-h-0 flex-1">
         <h1 className="sr-only">{nameOf(page)}</h1>
-        <Guarded key={key} what={`The view ${nameOf(page)}`}>
+        <Guarded key={key} what={nameOf(page)}>
           {page === "ask" && <AskPage onPickFiles={inputs.pickFiles} onPickFolder={inputs.pickFolder} />}
           {(page === "search" || page === "check") && (
-            <Beside aside={reader === null ? null : <Guarded key={`${reader.library}/${reader.doc_id}`} what="This document"><ReaderPane target={reader} /></Guarded>}>
+            <Beside aside={reader === null ? null : <Guarded key={`${reader.library}/${reader.doc_id}`} what={t("This document")}><ReaderPane target={reader} /></Guarded>}>
               {page === "search" ? <SearchPage /> : <CheckPage />}
             </Beside>
           )}
@@ -81,7 +82,7 @@ export function App() {
 }
 
 function nameOf(page: PageName): string {
-  return `${page.charAt(0).toUpperCase()}${page.slice(1)}`;
+  return t(PAGE_NAMES[page]);
 }
 
 function Beside({ aside, children }: { aside: ReactNode; children: ReactNode }) {
@@ -130,11 +131,11 @@ function useShortcuts({ help, pickFiles }: { help: () => void; pickFiles: () => 
       ask(null);
     },
     u: pickFiles,
-    f: () => focusOn("[aria-label='Find a document']"),
+    f: () => focusOn("#find-document"),
     "[": toggleSide,
     j: () => stepCitation(1),
     k: () => stepCitation(-1),
-    o: () => document.querySelector<HTMLElement>("[aria-label='Sources'] [aria-current='true'] h3 button")?.click(),
+    o: () => document.querySelector<HTMLElement>("article[aria-current='true'] h3 button")?.click(),
     Escape: () => {
       if (busy) stop();
       else if (reader !== null) read(null);
@@ -144,7 +145,7 @@ function useShortcuts({ help, pickFiles }: { help: () => void; pickFiles: () => 
 
 /** Press the next or previous citation pill of the conversation, starting from the pressed one. */
 function stepCitation(step: 1 | -1): void {
-  const pills = [...document.querySelectorAll<HTMLButtonElement>("button[aria-label^='Citation ']")];
+  const pills = [...document.querySelectorAll<HTMLButtonElement>("button[data-citation]")];
   if (pills.length === 0) return;
   const at = pills.findIndex((pill) => pill.ariaPressed === "true");
   const next = at < 0 ? (step === 1 ? 0 : pills.length - 1) : (at + step + pills.length) % pills.length;

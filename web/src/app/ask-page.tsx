@@ -10,18 +10,17 @@ import { FirstSteps, Greeting } from "@/features/welcome/welcome";
 import { useChat } from "@/hooks/use-chat";
 import { lookedAt } from "@/lib/exchange";
 import { type Pane, type Side, useWorkspace } from "@/hooks/use-workspace";
+import { optionsOf } from "@/lib/format";
+import { type Message, t } from "@/lib/language";
 
-const PANES: readonly (readonly [Pane, string])[] = [
+const PANES: readonly (readonly [Pane, Message])[] = [
   ["conversations", "Conversations"],
   ["documents", "Documents"],
   ["chat", "Chat"],
   ["sources", "Sources"],
 ];
 
-const SIDES: readonly { value: Side; label: string }[] = [
-  { value: "conversations", label: "Conversations" },
-  { value: "documents", label: "Documents" },
-];
+const SIDES: Record<Side, Message> = { conversations: "Conversations", documents: "Documents" };
 
 interface Props {
   onPickFiles: () => void;
@@ -40,32 +39,32 @@ export function AskPage({ onPickFiles, onPickFolder }: Props) {
       <div className="flex min-h-0 flex-1">
         <div className={cx("min-h-0 w-full shrink-0 flex-col lg:flex lg:w-72", pane === side ? "flex" : "hidden", !sideShown && "lg:hidden", reader !== null && "lg:max-xl:hidden")}>
           <div className="border-r border-line bg-paper p-1.5 max-lg:hidden">
-            <Segmented label="Left side" value={side} options={SIDES} onValue={showPane} />
+            <Segmented label={t("Left side")} value={side} options={optionsOf(SIDES)} onValue={showPane} />
           </div>
           <div className="min-h-0 flex-1">
-            <Guarded key={side} what={side === "documents" ? "The list of documents" : "The list of conversations"}>
+            <Guarded key={side} what={side === "documents" ? t("Documents") : t("Conversations")}>
               {side === "documents" ? <DocumentsPane onPickFiles={onPickFiles} onPickFolder={onPickFolder} /> : <ConversationsPane />}
             </Guarded>
           </div>
         </div>
         <div className={cx("min-h-0 min-w-0 flex-1 lg:block", pane !== "chat" && "hidden")}>
-          <Guarded what="The conversation">
+          <Guarded what={t("Conversation")}>
             <ChatPane above={<Greeting />} below={<FirstSteps onPickFiles={onPickFiles} />} />
           </Guarded>
         </div>
         <div className={cx("min-h-0 w-full shrink-0", bare ? "lg:hidden" : "lg:block", pane !== "sources" && "hidden", reader === null ? "lg:w-[22rem]" : "lg:w-[min(46rem,46%)]")}>
           {reader === null ? (
-            <Guarded what="The sources">
+            <Guarded what={t("Sources")}>
               <SourcesPane />
             </Guarded>
           ) : (
-            <Guarded key={`${reader.library}/${reader.doc_id}`} what="This document">
+            <Guarded key={`${reader.library}/${reader.doc_id}`} what={t("This document")}>
               <ReaderPane target={reader} />
             </Guarded>
           )}
         </div>
       </div>
-      <nav aria-label="Panes" className="flex shrink-0 border-t border-line bg-paper lg:hidden">
+      <nav aria-label={t("Panes")} className="flex shrink-0 border-t border-line bg-paper lg:hidden">
         {PANES.map(([name, label]) => (
           <button
             key={name}
@@ -74,7 +73,7 @@ export function AskPage({ onPickFiles, onPickFolder }: Props) {
             onClick={() => showPane(name)}
             className={cx("min-h-11 grow border-t-2 px-1 text-sm", pane === name ? "border-accent font-semibold" : "border-transparent text-muted")}
           >
-            {label}
+            {t(label)}
             {name === "sources" && sources > 0 && <span className="ml-1 text-xs text-muted tabular-nums">{sources}</span>}
           </button>
         ))}

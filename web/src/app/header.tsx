@@ -6,19 +6,25 @@ import { Icon } from "@/components/ui/icon";
 import { ActionMenu } from "@/components/ui/menu";
 import { useChat } from "@/hooks/use-chat";
 import { hrefOf, type PageName, useRoute } from "@/hooks/use-route";
-import { setTheme, type Theme, useTheme } from "@/hooks/use-theme";
+import { setTheme, type Theme, THEME_NAMES, useTheme } from "@/hooks/use-theme";
 import { answeredBy } from "@/lib/format";
+import { type Message, t } from "@/lib/language";
 import { modelsInUse } from "@/lib/models";
 
-const NAMES: readonly (readonly [PageName, string])[] = [
-  ["ask", "Ask"],
-  ["search", "Search"],
-  ["check", "Check"],
-  ["inspect", "Inspect"],
-  ["evaluate", "Evaluate"],
-  ["status", "Status"],
-];
+export const PAGE_NAMES: Record<PageName, Message> = {
+  ask: "Ask",
+  search: "Search",
+  check: "Check",
+  inspect: "Inspect",
+  evaluate: "Evaluate",
+  status: "Status",
+  settings: "Settings",
+};
+/** Those in the row; settings have a sign of their own. */
+const NAMES = (Object.entries(PAGE_NAMES) as [PageName, Message][]).filter(([name]) => name !== "settings");
 
+/** A name is the same in every language. */
+const NAME = "DocuMind";
 /** How many of them a narrow page shows; the others stand behind "More". */
 const ALWAYS = 3;
 
@@ -37,14 +43,14 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
   const more = BEHIND.find(([name]) => name === page);
   return (
     <header className="flex h-11 shrink-0 items-center gap-1 border-b border-line bg-paper px-3 sm:gap-4">
-      <a href={hrefOf("ask")} className="flex items-center gap-2 rounded-sm font-serif text-lg leading-none tracking-tight" aria-label="DocuMind, start page">
+      <a href={hrefOf("ask")} className="flex items-center gap-2 rounded-sm font-serif text-lg leading-none tracking-tight" aria-label={t("DocuMind, start page")}>
         <svg width="18" height="18" viewBox="0 0 32 32" aria-hidden="true">
           <path d="M6 4h10.5c6 0 10.5 4.6 10.5 12s-4.5 12-10.5 12H6z" fill="none" stroke="var(--accent)" strokeWidth="3" />
           <path d="M11.5 12.5h9.5M11.5 19h6" stroke="var(--accent)" strokeWidth="3" strokeLinecap="round" />
         </svg>
-        <span className="max-sm:sr-only">DocuMind</span>
+        <span className="max-sm:sr-only">{NAME}</span>
       </a>
-      <nav aria-label="Pages" className="flex h-full items-stretch">
+      <nav aria-label={t("Pages")} className="flex h-full items-stretch">
         {NAMES.map(([name, label], at) => (
           <a
             key={name}
@@ -52,34 +58,34 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
             aria-current={page === name ? "page" : undefined}
             className={cx(TAB, page === name ? CURRENT : OTHER, at >= ALWAYS && "max-lg:hidden")}
           >
-            {label}
+            {t(label)}
           </a>
         ))}
         <ActionMenu
-          label="More"
+          label={t("More")}
           trigger={
             <button type="button" aria-current={more === undefined ? undefined : "page"} className={cx(TAB, more === undefined ? OTHER : CURRENT, "gap-1 lg:hidden")}>
-              {more?.[1] ?? "More"}
+              {t(more?.[1] ?? "More")}
               <Icon name="chevron" size={11} />
             </button>
           }
-          actions={BEHIND.map(([name, label]) => [label, hrefOf(name)] as const)}
+          actions={BEHIND.map(([name, label]) => [t(label), hrefOf(name)] as const)}
         />
       </nav>
       <span className="flex-1" />
       <InUse away={away} />
       <div className="flex shrink-0 items-center">
-        <IconButton icon={THEME_ICONS[theme]} label={`Theme: ${theme}`} onClick={() => setTheme(NEXT_THEME[theme])} className="max-sm:hidden" />
+        <IconButton icon={THEME_ICONS[theme]} label={t("Theme: {theme}", { theme: t(THEME_NAMES[theme]) })} onClick={() => setTheme(NEXT_THEME[theme])} className="max-sm:hidden" />
         <a
           href={hrefOf("settings")}
-          aria-label="Settings"
-          title="Settings"
+          aria-label={t("Settings")}
+          title={t("Settings")}
           aria-current={page === "settings" ? "page" : undefined}
           className={cx("inline-flex size-7 pointer-coarse:size-9 items-center justify-center rounded-md hover:bg-sunken hover:text-ink", page === "settings" ? "bg-accent-soft text-accent" : "text-muted")}
         >
           <Icon name="gear" />
         </a>
-        <IconButton icon="help" label="Help" onClick={onHelp} />
+        <IconButton icon="help" label={t("Help")} onClick={onHelp} />
       </div>
     </header>
   );
@@ -89,9 +95,9 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
 function InUse({ away }: { away: boolean }) {
   const { data } = useQuery(health);
   const { generator, embedder } = modelsInUse(data);
-  const state = away ? "Server away" : generator === null ? "Starting" : answeredBy(generator);
+  const state = away ? t("Server away") : generator === null ? t("Starting") : answeredBy(generator);
   const why = data?.generator_why ? ` (${data.generator_why})` : "";
-  const title = generator === null ? state : `${state}: answers by ${generator}${why}, search by meaning with ${embedder ?? "nothing yet"}`;
+  const title = generator === null ? state : t("{state}: answers by {generator}, search by meaning with {embedder}", { state, generator: `${generator}${why}`, embedder: embedder ?? t("nothing yet") });
   return (
     <a href={hrefOf("settings")} className="flex min-h-7 min-w-0 items-center gap-1.5 rounded-sm text-xs text-muted hover:text-ink" title={title}>
       <span className={cx("size-2 shrink-0 rounded-full", away ? "bg-bad" : generator === null ? "bg-warn" : "bg-good")} aria-hidden="true" />

@@ -1,8 +1,9 @@
 import { ConnectOllama } from "@/components/connect-ollama";
 import { Dialog } from "@/components/ui/dialog";
 import { Kbd } from "@/components/ui/kbd";
+import { type Message, t } from "@/lib/language";
 
-const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
+const KEYS: readonly (readonly [Message, readonly (readonly [string, Message])[]])[] = [
   [
     "Anywhere",
     [
@@ -37,21 +38,21 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
 
 export function HelpSheet({ open, onClose }: { open: boolean; onClose: () => void }) {
   return (
-    <Dialog title="Help" open={open} onClose={onClose}>
+    <Dialog title={t("Help")} open={open} onClose={onClose}>
       <section className="mb-5 text-sm">
-        <h3 className="mb-1 text-xs font-semibold text-muted">First steps</h3>
+        <h3 className="mb-1 text-xs font-semibold text-muted">{t("First steps")}</h3>
         <p>
-          Add files, ask a question, then press a number in the answer: the document opens at the exact words. Tick documents to ask only those.
+          {t("Add files, ask a question, then press a number in the answer: the document opens at the exact words. Tick documents to ask only those.")}
         </p>
       </section>
       <section className="mb-5 text-sm">
-        <h3 className="mb-1 text-xs font-semibold text-muted">Connect a language model</h3>
+        <h3 className="mb-1 text-xs font-semibold text-muted">{t("Connect a language model")}</h3>
         <ConnectOllama />
       </section>
-      <section aria-label="Keyboard" className="grid gap-6 max-sm:hidden sm:grid-cols-2">
+      <section aria-label={t("Keyboard")} className="grid gap-6 max-sm:hidden sm:grid-cols-2">
         {KEYS.map(([group, keys]) => (
           <section key={group}>
-            <h3 className="mb-2 text-xs font-semibold text-muted">{group}</h3>
+            <h3 className="mb-2 text-xs font-semibold text-muted">{t(group)}</h3>
             <dl className="flex flex-col gap-1.5">
               {keys.map(([key, meaning]) => (
                 <div key={key} className="flex items-center justify-between gap-3">
@@ -60,7 +61,7 @@ export function HelpSheet({ open, onClose }: { open: boolean; onClose: () => voi
                       <Kbd key={one}>{one}</Kbd>
                     ))}
                   </dt>
-                  <dd>{meaning}</dd>
+                  <dd>{t(meaning)}</dd>
                 </div>
               ))}
             </dl>

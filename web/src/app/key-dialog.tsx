@@ -4,6 +4,7 @@ import { keyRequired, onKeyChange, rememberKey } from "@/api/key";
 import { Button } from "@/components/ui/button";
 import { Dialog } from "@/components/ui/dialog";
 import { Input } from "@/components/ui/field";
+import { t } from "@/lib/language";
 
 /** Asks for the API key when the server refuses; the key stays in this tab. */
 export function KeyDialog() {
@@ -12,7 +13,7 @@ export function KeyDialog() {
   const [key, setKey] = useState("");
   const [tried, setTried] = useState(false);
   return (
-    <Dialog title="API key" open={required} closable={false} onClose={() => undefined}>
+    <Dialog title={t("API key")} open={required} closable={false} onClose={() => undefined}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -23,16 +24,16 @@ export function KeyDialog() {
           void client.resetQueries();
         }}
       >
-        <p className="mb-3 text-sm text-muted">This server asks for a key. It is kept in this tab until you close it, and sent to this server only.</p>
+        <p className="mb-3 text-sm text-muted">{t("This server asks for a key. It is kept in this tab until you close it, and sent to this server only.")}</p>
         {tried && (
           <p role="alert" className="mb-2 text-sm text-bad">
-            The server did not accept that key.
+            {t("The server did not accept that key.")}
           </p>
         )}
         <div className="flex gap-2">
-          <Input label="API key" type="password" autoComplete="off" autoFocus value={key} onChange={(event) => setKey(event.target.value)} />
+          <Input label={t("API key")} type="password" autoComplete="off" autoFocus value={key} onChange={(event) => setKey(event.target.value)} />
           <Button look="primary" type="submit" disabled={key.trim() === ""}>
-            Use key
+            {t("Use key")}
           </Button>
         </div>
       </form>

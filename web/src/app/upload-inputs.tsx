@@ -2,6 +2,8 @@ import { useEffect, useRef, useState, type RefObject } from "react";
 import { useUploads } from "@/hooks/use-uploads";
 import { uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
 import { droppedFiles, pickedFiles } from "@/lib/dropped-files";
+import { LIBRARY_NAMES } from "@/lib/format";
+import { t } from "@/lib/language";
 
 export interface UploadInputs {
   files: RefObject<HTMLInputElement | null>;
@@ -62,22 +64,22 @@ export function UploadInputs({ files, folder }: UploadInputs) {
     input.value = "";
   };
   return (
-    <section aria-label="Add files">
-      <input ref={files} type="file" multiple data-testid="upload" aria-label="Files to add" className="sr-only" tabIndex={-1} onChange={(event) => onChange(event.currentTarget)} />
+    <section aria-label={t("Add files")}>
+      <input ref={files} type="file" multiple data-testid="upload" aria-label={t("Files to add")} className="sr-only" tabIndex={-1} onChange={(event) => onChange(event.currentTarget)} />
       <input
         ref={folder}
         {...FOLDER}
         type="file"
         multiple
         data-testid="upload-folder"
-        aria-label="Folder to add"
+        aria-label={t("Folder to add")}
         className="sr-only"
         tabIndex={-1}
         onChange={(event) => onChange(event.currentTarget)}
       />
       {over && (
         <div className="pointer-events-none fixed inset-3 z-40 flex items-center justify-center rounded-lg border-2 border-dashed border-accent bg-accent-soft/90">
-          <p className="font-serif text-xl">Drop to add to {uploadLibrary(workspace) === "papers" ? "Papers" : "Public"}</p>
+          <p className="font-serif text-xl">{t("Drop to add to {library}", { library: t(LIBRARY_NAMES[uploadLibrary(workspace)]) })}</p>
         </div>
       )}
     </section>

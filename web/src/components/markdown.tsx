@@ -5,6 +5,7 @@ import remarkGfm from "remark-gfm";
 import { IconButton } from "@/components/ui/button";
 import { useCopied } from "@/hooks/use-copied";
 import { answerMarks, type AnswerMarks } from "@/lib/answer-marks";
+import { t } from "@/lib/language";
 import { webLink } from "@/lib/links";
 import { plainReferences } from "@/lib/plain-references";
 
@@ -124,7 +125,7 @@ function CodeBlock({ children }: { children: ReactNode }) {
       <pre tabIndex={0}>{children}</pre>
       <IconButton
         icon={state === "copied" ? "check" : "copy"}
-        label={state === "copied" ? "Copied" : state === "failed" ? "The browser does not allow copying here" : "Copy code"}
+        label={state === "copied" ? t("Copied") : state === "failed" ? t("The browser does not allow copying here") : t("Copy code")}
         onClick={(event) => copy(event.currentTarget.previousElementSibling?.textContent ?? "")}
         className="absolute top-1 right-1 bg-sunken"
       />

@@ -7,6 +7,8 @@ import { preferences } from "@/hooks/use-preferences";
 import { useStore } from "@/hooks/use-store";
 import type { Workspace } from "@/hooks/use-workspace";
 import { answered, asked, received, type Exchange, type Limit } from "@/lib/exchange";
+import { filterFields, narrows } from "@/lib/filters";
+import { t } from "@/lib/language";
 import { localId } from "@/lib/local-id";
 import { Store } from "@/lib/store";
 import { tabs } from "@/lib/tabs";
@@ -96,7 +98,7 @@ export class ChatSession {
         const conversationId = event.kind === "meta" ? event.conversationId : event.kind === "final" ? event.answer.conversation_id : null;
         if (conversationId !== null) this.store.set((chat) => ({ ...chat, conversationId }));
       }
-      if (!closed) throw new Error("The connection ended before the answer was complete.");
+      if (!closed) throw new Error(t("The connection ended before the answer was complete."));
     } catch (error) {
       paint.flush();
       const stopped = running.signal.aborted;
@@ -180,7 +182,7 @@ export class ChatSession {
     this.store.set((chat) => ({ ...chat, typed }));
   }
 
-  #request(question: string, library: Scope, scope: readonly Limit[], { mode, model }: Otherwise): Question {
+  #request(question: string, library: Scope, scope: readonly Limit[], { document, mode, model }: Otherwise): Question {
     const { conversationId, controls } = this.store.get();
     const request: Question = { message: question, library, query_mode: mode ?? controls.mode, trace: "full", stream: true };
     if (conversationId !== null) request.conversation_id = conversationId;
@@ -189,6 +191,8 @@ export class ChatSession {
     if (writer !== null) request.model = writer;
     if (controls.evidence !== null) request.evidence = controls.evidence;
     if (controls.nearest) request.fallback = true;
+    const { filter } = this.#workspace.get();
+    if (document === undefined && narrows(filter)) request.filters = filterFields(filter);
     if (scope.length > 0) request.doc_ids = scope.map((document) => document.doc_id);
     return request;
   }
@@ -256,7 +260,7 @@ export function useChat(): Chat & ChatActions & { busy: boolean } {
   const actions = useMemo<ChatActions>(
     () => ({
       ask: (question, model) => void session.ask(question, client, model === undefined ? {} : { model }),
-      summarise: (document) => void session.ask(`Summarise “${document.title}”`, client, { document, mode: "summary" }),
+      summarise: (document) => void session.ask(t("Summarise “{title}”", { title: document.title }), client, { document, mode: "summary" }),
       stop: () => session.stop(),
       reset: () => session.reset(),
       open: (id) => session.open(id, client),

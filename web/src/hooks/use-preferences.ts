@@ -1,15 +1,17 @@
 import type { Mode, Scope } from "@/api/types";
 import { useStore } from "@/hooks/use-store";
+import type { Language } from "@/lib/language";
 import { Store } from "@/lib/store";
 
 /** How this browser begins; null leaves it to the server. */
 export interface Preferences {
   library: Scope | null;
   mode: Mode | null;
+  language: Language | null;
 }
 
 const SLOT = "documind.preferences.1";
-const NONE: Preferences = { library: null, mode: null };
+const NONE: Preferences = { library: null, mode: null, language: null };
 
 function read(): Preferences {
   try {

@@ -1,6 +1,8 @@
 import { useSyncExternalStore } from "react";
+import type { Message } from "@/lib/language";
 
 export type Theme = "system" | "light" | "dark";
+export const THEME_NAMES: Record<Theme, Message> = { system: "As the system", light: "Light", dark: "Dark" };
 const SLOT = "documind.theme";
 const listeners = new Set<() => void>();
 

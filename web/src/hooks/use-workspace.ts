@@ -1,6 +1,7 @@
 import { createContext, useContext } from "react";
 import type { Library, Scope } from "@/api/types";
 import { useStore } from "@/hooks/use-store";
+import { type Filter, NO_FILTER } from "@/lib/filters";
 import { Store } from "@/lib/store";
 
 /** A document that the next question is limited to. */
@@ -37,6 +38,7 @@ export interface Workspace {
   /** True once the person, not the page, decided on the library. */
   chosen: boolean;
   scope: readonly ScopedDocument[];
+  filter: Filter;
   focus: Focus | null;
   reader: ReaderTarget | null;
   /** The pane that a phone shows. */
@@ -51,6 +53,7 @@ export const initialWorkspace: Workspace = {
   library: "papers",
   chosen: false,
   scope: [],
+  filter: NO_FILTER,
   focus: null,
   reader: null,
   pane: "chat",
@@ -67,6 +70,7 @@ export interface WorkspaceActions {
   suggest: (library: Scope) => void;
   toggle: (document: ScopedDocument) => void;
   scopeTo: (documents: readonly ScopedDocument[]) => void;
+  narrowTo: (filter: Filter) => void;
   focusOn: (focus: Focus | null) => void;
   read: (target: ReaderTarget | null) => void;
   showPane: (pane: Pane) => void;
@@ -97,6 +101,7 @@ export function workspaceActions(store: Store<Workspace>): WorkspaceActions {
         scope: w.scope.some((d) => same(d, document)) ? w.scope.filter((d) => !same(d, document)) : [...w.scope, document],
       })),
     scopeTo: (documents) => store.set((w) => ({ ...w, scope: documents })),
+    narrowTo: (filter) => store.set((w) => ({ ...w, filter })),
     focusOn: (focus) => store.set((w) => ({ ...w, focus, reader: null, pane: focus === null ? w.pane : "sources" })),
     read: (target) => store.set((w) => ({ ...w, reader: target, pane: target === null ? w.pane : "sources" })),
     showPane: (pane) => store.set((w) => (pane === "chat" || pane === "sources" ? { ...w, pane } : { ...w, pane, side: pane, sideShown: true })),

@@ -1,6 +1,7 @@
 import type { Element, ElementContent, Root, Text } from "hast";
 import { SKIP, visit } from "unist-util-visit";
 import { unitOffsets } from "@/lib/codepoints";
+import { t } from "@/lib/language";
 
 /** A sentence of the answer by its place in the Markdown source, in code points, as the server sends it. */
 export interface MarkedSentence {
@@ -106,8 +107,8 @@ function phrase(value: string, verdict: Span["verdict"] | undefined): ElementCon
   const space: Text[] = words === value ? [] : [{ type: "text", value: value.slice(words.length) }];
   const [kind, title] =
     verdict === "weak"
-      ? ["weak", "Close to the source, not confirmed: a passage is about it, but does not say it in one place"]
-      : ["unsupported", "Not supported by the sources"];
+      ? ["weak", t("Close to the source, not confirmed: a passage is about it, but does not say it in one place")]
+      : ["unsupported", t("Not supported by the sources")];
   const properties = { className: [`sentence-${kind}`], title };
   return [{ type: "element", tagName: "span", properties, children: [{ type: "text", value: words }] }, ...space];
 }

@@ -1,12 +1,14 @@
 import type { AnswerRecord, SourceRecord } from "@/api/types";
 import type { Exchange } from "@/lib/exchange";
+import { pageWord } from "@/lib/format";
+import { t } from "@/lib/language";
 
 /** One line per source: number, title, authors, year, page, licence, address. */
 export function attribution(source: SourceRecord): string {
   const parts = [`[${source.n}] ${source.title}`];
   if (source.authors.length > 0) parts.push(source.authors.join(", "));
   if (source.year !== null) parts.push(String(source.year));
-  if (source.page !== null) parts.push(`p. ${source.page}`);
+  if (source.page !== null) parts.push(pageWord(source.page));
   if (source.licence !== null) parts.push(source.licence);
   if (source.source_url !== null) parts.push(source.source_url);
   return parts.join(". ");
@@ -16,12 +18,12 @@ export function attribution(source: SourceRecord): string {
 export function asMarkdown(question: string, answer: AnswerRecord): string {
   const sources = answer.sources.map((source) => `- ${attribution(source)}`);
   const heading = question.replace(/\s+/g, " ").trim();
-  return [`## ${heading}`, answer.answer.trim(), ...(sources.length > 0 ? ["### Sources", sources.join("\n")] : [])].join("\n\n") + "\n";
+  return [`## ${heading}`, answer.answer.trim(), ...(sources.length > 0 ? [`### ${t("Sources")}`, sources.join("\n")] : [])].join("\n\n") + "\n";
 }
 
 /** A whole conversation as Markdown; what was not answered says so. */
 export function conversationAsMarkdown(exchanges: readonly Exchange[]): string {
-  return exchanges.map(({ question, answer, draft }) => (answer === null ? `## ${question}\n\n${draft.trim() || "No answer."}\n` : asMarkdown(question, answer))).join("\n");
+  return exchanges.map(({ question, answer, draft }) => (answer === null ? `## ${question}\n\n${draft.trim() || t("No answer.")}\n` : asMarkdown(question, answer))).join("\n");
 }
 
 /** One BibTeX entry per cited document; arXiv papers carry their eprint id. */

@@ -1,23 +1,26 @@
-import type { Mode } from "@/api/types";
+import type { JobRecord, Mode, Scope } from "@/api/types";
+import { count, locale, type Message, t } from "@/lib/language";
 
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+export { count };
 
-/** 12,345 below a hundred thousand, 1.2M above. */
-export function count(value: number): string {
-  return Math.abs(value) < 100_000 ? whole.format(value) : compact.format(value);
+/** A number with so many decimals. */
+export function fixed(value: number, decimals: number): string {
+  return new Intl.NumberFormat(locale(), { minimumFractionDigits: decimals, maximumFractionDigits: decimals }).format(value);
 }
 
-/** "1 document", "3 documents". */
-export function plural(value: number, noun: string): string {
-  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+/** "p. 7". */
+export function pageWord(page: number): string {
+  return t("p. {page}", { page });
 }
 
 /** The libraries by the names that the page gives them. */
-export const LIBRARY_NAMES = { papers: "Papers", public: "Public", all: "Papers and Public" } as const;
+export const LIBRARY_NAMES = { papers: "Papers", public: "Public", all: "Papers and Public" } as const satisfies Record<Scope, Message>;
+
+/** The same as a choice. */
+export const LIBRARIES: Record<Scope, Message> = { papers: "Papers", public: "Public", all: "All" };
 
 /** The kinds of answer; the set is the contract's, so that a missing or unknown name does not compile. */
-export const MODE_NAMES: Record<Mode, string> = {
+export const MODE_NAMES: Record<Mode, Message> = {
   general: "Answer",
   compare: "Comparison",
   methodology: "How it was done",
@@ -27,8 +30,8 @@ export const MODE_NAMES: Record<Mode, string> = {
 };
 
 /** The choices of a set of names, in its order. */
-export function optionsOf<Name extends string>(labels: Record<Name, string>): { value: Name; label: string }[] {
-  return (Object.keys(labels) as Name[]).map((value) => ({ value, label: labels[value] }));
+export function optionsOf<Name extends string>(labels: Record<Name, Message>): { value: Name; label: string }[] {
+  return (Object.keys(labels) as Name[]).map((value) => ({ value, label: t(labels[value]) }));
 }
 
 /** A message of the server's as a sentence: a capital first, a full stop last. */
@@ -39,7 +42,13 @@ export function sentence(message: string): string {
 
 /** How far an index is behind, in changes; the server counts to 10,000 and no further. */
 export function behind(lag: number): string {
-  return lag === 0 ? "up to date" : `${count(lag)}${lag >= 10_000 ? " or more" : ""} behind`;
+  return lag === 0 ? t("up to date") : t(lag >= 10_000 ? "{n} or more behind" : "{n} behind", { n: lag });
+}
+
+/** How far a job is: "12 of 40 documents · about 2 min left". */
+export function progressWords({ done, total, unit, eta_s }: Pick<JobRecord, "done" | "total" | "unit" | "eta_s">): string {
+  const so = total === null ? count(done) : t("{done} of {total}", { done, total });
+  return `${so} ${unit}${eta_s === null ? "" : ` · ${t("about {time} left", { time: seconds(eta_s) })}`}`;
 }
 
 /** Bytes in powers of 1000, as file managers show them. */
@@ -51,19 +60,19 @@ export function bytes(value: number): string {
     rest /= 1000;
     unit += 1;
   }
-  return `${rest.toFixed(unit === 0 || rest >= 100 ? 0 : 1)} ${units[unit] ?? ""}`;
+  return `${fixed(rest, unit === 0 || rest >= 100 ? 0 : 1)} ${units[unit] ?? ""}`;
 }
 
 /** Milliseconds as people read them: 3.2 ms, 140 ms, 2.1 s. */
 export function milliseconds(value: number): string {
-  if (value < 10) return `${value.toFixed(1)} ms`;
-  if (value < 1000) return `${value.toFixed(0)} ms`;
+  if (value < 10) return `${fixed(value, 1)} ms`;
+  if (value < 1000) return `${fixed(value, 0)} ms`;
   return seconds(value / 1000);
 }
 
 /** Seconds as 4.2 s, 3 min, 2 h 5 min, 3 d 4 h. */
 export function seconds(value: number): string {
-  if (value < 60) return `${value.toFixed(value < 10 ? 1 : 0)} s`;
+  if (value < 60) return `${fixed(value, value < 10 ? 1 : 0)} s`;
   const minutes = Math.round(value / 60);
   if (minutes < 60) return `${minutes} min`;
   const hours = Math.floor(minutes / 60);
@@ -73,7 +82,7 @@ export function seconds(value: number): string {
 
 /** A share in [0, 1] as a whole per cent; never 100 before it is complete. */
 export function percent(share: number): string {
-  return `${Math.min(share < 1 ? 99 : 100, Math.round(share * 100))} %`;
+  return new Intl.NumberFormat(locale(), { style: "percent" }).format(share < 1 ? Math.min(0.99, share) : share);
 }
 
 /** "just now", "5 min ago", "3 h ago", then the date. `iso` is UTC. */
@@ -81,10 +90,14 @@ export function ago(iso: string, now: number = Date.now()): string {
   const then = Date.parse(iso);
   if (Number.isNaN(then)) return iso;
   const passed = (now - then) / 1000;
-  if (passed < 45) return "just now";
-  if (passed < 3600) return `${Math.max(1, Math.round(passed / 60))} min ago`;
-  if (passed < 86_400) return `${Math.round(passed / 3600)} h ago`;
-  return new Date(then).toISOString().slice(0, 10);
+  if (passed < 45) return t("just now");
+  if (passed < 3600) return relative(-Math.max(1, Math.round(passed / 60)), "minute");
+  if (passed < 86_400) return relative(-Math.round(passed / 3600), "hour");
+  return new Intl.DateTimeFormat(locale(), { dateStyle: "medium" }).format(then);
+}
+
+function relative(value: number, unit: "minute" | "hour"): string {
+  return new Intl.RelativeTimeFormat(locale(), { numeric: "always" }).format(value, unit);
 }
 
 /** "Yao et al., 2023", "Yao and Zhao, 2023", or what there is of it. */
@@ -92,7 +105,7 @@ export function byline(authors: readonly string[], year: number | null): string 
   const family = authors.map((name) => asName(name.trim().split(/\s+/).at(-1) ?? name));
   const [first, second] = family;
   let names = first ?? "";
-  if (family.length === 2 && second !== undefined) names = `${names} and ${second}`;
+  if (family.length === 2 && second !== undefined) names = t("{first} and {second}", { first: names, second });
   if (family.length > 2) names = `${names} et al.`;
   return [names, year === null ? "" : String(year)].filter(Boolean).join(", ");
 }
@@ -104,7 +117,7 @@ function asName(name: string): string {
 
 /** Who answers, in words: a model by its name, and no model as what it does. */
 export function answeredBy(generator: string): string {
-  return generator.startsWith("extractive") ? "Quotes, no model" : generator === "none" ? "" : modelName(generator);
+  return generator.startsWith("extractive") ? t("Quotes, no model") : generator === "none" ? "" : modelName(generator);
 }
 
 /** Model names without provider and registry folder: "all-MiniLM-L6-v2", "llama3.2:latest". */

@@ -1,7 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 
 /** What another tab may have changed. */
-const SHARED = ["conversations", "documents", "libraries", "suggestions", "models", "health", "answers"];
+const SHARED = ["conversations", "documents", "tags", "collections", "libraries", "suggestions", "models", "health", "answers"];
 
 interface Session {
   follow: (conversationId: string, client: QueryClient) => Promise<void>;

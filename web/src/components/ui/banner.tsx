@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { t } from "@/lib/language";
 import { Button } from "./button";
 import { cx } from "./cx";
 import { Icon } from "./icon";
@@ -34,15 +35,15 @@ export function UndoBanners({ title, error, onUndo, onDismiss }: { title: string
         <Banner
           action={
             <Button look="quiet" icon="undo" onClick={onUndo} className="-my-0.5 text-accent">
-              Undo
+              {t("Undo")}
             </Button>
           }
         >
-          Deleted “{title}”.
+          {t("Deleted “{title}”.", { title })}
         </Banner>
       )}
       {error !== null && (
-        <Banner tone="bad" action={<Button look="quiet" onClick={onDismiss}>Close</Button>}>
+        <Banner tone="bad" action={<Button look="quiet" onClick={onDismiss}>{t("Close")}</Button>}>
           {error.message}
         </Banner>
       )}

@@ -1,4 +1,5 @@
 import { useState, type ButtonHTMLAttributes, type ReactNode } from "react";
+import { t } from "@/lib/language";
 import { cx } from "./cx";
 import { Icon, type IconName } from "./icon";
 
@@ -53,7 +54,7 @@ export function FileButton({ label, accept, onFile }: { label: string; accept?: 
         />
       </label>
       <span className="truncate text-xs text-muted" title={name ?? undefined}>
-        {name ?? "no file chosen"}
+        {name ?? t("no file chosen")}
       </span>
     </span>
   );

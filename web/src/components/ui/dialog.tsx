@@ -1,4 +1,5 @@
 import { useEffect, useId, useRef, type ReactNode } from "react";
+import { t } from "@/lib/language";
 import { IconButton } from "./button";
 
 /** A modal on the platform's own dialog: focus stays inside, Escape closes, focus returns. */
@@ -30,7 +31,7 @@ export function Dialog({ title, open, onClose, children, closable = true }: { ti
             <h2 id={heading} className="font-serif text-xl">
               {title}
             </h2>
-            {closable && <IconButton icon="close" label="Close" onClick={onClose} />}
+            {closable && <IconButton icon="close" label={t("Close")} onClick={onClose} />}
           </div>
           {children}
         </div>

@@ -1,4 +1,5 @@
-import type { InputHTMLAttributes, ReactNode, SelectHTMLAttributes } from "react";
+import { useState, type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes } from "react";
+import { Button } from "./button";
 import { cx } from "./cx";
 import { Icon } from "./icon";
 
@@ -11,6 +12,52 @@ interface InputProps extends InputHTMLAttributes<HTMLInputElement> {
 /** A one-line field whose label is spoken and shown as placeholder only. */
 export function Input({ label, className, ...rest }: InputProps) {
   return <input aria-label={label} className={cx(BOX, "min-h-7 w-full min-w-0 px-2 py-1 text-sm", className)} {...rest} />;
+}
+
+interface LineFormProps extends Omit<InputProps, "onChange" | "value"> {
+  button: string;
+  onSend: (text: string) => void;
+  accepts?: (text: string) => boolean;
+}
+
+/** A field and the button that sends what it holds; then it is empty. A form around it is not sent with it. */
+export function LineForm({ button, onSend, accepts = (text) => text !== "", disabled = false, className, ...rest }: LineFormProps) {
+  const [text, setText] = useState("");
+  return (
+    <form
+      className={cx("flex gap-1.5", className)}
+      onSubmit={(event) => {
+        event.preventDefault();
+        event.stopPropagation();
+        if (!accepts(text.trim())) return;
+        onSend(text.trim());
+        setText("");
+      }}
+    >
+      <Input value={text} onChange={(event) => setText(event.target.value)} {...rest} />
+      <Button type="submit" disabled={disabled || !accepts(text.trim())}>
+        {button}
+      </Button>
+    </form>
+  );
+}
+
+/** A name that is changed where it stands; Enter keeps it, a click elsewhere does not. */
+export function RenameForm({ label, value, onRename, onClose }: { label: string; value: string; onRename: (name: string) => void; onClose: () => void }) {
+  const [name, setName] = useState(value);
+  return (
+    <form
+      className="min-w-0 flex-1"
+      onSubmit={(event) => {
+        event.preventDefault();
+        event.stopPropagation();
+        if (name.trim() !== "" && name.trim() !== value) onRename(name.trim());
+        onClose();
+      }}
+    >
+      <Input label={label} value={name} autoFocus onChange={(event) => setName(event.target.value)} onBlur={onClose} />
+    </form>
+  );
 }
 
 /** An input with a magnifier that clears with Escape. */

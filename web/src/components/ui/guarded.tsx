@@ -1,4 +1,5 @@
 import { Component, type ReactNode } from "react";
+import { t } from "@/lib/language";
 import { Failure } from "./states";
 
 interface Props {
@@ -20,7 +21,7 @@ export class Guarded extends Component<Props, { error: Error | null }> {
     if (error === null) return this.props.children;
     return (
       <div className="p-3">
-        <Failure error={error} what={`${this.props.what} cannot be shown.`} onRetry={() => this.setState({ error: null })} />
+        <Failure error={error} what={t("{what} cannot be shown.", { what: this.props.what })} onRetry={() => this.setState({ error: null })} />
       </div>
     );
   }

@@ -1,11 +1,12 @@
 import type { ReactNode } from "react";
 import { ApiError } from "@/api/http";
 import { sentence } from "@/lib/format";
+import { t } from "@/lib/language";
 import { Banner } from "./banner";
 import { Button } from "./button";
 
 /** Grey lines where text will be. */
-export function Skeleton({ lines = 4, label = "Loading" }: { lines?: number; label?: string }) {
+export function Skeleton({ lines = 4, label = t("Loading") }: { lines?: number; label?: string }) {
   const widths = ["w-11/12", "w-4/5", "w-full", "w-2/3", "w-5/6"];
   return (
     <div role="status" aria-label={label} className="flex flex-col gap-2.5 py-2">
@@ -38,14 +39,14 @@ export function Failure({ error, onRetry, what }: { error: Error; onRetry?: () =
       action={
         onRetry !== undefined ? (
           <Button look="quiet" icon="retry" onClick={onRetry} className="-my-0.5 text-bad">
-            Retry
+            {t("Retry")}
           </Button>
         ) : undefined
       }
     >
       {what !== undefined && <strong className="font-semibold">{what} </strong>}
       {sentence(error.message)}
-      {request !== "" && <span className="block text-2xs">Request {request}</span>}
+      {request !== "" && <span className="block text-2xs">{t("Request {id}", { id: request })}</span>}
     </Banner>
   );
 }

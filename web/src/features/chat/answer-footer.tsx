@@ -1,10 +1,9 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { call } from "@/api/http";
 import { models } from "@/api/queries";
 import type { AnswerRecord, Feedback, StoredAnswer } from "@/api/types";
-import { Button, IconButton } from "@/components/ui/button";
-import { Input } from "@/components/ui/field";
+import { IconButton } from "@/components/ui/button";
+import { LineForm } from "@/components/ui/field";
 import { type Action, ActionMenu } from "@/components/ui/menu";
 import { useCopied } from "@/hooks/use-copied";
 import { usePins } from "@/hooks/use-pins";
@@ -12,6 +11,7 @@ import { hrefOf } from "@/hooks/use-route";
 import { asBibtex, asMarkdown } from "@/lib/attribution";
 import { isQuoted } from "@/lib/exchange";
 import { answeredBy, milliseconds } from "@/lib/format";
+import { t } from "@/lib/language";
 import { chatModels } from "@/lib/models";
 import { confidenceOf, supportOf, type Trust } from "@/lib/trust";
 
@@ -30,69 +30,50 @@ export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { questio
     <footer className="mt-3 flex flex-wrap items-center justify-between gap-x-4 gap-y-1 text-xs text-muted">
       <p className="min-w-0">
         <Support answer={answer} />
-        <span title={`Answered by ${answer.generator}, searched with ${answer.embedder}`}>
+        <span title={t("Answered by {generator}, searched with {embedder}", { generator: answer.generator, embedder: answer.embedder })}>
           {[isQuoted(answer) ? "" : answeredBy(answer.generator), time === null ? "" : milliseconds(time)].filter(Boolean).join(" · ")}
         </span>
       </p>
       <div className="ml-auto flex items-center">
         <span role="status" className="mr-1">
-          {state === "copied" && "Copied"}
-          {state === "failed" && "The browser does not allow copying here"}
-          {vote.isError && "Your vote was not stored"}
+          {state === "copied" && t("Copied")}
+          {state === "failed" && t("The browser does not allow copying here")}
+          {vote.isError && t("Your vote was not stored")}
         </span>
-        <IconButton icon="up" label="Good answer" pressed={thumbs === "up"} onClick={() => vote.mutate({ thumbs: "up" })} />
-        <IconButton icon="down" label="Bad answer" pressed={thumbs === "down"} onClick={() => vote.mutate({ thumbs: "down" })} />
-        {answer.conversation_id !== null && <IconButton icon="pin" label={isPinned(pin) ? "Unpin this answer" : "Pin this answer"} pressed={isPinned(pin)} onClick={() => toggle({ ...pin, title: question })} />}
+        <IconButton icon="up" label={t("Good answer")} pressed={thumbs === "up"} onClick={() => vote.mutate({ thumbs: "up" })} />
+        <IconButton icon="down" label={t("Bad answer")} pressed={thumbs === "down"} onClick={() => vote.mutate({ thumbs: "down" })} />
+        {answer.conversation_id !== null && <IconButton icon="pin" label={isPinned(pin) ? t("Unpin this answer") : t("Pin this answer")} pressed={isPinned(pin)} onClick={() => toggle({ ...pin, title: question })} />}
         {installed.length < 2 ? (
-          <IconButton icon="retry" label="Ask again, with what Options say now" onClick={() => onAskAgain(question)} />
+          <IconButton icon="retry" label={t("Ask again, with what Options say now")} onClick={() => onAskAgain(question)} />
         ) : (
           <ActionMenu
             icon="retry"
-            label="Ask again"
-            actions={[["With what Options say now", () => onAskAgain(question)], ...installed.map((name): Action => [`With ${name}`, () => onAskAgain(question, name)])]}
+            label={t("Ask again")}
+            actions={[[t("With what Options say now"), () => onAskAgain(question)], ...installed.map((name): Action => [t("With {model}", { model: name }), () => onAskAgain(question, name)])]}
           />
         )}
-        <IconButton icon="edit" label="Edit the question" onClick={() => onEdit(question)} />
+        <IconButton icon="edit" label={t("Edit the question")} onClick={() => onEdit(question)} />
         <ActionMenu
           icon="copy"
-          label="Copy answer"
+          label={t("Copy answer")}
           actions={[
-            ["As Markdown, with sources", () => copy(asMarkdown(question, answer))],
-            ["Sources as BibTeX", () => copy(asBibtex(answer.sources))],
-            ["Text only", () => copy(answer.answer)],
-            ["Link to this answer", () => copy(addressOf(answer))],
+            [t("As Markdown, with sources"), () => copy(asMarkdown(question, answer))],
+            [t("Sources as BibTeX"), () => copy(asBibtex(answer.sources))],
+            [t("Text only"), () => copy(answer.answer)],
+            [t("Link to this answer"), () => copy(addressOf(answer))],
           ]}
         />
         <a href={hrefOf("inspect", answer.answer_id)} className="ml-1 rounded-md px-2 py-1 text-xs hover:bg-sunken hover:text-ink">
-          Inspect
+          {t("Inspect")}
         </a>
       </div>
-      {vote.isSuccess && vote.variables.comment === undefined && <Comment onSend={(comment) => vote.mutate({ ...vote.variables, comment })} />}
+      {vote.isSuccess && vote.variables.comment === undefined && <LineForm className="w-full" label={t("Comment")} placeholder={t("Say why, if you like")} button={t("Send")} maxLength={2000} onSend={(comment) => vote.mutate({ ...vote.variables, comment })} />}
       {vote.isSuccess && vote.variables.comment !== undefined && (
         <p role="status" className="w-full">
-          Kept with the answer. Thank you.
+          {t("Kept with the answer. Thank you.")}
         </p>
       )}
     </footer>
-  );
-}
-
-/** Why an answer was good or bad, in a person's own words. */
-function Comment({ onSend }: { onSend: (comment: string) => void }) {
-  const [text, setText] = useState("");
-  return (
-    <form
-      className="flex w-full gap-1.5"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (text.trim() !== "") onSend(text.trim());
-      }}
-    >
-      <Input label="Comment" placeholder="Say why, if you like" value={text} maxLength={2000} onChange={(event) => setText(event.target.value)} />
-      <Button type="submit" disabled={text.trim() === ""}>
-        Send
-      </Button>
-    </form>
   );
 }
 
@@ -102,11 +83,11 @@ function addressOf(answer: AnswerRecord): string {
 }
 
 function Support({ answer }: { answer: AnswerRecord }) {
-  if (answer.status === "abstained" && answer.notices.some((notice) => notice.code === "mode_needs_model")) return <span className="mr-3 text-warn">Needs a language model</span>;
-  if (answer.status === "abstained") return <span className="mr-3 text-warn">Not enough evidence</span>;
+  if (answer.status === "abstained" && answer.notices.some((notice) => notice.code === "mode_needs_model")) return <span className="mr-3 text-warn">{t("Needs a language model")}</span>;
+  if (answer.status === "abstained") return <span className="mr-3 text-warn">{t("Not enough evidence")}</span>;
   if (answer.status !== "answered" || answer.sentences.length === 0) return null;
   const confidence = confidenceOf(answer);
-  const support: Trust = isQuoted(answer) ? QUOTED : supportOf(answer);
+  const support: Trust = isQuoted(answer) ? quoted() : supportOf(answer);
   const why = [support.why, confidence.why].filter((one) => one !== null);
   return (
     <span className="mr-3">
@@ -123,9 +104,7 @@ function Support({ answer }: { answer: AnswerRecord }) {
 }
 
 const INK: Record<Trust["tone"], string> = { good: "text-good", warn: "text-warn", bad: "text-bad" };
-const QUOTED: Trust = {
-  words: "Quoted, word for word",
-  tone: "good",
-  title: "No model wrote this: every word stands in your documents, where its mark leads",
-  why: null,
-};
+
+function quoted(): Trust {
+  return { words: t("Quoted, word for word"), tone: "good", title: t("No model wrote this: every word stands in your documents, where its mark leads"), why: null };
+}

@@ -2,15 +2,17 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { models } from "@/api/queries";
 import type { EvidenceKind, Strategy } from "@/api/types";
+import { FilterBar } from "@/components/filter-bar";
 import { Button } from "@/components/ui/button";
 import { Select } from "@/components/ui/field";
 import { Popover } from "@/components/ui/menu";
 import { CONTROLS, useChat } from "@/hooks/use-chat";
 import { MODE_NAMES, optionsOf } from "@/lib/format";
+import { type Message, t } from "@/lib/language";
 import { adviceOn, chatModels } from "@/lib/models";
 
 /** Each set is the contract's: a name that is missing or unknown does not compile. */
-const STRATEGIES: Record<Strategy | "default", string> = {
+const STRATEGIES: Record<Strategy | "default", Message> = {
   default: "As the server is set",
   baseline: "The question as it stands",
   hyde: "By a drafted answer (HyDE)",
@@ -18,7 +20,7 @@ const STRATEGIES: Record<Strategy | "default", string> = {
   flare: "Again while writing (FLARE)",
 };
 
-const READING: Record<EvidenceKind | "default", string> = {
+const READING: Record<EvidenceKind | "default", Message> = {
   default: "As the server is set",
   auto: "Fitted to the model",
   short: "Sentences",
@@ -31,53 +33,54 @@ export function ChatControls() {
   const { data } = useQuery(models);
   const installed = chatModels(data);
   const changed = [
-    controls.mode === CONTROLS.mode ? "" : MODE_NAMES[controls.mode],
-    controls.strategy === null ? "" : "search",
+    controls.mode === CONTROLS.mode ? "" : t(MODE_NAMES[controls.mode]),
+    controls.strategy === null ? "" : t("Search"),
     controls.model ?? "",
-    controls.evidence === null ? "" : "reading",
-    controls.nearest ? "nearest" : "",
+    controls.evidence === null ? "" : t("Reading"),
+    controls.nearest ? t("nearest") : "",
   ].filter(Boolean);
   return (
     <Popover
-      label="Options"
+      label={t("Options")}
       trigger={
         <Button look="quiet" icon="sliders" className="min-w-0 text-xs font-normal">
-          <span className="truncate">{["Options", ...changed].join(" · ")}</span>
+          <span className="truncate">{[t("Options"), ...changed].join(" · ")}</span>
         </Button>
       }
     >
       <div className="flex flex-col gap-3 p-2">
         <dl className="flex flex-col gap-3">
-        <Option name="Kind of answer" says="A plain answer fits nearly every question.">
-          <Select label="Mode" value={controls.mode} options={optionsOf(MODE_NAMES)} onValue={(mode) => setControls({ mode })} />
+        <Option name={t("Kind of answer")} says={t("A plain answer fits nearly every question.")}>
+          <Select label={t("Mode")} value={controls.mode} options={optionsOf(MODE_NAMES)} onValue={(mode) => setControls({ mode })} />
         </Option>
         {installed.length > 0 && (
-          <Option name="Model" says={adviceOn(controls.model, data, "Who writes the answer.")}>
+          <Option name={t("Model")} says={adviceOn(controls.model, data, t("Who writes the answer."))}>
             <Select
-              label="Model"
+              label={t("Model")}
               value={controls.model ?? ""}
-              options={[{ value: "", label: "The one in use" }, ...installed.map((name) => ({ value: name, label: name }))]}
+              options={[{ value: "", label: t("The one in use") }, ...installed.map((name) => ({ value: name, label: name }))]}
               onValue={(model) => setControls({ model: model === "" ? null : model })}
             />
           </Option>
         )}
-        <Option name="Search" says="How passages are looked for. Other ways ask a model first and take longer.">
-          <Select label="Search by" value={controls.strategy ?? "default"} options={optionsOf(STRATEGIES)} onValue={(strategy) => setControls({ strategy: strategy === "default" ? null : strategy })} />
+        <Option name={t("Search")} says={t("How passages are looked for. Other ways ask a model first and take longer.")}>
+          <Select label={t("Search by")} value={controls.strategy ?? "default"} options={optionsOf(STRATEGIES)} onValue={(strategy) => setControls({ strategy: strategy === "default" ? null : strategy })} />
         </Option>
-        <Option name="Reading" says="How much of your documents a model reads for one answer.">
-          <Select label="Reading" value={controls.evidence ?? "default"} options={optionsOf(READING)} onValue={(evidence) => setControls({ evidence: evidence === "default" ? null : evidence })} />
+        <Option name={t("Reading")} says={t("How much of your documents a model reads for one answer.")}>
+          <Select label={t("Reading")} value={controls.evidence ?? "default"} options={optionsOf(READING)} onValue={(evidence) => setControls({ evidence: evidence === "default" ? null : evidence })} />
         </Option>
         </dl>
         <label className="flex items-start gap-2 text-sm">
           <input type="checkbox" checked={controls.nearest} onChange={(event) => setControls({ nearest: event.target.checked })} className="mt-1 accent-accent" />
           <span>
-            Answer from what is nearest
-            <span className="block text-xs text-muted">Where no passage fits well, a model reads the closest ones, and the answer says so.</span>
+            {t("Answer from what is nearest")}
+            <span className="block text-xs text-muted">{t("Where no passage fits well, a model reads the closest ones, and the answer says so.")}</span>
           </span>
         </label>
+        <FilterBar />
         {changed.length > 0 && (
           <Button look="quiet" icon="undo" className="self-start" onClick={() => setControls(CONTROLS)}>
-            As usual
+            {t("As usual")}
           </Button>
         )}
       </div>

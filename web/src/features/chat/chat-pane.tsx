@@ -6,6 +6,7 @@ import { Failure, Skeleton } from "@/components/ui/states";
 import { useChat } from "@/hooks/use-chat";
 import { goTo } from "@/hooks/use-route";
 import { useWorkspace } from "@/hooks/use-workspace";
+import { t } from "@/lib/language";
 import { Composer } from "./composer";
 import { ExchangeView } from "./exchange-view";
 import { SaveConversation } from "./save-conversation";
@@ -26,9 +27,9 @@ export function ChatPane({ above, below }: { above: ReactNode; below: ReactNode 
   );
   const fresh = exchanges.length === 0 && opening === null;
   return (
-    <section aria-label="Chat" className="flex h-full min-h-0 flex-col bg-surface">
+    <section aria-label={t("Chat")} className="flex h-full min-h-0 flex-col bg-surface">
       <div className={cx("flex h-10 shrink-0 items-center gap-0.5 px-2", fresh ? "max-lg:hidden" : "border-b border-line")}>
-        <IconButton icon="panel" label={sideShown ? "Hide the left side" : "Show the left side"} pressed={sideShown} onClick={toggleSide} className="max-lg:hidden" />
+        <IconButton icon="panel" label={sideShown ? t("Hide the left side") : t("Show the left side")} pressed={sideShown} onClick={toggleSide} className="max-lg:hidden" />
         <span className="flex-1" />
         {exchanges.length > 0 && <SaveConversation exchanges={exchanges} />}
         {!fresh && (
@@ -40,26 +41,26 @@ export function ChatPane({ above, below }: { above: ReactNode; below: ReactNode 
               goTo("ask");
             }}
           >
-            New conversation
+            {t("New conversation")}
           </Button>
         )}
       </div>
       <div className={cx("flex min-h-0 flex-1 flex-col", fresh && "justify-center-safe overflow-y-auto py-6")}>
         {fresh && <div className="mx-auto mb-6 w-full max-w-[46rem] px-5">{above}</div>}
-        <div ref={scroller} tabIndex={0} role="region" aria-label="Conversation" className={cx("min-h-0 flex-1 overflow-y-auto", fresh && "hidden")} onScroll={onScroll}>
+        <div ref={scroller} tabIndex={0} role="region" aria-label={t("Conversation")} className={cx("min-h-0 flex-1 overflow-y-auto", fresh && "hidden")} onScroll={onScroll}>
           <div ref={content} className="mx-auto max-w-[46rem] px-5">
             {opening !== null && opening.error === null && exchanges.length === 0 && (
               <div className="py-10">
-                <Skeleton label="Opening the conversation" />
+                <Skeleton />
               </div>
             )}
             {opening !== null && opening.error !== null && (
               <div className="py-10">
-                <Failure error={opening.error} what="This conversation could not be opened." onRetry={() => void open(opening.id)} />
+                <Failure error={opening.error} what={t("This conversation could not be opened.")} onRetry={() => void open(opening.id)} />
               </div>
             )}
             {exchanges.map((exchange, at) => (
-              <Guarded key={exchange.id} what="This answer">
+              <Guarded key={exchange.id} what={t("This answer")}>
                 <ExchangeView exchange={exchange} onAskAgain={ask} onEdit={edit} newest={at === exchanges.length - 1} />
               </Guarded>
             ))}

@@ -1,5 +1,6 @@
 import type { Band } from "@/api/types";
 import { cx } from "@/components/ui/cx";
+import { t } from "@/lib/language";
 
 interface Props {
   n: number;
@@ -14,7 +15,8 @@ export function CitationPill({ n, band, active, title, onClick }: Props) {
   return (
     <button
       type="button"
-      aria-label={`Citation ${n}`}
+      data-citation={n}
+      aria-label={t("Citation {number}", { number: n })}
       aria-pressed={active}
       title={title}
       onClick={onClick}

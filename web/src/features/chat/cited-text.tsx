@@ -3,6 +3,8 @@ import type { CitationRecord, SourceRecord } from "@/api/types";
 import { Markdown } from "@/components/markdown";
 import { useWorkspace } from "@/hooks/use-workspace";
 import type { Exchange, Passage } from "@/lib/exchange";
+import { pageWord } from "@/lib/format";
+import { t } from "@/lib/language";
 import { citationWords } from "@/lib/trust";
 import { CitationPill } from "./citation-pill";
 
@@ -41,8 +43,8 @@ export function CitedText({ exchange, passage, byModel = false }: Props) {
 }
 
 function titleOf(n: number, source: SourceRecord | undefined, cited: CitationRecord | null, byModel: boolean): string {
-  if (source === undefined) return `Source ${n}`;
-  const parts = [source.title, source.page === null ? "" : `p. ${source.page}`];
-  if (cited !== null) parts.push(citationWords(cited.support), byModel && cited.cited_by === "engine" ? "mark set by DocuMind" : "");
+  if (source === undefined) return t("Source {number}", { number: n });
+  const parts = [source.title, source.page === null ? "" : pageWord(source.page)];
+  if (cited !== null) parts.push(citationWords(cited.support), byModel && cited.cited_by === "engine" ? t("mark set by DocuMind") : "");
   return parts.filter(Boolean).join(" · ");
 }

@@ -6,7 +6,7 @@ import type { ConversationSummary } from "@/api/types";
 import { UndoBanners } from "@/components/ui/banner";
 import { Button, IconButton } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
-import { Input, SearchInput } from "@/components/ui/field";
+import { RenameForm, SearchInput } from "@/components/ui/field";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { useChat } from "@/hooks/use-chat";
 import { GRACE_S, useDeletion } from "@/hooks/use-deletion";
@@ -14,6 +14,7 @@ import { usePins } from "@/hooks/use-pins";
 import { goTo, hrefOf } from "@/hooks/use-route";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { ago } from "@/lib/format";
+import { t } from "@/lib/language";
 
 /** Earlier conversations: find, open, pin, rename, delete and bring back. */
 export function ConversationsPane() {
@@ -41,7 +42,7 @@ export function ConversationsPane() {
   const pinned = found.filter((one) => isPinned({ conversation: one.id, answer: null }));
   const others = found.filter((one) => !pinned.includes(one));
   return (
-    <section aria-label="Conversations" className="flex h-full min-h-0 flex-col border-r border-line bg-paper">
+    <section aria-label={t("Conversations")} className="flex h-full min-h-0 flex-col border-r border-line bg-paper">
       <div className="flex flex-col gap-2 border-b border-line p-3">
         <Button
           icon="plus"
@@ -51,33 +52,33 @@ export function ConversationsPane() {
             showPane("chat");
           }}
         >
-          New conversation
+          {t("New conversation")}
         </Button>
-        <SearchInput label="Find a conversation" placeholder="Find a conversation" value={query} onValue={setQuery} />
+        <SearchInput label={t("Find a conversation")} placeholder={t("Find a conversation")} value={query} onValue={setQuery} />
       </div>
       <UndoBanners title={deletion.undoable === null ? null : titleOf(deletion.undoable)} error={deletion.error} onUndo={deletion.undo} onDismiss={deletion.dismiss} />
-      <div className="min-h-0 flex-1 overflow-y-auto p-1.5" tabIndex={0} role="region" aria-label="List of conversations">
-        {list.isPending && <Skeleton lines={4} label="Loading conversations" />}
+      <div className="min-h-0 flex-1 overflow-y-auto p-1.5" tabIndex={0} role="region" aria-label={t("List of conversations")}>
+        {list.isPending && <Skeleton lines={4} />}
         {list.isError && list.data === undefined && <Failure error={list.error} onRetry={() => void list.refetch()} />}
         {list.isSuccess && found.length === 0 && answers.length === 0 && (
-          <p className="px-2 py-3 text-sm text-muted">{wanted === "" ? "No conversations yet. Ask something." : "No conversation has these words in its title."}</p>
+          <p className="px-2 py-3 text-sm text-muted">{wanted === "" ? t("No conversations yet. Ask something.") : t("No conversation has these words in its title.")}</p>
         )}
         {answers.length > 0 && (
-          <Group title="Pinned answers">
+          <Group title={t("Pinned answers")}>
             {answers.map((pin) => (
               <PinnedAnswer key={pin.answer} {...pin} onOpened={() => showPane("chat")} />
             ))}
           </Group>
         )}
         {pinned.length > 0 && (
-          <Group title="Pinned">
+          <Group title={t("Pinned")}>
             {pinned.map((one) => (
               <ConversationRow key={one.id} conversation={one} current={one.id === conversationId} onOpened={() => showPane("chat")} onDelete={() => deletion.remove(one)} />
             ))}
           </Group>
         )}
         {others.length > 0 && (
-          <Group title={pinned.length + answers.length > 0 ? "Earlier" : null}>
+          <Group title={pinned.length + answers.length > 0 ? t("Earlier") : null}>
             {others.map((one) => (
               <ConversationRow key={one.id} conversation={one} current={one.id === conversationId} onOpened={() => showPane("chat")} onDelete={() => deletion.remove(one)} />
             ))}
@@ -102,7 +103,7 @@ function pathOf({ id }: ConversationSummary): string {
 }
 
 function titleOf({ title }: ConversationSummary): string {
-  return title === "" ? "Untitled" : title;
+  return title === "" ? t("Untitled") : title;
 }
 
 function PinnedAnswer({ conversation, answer, title, onOpened }: { conversation: string; answer: string | null; title: string; onOpened: () => void }) {
@@ -112,7 +113,7 @@ function PinnedAnswer({ conversation, answer, title, onOpened }: { conversation:
       <a href={hrefOf("ask", conversation, answer)} onClick={onOpened} className="line-clamp-2 min-w-0 flex-1 px-2 py-1.5 text-sm">
         {title}
       </a>
-      <IconButton icon="pin" label={`Unpin ${title}`} pressed onClick={() => toggle({ conversation, answer, title })} className="m-0.5" />
+      <IconButton icon="pin" label={t("Unpin {title}", { title })} pressed onClick={() => toggle({ conversation, answer, title })} className="m-0.5" />
     </li>
   );
 }
@@ -127,7 +128,7 @@ interface RowProps {
 function ConversationRow({ conversation, current, onOpened, onDelete }: RowProps) {
   const client = useQueryClient();
   const { isPinned, toggle } = usePins();
-  const [title, setTitle] = useState<string | null>(null);
+  const [renaming, setRenaming] = useState(false);
   const rename = useMutation({
     mutationFn: (name: string) => call("PATCH", pathOf(conversation), { title: name }),
     onSettled: () => void client.invalidateQueries({ queryKey: ["conversations"] }),
@@ -135,18 +136,10 @@ function ConversationRow({ conversation, current, onOpened, onDelete }: RowProps
   const shown = titleOf(conversation);
   const pin = { conversation: conversation.id, answer: null };
   const pinned = isPinned(pin);
-  if (title !== null) {
+  if (renaming) {
     return (
       <li className="p-1">
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            rename.mutate(title);
-            setTitle(null);
-          }}
-        >
-          <Input label="Title of the conversation" value={title} autoFocus onChange={(event) => setTitle(event.target.value)} onBlur={() => setTitle(null)} />
-        </form>
+        <RenameForm label={t("Title of the conversation")} value={conversation.title} onRename={(name) => rename.mutate(name)} onClose={() => setRenaming(false)} />
       </li>
     );
   }
@@ -157,9 +150,9 @@ function ConversationRow({ conversation, current, onOpened, onDelete }: RowProps
         <span className="block text-2xs text-muted">{ago(conversation.updated_at)}</span>
       </a>
       <div className="absolute top-0.5 right-0.5 flex rounded-md bg-sunken opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:bg-transparent pointer-coarse:opacity-100">
-        <IconButton icon="pin" label={pinned ? `Unpin ${shown}` : `Pin ${shown}`} pressed={pinned} onClick={() => toggle({ ...pin, title: shown })} />
-        <IconButton icon="edit" label={`Rename ${shown}`} onClick={() => setTitle(conversation.title)} />
-        <IconButton icon="trash" label={`Delete ${shown}`} onClick={onDelete} />
+        <IconButton icon="pin" label={pinned ? t("Unpin {title}", { title: shown }) : t("Pin {title}", { title: shown })} pressed={pinned} onClick={() => toggle({ ...pin, title: shown })} />
+        <IconButton icon="edit" label={t("Rename {title}", { title: shown })} onClick={() => setRenaming(true)} />
+        <IconButton icon="trash" label={t("Delete {title}", { title: shown })} onClick={onDelete} />
       </div>
     </li>
   );

@@ -8,7 +8,8 @@ import { Tag } from "@/components/ui/tag";
 import { hrefOf } from "@/hooks/use-route";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { shownOf, type Exchange } from "@/lib/exchange";
-import { LIBRARY_NAMES, modelName, plural, sentence } from "@/lib/format";
+import { LIBRARY_NAMES, modelName, sentence } from "@/lib/format";
+import { type Message, t } from "@/lib/language";
 import { AnswerFooter } from "./answer-footer";
 import { CitedText } from "./cited-text";
 import { concerns, noticeTone } from "./notices";
@@ -16,9 +17,9 @@ import { FoldedQuote, LeadingQuote } from "./quote";
 import { FurtherQuestions } from "./suggestions";
 import { Waiting } from "./waiting";
 
-const STOPPED_EARLY = "Stopped before the first word.";
-const STOPPED = "Stopped. What the model wrote was not checked against the sources and is not remembered.";
-const STOPPED_QUOTED = "Stopped. What stands above is from your documents, word for word; it is not remembered.";
+const STOPPED_EARLY: Message = "Stopped before the first word.";
+const STOPPED: Message = "Stopped. What the model wrote was not checked against the sources and is not remembered.";
+const STOPPED_QUOTED: Message = "Stopped. What stands above is from your documents, word for word; it is not remembered.";
 
 interface Props {
   exchange: Exchange;
@@ -56,23 +57,23 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, o
       {busy && words.text === "" && <Waiting exchange={exchange} />}
       {words.text !== "" && !needsModel && (
         <>
-          {above && writer !== null && <h3 className="mt-4 mb-1 text-xs font-semibold text-muted">In the words of {modelName(writer)}</h3>}
+          {above && writer !== null && <h3 className="mt-4 mb-1 text-xs font-semibold text-muted">{t("In the words of {model}", { model: modelName(writer) })}</h3>}
           <div className={state === "streaming" ? "prose caret-last" : "prose"} aria-live={state === "streaming" ? "off" : "polite"} aria-busy={state === "streaming"}>
             <CitedText exchange={exchange} passage={words} byModel={typeof answer?.model_text === "string"} />
           </div>
         </>
       )}
       {quote !== null && place === "under" && <FoldedQuote exchange={exchange} quote={quote} />}
-      {state === "stopped" && <p className="mt-2 text-xs text-muted">{words.text !== "" ? STOPPED : above ? STOPPED_QUOTED : STOPPED_EARLY}</p>}
+      {state === "stopped" && <p className="mt-2 text-xs text-muted">{t(words.text !== "" ? STOPPED : above ? STOPPED_QUOTED : STOPPED_EARLY)}</p>}
       {state === "broken" && (
         <p className="flex flex-wrap items-center gap-2 text-sm text-muted">
-          Broken off before an answer came.
-          <Button onClick={() => onAskAgain(exchange.question)}>Ask again</Button>
+          {t("Broken off before an answer came.")}
+          <Button onClick={() => onAskAgain(exchange.question)}>{t("Ask again")}</Button>
         </p>
       )}
       {state === "failed" && exchange.error !== null && (
         <div className="mt-2">
-          <Failure error={exchange.error} onRetry={() => onAskAgain(exchange.question)} what="No answer." />
+          <Failure error={exchange.error} onRetry={() => onAskAgain(exchange.question)} what={t("No answer.")} />
         </div>
       )}
       {answer?.status === "abstained" && !needsModel && <Elsewhere exchange={exchange} onAskAgain={onAskAgain} />}
@@ -85,7 +86,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, o
 function ConnectModel() {
   return (
     <a href={hrefOf("settings")} className="shrink-0 font-semibold text-accent underline underline-offset-2">
-      Connect a model
+      {t("Connect a model")}
     </a>
   );
 }
@@ -102,9 +103,9 @@ function Elsewhere({ exchange, onAskAgain }: Pick<Props, "exchange" | "onAskAgai
   };
   return (
     <p className="mt-2 flex flex-wrap items-center gap-2 text-sm text-muted">
-      Only {LIBRARY_NAMES[exchange.library]} was searched.
+      {t("Only {library} was searched.", { library: t(LIBRARY_NAMES[exchange.library]) })}
       <Button onClick={askAll}>
-        Ask {plural(other.documents, "document")} of {LIBRARY_NAMES[other.library]} too
+        {t("Ask {n} documents of {library} too", { n: other.documents, library: t(LIBRARY_NAMES[other.library]) })}
       </Button>
     </p>
   );
@@ -118,17 +119,17 @@ function ScopeLine({ exchange }: { exchange: Exchange }) {
     <div className="mt-1 flex flex-wrap items-center gap-1 text-xs text-muted">
       {scope.length > 0 && (
         <>
-          <span>Only</span>
+          <span>{t("Only")}</span>
           {scope.slice(0, 3).map((d) => (
             <Tag key={d.doc_id} title={d.title} tone="info">
               <span className="max-w-48 truncate">{d.title}</span>
             </Tag>
           ))}
-          {scope.length > 3 && <span>and {scope.length - 3} more</span>}
-          <span>in {LIBRARY_NAMES[library]}</span>
+          {scope.length > 3 && <span>{t("and {n} more", { n: scope.length - 3 })}</span>}
+          <span>{t("in {library}", { library: t(LIBRARY_NAMES[library]) })}</span>
         </>
       )}
-      {rewritten !== null && <span>Searched as “{rewritten}”</span>}
+      {rewritten !== null && <span>{t("Searched as “{words}”", { words: rewritten })}</span>}
     </div>
   );
 }

@@ -1,7 +1,8 @@
 import type { Exchange, Passage } from "@/lib/exchange";
+import { type Message, t } from "@/lib/language";
 import { CitedText } from "./cited-text";
 
-const TITLE = "From your documents";
+const TITLE: Message = "From your documents";
 
 interface Props {
   exchange: Exchange;
@@ -11,8 +12,8 @@ interface Props {
 /** What the documents say word for word, before anything that a model wrote. */
 export function LeadingQuote({ exchange, quote }: Props) {
   return (
-    <section aria-label={TITLE} className="mb-3 border-l-2 border-accent pl-3">
-      <h3 className="mb-1 text-xs font-semibold text-accent">{TITLE}</h3>
+    <section aria-label={t(TITLE)} className="mb-3 border-l-2 border-accent pl-3">
+      <h3 className="mb-1 text-xs font-semibold text-accent">{t(TITLE)}</h3>
       <div className="prose" aria-live="polite">
         <CitedText exchange={exchange} passage={quote} />
       </div>
@@ -24,7 +25,7 @@ export function LeadingQuote({ exchange, quote }: Props) {
 export function FoldedQuote({ exchange, quote }: Props) {
   return (
     <details className="mt-3 border-l-2 border-line pl-3">
-      <summary className="text-xs font-semibold text-muted hover:text-ink">{TITLE}</summary>
+      <summary className="text-xs font-semibold text-muted hover:text-ink">{t(TITLE)}</summary>
       <div className="prose mt-1">
         <CitedText exchange={exchange} passage={quote} />
       </div>

@@ -1,6 +1,7 @@
 import { ActionMenu } from "@/components/ui/menu";
 import { conversationAsMarkdown } from "@/lib/attribution";
 import type { Exchange } from "@/lib/exchange";
+import { t } from "@/lib/language";
 import { saveAs } from "@/lib/save-as";
 
 /** Keep a conversation as a file, or on paper. */
@@ -9,11 +10,11 @@ export function SaveConversation({ exchanges }: { exchanges: readonly Exchange[]
   return (
     <ActionMenu
       icon="save"
-      label="Save conversation"
+      label={t("Save conversation")}
       actions={[
-        ["As Markdown, with sources", () => keep(conversationAsMarkdown(exchanges), "text/markdown", "md")],
-        ["As JSON", () => keep(JSON.stringify(exchanges.map(({ question, answer }) => ({ question, answer })), null, 2), "application/json", "json")],
-        ["Print", () => window.print()],
+        [t("As Markdown, with sources"), () => keep(conversationAsMarkdown(exchanges), "text/markdown", "md")],
+        [t("As JSON"), () => keep(JSON.stringify(exchanges.map(({ question, answer }) => ({ question, answer })), null, 2), "application/json", "json")],
+        [t("Print"), () => window.print()],
       ]}
     />
   );

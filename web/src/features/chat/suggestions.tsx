@@ -3,6 +3,7 @@ import { documentSuggestions, suggestions } from "@/api/queries";
 import type { AnswerRecord } from "@/api/types";
 import { useChat } from "@/hooks/use-chat";
 import { useWorkspace } from "@/hooks/use-workspace";
+import { t } from "@/lib/language";
 
 const FURTHER = 3;
 
@@ -11,7 +12,7 @@ export function Suggestions() {
   const { library } = useWorkspace();
   const { ask } = useChat();
   const { data } = useQuery(suggestions(library));
-  return <Questions label="Suggested questions" questions={(data?.suggestions ?? []).map((one) => one.question)} ask={ask} />;
+  return <Questions label={t("Suggested questions")} questions={(data?.suggestions ?? []).map((one) => one.question)} ask={ask} />;
 }
 
 /** Further questions that the document cited first can answer, but the one that was asked. */
@@ -20,7 +21,7 @@ export function FurtherQuestions({ question, answer, ask }: { question: string; 
   const source = answer.sources.find(({ n }) => n === cited?.n);
   const { data } = useQuery({ ...documentSuggestions(source?.library ?? answer.library, source?.doc_id ?? "", FURTHER + 1), enabled: source !== undefined });
   const further = (data?.suggestions ?? []).map((one) => one.question).filter((one) => one.toLowerCase() !== question.toLowerCase());
-  return <Questions label="Further questions" questions={further.slice(0, FURTHER)} ask={ask} />;
+  return <Questions label={t("Further questions")} questions={further.slice(0, FURTHER)} ask={ask} />;
 }
 
 function Questions({ label, questions, ask }: { label: string; questions: string[]; ask: (question: string) => void }) {

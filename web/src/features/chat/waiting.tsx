@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { Exchange, Reading } from "@/lib/exchange";
+import { t } from "@/lib/language";
 import { readingLine } from "@/lib/reading";
-import { plural } from "@/lib/format";
 
 /** What the page waits for until the first word. */
 export function Waiting({ exchange }: { exchange: Exchange }) {
@@ -9,7 +9,7 @@ export function Waiting({ exchange }: { exchange: Exchange }) {
   if (reading !== null) return <ReadingBar key={reading.since} reading={reading} />;
   return (
     <p role="status" className="pulse text-sm text-muted">
-      {sources.length === 0 ? "Searching…" : `Reading ${plural(sources.length, "passage")}…`}
+      {sources.length === 0 ? t("Searching…") : t("Reading {n} passages…", { n: sources.length })}
     </p>
   );
 }
@@ -23,7 +23,7 @@ function ReadingBar({ reading }: { reading: Reading }) {
       <p role="status" className="text-sm text-muted">
         {line}
       </p>
-      <div role="progressbar" aria-label="Reading" aria-valuetext={line} className="mt-1.5 h-1 overflow-hidden rounded-sm bg-sunken">
+      <div role="progressbar" aria-label={t("Reading")} aria-valuetext={line} className="mt-1.5 h-1 overflow-hidden rounded-sm bg-sunken">
         {reading.seconds === null ? (
           <div className="reading-sways h-full w-1/3 rounded-sm bg-accent" />
         ) : (

@@ -8,6 +8,8 @@ import { Page } from "@/components/ui/section";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useDraft } from "@/hooks/use-draft";
 import { useWorkspace } from "@/hooks/use-workspace";
+import { LIBRARIES, optionsOf } from "@/lib/format";
+import { t } from "@/lib/language";
 import { CheckedText } from "./checked-text";
 import { TextInput } from "./text-input";
 
@@ -26,7 +28,7 @@ export function CheckPage() {
   });
   const judges = [...new Set([...(data?.installed.map((one) => one.name) ?? [])])];
   return (
-    <Page title="Check" lead="Every sentence of a text is held against your documents: supported, not confirmed, contradicted or not found, with the place. Nothing is stored.">
+    <Page title={t("Check")} lead={t("Every sentence of a text is held against your documents: supported, not confirmed, contradicted or not found, with the place. Nothing is stored.")}>
       <form
         className="flex flex-col gap-3"
         onSubmit={(event) => {
@@ -34,50 +36,46 @@ export function CheckPage() {
           check.mutate();
         }}
       >
-        <TextInput label="Text to check" value={text} onValue={(value) => change({ text: value })} rows={8} />
+        <TextInput label={t("Text to check")} value={text} onValue={(value) => change({ text: value })} rows={8} />
         {source === null ? (
           <Button look="quiet" icon="plus" className="self-start" onClick={() => setSource("")}>
-            Check against one source
+            {t("Check against one source")}
           </Button>
         ) : (
           <div className="flex flex-col gap-1">
-            <TextInput label="The source" value={source} onValue={setSource} rows={5} />
+            <TextInput label={t("The source")} value={source} onValue={setSource} rows={5} />
             <p className="flex items-center gap-2 text-xs text-muted">
-              The text is checked against this source; where it does not hold, a better one is looked for in the library.
+              {t("The text is checked against this source; where it does not hold, a better one is looked for in the library.")}
               <Button look="quiet" icon="close" onClick={() => setSource(null)}>
-                No source
+                {t("No source")}
               </Button>
             </p>
           </div>
         )}
         <div className="flex flex-wrap items-center gap-2">
           <Segmented
-            label="Library"
+            label={t("Library")}
             value={library}
             onValue={choose}
-            options={[
-              { value: "papers", label: "Papers" },
-              { value: "public", label: "Public" },
-              { value: "all", label: "All" },
-            ]}
+            options={optionsOf(LIBRARIES)}
           />
           {judges.length > 0 && (
             <Select
-              label="Second verdict"
+              label={t("Second verdict")}
               value={judge}
               onValue={setJudge}
-              options={[{ value: NO_JUDGE, label: "No second verdict" }, ...judges.map((name) => ({ value: name, label: `Second verdict by ${name}` }))]}
+              options={[{ value: NO_JUDGE, label: t("No second verdict") }, ...judges.map((name) => ({ value: name, label: t("Second verdict by {model}", { model: name }) }))]}
             />
           )}
           <span className="flex-1" />
           <Button type="submit" look="primary" icon="check" disabled={text.trim() === "" || check.isPending}>
-            Check
+            {t("Check")}
           </Button>
         </div>
       </form>
-      {check.isPending && <Skeleton lines={8} label="Checking" />}
-      {check.isError && <Failure error={check.error} onRetry={() => check.mutate()} what="The check failed." />}
-      {check.isIdle && report === null && <Empty title="Paste a text, or open a file">A draft, a summary, a model’s answer: each sentence gets its verdict and the words it rests on.</Empty>}
+      {check.isPending && <Skeleton lines={8} label={t("Checking")} />}
+      {check.isError && <Failure error={check.error} onRetry={() => check.mutate()} what={t("The check failed.")} />}
+      {check.isIdle && report === null && <Empty title={t("Paste a text, or open a file")}>{t("A draft, a summary, a model’s answer: each sentence gets its verdict and the words it rests on.")}</Empty>}
       {report !== null && !check.isPending && !check.isError && <CheckedText report={report} />}
     </Page>
   );

@@ -8,10 +8,11 @@ import { Failure } from "@/components/ui/states";
 import { Tag } from "@/components/ui/tag";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { modelName } from "@/lib/format";
+import { type Message, t } from "@/lib/language";
 import { saveAs } from "@/lib/save-as";
 import { citationWords } from "@/lib/trust";
 
-const VERDICTS: Record<CheckVerdict, { words: string; tone: "good" | "bad" | "warn" | "plain"; title: string }> = {
+const VERDICTS: Record<CheckVerdict, { words: Message; tone: "good" | "bad" | "warn" | "plain"; title: Message }> = {
   supported: { words: "supported", tone: "good", title: "All of it stands together in one place of the source" },
   weak: { words: "not confirmed", tone: "warn", title: "Close to the source, not confirmed: a place is about it, but it does not stand there together. Compare the words below" },
   contradicted: { words: "contradicted", tone: "bad", title: "A place says something else of the same thing" },
@@ -19,7 +20,7 @@ const VERDICTS: Record<CheckVerdict, { words: string; tone: "good" | "bad" | "wa
   no_claim: { words: "claims nothing", tone: "plain", title: "A heading, a table head, code, a question or a lead-in" },
 };
 /** What the place of a sentence with this verdict does. */
-const PLACES: Record<CheckVerdict, string> = { supported: "holds it", weak: "is about it", contradicted: "says otherwise", not_found: "the nearest", no_claim: "" };
+const PLACES: Record<CheckVerdict, Message | null> = { supported: "holds it", weak: "is about it", contradicted: "says otherwise", not_found: "the nearest", no_claim: null };
 const FORMS = ["markdown", "html", "json"] as const;
 type Form = (typeof FORMS)[number];
 const FORM_NAMES: Record<Form, string> = { markdown: "Markdown", html: "HTML", json: "JSON" };
@@ -27,21 +28,21 @@ const FORM_NAMES: Record<Form, string> = { markdown: "Markdown", html: "HTML", j
 /** What a check found: counts, downloads, and each sentence with its place. */
 export function CheckedText({ report }: { report: CheckReport }) {
   const download = useMutation({ mutationFn: (form: Form) => save(report, form) });
-  if (report.sentences.length === 0) return <Banner>There is no sentence in it.</Banner>;
+  if (report.sentences.length === 0) return <Banner>{t("There is no sentence in it.")}</Banner>;
   return (
-    <section aria-label="Checked text" className="flex flex-col gap-3">
+    <section aria-label={t("Checked text")} className="flex flex-col gap-3">
       <div className="flex flex-wrap items-center justify-between gap-2">
         <p role="status" className="flex flex-wrap gap-1.5">
           {(Object.keys(VERDICTS) as CheckVerdict[])
             .filter((verdict) => report.counts[verdict] > 0)
             .map((verdict) => (
               <Tag key={verdict} tone={VERDICTS[verdict].tone}>
-                {report.counts[verdict]} {VERDICTS[verdict].words}
+                {report.counts[verdict]} {t(VERDICTS[verdict].words)}
               </Tag>
             ))}
         </p>
         <p className="flex items-center gap-1 text-xs text-muted">
-          Download
+          {t("Download")}
           {FORMS.map((form) => (
             <Button key={form} look="quiet" onClick={() => download.mutate(form)}>
               {FORM_NAMES[form]}
@@ -51,10 +52,10 @@ export function CheckedText({ report }: { report: CheckReport }) {
       </div>
       {report.judge !== null && report.judge_failed !== null && (
         <Banner tone="warn">
-          {modelName(report.judge)} failed: {report.judge_failed}
+          {t("{model} failed: {why}", { model: modelName(report.judge), why: report.judge_failed })}
         </Banner>
       )}
-      {download.isError && <Failure error={download.error} what="The report was not made." />}
+      {download.isError && <Failure error={download.error} what={t("The report was not made.")} />}
       <ol className="rounded-lg border border-line bg-surface">
         {report.sentences.map((sentence) => (
           <SentenceRow key={sentence.start} sentence={sentence} judge={report.judge} />
@@ -70,25 +71,25 @@ function SentenceRow({ sentence, judge }: { sentence: CheckedSentence; judge: st
   return (
     <li className="grid gap-x-4 gap-y-1 border-b border-line px-4 py-3 last:border-b-0 sm:grid-cols-[8rem_1fr]">
       <div className="flex flex-col items-start gap-1">
-        <Tag tone={tone} title={title}>
-          {words}
+        <Tag tone={tone} title={t(title)}>
+          {t(words)}
         </Tag>
         {judge !== null && sentence.verdict !== "no_claim" && (
           <span className="text-2xs text-muted">
-            {modelName(judge)}: {sentence.judged === null ? "no clear reply" : sentence.judged.replace("_", " ")}
+            {modelName(judge)}: {sentence.judged === null ? t("no clear reply") : sentence.judged === "supported" ? t("supported") : t("not supported")}
           </span>
         )}
       </div>
       <div className="min-w-0">
         <p className={cx("font-serif text-[0.9375rem] leading-6 [overflow-wrap:anywhere]", sentence.verdict === "no_claim" && "text-muted")}>{sentence.text}</p>
         {best !== undefined && <Place place={best} words={PLACES[sentence.verdict]} lead="" />}
-        {sentence.better !== null && <Place place={sentence.better} words={PLACES.supported} lead="A better source: " />}
+        {sentence.better !== null && <Place place={sentence.better} words={PLACES.supported} lead={`${t("A better source:")} `} />}
       </div>
     </li>
   );
 }
 
-function Place({ place, words, lead }: { place: CheckPlace; words: string; lead: string }) {
+function Place({ place, words, lead }: { place: CheckPlace; words: Message | null; lead: string }) {
   const { read } = useWorkspace();
   const { library, doc_id, title } = place;
   return (
@@ -97,14 +98,14 @@ function Place({ place, words, lead }: { place: CheckPlace; words: string; lead:
         {lead !== "" && <strong className="font-semibold text-ink">{lead}</strong>}“{place.quote}”
       </p>
       <p className="flex flex-wrap items-center gap-1 text-2xs" title={citationWords(place.support)}>
-        <span>{[title ?? "in the source", library, words].filter(Boolean).join(" · ")}</span>
+        <span>{[title ?? t("in the source"), library, words === null ? "" : t(words)].filter(Boolean).join(" · ")}</span>
         {library !== null && doc_id !== null && (
           <Button
             look="quiet"
             icon="open"
             onClick={() => read({ library, doc_id, title: title ?? doc_id, revision: place.revision, start: place.start, end: place.end, page: null })}
           >
-            Open
+            {t("Open")}
           </Button>
         )}
       </p>

@@ -3,6 +3,7 @@ import { useId } from "react";
 import { textOf } from "@/api/checks";
 import { FileButton } from "@/components/ui/button";
 import { Failure } from "@/components/ui/states";
+import { t } from "@/lib/language";
 
 /** A text to paste, or to take from a file; what a file holds can be edited before it is used. */
 export function TextInput({ label, value, onValue, rows }: { label: string; value: string; onValue: (value: string) => void; rows: number }) {
@@ -15,7 +16,7 @@ export function TextInput({ label, value, onValue, rows }: { label: string; valu
           {label}
         </label>
         <FileButton
-          label={reading.isPending ? "Reading" : "Open a file"}
+          label={reading.isPending ? t("Reading") : t("Open a file")}
           onFile={(file) => {
             if (file !== undefined) reading.mutate(file);
           }}
@@ -28,7 +29,7 @@ export function TextInput({ label, value, onValue, rows }: { label: string; valu
         onChange={(event) => onValue(event.target.value)}
         className="w-full resize-y rounded-md border border-line-strong bg-surface px-3 py-2 font-serif text-[0.9375rem] leading-6 text-ink placeholder:text-muted"
       />
-      {reading.isError && <Failure error={reading.error} what="The file was not read." />}
+      {reading.isError && <Failure error={reading.error} what={t("The file was not read.")} />}
     </div>
   );
 }

@@ -1,11 +1,13 @@
-import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef } from "react";
-import { documents } from "@/api/queries";
+import { collections, documents } from "@/api/queries";
 import type { DocumentRecord, Library } from "@/api/types";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { same, type ScopedDocument, useWorkspace } from "@/hooks/use-workspace";
-import { percent, plural } from "@/lib/format";
+import { allows, narrows } from "@/lib/filters";
+import { percent } from "@/lib/format";
+import { t } from "@/lib/language";
 import { DocumentRow, ROW_HEIGHT } from "./document-row";
 
 interface Props {
@@ -17,18 +19,20 @@ interface Props {
   total: number | null;
   onSummarise: (document: DocumentRecord) => void;
   onDelete: (documents: readonly ScopedDocument[]) => void;
-  onCorrect: (document: DocumentRecord) => void;
+  onEdit: (documents: readonly ScopedDocument[]) => void;
 }
 
 /** The documents of a library; only the rows in sight are in the page, further ones load as they come near. */
-export function DocumentList({ library, query, types, total, onSummarise, onDelete, onCorrect }: Props) {
+export function DocumentList({ library, query, types, total, onSummarise, onDelete, onEdit }: Props) {
   // What was found last stays until the next is there: the list neither blanks nor jumps while one types.
-  const list = useInfiniteQuery({ ...documents(library, query), placeholderData: keepPreviousData });
-  const { scope, toggle, scopeTo, read } = useWorkspace();
+  const { scope, toggle, scopeTo, filter, read } = useWorkspace();
+  // The server lists the documents of one tag; what else narrows the list is seen here.
+  const list = useInfiniteQuery({ ...documents(library, query, filter.tags.length === 1 ? filter.tags[0] : ""), placeholderData: keepPreviousData });
+  const saved = useQuery(collections).data?.collections;
   const loaded = useMemo(() => {
     const all = list.data?.pages.flatMap((page) => page.documents) ?? [];
-    return types.size === 0 ? all : all.filter((d) => types.has(d.type));
-  }, [list.data, types]);
+    return all.filter((d) => (types.size === 0 || types.has(d.type)) && allows(d, filter, saved ?? []));
+  }, [list.data, types, filter, saved]);
   const scroller = useRef<HTMLDivElement>(null);
   // The React compiler is not used here, so the virtualizer's changing functions are safe.
   // eslint-disable-next-line react-hooks/incompatible-library
@@ -49,47 +53,50 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
     rows.scrollToOffset(0);
     // Another search begins at its top; the rows themselves move nothing.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [query, types]);
+  }, [query, types, filter]);
 
-  const filtered = query !== "" || types.size > 0;
+  const filtered = query !== "" || types.size > 0 || narrows(filter);
   const chunks = loaded.reduce((sum, d) => sum + d.chunks, 0);
   const getting = chunks === 0 ? 1 : loaded.reduce((sum, d) => sum + d.embedded, 0) / chunks;
   const ticked = scope.filter((d) => d.library === library);
   return (
     <>
       <div className="flex min-h-7 items-center justify-between gap-2 px-3 text-2xs text-muted">
-        <span>{ticked.length > 0 ? `${plural(ticked.length, "document")} ticked: the next question asks ${ticked.length === 1 ? "it" : "them"} alone` : countLine(loaded.length, hasNextPage, query === "" ? total : null)}{ticked.length === 0 && getting < 1 && <span title="All are found by their words already; searching by meaning follows"> · getting ready, {percent(getting)}</span>}</span>
+        <span>{ticked.length > 0 ? t("{n} documents ticked: the next question asks them alone", { n: ticked.length }) : countLine(loaded.length, hasNextPage, query === "" && !narrows(filter) ? total : null)}{ticked.length === 0 && getting < 1 && <span title={t("All are found by their words already; searching by meaning follows")}> · {t("getting ready, {share}", { share: percent(getting) })}</span>}</span>
         {ticked.length > 0 ? (
           <span className="flex gap-3">
+            <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => onEdit(ticked)}>
+              {t("Edit")}
+            </button>
             <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => onDelete(ticked)}>
-              Delete
+              {t("Delete")}
             </button>
             <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(scope.filter((d) => d.library !== library))}>
-              Untick
+              {t("Untick")}
             </button>
           </span>
         ) : (
           filtered && (
             <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(loaded.slice(0, MOST_TICKS).map(({ doc_id, title }) => ({ doc_id, title, library })))}>
-              Tick these
+              {t("Tick these")}
             </button>
           )
         )}
       </div>
       <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto" data-testid="document-list">
-        {list.isPending && <div className="px-3"><Skeleton lines={6} label="Loading documents" /></div>}
-        {list.isError && list.data === undefined && <div className="p-3"><Failure error={list.error} onRetry={() => void list.refetch()} what="Documents could not be listed." /></div>}
+        {list.isPending && <div className="px-3"><Skeleton lines={6} /></div>}
+        {list.isError && list.data === undefined && <div className="p-3"><Failure error={list.error} onRetry={() => void list.refetch()} /></div>}
         {list.isSuccess && loaded.length === 0 && !hasNextPage && (
-          <Empty title={filtered ? "Nothing matches" : "No documents yet"}>{filtered ? "Try another word or clear the filters." : "Drop files or a folder here, or fetch a page by its address."}</Empty>
+          <Empty title={filtered ? t("Nothing matches") : t("No documents yet")}>{filtered ? t("Try another word or clear the filters.") : t("Drop files or a folder here, or fetch a page by its address.")}</Empty>
         )}
-        <div role="list" aria-label="Documents" className="relative" style={{ height: rows.getTotalSize() }}>
+        <div role="list" aria-label={t("Documents")} className="relative" style={{ height: rows.getTotalSize() }}>
           {visible.map((row) => {
             const document = loaded[row.index];
             const place = { height: row.size, transform: `translateY(${row.start}px)` };
             if (document === undefined) {
               return (
                 <div key="more" role="listitem" className="absolute inset-x-0 top-0 px-3 py-3 text-xs text-muted" style={place}>
-                  Loading more…
+                  {t("Loading more…")}
                 </div>
               );
             }
@@ -102,7 +109,7 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
                   onOpen={() => read({ library: document.library, doc_id: document.doc_id, title: document.title, revision: document.revision, start: 0, end: 0, page: null })}
                   onSummarise={() => onSummarise(document)}
                   onDelete={() => onDelete([document])}
-                  onCorrect={() => onCorrect(document)}
+                  onEdit={() => onEdit([document])}
                 />
               </div>
             );
@@ -115,8 +122,8 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
 
 /** "216 documents", also while the list has only begun; of a search only what came is known. */
 function countLine(loaded: number, more: boolean, total: number | null): string {
-  if (more && total !== null) return plural(total, "document");
-  return more ? `first ${plural(loaded, "document")}` : plural(loaded, "document");
+  if (more && total !== null) return t("{n} documents", { n: total });
+  return t(more ? "first {n} documents" : "{n} documents", { n: loaded });
 }
 
 /** A question names at most this many documents; a whole library is a scope of its own. */

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { call, get } from "@/api/http";
 import { libraries } from "@/api/queries";
 import type { CollectionStats, DocumentRecord, Library, Scope } from "@/api/types";
+import { FilterBar } from "@/components/filter-bar";
 import { UndoBanners } from "@/components/ui/banner";
 import { cx } from "@/components/ui/cx";
 import { SearchInput, Segmented } from "@/components/ui/field";
@@ -11,8 +12,9 @@ import { useDebounced } from "@/hooks/use-debounced";
 import { GRACE_S, useDeletion, type Deletion } from "@/hooks/use-deletion";
 import { same, type ScopedDocument, uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
 import { samplesIn } from "@/lib/first-steps";
-import { count, plural } from "@/lib/format";
-import { CorrectDialog } from "./correct-dialog";
+import { count, LIBRARY_NAMES, optionsOf } from "@/lib/format";
+import { t, tx } from "@/lib/language";
+import { EditDialog } from "./edit-dialog";
 import { LinkForm } from "./link-form";
 import { DocumentList } from "./document-list";
 import { PasteText } from "./paste-text";
@@ -24,7 +26,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
   const workspace = useWorkspace();
   const [query, setQuery] = useState("");
   const [types, setTypes] = useState<ReadonlySet<string>>(new Set());
-  const [corrected, setCorrected] = useState<DocumentRecord | null>(null);
+  const [edited, setEdited] = useState<readonly ScopedDocument[]>([]);
   const [listed, setListed] = useState<Library>("papers");
   const rested = useDebounced(query.trim());
   const shown = workspace.library === "all" ? listed : workspace.library;
@@ -48,24 +50,24 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
   const chosen = types.size === 0 ? kinds : kinds.filter(([type]) => types.has(type));
   const listedTotal = stats.data === undefined ? null : chosen.reduce((sum, [, n]) => sum + n, 0);
   return (
-    <section aria-label="Documents" className="flex h-full min-h-0 flex-col border-r border-line bg-paper">
+    <section aria-label={t("Documents")} className="flex h-full min-h-0 flex-col border-r border-line bg-paper">
       <div className="flex flex-col gap-2 border-b border-line p-3">
         <Segmented
-          label="Library"
+          label={t("Library")}
           value={workspace.library}
           onValue={choose}
           options={[
-            { value: "papers", label: <Counted name="Papers" n={total("papers")} />, title: "Your own documents" },
-            { value: "public", label: <Counted name="Public" n={total("public")} />, title: "Encyclopedia text" },
-            { value: "all", label: "All", title: "Both libraries" },
+            { value: "papers", label: <Counted name={t("Papers")} n={total("papers")} />, title: t("Your own documents") },
+            { value: "public", label: <Counted name={t("Public")} n={total("public")} />, title: t("Encyclopedia text") },
+            { value: "all", label: t("All"), title: t("Both libraries") },
           ]}
         />
-        <SearchInput label="Find a document" placeholder="Find a document" value={query} onValue={setQuery} />
+        <SearchInput id="find-document" label={t("Find a document")} placeholder={t("Find a document")} value={query} onValue={setQuery} />
         {workspace.library === "all" && (
-          <Segmented label="Listed library" value={listed} onValue={setListed} options={[{ value: "papers", label: "List papers" }, { value: "public", label: "List public" }]} />
+          <Segmented label={t("Listed library")} value={listed} onValue={setListed} options={optionsOf({ papers: "Papers", public: "Public" })} />
         )}
         {kinds.length > 1 && (
-          <div role="group" aria-label="Types" className="flex flex-wrap gap-1">
+          <div role="group" aria-label={t("Types")} className="flex flex-wrap gap-1">
             {kinds.map(([type, n]) => (
               <button
                 key={type}
@@ -79,23 +81,29 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
             ))}
           </div>
         )}
+        <FilterBar />
       </div>
       <UploadList />
       <SamplesLine samples={samplesIn(all.data?.libraries ?? [])} />
-      <UndoBanners title={deletion.undoable === null ? null : (deletion.undoable.length === 1 ? deletion.undoable[0]?.title : plural(deletion.undoable.length, "document")) ?? null} error={deletion.error} onUndo={deletion.undo} onDismiss={deletion.dismiss} />
-      <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} onCorrect={setCorrected} />
-      {corrected !== null && <CorrectDialog document={corrected} onClose={() => setCorrected(null)} />}
+      <UndoBanners title={deletion.undoable === null ? null : (deletion.undoable.length === 1 ? deletion.undoable[0]?.title : t("{n} documents", { n: deletion.undoable.length })) ?? null} error={deletion.error} onUndo={deletion.undo} onDismiss={deletion.dismiss} />
+      <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} onEdit={setEdited} />
+      {edited.length > 0 && <EditDialog documents={edited} onClose={() => setEdited([])} />}
       <div className="mt-auto flex flex-col gap-2 border-t border-line p-3">
         <div className="rounded-md border border-dashed border-line-strong px-3 py-2 text-center text-xs text-muted">
-          Drop or choose{" "}
-          <button type="button" onClick={onPickFiles} className="text-accent underline underline-offset-2">
-            files
-          </button>
-          ,{" "}
-          <button type="button" onClick={onPickFolder} className="text-accent underline underline-offset-2">
-            a folder
-          </button>{" "}
-          or <PasteText /> for <strong className="font-semibold text-ink">{uploadLibrary(workspace) === "papers" ? "Papers" : "Public"}</strong>
+          {tx("Drop or choose {files}, {folder} or {paste} for {library}", {
+            files: (
+              <button type="button" onClick={onPickFiles} className="text-accent underline underline-offset-2">
+                {t("files")}
+              </button>
+            ),
+            folder: (
+              <button type="button" onClick={onPickFolder} className="text-accent underline underline-offset-2">
+                {t("a folder")}
+              </button>
+            ),
+            paste: <PasteText />,
+            library: <strong className="font-semibold text-ink">{t(LIBRARY_NAMES[uploadLibrary(workspace)])}</strong>,
+          })}
         </div>
         <LinkForm />
       </div>
@@ -127,7 +135,7 @@ function useDocumentDeletion(): Deletion<readonly ScopedDocument[]> {
     restore: (documents) => Promise.all(documents.map((one) => call("POST", `${path(one)}/restore`, undefined, { library: one.library }))),
     onRemoved: (documents) => scopeTo(scope.filter((ticked) => !documents.some((one) => same(one, ticked)))),
     refresh: () => {
-      for (const key of ["documents", "libraries", "suggestions"]) void client.invalidateQueries({ queryKey: [key] });
+      for (const key of ["documents", "libraries", "suggestions", "tags"]) void client.invalidateQueries({ queryKey: [key] });
     },
   });
 }

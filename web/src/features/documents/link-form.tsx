@@ -6,6 +6,8 @@ import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { Input } from "@/components/ui/field";
 import { uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
+import { LIBRARY_NAMES } from "@/lib/format";
+import { t } from "@/lib/language";
 import { linkOf, type Link } from "@/lib/links";
 
 /** Fetch a page or file of the web by its address, or a paper by its arXiv id. */
@@ -36,17 +38,17 @@ export function LinkForm() {
   return (
     <form onSubmit={submit} className="flex flex-col gap-1.5">
       <div className="flex gap-1.5">
-        <Input label="Web address or arXiv id" placeholder="Web address or arXiv id" value={text} onChange={(event) => setText(event.target.value)} aria-invalid={text !== "" && link === null} spellCheck={false} />
+        <Input label={t("Web address or arXiv id")} placeholder={t("Web address or arXiv id")} value={text} onChange={(event) => setText(event.target.value)} aria-invalid={text !== "" && link === null} spellCheck={false} />
         <Button type="submit" disabled={link === null || fetching.isPending}>
-          {fetching.isPending ? "Fetching" : "Fetch"}
+          {fetching.isPending ? t("Fetching") : t("Fetch")}
         </Button>
       </div>
-      {text !== "" && link === null && <p className="text-2xs text-muted">Like https://example.org/page, 2210.03629 or hep-th/9901001.</p>}
+      {text !== "" && link === null && <p className="text-2xs text-muted">{t("Like https://example.org/page, 2210.03629 or hep-th/9901001.")}</p>}
       {fetching.isError && <Banner tone="bad">{fetching.error.message}</Banner>}
-      {document?.status === "failed" && <Banner tone="bad">{document.reason ?? "What was fetched could not be read."}</Banner>}
+      {document?.status === "failed" && <Banner tone="bad">{document.reason ?? t("What was fetched could not be read.")}</Banner>}
       {document !== undefined && document.status !== "failed" && (
         <Banner tone="good">
-          {document.filename} {document.status === "unchanged" ? "has not changed" : `is in ${library === "papers" ? "Papers" : "Public"}`}.
+          {document.status === "unchanged" ? t("{name} has not changed.", { name: document.filename }) : t("{name} is in {library}.", { name: document.filename, library: t(LIBRARY_NAMES[library]) })}
         </Banner>
       )}
     </form>

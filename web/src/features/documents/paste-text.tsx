@@ -3,6 +3,7 @@ import { Button } from "@/components/ui/button";
 import { Dialog } from "@/components/ui/dialog";
 import { Input } from "@/components/ui/field";
 import { useUploads } from "@/hooks/use-uploads";
+import { t } from "@/lib/language";
 
 /** Adds a text that was typed or pasted, as a Markdown file with its title. */
 export function PasteText() {
@@ -23,14 +24,14 @@ export function PasteText() {
   return (
     <>
       <button type="button" onClick={() => setOpen(true)} className="text-accent underline underline-offset-2">
-        paste a text
+        {t("paste a text")}
       </button>
-      <Dialog title="Paste a text" open={open} onClose={() => setOpen(false)}>
+      <Dialog title={t("Paste a text")} open={open} onClose={() => setOpen(false)}>
         <form onSubmit={submit} className="flex flex-col gap-2 text-left">
-          <Input label="Title" placeholder="Title" value={title} maxLength={200} onChange={(event) => setTitle(event.target.value)} />
-          <textarea aria-label="Text" rows={10} value={text} onChange={(event) => setText(event.target.value)} className="rounded-md border border-line-strong bg-surface p-2 text-sm" />
+          <Input label={t("Title")} placeholder={t("Title")} value={title} maxLength={200} onChange={(event) => setTitle(event.target.value)} />
+          <textarea aria-label={t("Text")} rows={10} value={text} onChange={(event) => setText(event.target.value)} className="rounded-md border border-line-strong bg-surface p-2 text-sm" />
           <Button type="submit" disabled={!complete}>
-            Add
+            {t("Add")}
           </Button>
         </form>
       </Dialog>

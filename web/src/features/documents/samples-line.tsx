@@ -1,7 +1,7 @@
 import { Button } from "@/components/ui/button";
 import { Failure } from "@/components/ui/states";
 import { useSamples } from "@/hooks/use-samples";
-import { plural } from "@/lib/format";
+import { t } from "@/lib/language";
 
 /** Says how many samples there are, and removes them and nothing else in one click, and brings them back. */
 export function SamplesLine({ samples }: { samples: number }) {
@@ -11,12 +11,12 @@ export function SamplesLine({ samples }: { samples: number }) {
   return (
     <div className="border-b border-line px-3 py-1.5">
       <div className="flex items-center justify-between gap-2 text-xs text-muted">
-        <span>{removed ? "The samples are gone." : plural(samples, "sample")}</span>
+        <span>{removed ? t("The samples are gone.") : t("{n} samples", { n: samples })}</span>
         <Button look="quiet" disabled={change.isPending} onClick={() => change.mutate(removed ? "POST" : "DELETE")} className="-my-0.5 text-accent">
-          {removed ? "Bring them back" : "Remove samples"}
+          {removed ? t("Bring them back") : t("Remove samples")}
         </Button>
       </div>
-      {change.isError && <Failure error={change.error} what="The samples could not be changed." />}
+      {change.isError && <Failure error={change.error} what={t("The samples could not be changed.")} />}
     </div>
   );
 }

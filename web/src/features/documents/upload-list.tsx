@@ -3,7 +3,8 @@ import { job } from "@/api/queries";
 import { IconButton } from "@/components/ui/button";
 import { Meter } from "@/components/ui/meter";
 import { type Upload, useUploads } from "@/hooks/use-uploads";
-import { count, plural, sentence } from "@/lib/format";
+import { sentence } from "@/lib/format";
+import { type Message, t } from "@/lib/language";
 
 /** Rows shown at most; a folder of thousands is summed up instead. */
 const SHOWN = 40;
@@ -19,24 +20,24 @@ export function UploadList() {
   const added = uploads.filter((u) => u.state === "done").length;
   const settled = uploads.length - active.length;
   return (
-    <section aria-label="Uploads" className="border-b border-line px-3 py-2">
+    <section aria-label={t("Uploads")} className="border-b border-line px-3 py-2">
       <div className="flex items-center justify-between gap-2 text-2xs text-muted">
         <span role="status">
-          {active.length > 0 ? `${count(settled)} of ${plural(uploads.length, "file")}` : `${plural(added, "file")} added`}
-          {failed.length > 0 && <span className="text-bad">, {count(failed.length)} failed</span>}
+          {active.length > 0 ? t("{done} of {n} files", { done: settled, n: uploads.length }) : t("{n} files added", { n: added })}
+          {failed.length > 0 && <span className="text-bad">, {t("{n} failed", { n: failed.length })}</span>}
         </span>
         {settled > 0 && (
           <button type="button" onClick={clear} className="underline underline-offset-2 hover:text-ink">
-            Clear
+            {t("Clear")}
           </button>
         )}
       </div>
-      {active.length > 0 && uploads.length > 1 && <Meter value={settled / uploads.length} label="All uploads" className="mt-1" />}
+      {active.length > 0 && uploads.length > 1 && <Meter value={settled / uploads.length} label={t("All uploads")} className="mt-1" />}
       <ul className="mt-1 max-h-[40vh] overflow-y-auto">
         {ordered.slice(0, SHOWN).map((upload) => (
           <UploadRow key={upload.id} upload={upload} onRetry={() => retry(upload.id)} onStop={() => stop(upload.id)} />
         ))}
-        {ordered.length > SHOWN && <li className="py-1 text-2xs text-muted">and {count(ordered.length - SHOWN)} more</li>}
+        {ordered.length > SHOWN && <li className="py-1 text-2xs text-muted">{t("and {n} more", { n: ordered.length - SHOWN })}</li>}
       </ul>
     </section>
   );
@@ -50,40 +51,41 @@ function UploadRow({ upload, onRetry, onStop }: { upload: Upload; onRetry: () =>
         <p className="truncate text-xs" title={upload.name}>
           {upload.name}
         </p>
-        {moving && <Meter value={upload.state === "reading" ? null : upload.sent} label={`Upload of ${upload.name}`} className="my-1" />}
+        {moving && <Meter value={upload.state === "reading" ? null : upload.sent} label={t("Upload of {name}", { name: upload.name })} className="my-1" />}
         <p className={upload.state === "failed" ? "text-2xs [overflow-wrap:anywhere] text-bad" : "text-2xs text-muted"} title={upload.reason ?? undefined}>{describe(upload)}</p>
         {upload.state === "done" && upload.outcome?.reason != null && (
           <p className="text-2xs [overflow-wrap:anywhere] text-warn">{sentence(upload.outcome.reason)}</p>
         )}
         {upload.state === "done" && upload.jobId !== null && <VectorProgress jobId={upload.jobId} />}
       </div>
-      {moving && <IconButton icon="close" label={`Stop ${upload.name}`} onClick={onStop} className="size-6" />}
+      {moving && <IconButton icon="close" label={t("Stop {name}", { name: upload.name })} onClick={onStop} className="size-6" />}
       {((upload.state === "failed" && upload.retryable) || upload.state === "stopped") && (
-        <IconButton icon="retry" label={`Try ${upload.name} again`} onClick={onRetry} className="size-6" />
+        <IconButton icon="retry" label={t("Try {name} again", { name: upload.name })} onClick={onRetry} className="size-6" />
       )}
     </li>
   );
 }
 
 /** What helps, where the server's reason is that of a library which reads the format. */
-const CURES: Readonly<Record<string, string>> = {
+const CURES: Readonly<Record<string, Message>> = {
   encrypted: "Locked with a password. Save it without one and add it again",
   no_text_layer: "Pictures of pages without text. Run OCR over it and add it again",
   unreadable: "Damaged, or not what its name says. Open it, save it again and add the new file",
 };
 
 function describe(upload: Upload): string {
+  const cure = CURES[upload.outcome?.code ?? ""];
   switch (upload.state) {
     case "waiting":
-      return "Waiting";
+      return t("Waiting");
     case "sending":
-      return "Sending";
+      return t("Sending");
     case "reading":
-      return "Reading and indexing";
+      return t("Reading and indexing");
     case "stopped":
-      return "Stopped";
+      return t("Stopped");
     case "failed":
-      return sentence(CURES[upload.outcome?.code ?? ""] ?? upload.reason ?? "It failed without a reason");
+      return sentence(cure === undefined ? (upload.reason ?? t("It failed without a reason")) : t(cure));
     case "done":
       return receiptLine(upload);
   }
@@ -92,12 +94,12 @@ function describe(upload: Upload): string {
 /** The receipt: what was read, and that no character was lost. */
 function receiptLine(upload: Upload): string {
   const { outcome } = upload;
-  if (outcome?.status === "unchanged") return "Already here, unchanged";
+  if (outcome?.status === "unchanged") return t("Already here, unchanged");
   const receipt = outcome?.receipt ?? null;
-  const verb = outcome?.status === "replaced" ? "Replaced" : "Indexed";
+  const verb = outcome?.status === "replaced" ? t("Replaced") : t("Indexed");
   if (receipt === null) return verb;
-  const parts = [receipt.pages > 0 ? plural(receipt.pages, "page") : "", `${count(receipt.characters)} characters`, plural(receipt.chunks, "passage")];
-  const same = outcome?.duplicate_of == null ? "" : " Same bytes as another document.";
+  const parts = [receipt.pages > 0 ? t("{n} pages", { n: receipt.pages }) : "", t("{n} characters", { n: receipt.characters }), t("{n} passages", { n: receipt.chunks })];
+  const same = outcome?.duplicate_of == null ? "" : ` ${t("Same bytes as another document.")}`;
   return `${verb}: ${parts.filter(Boolean).join(", ")}.${same}`;
 }
 
@@ -105,5 +107,5 @@ function receiptLine(upload: Upload): string {
 function VectorProgress({ jobId }: { jobId: string }) {
   const { data } = useQuery(job(jobId));
   if (data === undefined || (data.state !== "running" && data.state !== "queued")) return null;
-  return <Meter value={data.total === null || data.total === 0 ? null : data.done / data.total} label="Preparing search by meaning" className="mt-1" />;
+  return <Meter value={data.total === null || data.total === 0 ? null : data.done / data.total} label={t("Preparing search by meaning")} className="mt-1" />;
 }

@@ -1,7 +1,8 @@
 import { useState } from "react";
 import type { ReportExperiment } from "@/api/types";
 import { Select } from "@/components/ui/field";
-import { plural } from "@/lib/format";
+import { fixed } from "@/lib/format";
+import { t, tx } from "@/lib/language";
 import { linear } from "@/lib/scale";
 import { armDifference } from "@/lib/scorecard";
 
@@ -22,19 +23,21 @@ export function ArmDiff({ experiment }: { experiment: ReportExperiment }) {
   return (
     <div>
       <div className="mb-2 flex flex-wrap items-center gap-1 text-sm">
-        From <Select label="First arm" value={from} options={options} onValue={setFrom} /> to <Select label="Second arm" value={to} options={options} onValue={setTo} />
+        {tx("From {first} to {second}", {
+          first: <Select label={t("First arm")} value={from} options={options} onValue={setFrom} />,
+          second: <Select label={t("Second arm")} value={to} options={options} onValue={setTo} />,
+        })}
         <span className="text-xs text-muted tabular-nums">
-          {plural(diff.better, "question")} better, {diff.worse} worse, {diff.same} the same; mean {diff.mean >= 0 ? "+" : ""}
-          {diff.mean.toFixed(4)}
+          {t("{n} questions better, {worse} worse, {same} the same; mean {mean}", { n: diff.better, worse: diff.worse, same: diff.same, mean: `${diff.mean >= 0 ? "+" : ""}${fixed(diff.mean, 4)}` })}
         </span>
       </div>
       {changed.length === 0 ? (
-        <p className="text-sm text-muted">No question changes.</p>
+        <p className="text-sm text-muted">{t("No question changes.")}</p>
       ) : (
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" className="h-36 w-full" role="img" aria-label={`Difference per question from ${from} to ${to}: ${diff.better} better, ${diff.worse} worse`}>
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" className="h-36 w-full" role="img" aria-label={t("Difference per question from {from} to {to}: {better} better, {worse} worse", { from, to, better: diff.better, worse: diff.worse })}>
           {changed.map((d, i) => (
             <rect key={d.question} x={i * bar} width={Math.max(0.5, bar - (bar > 3 ? 1 : 0))} y={Math.min(y(0), y(d.value))} height={Math.max(0.5, Math.abs(y(d.value) - y(0)))} fill={d.value > 0 ? "var(--good)" : "var(--bad)"}>
-              <title>{`${experiment.question_texts[d.question] ?? d.question}: ${d.value > 0 ? "+" : ""}${d.value.toFixed(3)}`}</title>
+              <title>{`${experiment.question_texts[d.question] ?? d.question}: ${d.value > 0 ? "+" : ""}${fixed(d.value, 3)}`}</title>
             </rect>
           ))}
           <line x1="0" x2={WIDTH} y1={y(0)} y2={y(0)} stroke="var(--line-strong)" vectorEffect="non-scaling-stroke" />

@@ -1,4 +1,6 @@
 import type { ReportExperiment } from "@/api/types";
+import { fixed } from "@/lib/format";
+import { t } from "@/lib/language";
 import { linear, padded, ticks } from "@/lib/scale";
 
 const WIDTH = 560;
@@ -18,7 +20,7 @@ export function IntervalChart({ experiment }: { experiment: ReportExperiment }) 
   const height = rows.length * ROW + 34;
   const baseline = rows.find((row) => row.name === experiment.baseline);
   return (
-    <svg viewBox={`0 0 ${WIDTH} ${height}`} className="h-auto w-full min-w-[30rem]" role="img" aria-label={`${experiment.measure} of ${rows.length} arms with 95 % intervals: ${rows.map((r) => `${r.name} ${r.mean.toFixed(3)}`).join(", ")}`}>
+    <svg viewBox={`0 0 ${WIDTH} ${height}`} className="h-auto w-full min-w-[30rem]" role="img" aria-label={t("{measure} of {count} arms with 95 % intervals: {arms}", { measure: experiment.measure, count: rows.length, arms: rows.map((r) => `${r.name} ${fixed(r.mean, 3)}`).join(", ") })}>
       {ticks(domain).map((tick) => (
         <g key={tick}>
           <line x1={x(tick)} x2={x(tick)} y1={4} y2={height - 24} stroke="var(--line)" />
@@ -43,7 +45,7 @@ export function IntervalChart({ experiment }: { experiment: ReportExperiment }) 
             ))}
             <circle cx={x(row.mean)} cy={y} r="4" fill={colour} />
             <text x={WIDTH - RIGHT + 12} y={y + 4} fontSize="11" fill="var(--muted)">
-              {row.mean.toFixed(3)}
+              {fixed(row.mean, 3)}
             </text>
           </g>
         );

@@ -1,5 +1,6 @@
 import type { ArmTimings, ReportExperiment } from "@/api/types";
-import { milliseconds } from "@/lib/format";
+import { fixed, milliseconds } from "@/lib/format";
+import { t } from "@/lib/language";
 import { linear, padded, ticks } from "@/lib/scale";
 
 const WIDTH = 560;
@@ -13,14 +14,14 @@ export function LatencyChart({ experiment, timings }: { experiment: ReportExperi
     const ms = timings[arm.name]?.p50_ms;
     return mean === undefined || ms === undefined || ms <= 0 ? [] : [{ name: arm.name, mean, ms }];
   });
-  if (points.length === 0) return <p className="text-sm text-muted">This report has no timings.</p>;
+  if (points.length === 0) return <p className="text-sm text-muted">{t("This report has no timings.")}</p>;
   const logs = padded(points.map((p) => Math.log10(p.ms)), 0.12);
   const quality = padded(points.map((p) => p.mean), 0.12);
   const x = linear(logs, [BOX.left, WIDTH - BOX.right]);
   const y = linear(quality, [HEIGHT - BOX.bottom, BOX.top]);
   const times = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000].filter((ms) => Math.log10(ms) >= logs[0] && Math.log10(ms) <= logs[1]);
   return (
-    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className="h-auto w-full min-w-[30rem]" role="img" aria-label={`${experiment.measure} against median time: ${points.map((p) => `${p.name} ${p.mean.toFixed(3)} in ${milliseconds(p.ms)}`).join(", ")}`}>
+    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className="h-auto w-full min-w-[30rem]" role="img" aria-label={t("{measure} against median time: {arms}", { measure: experiment.measure, arms: points.map((p) => `${p.name} ${fixed(p.mean, 3)}, ${milliseconds(p.ms)}`).join("; ") })}>
       {ticks(quality, 4).map((tick) => (
         <g key={tick}>
           <line x1={BOX.left} x2={WIDTH - BOX.right} y1={y(tick)} y2={y(tick)} stroke="var(--line)" />
@@ -38,7 +39,7 @@ export function LatencyChart({ experiment, timings }: { experiment: ReportExperi
         </g>
       ))}
       <text x={(WIDTH + BOX.left - BOX.right) / 2} y={HEIGHT - 3} textAnchor="middle" fontSize="11" fill="var(--muted)">
-        median time, ms
+        {t("median time, ms")}
       </text>
       {labelled(points.map((point) => ({ ...point, x: x(Math.log10(point.ms)), y: y(point.mean) }))).map((point) => (
         <g key={point.name}>

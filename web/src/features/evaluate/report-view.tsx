@@ -9,7 +9,8 @@ import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { Table } from "@/components/ui/table";
 import { Tag } from "@/components/ui/tag";
-import { count, milliseconds, plural } from "@/lib/format";
+import { fixed, milliseconds } from "@/lib/format";
+import { t, tx } from "@/lib/language";
 import { tally } from "@/lib/scorecard";
 import { saveAs } from "@/lib/save-as";
 import { ArmDiff } from "./arm-diff";
@@ -22,8 +23,8 @@ const LEVEL = 0.05;
 
 export function ReportView({ id }: { id: string }) {
   const report = useQuery(evaluation(id));
-  if (report.isPending) return <Skeleton lines={10} label="Loading report" />;
-  if (report.isError) return <Failure error={report.error} onRetry={() => void report.refetch()} what="The report could not be read." />;
+  if (report.isPending) return <Skeleton lines={10} />;
+  if (report.isError) return <Failure error={report.error} onRetry={() => void report.refetch()} />;
   const { data } = report;
   return (
     <>
@@ -42,13 +43,17 @@ export function ReportView({ id }: { id: string }) {
         <ExperimentView key={experiment.collection} experiment={experiment} report={data} />
       ))}
       {Object.keys(data.figures).length > 0 && (
-        <Section title="Figures">
+        <Section title={t("Figures")}>
           <Facts facts={Object.entries(data.figures).map(([name, value]) => [name, String(Number(value.toPrecision(4)))] as const)} />
         </Section>
       )}
       <p className="text-2xs text-muted [overflow-wrap:anywhere]">
-        Made from {data.provenance.git_sha && `git ${data.provenance.git_sha.slice(0, 12)}, `}settings {data.provenance.settings_hash}, index {data.provenance.fingerprint}, seed {data.provenance.seed}. Intervals are 95 % paired bootstrap, p-values paired
-        permutation tests with Holm's correction.
+        {t("Made from {git}, settings {settings}, index {index}, seed {seed}. Intervals are 95 % paired bootstrap, p-values paired permutation tests with Holm's correction.", {
+          git: data.provenance.git_sha ? `git ${data.provenance.git_sha.slice(0, 12)}` : "git –",
+          settings: data.provenance.settings_hash,
+          index: data.provenance.fingerprint,
+          seed: String(data.provenance.seed),
+        })}
       </p>
     </>
   );
@@ -76,7 +81,7 @@ function Downloads({ id }: { id: string }) {
           {label}
         </Button>
       ))}
-      {fetched.isError && <Failure error={fetched.error} what="The file could not be fetched." />}
+      {fetched.isError && <Failure error={fetched.error} what={t("The file could not be fetched.")} />}
     </div>
   );
 }
@@ -90,40 +95,40 @@ function ExperimentView({ experiment, report }: { experiment: ReportExperiment; 
       title={experiment.collection}
       aside={
         <span className="text-xs text-muted tabular-nums">
-          {count(experiment.questions)} questions, {count(experiment.passages)} documents
+          {t("{n} questions", { n: experiment.questions })}, {t("{n} documents", { n: experiment.passages })}
         </span>
       }
     >
       {score.questions > 0 && (
         <p className="mb-4 text-base">
-          Search found the right passage for <strong className="font-semibold">{count(score.found)} of {plural(score.questions, "test question")}</strong>, in the first place for {count(score.first)}.
+          {tx("Search found the right passage for {found}, in the first place for {first}.", { found: <strong className="font-semibold">{t("{found} of {n} test questions", { found: score.found, n: score.questions })}</strong>, first: score.first })}
         </p>
       )}
       <div className="grid gap-x-8 gap-y-6 lg:grid-cols-2">
         <figure className="min-w-0">
-          <figcaption className="mb-2 text-xs font-semibold text-muted">{experiment.measure}, 95 % intervals</figcaption>
-          <Scrolling label="Intervals">
+          <figcaption className="mb-2 text-xs font-semibold text-muted">{t("{measure}, 95 % intervals", { measure: experiment.measure })}</figcaption>
+          <Scrolling label={t("Intervals")}>
             <IntervalChart experiment={experiment} />
           </Scrolling>
         </figure>
         <figure className="min-w-0">
-          <figcaption className="mb-2 text-xs font-semibold text-muted">Quality against time</figcaption>
-          <Scrolling label="Quality against time">
+          <figcaption className="mb-2 text-xs font-semibold text-muted">{t("Quality against time")}</figcaption>
+          <Scrolling label={t("Quality against time")}>
             <LatencyChart experiment={experiment} timings={timings} />
           </Scrolling>
         </figure>
       </div>
-      <h3 className="mt-6 mb-2 text-xs font-semibold text-muted">Against {experiment.baseline}</h3>
-      <Table caption="Comparisons with the baseline" head={["Arm", "Difference", "95 % interval", "p (Holm)", "Time p50", "p95", "Verdict"]}>
+      <h3 className="mt-6 mb-2 text-xs font-semibold text-muted">{t("Against {arm}", { arm: experiment.baseline })}</h3>
+      <Table caption={t("Comparisons with the baseline")} head={[t("Arm"), t("Difference"), t("95 % interval"), t("p (Holm)"), t("Time p50"), "p95", t("Verdict")]}>
         {experiment.comparisons.map((comparison) => (
           <tr key={comparison.arm}>
             <td>{comparison.arm}</td>
             <td>{signed(comparison.difference.mean)}</td>
             <td className="whitespace-nowrap text-muted">
-              {signed(comparison.difference.low)} to {signed(comparison.difference.high)}
+              {t("{low} to {high}", { low: signed(comparison.difference.low), high: signed(comparison.difference.high) })}
             </td>
             <td>
-              {comparison.p_holm.toFixed(4)} {comparison.p_holm <= LEVEL && <Tag tone={comparison.difference.mean > 0 ? "good" : "bad"}>{comparison.difference.mean > 0 ? "better" : "worse"}</Tag>}
+              {fixed(comparison.p_holm, 4)} {comparison.p_holm <= LEVEL && <Tag tone={comparison.difference.mean > 0 ? "good" : "bad"}>{comparison.difference.mean > 0 ? t("better") : t("worse")}</Tag>}
             </td>
             <td>{time(timings[comparison.arm]?.p50_ms)}</td>
             <td>{time(timings[comparison.arm]?.p95_ms)}</td>
@@ -131,9 +136,9 @@ function ExperimentView({ experiment, report }: { experiment: ReportExperiment; 
           </tr>
         ))}
       </Table>
-      <h3 className="mt-6 mb-1 text-xs font-semibold text-muted">Difference of two arms, question by question</h3>
+      <h3 className="mt-6 mb-1 text-xs font-semibold text-muted">{t("Difference of two arms, question by question")}</h3>
       <ArmDiff experiment={experiment} />
-      <h3 className="mt-6 mb-1 text-xs font-semibold text-muted">Scorecard, where the arms differ most</h3>
+      <h3 className="mt-6 mb-1 text-xs font-semibold text-muted">{t("Scorecard, where the arms differ most")}</h3>
       <ScorecardTable experiment={experiment} />
     </Section>
   );
@@ -149,7 +154,7 @@ function Scrolling({ label, children }: { label: string; children: ReactNode }) 
 }
 
 function signed(value: number): string {
-  return `${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(4)}`;
+  return `${value >= 0 ? "+" : "−"}${fixed(Math.abs(value), 4)}`;
 }
 
 function time(ms: number | undefined): string {

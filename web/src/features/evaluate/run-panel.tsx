@@ -11,9 +11,10 @@ import { Section } from "@/components/ui/section";
 import { Failure } from "@/components/ui/states";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { answerCases } from "@/lib/answer-set";
-import { count, plural, seconds } from "@/lib/format";
+import { optionsOf, progressWords } from "@/lib/format";
+import { type Message, t } from "@/lib/language";
 
-const KINDS: readonly { value: EvaluationKind; label: string; says: string }[] = [
+const KINDS: readonly { value: EvaluationKind; label: Message; says: Message }[] = [
   { value: "ablation", label: "Steps", says: "Takes each step of the search away and compares with plain fusion." },
   { value: "retrieval", label: "Search", says: "Compares the search as it is set with words alone, meaning alone and plain fusions." },
   { value: "answers", label: "Answers", says: "Answers the questions of a set and measures the answers against what the set expects." },
@@ -38,7 +39,7 @@ export function RunPanel() {
     if (over) void client.invalidateQueries({ queryKey: ["evaluations"] });
   }, [over, client]);
   const running = watched.data !== undefined && !over;
-  const says = KINDS.find((one) => one.value === kind)?.says ?? "";
+  const says = KINDS.find((one) => one.value === kind)?.says;
   const lacksCases = kind === "answers" && cases.length === 0;
 
   async function read(file: File | undefined): Promise<void> {
@@ -48,72 +49,67 @@ export function RunPanel() {
     try {
       setCases(answerCases(await file.text()));
     } catch (error) {
-      setUnread(error instanceof Error ? error.message : "The file could not be read.");
+      setUnread(error instanceof Error ? error.message : t("The file could not be read."));
     }
   }
 
   return (
     <Section
-      title="Run"
+      title={t("Run")}
       aside={
         <Button icon="play" disabled={start.isPending || running || lacksCases} onClick={() => start.mutate(kind === "answers" ? { kind, cases } : { kind, library, cases })}>
-          Start a run
+          {t("Start a run")}
         </Button>
       }
     >
       <div className="flex flex-wrap items-center gap-3">
-        <Segmented label="What to compare" value={kind} options={KINDS} onValue={setKind} />
+        <Segmented label={t("What to compare")} value={kind} options={KINDS.map((one) => ({ value: one.value, label: t(one.label) }))} onValue={setKind} />
         {kind !== "answers" && (
           <Select
-            label="Library of the run"
+            label={t("Library of the run")}
             value={library}
-            options={[
-              { value: "papers", label: "Papers" },
-              { value: "public", label: "Public" },
-            ]}
+            options={optionsOf({ papers: "Papers", public: "Public" })}
             onValue={setLibrary}
           />
         )}
-        <FileButton label="Answer set" accept=".jsonl,application/jsonl,application/json" onFile={(file) => void read(file)} />
+        <FileButton label={t("Answer set")} accept=".jsonl,application/jsonl,application/json" onFile={(file) => void read(file)} />
       </div>
       <p className="mt-2 text-sm text-muted">
-        {says} {asked(kind, cases.length)}
+        {says !== undefined && t(says)} {asked(kind, cases.length)}
       </p>
       {unread !== null && (
         <Banner tone="bad" className="mt-2">
           {unread}
         </Banner>
       )}
-      {start.isError && <Failure error={start.error} what="The run did not start." />}
+      {start.isError && <Failure error={start.error} what={t("It did not start.")} />}
       {running && (
         <div className="mt-2 flex items-end gap-3">
           <div className="min-w-0 flex-1">
-            <Meter value={watched.data.total === null || watched.data.total === 0 ? null : watched.data.done / watched.data.total} label="Progress of the run" />
+            <Meter value={watched.data.total === null || watched.data.total === 0 ? null : watched.data.done / watched.data.total} label={t("Progress of the run")} />
             <p className="mt-1 text-xs text-muted tabular-nums">
-              {watched.data.state === "paused" ? "Paused at " : ""}
-              {count(watched.data.done)}
-              {watched.data.total !== null && ` of ${count(watched.data.total)}`} {watched.data.unit}
-              {watched.data.eta_s !== null && ` · about ${seconds(watched.data.eta_s)} left`}
+              {watched.data.state === "paused" && `${t("paused")}: `}
+              {progressWords(watched.data)}
             </p>
           </div>
           <Button look="quiet" icon="close" disabled={stop.isPending} onClick={() => id !== null && stop.mutate(id)}>
-            Cancel the run
+            {t("Cancel the run")}
           </Button>
         </div>
       )}
       {over && watched.data?.state === "failed" && (
         <Banner tone="bad" className="mt-2">
-          {watched.data.errors[0] ?? "The run failed without a reason."}
+          {watched.data.errors[0] ?? t("The run failed without a reason.")}
         </Banner>
       )}
       {over && watched.data?.state === "cancelled" && (
         <Banner tone="info" className="mt-2">
-          The run was cancelled.
+          {t("The run was cancelled.")}
         </Banner>
       )}
       {over && watched.data?.state === "done" && (
         <Banner tone="good" className="mt-2">
-          The run is done; its report is below.
+          {t("The run is done; its report is below.")}
         </Banner>
       )}
     </Section>
@@ -122,6 +118,6 @@ export function RunPanel() {
 
 /** Where the questions come from. */
 function asked(kind: EvaluationKind, cases: number): string {
-  if (cases > 0) return `The ${plural(cases, "question")} of the set ${cases === 1 ? "is" : "are"} asked.`;
-  return kind === "answers" ? "Choose an answer set: one JSON object a line." : "Questions are made from single sentences of your documents, unless you choose an answer set.";
+  if (cases > 0) return t("The {n} questions of the set are asked.", { n: cases });
+  return kind === "answers" ? t("Choose an answer set: one JSON object a line.") : t("Questions are made from single sentences of your documents, unless you choose an answer set.");
 }

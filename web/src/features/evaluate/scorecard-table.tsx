@@ -3,6 +3,8 @@ import type { ReportExperiment } from "@/api/types";
 import { Button } from "@/components/ui/button";
 import { Table } from "@/components/ui/table";
 import { Tag } from "@/components/ui/tag";
+import { fixed } from "@/lib/format";
+import { t } from "@/lib/language";
 import { foundBy, scorecard } from "@/lib/scorecard";
 
 const FIRST = 25;
@@ -14,7 +16,7 @@ export function ScorecardTable({ experiment }: { experiment: ReportExperiment })
   const rows = scorecard(experiment);
   return (
     <>
-      <Table caption={`${experiment.measure} by question and arm`} head={["Question", ...experiment.arms.map((arm) => arm.name)]}>
+      <Table caption={t("{measure} by question and arm", { measure: experiment.measure })} head={[t("Question"), ...experiment.arms.map((arm) => arm.name)]}>
         {rows.slice(0, shown).map((row) => (
           <Fragment key={row.question}>
             <tr>
@@ -38,7 +40,7 @@ export function ScorecardTable({ experiment }: { experiment: ReportExperiment })
                       <span aria-hidden="true" className="h-1.5 w-10 overflow-hidden rounded-full bg-line">
                         <span className="block h-full bg-accent" style={{ width: `${Math.max(0, Math.min(1, value)) * 100}%` }} />
                       </span>
-                      {value.toFixed(2)}
+                      {fixed(value, 2)}
                     </span>
                   )}
                 </td>
@@ -56,7 +58,7 @@ export function ScorecardTable({ experiment }: { experiment: ReportExperiment })
       </Table>
       {rows.length > shown && (
         <Button look="quiet" className="mt-2" onClick={() => setShown((n) => n + 100)}>
-          Show more of {rows.length} questions
+          {t("Show more")}
         </Button>
       )}
     </>
@@ -69,15 +71,15 @@ function Passages({ experiment, question }: { experiment: ReportExperiment; ques
       {experiment.arms.map((arm) => {
         const found = foundBy(experiment, arm.name, question);
         return (
-          <section key={arm.name} aria-label={`Found by ${arm.name}`} className="min-w-0">
+          <section key={arm.name} aria-label={t("Found by {arm}", { arm: arm.name })} className="min-w-0">
             <p className="text-xs font-semibold">{arm.name}</p>
             {found.length === 0 ? (
-              <p className="text-xs text-muted">Nothing was found.</p>
+              <p className="text-xs text-muted">{t("Nothing was found.")}</p>
             ) : (
               <ol className="mt-1 list-decimal space-y-1 pl-5 text-xs">
                 {found.map((passage) => (
                   <li key={passage.id} className="[overflow-wrap:anywhere]">
-                    <span className="text-muted">{passage.id}</span> {passage.relevant && <Tag tone="good">relevant</Tag>} {passage.preview}
+                    <span className="text-muted">{passage.id}</span> {passage.relevant && <Tag tone="good">{t("relevant")}</Tag>} {passage.preview}
                   </li>
                 ))}
               </ol>

@@ -3,6 +3,7 @@ import { Button } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import { Table } from "@/components/ui/table";
 import { Tag } from "@/components/ui/tag";
+import { t } from "@/lib/language";
 import type { TracePass } from "@/lib/trace-picture";
 
 const FIRST = 30;
@@ -14,12 +15,12 @@ export function CandidateTable({ pass, selected, onSelect }: { pass: TracePass; 
   const shown = all ? candidates : candidates.slice(0, FIRST);
   return (
     <>
-      <Table caption="Candidates and why each stayed or fell" head={["Passage", ...stages.map((stage) => stage.name.replaceAll("_", " ")), "Outcome", "Reason"]}>
+      <Table caption={t("Candidates and why each stayed or fell")} head={[t("Passage"), ...stages.map((stage) => stage.name.replaceAll("_", " ")), t("Outcome"), t("Reason")]}>
         {shown.map((candidate) => (
           <tr key={candidate.chunk} className={cx(selected === candidate.chunk && "bg-accent-soft")}>
             <td className="max-w-60">
               <button type="button" aria-pressed={selected === candidate.chunk} onClick={() => onSelect(selected === candidate.chunk ? null : candidate.chunk)} className="max-w-full truncate text-left hover:underline">
-                {candidate.source === null ? `passage ${candidate.chunk}` : `[${candidate.source.n}] ${candidate.source.title}`}
+                {candidate.source === null ? t("passage {id}", { id: String(candidate.chunk) }) : `[${candidate.source.n}] ${candidate.source.title}`}
               </button>
             </td>
             {candidate.ranks.map((rank, i) => (
@@ -27,14 +28,14 @@ export function CandidateTable({ pass, selected, onSelect }: { pass: TracePass; 
                 {rank ?? "–"}
               </td>
             ))}
-            <td>{candidate.fellAt === null ? <Tag tone="good">stayed</Tag> : <Tag tone="bad">fell at {(stages[candidate.fellAt]?.name ?? "").replaceAll("_", " ")}</Tag>}</td>
+            <td>{candidate.fellAt === null ? <Tag tone="good">{t("stayed")}</Tag> : <Tag tone="bad">{t("fell at {step}", { step: (stages[candidate.fellAt]?.name ?? "").replaceAll("_", " ") })}</Tag>}</td>
             <td className="min-w-40">{candidate.reason}</td>
           </tr>
         ))}
       </Table>
       {candidates.length > FIRST && !all && (
         <Button look="quiet" className="mt-2" onClick={() => setAll(true)}>
-          Show all {candidates.length}
+          {t("Show all {n}", { n: candidates.length })}
         </Button>
       )}
     </>

@@ -4,12 +4,13 @@ import { answers, storedAnswer } from "@/api/queries";
 import type { AnswerRecord } from "@/api/types";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
-import { Input } from "@/components/ui/field";
+import { LineForm } from "@/components/ui/field";
 import { Page, Section } from "@/components/ui/section";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useChat } from "@/hooks/use-chat";
 import { goTo, hrefOf } from "@/hooks/use-route";
-import { ago, milliseconds, percent } from "@/lib/format";
+import { ago, milliseconds, MODE_NAMES, percent } from "@/lib/format";
+import { type Message, t } from "@/lib/language";
 import { tracePasses } from "@/lib/trace-picture";
 import { CandidateTable } from "./candidate-table";
 import { ContextBudget } from "./context-budget";
@@ -19,49 +20,31 @@ import { StageTimes } from "./stage-times";
 /** How an answer came to be: each candidate's way through retrieval, the time each step took, what fitted the context. */
 export function InspectPage({ answerId }: { answerId: string | null }) {
   return (
-    <Page wide title="Inspect" lead="How an answer came about: which passages were found, which of them were used and why, and what took how long. You need none of this to ask." aside={<OpenById />}>
+    <Page wide title={t("Inspect")} lead={t("How an answer came about: which passages were found, which of them were used and why, and what took how long. You need none of this to ask.")} aside={<LineForm label={t("Answer id")} placeholder={t("Answer id")} button={t("Open")} onSend={(id) => goTo("inspect", id)} />}>
       {answerId === null ? <RecentAnswers /> : <AnswerTrace key={answerId} answerId={answerId} />}
     </Page>
   );
 }
 
-function OpenById() {
-  const [text, setText] = useState("");
-  return (
-    <form
-      className="flex gap-1.5"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (text.trim() !== "") goTo("inspect", text.trim());
-      }}
-    >
-      <Input label="Answer id" placeholder="Answer id" value={text} onChange={(event) => setText(event.target.value)} />
-      <Button type="submit" disabled={text.trim() === ""}>
-        Open
-      </Button>
-    </form>
-  );
-}
-
 function RecentAnswers() {
   const stored = useQuery(answers);
-  if (stored.isPending) return <Skeleton lines={6} label="Loading answers" />;
-  if (stored.isError) return <Failure error={stored.error} onRetry={() => void stored.refetch()} what="The answers could not be listed." />;
+  if (stored.isPending) return <Skeleton lines={6} />;
+  if (stored.isError) return <Failure error={stored.error} onRetry={() => void stored.refetch()} />;
   if (stored.data.answers.length === 0) {
     return (
-      <Empty title="No answer to look into yet" action={<Button onClick={() => goTo("ask")}>Ask something</Button>}>
-        Each answer that is kept stands here.
+      <Empty title={t("No answer to look into yet")} action={<Button onClick={() => goTo("ask")}>{t("Ask something")}</Button>}>
+        {t("Each answer that is kept stands here.")}
       </Empty>
     );
   }
   return (
-    <Section title="Answers, newest first">
-      <ul aria-label="Answers" className="flex flex-col">
+    <Section title={t("Answers, newest first")}>
+      <ul aria-label={t("Answers")} className="flex flex-col">
         {stored.data.answers.map((one) => (
           <li key={one.answer_id} className="border-b border-line last:border-b-0">
             <a href={hrefOf("inspect", one.answer_id)} className="block rounded-sm px-1 py-2 hover:bg-sunken">
-              <span className="block truncate">{one.question === "" ? "The text of this answer is not kept" : one.question}</span>
-              <span className="text-2xs text-muted">{[ago(one.at), one.status === "abstained" ? "not enough evidence" : ""].filter(Boolean).join(" · ")}</span>
+              <span className="block truncate">{one.question === "" ? t("The text of this answer is not kept") : one.question}</span>
+              <span className="text-2xs text-muted">{[ago(one.at), one.status === "abstained" ? t("Not enough evidence") : ""].filter(Boolean).join(" · ")}</span>
             </a>
           </li>
         ))}
@@ -77,10 +60,10 @@ function AnswerTrace({ answerId }: { answerId: string }) {
   // With STORE_ANSWERS off the server has nothing; the answer of this tab still has its trace.
   const answer: AnswerRecord | null = stored.data ?? mine?.answer ?? null;
   const hashed = stored.data?.kept === "hash";
-  const question = mine?.question ?? (hashed ? "The text of this answer is not kept" : stored.data?.asked.question) ?? null;
+  const question = mine?.question ?? (hashed ? t("The text of this answer is not kept") : stored.data?.asked.question) ?? null;
   if (answer === null) {
-    if (stored.isPending) return <Skeleton lines={10} label="Loading answer" />;
-    return <Failure error={stored.error ?? new Error("This answer is not stored.")} onRetry={() => void stored.refetch()} what="This answer could not be opened." />;
+    if (stored.isPending) return <Skeleton lines={10} />;
+    return <Failure error={stored.error ?? new Error(t("This answer is not stored."))} onRetry={() => void stored.refetch()} what={t("This answer could not be opened.")} />;
   }
   return <Trace answer={answer} question={question} />;
 }
@@ -90,9 +73,9 @@ function Trace({ answer, question }: { answer: AnswerRecord; question: string | 
   const { trace } = answer;
   const passes = tracePasses(trace?.stages ?? [], answer.sources);
   const total = trace?.stages.reduce((sum, stage) => sum + stage.ms, 0) ?? 0;
-  const facts: [string, string][] = [
+  const facts: [Message, string][] = [
     ["Status", answer.status],
-    ["Mode", answer.query_mode],
+    ["Mode", t(MODE_NAMES[answer.query_mode])],
     ["Strategy", answer.retrieval_strategy],
     ["Answered by", answer.generator],
     ["Embedded by", answer.embedder],
@@ -104,11 +87,11 @@ function Trace({ answer, question }: { answer: AnswerRecord; question: string | 
     <>
       <div className="rounded-lg border border-line bg-surface p-4">
         {question !== null && <h2 className="font-serif text-lg">{question}</h2>}
-        {answer.rewritten_query !== null && <p className="text-sm text-muted">Searched as “{answer.rewritten_query}”</p>}
+        {answer.rewritten_query !== null && <p className="text-sm text-muted">{t("Searched as “{words}”", { words: answer.rewritten_query })}</p>}
         <dl className="mt-3 grid grid-cols-2 gap-x-6 gap-y-2 sm:grid-cols-4">
           {facts.map(([name, value]) => (
             <div key={name} className="min-w-0">
-              <dt className="text-2xs text-muted">{name}</dt>
+              <dt className="text-2xs text-muted">{t(name)}</dt>
               <dd className="truncate tabular-nums" title={value}>
                 {value}
               </dd>
@@ -122,28 +105,28 @@ function Trace({ answer, question }: { answer: AnswerRecord; question: string | 
         </Banner>
       ))}
       {trace === null ? (
-        <Empty title="No trace">This answer was asked without one.</Empty>
+        <Empty title={t("No trace")}>{t("This answer was asked without one.")}</Empty>
       ) : (
         <>
           {passes.length === 0 && (
-            <Section title="Candidates through the steps">
-              <p className="text-sm text-muted">No candidates were recorded for this answer.</p>
+            <Section title={t("Candidates through the steps")}>
+              <p className="text-sm text-muted">{t("No candidates were recorded for this answer.")}</p>
             </Section>
           )}
           {passes.map((pass, i) => (
-            <Section key={i} title={passes.length === 1 ? "Candidates through the steps" : `Candidates through the steps, search ${i + 1} of ${passes.length}`}>
+            <Section key={i} title={passes.length === 1 ? t("Candidates through the steps") : t("Candidates through the steps, search {at} of {count}", { at: i + 1, count: passes.length })}>
               <RankFlow pass={pass} selected={selected} onSelect={setSelected} />
               <details className="mt-3" open={passes.length === 1}>
-                <summary className="mb-2 text-xs font-semibold text-muted">Why each stayed or fell</summary>
+                <summary className="mb-2 text-xs font-semibold text-muted">{t("Why each stayed or fell")}</summary>
                 <CandidateTable pass={pass} selected={selected} onSelect={setSelected} />
               </details>
             </Section>
           ))}
           <div className="grid gap-4 lg:grid-cols-2">
-            <Section title="Time per step">
+            <Section title={t("Time per step")}>
               <StageTimes stages={trace.stages} />
             </Section>
-            <Section title="What the model was handed">
+            <Section title={t("What the model was handed")}>
               <ContextBudget context={trace.context} />
             </Section>
           </div>

@@ -1,4 +1,5 @@
-import { milliseconds } from "@/lib/format";
+import { milliseconds, pageWord } from "@/lib/format";
+import { t } from "@/lib/language";
 import type { Candidate, TracePass } from "@/lib/trace-picture";
 
 interface Props {
@@ -22,12 +23,12 @@ export function RankFlow({ pass, selected, onSelect }: Props) {
   const labels = labelPlaces(candidates, y);
   const kept = candidates.filter((c) => c.fellAt === null).length;
   return (
-    <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Candidates through the steps">
+    <div className="overflow-x-auto" tabIndex={0} role="region" aria-label={t("Candidates through the steps")}>
       <svg
         viewBox={`0 0 ${WIDTH} ${height}`}
         className="h-auto w-full min-w-[44rem]"
         role="img"
-        aria-label={`${candidates.length} candidates through ${stages.length} steps; ${kept} stayed. The table below lists each one.`}
+        aria-label={t("{candidates} candidates through {steps} steps; {kept} stayed. The table below lists each one.", { candidates: candidates.length, steps: stages.length, kept })}
         onClick={() => onSelect(null)}
       >
         {stages.map((stage, i) => (
@@ -91,7 +92,7 @@ function Way({ candidate, label, x, y, state, onSelect }: WayProps) {
       return `C${middle} ${before.y} ${middle} ${point.y} ${point.x} ${point.y}`;
     })
     .join("");
-  const name = candidate.source === null ? `passage ${candidate.chunk}` : `[${candidate.source.n}] ${candidate.source.title}`;
+  const name = candidate.source === null ? t("passage {id}", { id: String(candidate.chunk) }) : `[${candidate.source.n}] ${candidate.source.title}`;
   return (
     <g
       opacity={opacity}
@@ -114,7 +115,7 @@ function Way({ candidate, label, x, y, state, onSelect }: WayProps) {
           <text x={end.x + 17} y={label + 4} fontSize="11.5" fontWeight="600" fill="var(--accent)">
             [{candidate.source.n}]{" "}
             <tspan fontWeight="400" fill="var(--muted)">
-              {candidate.source.page === null ? "" : `p. ${candidate.source.page}`}
+              {candidate.source.page === null ? "" : pageWord(candidate.source.page)}
             </tspan>
           </text>
         </>

@@ -1,10 +1,11 @@
 import type { StageRecord } from "@/api/types";
 import { milliseconds } from "@/lib/format";
+import { t } from "@/lib/language";
 
 /** Milliseconds of each step as bars on one scale. */
 export function StageTimes({ stages }: { stages: readonly StageRecord[] }) {
   const longest = Math.max(...stages.map((stage) => stage.ms), 0.001);
-  if (stages.length === 0) return <p className="text-sm text-muted">No steps were recorded.</p>;
+  if (stages.length === 0) return <p className="text-sm text-muted">{t("No steps were recorded.")}</p>;
   return (
     <dl className="flex flex-col gap-1.5 text-xs">
       {stages.map((stage, i) => (

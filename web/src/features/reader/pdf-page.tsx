@@ -1,6 +1,7 @@
 import { RenderingCancelledException, type PDFDocumentProxy } from "pdfjs-dist";
 import { useEffect, useRef, useState } from "react";
 import type { PageBoxes } from "@/api/types";
+import { t } from "@/lib/language";
 
 export interface PageSize {
   width: number;
@@ -60,7 +61,7 @@ export function PdfPage({ document, number, size, scale, boxes }: Props) {
   const { width, height } = own ?? size;
   return (
     <div ref={sheet} data-page={number} className="relative bg-[#fff] shadow-[0_0_0_1px_var(--line),0_2px_8px_rgb(0_0_0/0.12)]" style={{ width: width * scale, height: height * scale }}>
-      {near && <canvas ref={canvas} role="img" aria-label={`Page ${number}`} className="absolute inset-0 size-full" />}
+      {near && <canvas ref={canvas} role="img" aria-label={t("Page {number}", { number })} className="absolute inset-0 size-full" />}
       {boxes?.rects.map(([x0, y0, x1, y1], i) => (
         <div
           key={i}
@@ -74,7 +75,7 @@ export function PdfPage({ document, number, size, scale, boxes }: Props) {
           }}
         />
       ))}
-      {error !== null && <p className="absolute inset-x-4 top-4 text-sm text-[#96281c]">Page {number} could not be drawn: {error}</p>}
+      {error !== null && <p className="absolute inset-x-4 top-4 text-sm text-[#96281c]">{t("Page {number} could not be drawn: {error}", { number, error })}</p>}
     </div>
   );
 }

@@ -6,6 +6,8 @@ import { Banner } from "@/components/ui/banner";
 import { IconButton } from "@/components/ui/button";
 import { Failure, Skeleton } from "@/components/ui/states";
 import type { ReaderTarget } from "@/hooks/use-workspace";
+import { percent } from "@/lib/format";
+import { t } from "@/lib/language";
 import { openPdf } from "./pdf-document";
 import { PdfPage, type PageSize } from "./pdf-page";
 
@@ -27,14 +29,14 @@ export function PdfView({ target }: { target: ReaderTarget }) {
   if (pdf.isPending) {
     return (
       <div className="p-4">
-        <Skeleton lines={8} label="Loading pages" />
+        <Skeleton lines={8} />
       </div>
     );
   }
   if (pdf.isError) {
     return (
       <div className="p-3">
-        <Failure error={pdf.error} onRetry={() => void pdf.refetch()} what="The pages could not be drawn." />
+        <Failure error={pdf.error} onRetry={() => void pdf.refetch()} what={t("The pages could not be drawn.")} />
       </div>
     );
   }
@@ -68,10 +70,10 @@ function Pages({ document, size, target }: { document: PDFDocumentProxy; size: P
     <>
       {boxes.isError && (
         <Banner tone="warn" className="m-2">
-          The quote could not be placed on the page; the Text view shows it.
+          {t("The quote could not be placed on the page; the Text view shows it.")}
         </Banner>
       )}
-      <div ref={scroller} className="relative min-h-0 flex-1 overflow-auto bg-sunken" tabIndex={0} role="region" aria-label="Pages of the document">
+      <div ref={scroller} className="relative min-h-0 flex-1 overflow-auto bg-sunken" tabIndex={0} role="region" aria-label={t("Pages of the document")}>
         {scale > 0 && (
           <div className="flex w-max min-w-full flex-col items-center gap-3 p-4">
             {Array.from({ length: document.numPages }, (_, i) => (
@@ -82,13 +84,13 @@ function Pages({ document, size, target }: { document: PDFDocumentProxy; size: P
       </div>
       <div className="flex shrink-0 items-center justify-between border-t border-line px-2 py-1 text-2xs text-muted">
         <span className="tabular-nums">
-          {document.numPages} {document.numPages === 1 ? "page" : "pages"}
-          {onPage !== null && `, quote on page ${onPage}`}
+          {t("{n} pages", { n: document.numPages })}
+          {onPage !== null && `, ${t("quote on page {page}", { page: onPage })}`}
         </span>
         <span className="flex items-center gap-1">
-          <IconButton icon="minus" label="Smaller" onClick={() => setZoom((z) => Math.max(0, z - 1))} disabled={zoom === 0} />
-          <span className="w-9 text-center tabular-nums">{Math.round((ZOOMS[zoom] ?? 1) * 100)} %</span>
-          <IconButton icon="plus" label="Larger" onClick={() => setZoom((z) => Math.min(ZOOMS.length - 1, z + 1))} disabled={zoom === ZOOMS.length - 1} />
+          <IconButton icon="minus" label={t("Smaller")} onClick={() => setZoom((z) => Math.max(0, z - 1))} disabled={zoom === 0} />
+          <span className="w-9 text-center tabular-nums">{percent(ZOOMS[zoom] ?? 1)}</span>
+          <IconButton icon="plus" label={t("Larger")} onClick={() => setZoom((z) => Math.min(ZOOMS.length - 1, z + 1))} disabled={zoom === ZOOMS.length - 1} />
         </span>
       </div>
     </>

@@ -9,6 +9,7 @@ import { Failure, Skeleton } from "@/components/ui/states";
 import { isNarrow } from "@/hooks/use-view-address";
 import { type ReaderTarget, useWorkspace } from "@/hooks/use-workspace";
 import { byline } from "@/lib/format";
+import { t } from "@/lib/language";
 import { TextView } from "./text-view";
 
 // pdf.js is large and most documents are text: it is fetched with the first PDF.
@@ -25,9 +26,9 @@ export function ReaderPane({ target }: { target: ReaderTarget }) {
   // A page of paper cannot be read on a phone: there the text comes first.
   const view = wanted ?? (paged && !isNarrow() ? "pages" : "text");
   return (
-    <section aria-label="Document" className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
+    <section aria-label={t("Document")} className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
       <div className="flex min-h-10 shrink-0 items-center gap-2 border-b border-line py-1 pr-1.5 pl-1.5">
-        <IconButton icon="left" label="Back to sources" onClick={() => read(null)} />
+        <IconButton icon="left" label={t("Back to sources")} onClick={() => read(null)} />
         <div className="min-w-0 flex-1">
           <h2 className="truncate text-sm font-semibold" title={title}>
             {title}
@@ -35,32 +36,32 @@ export function ReaderPane({ target }: { target: ReaderTarget }) {
           {document.data !== undefined && <p className="truncate text-2xs text-muted">{byline(document.data.authors, document.data.year) || document.data.filename}</p>}
         </div>
         <FlagTag flags={document.data?.flags} />
-        {record?.has_original === true && <IconButton icon="save" label="Download the original" onClick={() => void download(record)} />}
+        {record?.has_original === true && <IconButton icon="save" label={t("Download the original")} onClick={() => void download(record)} />}
         {paged && (
           <Segmented
-            label="Show"
+            label={t("Show")}
             value={view}
             onValue={setWanted}
             options={[
-              { value: "pages", label: "Pages" },
-              { value: "text", label: "Text" },
+              { value: "pages", label: t("Pages") },
+              { value: "text", label: t("Text") },
             ]}
           />
         )}
       </div>
       {document.isPending && (
         <div className="p-4">
-          <Skeleton label="Loading document" />
+          <Skeleton />
         </div>
       )}
       {document.isError && (
         <div className="p-3">
-          <Failure error={document.error} onRetry={() => void document.refetch()} what="This document could not be opened." />
+          <Failure error={document.error} onRetry={() => void document.refetch()} what={t("This document could not be opened.")} />
         </div>
       )}
       {document.data !== undefined && view === "text" && <TextView target={target} />}
       {document.data !== undefined && view === "pages" && (
-        <Suspense fallback={<div className="p-4"><Skeleton label="Loading pages" /></div>}>
+        <Suspense fallback={<div className="p-4"><Skeleton /></div>}>
           <PdfView key={`${target.library}/${target.doc_id}`} target={target} />
         </Suspense>
       )}

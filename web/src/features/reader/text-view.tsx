@@ -5,7 +5,7 @@ import { MarkedText } from "@/components/marked-text";
 import { Button } from "@/components/ui/button";
 import { Failure, Skeleton } from "@/components/ui/states";
 import type { ReaderTarget } from "@/hooks/use-workspace";
-import { count } from "@/lib/format";
+import { t } from "@/lib/language";
 
 /** Characters shown before and after the span at first, and added by each "more". */
 const AROUND = 6000;
@@ -27,24 +27,24 @@ export function TextView({ target }: { target: ReaderTarget }) {
   if (text.isPending) {
     return (
       <div className="p-4">
-        <Skeleton lines={8} label="Loading text" />
+        <Skeleton lines={8} />
       </div>
     );
   }
   if (text.isError) {
     return (
       <div className="p-3">
-        <Failure error={text.error} onRetry={() => void text.refetch()} what="The text could not be read." />
+        <Failure error={text.error} onRetry={() => void text.refetch()} />
       </div>
     );
   }
   const { data } = text;
   return (
-    <div className="min-h-0 flex-1 overflow-y-auto bg-surface" tabIndex={0} role="region" aria-label="Text of the document">
+    <div className="min-h-0 flex-1 overflow-y-auto bg-surface" tabIndex={0} role="region" aria-label={t("Text of the document")}>
       <div className="mx-auto max-w-[42rem] px-5 py-5">
         {data.start > 0 && (
           <Button look="quiet" className="mb-3" onClick={() => setBefore((n) => n + 2)}>
-            Show what comes before
+            {t("Show what comes before")}
           </Button>
         )}
         <div className="font-serif text-[0.9375rem] leading-[1.6rem] whitespace-pre-wrap [overflow-wrap:anywhere]">
@@ -52,11 +52,11 @@ export function TextView({ target }: { target: ReaderTarget }) {
         </div>
         {data.end < data.length && (
           <Button look="quiet" className="mt-3" onClick={() => setAfter((n) => n + 2)}>
-            Show more
+            {t("Show more")}
           </Button>
         )}
         <p className="mt-4 text-2xs text-muted tabular-nums">
-          Characters {count(data.start)} to {count(data.end)} of {count(data.length)}, revision {data.revision}
+          {t("Characters {start} to {end} of {length}, revision {revision}", { start: data.start, end: data.end, length: data.length, revision: data.revision })}
         </p>
       </div>
     </div>

@@ -6,6 +6,7 @@ import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { Select } from "@/components/ui/field";
 import { Failure } from "@/components/ui/states";
+import { t } from "@/lib/language";
 import { chatModels } from "@/lib/models";
 
 /** What tests of models found, and the button that starts one; its job shows how far it is. */
@@ -22,7 +23,7 @@ export function ModelTests({ list }: { list: ModelsResponse }) {
   return (
     <div className="mt-3 flex flex-col gap-2">
       {list.tests.length > 0 && (
-        <ul aria-label="Tests of models" className="text-sm">
+        <ul aria-label={t("Tests of models")} className="text-sm">
           {list.tests.map((one) => (
             <li key={one.model}>{one.advice}</li>
           ))}
@@ -31,18 +32,18 @@ export function ModelTests({ list }: { list: ModelsResponse }) {
       <div className="flex flex-wrap items-center gap-2">
         {names.length > 0 && (
           <Select
-            label="Model to test"
+            label={t("Model to test")}
             value={model}
-            options={[{ value: "", label: "Default model" }, ...names.map((name) => ({ value: name, label: name }))]}
+            options={[{ value: "", label: t("Default model") }, ...names.map((name) => ({ value: name, label: name }))]}
             onValue={setModel}
           />
         )}
-        <Button onClick={() => test.mutate(model)} disabled={test.isPending} title="Asks 24 built-in questions about built-in passages; what it finds decides how the model is asked">
-          Test this model
+        <Button onClick={() => test.mutate(model)} disabled={test.isPending} title={t("Asks 24 built-in questions about built-in passages; what it finds decides how the model is asked")}>
+          {t("Test this model")}
         </Button>
       </div>
-      {test.isError && <Failure error={test.error} what="The test did not start." />}
-      {test.isSuccess && <Banner tone="good">The test is under way; Jobs shows how far it is.</Banner>}
+      {test.isError && <Failure error={test.error} what={t("It did not start.")} />}
+      {test.isSuccess && <Banner tone="good">{t("It is under way; Jobs shows how far it is.")}</Banner>}
     </div>
   );
 }

@@ -1,15 +1,15 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 import { call } from "@/api/http";
 import { health, models } from "@/api/queries";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
-import { Input } from "@/components/ui/field";
+import { LineForm } from "@/components/ui/field";
 import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { Table } from "@/components/ui/table";
 import { Tag } from "@/components/ui/tag";
 import { bytes, modelName } from "@/lib/format";
+import { t, tx } from "@/lib/language";
 import { installedModels, modelsInUse } from "@/lib/models";
 import { ConnectOllama } from "@/components/connect-ollama";
 import { ModelTests } from "./model-tests";
@@ -23,52 +23,51 @@ export function ModelsSection() {
   const choice = useChoice();
   const fixed = list.data?.decided_by === "environment";
   return (
-    <Section title="Models">
+    <Section title={t("Models")}>
       <p className="mb-3 text-sm">
-        {generator !== null && (
-          <>
-            Answers: <strong className="font-semibold">{generator.startsWith("extractive") ? "quoted from your documents, no model" : modelName(generator)}</strong>
-            {list.data !== undefined && list.data.why !== "" && ` (${list.data.why})`}.{" "}
-          </>
-        )}
-        {embedder !== null && (
-          <>
-            Search by meaning: <strong className="font-semibold">{modelName(embedder)}</strong>.
-          </>
-        )}
+        {generator !== null &&
+          tx("Answers: {model}.", {
+            model: (
+              <>
+                <strong className="font-semibold">{generator.startsWith("extractive") ? t("quoted from your documents, no model") : modelName(generator)}</strong>
+                {list.data !== undefined && list.data.why !== "" && ` (${list.data.why})`}
+              </>
+            ),
+          })}{" "}
+        {embedder !== null && tx("Search by meaning: {model}.", { model: <strong className="font-semibold">{modelName(embedder)}</strong> })}
       </p>
       {fixed && installed.some((model) => model.offered) && (
-        <p className="mb-3 text-sm text-muted">The environment decides which model answers. Take LLM_MODEL and LLM_PROVIDER out of it and start the server again to choose one here.</p>
+        <p className="mb-3 text-sm text-muted">{t("The environment decides which model answers. Take LLM_MODEL and LLM_PROVIDER out of it and start the server again to choose one here.")}</p>
       )}
       {list.data?.decided_by === "choice" && (
         <p className="mb-3 text-sm">
           <Button look="quiet" className="-ml-2" disabled={choice.isPending} onClick={() => choice.mutate(null)}>
-            Let the server choose
+            {t("Let the server choose")}
           </Button>
         </p>
       )}
-      {choice.isError && <Failure error={choice.error} what="The model was not chosen." />}
+      {choice.isError && <Failure error={choice.error} what={t("The model was not chosen.")} />}
       {list.isPending && <Skeleton lines={2} />}
       {list.isError && list.data === undefined && <Failure error={list.error} onRetry={() => void list.refetch()} />}
       {list.data !== undefined && installed.length === 0 && (
         <Banner>
-          No language model is connected. Search, quotes and citations work without one. To have answers written:
+          {t("No language model is connected. Search, quotes and citations work without one. To have answers written:")}
           <ConnectOllama />
         </Banner>
       )}
       {installed.length > 0 && (
-        <Table stacked caption="Installed models" head={["Model", "Size", "State"]}>
+        <Table stacked caption={t("Installed models")} head={[t("Model"), t("Size"), t("State")]}>
           {installed.map((model) => (
             <tr key={model.name}>
               <td>{model.name}</td>
               <td>{model.size === null ? "–" : bytes(model.size)}</td>
               <td>
                 <span className="flex min-h-7 flex-wrap items-center gap-1">
-                  {model.inUse && <Tag tone="info">in use</Tag>}
-                  {model.loaded && <Tag tone="good">loaded</Tag>}
+                  {model.inUse && <Tag tone="info">{t("in use")}</Tag>}
+                  {model.loaded && <Tag tone="good">{t("loaded")}</Tag>}
                   {model.offered && !fixed && (
-                    <Button look="quiet" disabled={choice.isPending} title={`${model.name} answers from now on`} onClick={() => choice.mutate(model.name)}>
-                      Use this
+                    <Button look="quiet" disabled={choice.isPending} title={t("{model} answers from now on", { model: model.name })} onClick={() => choice.mutate(model.name)}>
+                      {t("Use this")}
                     </Button>
                   )}
                 </span>
@@ -77,7 +76,7 @@ export function ModelsSection() {
           ))}
         </Table>
       )}
-      {list.data?.fit === false && <Banner tone="warn">The chat model and the embedding model do not fit into memory together; each call may wait for a reload.</Banner>}
+      {list.data?.fit === false && <Banner tone="warn">{t("The chat model and the embedding model do not fit into memory together; each call may wait for a reload.")}</Banner>}
       {list.data !== undefined && (generator !== null || installed.length > 0) && <ModelTests list={list.data} />}
       <PullForm />
     </Section>
@@ -96,31 +95,18 @@ function useChoice() {
 }
 
 function PullForm() {
-  const [name, setName] = useState("");
   const client = useQueryClient();
   const pull = useMutation({
     mutationFn: (model: string) => call("POST", "api/v1/models/pull", { model }),
-    onSuccess: () => setName(""),
     onSettled: () => {
       for (const key of ["models", "jobs"]) void client.invalidateQueries({ queryKey: [key] });
     },
   });
   return (
-    <form
-      className="mt-3 flex max-w-md flex-col gap-2"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (name.trim() !== "") pull.mutate(name.trim());
-      }}
-    >
-      <div className="flex gap-2">
-        <Input label="Model to pull" placeholder="Model to pull, such as llama3.2" value={name} onChange={(event) => setName(event.target.value)} />
-        <Button type="submit" disabled={name.trim() === "" || pull.isPending}>
-          Pull
-        </Button>
-      </div>
-      {pull.isError && <Failure error={pull.error} what="The pull did not start." />}
-      {pull.isSuccess && <Banner tone="good">The pull is under way; Jobs shows how far it is.</Banner>}
-    </form>
+    <div className="mt-3 flex max-w-md flex-col gap-2">
+      <LineForm label={t("Model to pull")} placeholder={t("Model to pull, such as llama3.2")} button={t("Pull")} disabled={pull.isPending} onSend={(name) => pull.mutate(name)} />
+      {pull.isError && <Failure error={pull.error} what={t("It did not start.")} />}
+      {pull.isSuccess && <Banner tone="good">{t("It is under way; Jobs shows how far it is.")}</Banner>}
+    </div>
   );
 }

@@ -4,47 +4,39 @@ import { Page, Section } from "@/components/ui/section";
 import { useChat } from "@/hooks/use-chat";
 import { usePreferences } from "@/hooks/use-preferences";
 import { hrefOf } from "@/hooks/use-route";
-import { setTheme, type Theme, useTheme } from "@/hooks/use-theme";
+import { setTheme, THEME_NAMES, useTheme } from "@/hooks/use-theme";
 import { useWorkspace } from "@/hooks/use-workspace";
-import { MODE_NAMES, optionsOf } from "@/lib/format";
+import { LIBRARIES, MODE_NAMES, optionsOf } from "@/lib/format";
+import { browserLanguage, type Language, LANGUAGES, speak, t, tx } from "@/lib/language";
 import { ModelsSection } from "./models-section";
 
-const THEMES: readonly { value: Theme; label: string }[] = [
-  { value: "system", label: "As the system" },
-  { value: "light", label: "Light" },
-  { value: "dark", label: "Dark" },
-];
+const LANGUAGE_CHOICES = (Object.keys(LANGUAGES) as Language[]).map((value) => ({ value, label: LANGUAGES[value] }));
 
 /** What a person sets: who answers, how this browser begins, how the page looks. */
 export function SettingsPage() {
   const theme = useTheme();
-  const { library, mode, prefer } = usePreferences();
+  const { library, mode, language, prefer } = usePreferences();
   const { choose } = useWorkspace();
   const { setControls } = useChat();
   return (
-    <Page title="Settings" lead="Changes count at once. What the server alone decides stands in its configuration file.">
+    <Page title={t("Settings")} lead={t("Changes count at once. What the server alone decides stands in its configuration file.")}>
       <ModelsSection />
-      <Section title="When you ask">
+      <Section title={t("When you ask")}>
         <dl className="flex flex-col gap-4">
-          <Setting name="Library" says="Where this browser looks first.">
+          <Setting name={t("Library")} says={t("Where this browser looks first.")}>
             <Select
-              label="Library at the start"
+              label={t("Library at the start")}
               value={library ?? ""}
-              options={[
-                { value: "", label: "As the server says" },
-                { value: "papers", label: "Papers: your own documents" },
-                { value: "public", label: "Public: encyclopedia text" },
-                { value: "all", label: "Both" },
-              ]}
+              options={[{ value: "", label: t("As the server says") }, ...optionsOf(LIBRARIES)]}
               onValue={(value) => {
                 prefer({ library: value === "" ? null : value });
                 if (value !== "") choose(value);
               }}
             />
           </Setting>
-          <Setting name="Kind of answer" says="What a question asks for unless you say otherwise.">
+          <Setting name={t("Kind of answer")} says={t("What a question asks for unless you say otherwise.")}>
             <Select
-              label="Kind of answer at the start"
+              label={t("Kind of answer at the start")}
               value={mode ?? "general"}
               options={optionsOf(MODE_NAMES)}
               onValue={(value) => {
@@ -55,19 +47,33 @@ export function SettingsPage() {
           </Setting>
         </dl>
       </Section>
-      <Section title="Appearance">
-        <dl>
-          <Setting name="Theme" says="Light, dark, or as the system is set; the key t goes through them.">
-            <Segmented label="Theme" value={theme} options={THEMES} onValue={setTheme} />
+      <Section title={t("Appearance")}>
+        <dl className="flex flex-col gap-4">
+          <Setting name={t("Language")} says={t("Of this page. Answers follow your question and documents; errors and notices of the server are English.")}>
+            <Select
+              label={t("Language")}
+              value={language ?? ""}
+              options={[{ value: "", label: t("As the browser ({language})", { language: LANGUAGES[browserLanguage()] }) }, ...LANGUAGE_CHOICES]}
+              onValue={(value) => {
+                const wanted = value === "" ? null : value;
+                prefer({ language: wanted });
+                void speak(wanted);
+              }}
+            />
+          </Setting>
+          <Setting name={t("Theme")} says={t("Light, dark, or as the system is set; the key t goes through them.")}>
+            <Segmented label={t("Theme")} value={theme} options={optionsOf(THEME_NAMES)} onValue={setTheme} />
           </Setting>
         </dl>
       </Section>
       <p className="text-sm text-muted">
-        What the server holds and does right now stands under{" "}
-        <a href={hrefOf("status")} className="text-accent underline underline-offset-2">
-          Status
-        </a>
-        .
+        {tx("What the server holds and does right now stands under {status}.", {
+          status: (
+            <a href={hrefOf("status")} className="text-accent underline underline-offset-2">
+              {t("Status")}
+            </a>
+          ),
+        })}
       </p>
     </Page>
   );

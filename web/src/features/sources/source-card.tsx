@@ -9,7 +9,8 @@ import { Button } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import type { Focus } from "@/hooks/use-workspace";
 import type { Difference } from "@/lib/disagreement";
-import { byline } from "@/lib/format";
+import { byline, fixed, pageWord } from "@/lib/format";
+import { t } from "@/lib/language";
 import { webLink } from "@/lib/links";
 
 interface Props {
@@ -40,7 +41,7 @@ export function SourceCard({ source, scores, focus, differences, onOpen }: Props
   return (
     <article
       ref={card}
-      aria-label={`Source ${source.n}: ${source.title}`}
+      aria-label={t("Source {number}: {title}", { number: source.n, title: source.title })}
       aria-current={focus !== null}
       className={cx("border-b border-line px-3 py-3 last:border-b-0", focus !== null && "bg-accent-soft/50 shadow-[inset_2px_0_0_var(--accent)]")}
     >
@@ -68,28 +69,28 @@ export function SourceCard({ source, scores, focus, differences, onOpen }: Props
         <button
           key={`${other}-${start}`}
           type="button"
-          title="The libraries give different figures or dates for the same thing: open the sentence"
+          title={t("The libraries give different figures or dates for the same thing: open the sentence")}
           className="mt-2 mr-1 rounded-sm bg-warn-soft px-1.5 text-2xs font-medium text-warn hover:underline"
           onClick={() => onOpen({ start, end })}
         >
-          differs from [{other}]
+          {t("differs from [{other}]", { other })}
         </button>
       ))}
       <div className="mt-2 flex flex-wrap items-center gap-1">
         <Button look="quiet" icon="open" className="-ml-2" onClick={() => onOpen(quote ?? { start: source.start, end: source.end })}>
-          Open document
+          {t("Open document")}
         </Button>
         {focus === null && (
           <Button look="quiet" aria-expanded={unfolded} onClick={() => setUnfolded((was) => !was)}>
-            {unfolded ? "Less" : "Whole passage"}
+            {unfolded ? t("Less") : t("Whole passage")}
           </Button>
         )}
       </div>
       {scores && (
         <div className="mt-2 border-t border-line pt-2">
           <SignalBars signals={source.signals} />
-          <p className="mt-1 text-2xs text-muted tabular-nums" title="Orders the sources of this answer; not comparable between questions">
-            score {source.score.toFixed(3)}
+          <p className="mt-1 text-2xs text-muted tabular-nums" title={t("Orders the sources of this answer; not comparable between questions")}>
+            {t("score {score}", { score: fixed(source.score, 3) })}
           </p>
         </div>
       )}
@@ -100,9 +101,9 @@ export function SourceCard({ source, scores, focus, differences, onOpen }: Props
 
 function placeOf(source: SourceRecord): string {
   return [
-    source.sample ? "sample" : "",
+    source.sample ? t("sample") : "",
     byline(source.authors, source.year),
-    source.page === null ? "" : `p. ${source.page}`,
+    source.page === null ? "" : pageWord(source.page),
     source.section === "body" ? "" : source.section,
     source.library,
   ]

@@ -5,6 +5,7 @@ import { useChat } from "@/hooks/use-chat";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { differencesOf } from "@/lib/disagreement";
 import { lookedAt } from "@/lib/exchange";
+import { t } from "@/lib/language";
 import { SourceCard } from "./source-card";
 
 /** Right pane: the passages behind the answer that is looked at, best first. */
@@ -16,20 +17,20 @@ export function SourcesPane() {
   const differences = differencesOf(exchange?.answer ?? null);
   const busy = exchange?.state === "waiting" || exchange?.state === "streaming";
   return (
-    <section aria-label="Sources" className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
+    <section aria-label={t("Sources")} className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
       <div className="flex h-10 shrink-0 items-center justify-between border-b border-line px-3">
         <h2 className="text-sm font-semibold">
-          Sources {sources.length > 0 && <span className="text-2xs font-normal text-muted tabular-nums">{sources.length}</span>}
+          {t("Sources")} {sources.length > 0 && <span className="text-2xs font-normal text-muted tabular-nums">{sources.length}</span>}
         </h2>
         {sources.length > 0 && (
-          <Button look="quiet" aria-pressed={scoresShown} onClick={toggleScores} title="How each step of the search scored a passage">
-            {scoresShown ? "Hide scores" : "Scores"}
+          <Button look="quiet" aria-pressed={scoresShown} onClick={toggleScores} title={t("How each step of the search scored a passage")}>
+            {scoresShown ? t("Hide scores") : t("Scores")}
           </Button>
         )}
       </div>
-      <div className="min-h-0 flex-1 overflow-y-auto" tabIndex={0} role="region" aria-label="Source list">
+      <div className="min-h-0 flex-1 overflow-y-auto" tabIndex={0} role="region" aria-label={t("Source list")}>
         {sources.map((source) => (
-          <Guarded key={`${exchange?.id ?? ""}-${source.n}`} what={`Source ${source.n}`}>
+          <Guarded key={`${exchange?.id ?? ""}-${source.n}`} what={t("Source {number}", { number: source.n })}>
             <SourceCard
               source={source}
               scores={scoresShown}
@@ -42,12 +43,12 @@ export function SourcesPane() {
           </Guarded>
         ))}
         {sources.length === 0 && (
-          <Empty title={exchange === undefined ? "Sources appear here" : busy ? "Searching" : "No sources"}>
+          <Empty title={exchange === undefined ? t("Sources appear here") : busy ? t("Searching") : t("No sources")}>
             {exchange === undefined
-              ? "Every citation in an answer leads to the exact words it came from. Click one to see them."
+              ? t("Every citation in an answer leads to the exact words it came from. Click one to see them.")
               : busy
-                ? "The passages come before the first word."
-                : "This answer cites nothing."}
+                ? t("The passages come before the first word.")
+                : t("This answer cites nothing.")}
           </Empty>
         )}
       </div>

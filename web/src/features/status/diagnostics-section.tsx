@@ -6,6 +6,7 @@ import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { useCopied } from "@/hooks/use-copied";
 import { factsOf } from "@/lib/facts";
+import { t } from "@/lib/language";
 
 /** The data that support asks for, to read and to copy. */
 export function DiagnosticsSection() {
@@ -13,11 +14,11 @@ export function DiagnosticsSection() {
   const { state, copy } = useCopied();
   return (
     <Section
-      title="Diagnostics"
+      title={t("Diagnostics")}
       aside={
         about.data !== undefined && (
           <Button look="quiet" icon="copy" onClick={() => copy(JSON.stringify(about.data, null, 2))}>
-            {state === "copied" ? "Copied" : state === "failed" ? "Copying is not allowed here" : "Copy as JSON"}
+            {state === "copied" ? t("Copied") : state === "failed" ? t("The browser does not allow copying here") : t("Copy as JSON")}
           </Button>
         )
       }
@@ -26,7 +27,7 @@ export function DiagnosticsSection() {
       {about.isError && about.data === undefined && <Failure error={about.error} onRetry={() => void about.refetch()} />}
       {about.data !== undefined && (
         <details>
-          <summary className="text-sm text-muted">Figures that a person who helps you may ask for</summary>
+          <summary className="text-sm text-muted">{t("Figures that a person who helps you may ask for")}</summary>
           <div className="mt-3">
             <Facts facts={factsOf(about.data, ["libraries", "watermarks", "lags"])} />
           </div>

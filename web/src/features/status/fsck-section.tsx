@@ -6,6 +6,7 @@ import { Facts } from "@/components/ui/facts";
 import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { factsOf } from "@/lib/facts";
+import { t } from "@/lib/language";
 
 /** Does every index hold exactly what the catalog says? */
 export function FsckSection() {
@@ -21,17 +22,17 @@ export function FsckSection() {
   });
   return (
     <Section
-      title="Consistency"
+      title={t("Consistency")}
       aside={
         <Button icon="check" disabled={run.isPending} onClick={() => run.mutate()}>
-          {run.isPending ? "Checking" : "Check now"}
+          {run.isPending ? t("Checking") : t("Check now")}
         </Button>
       }
     >
       {list.isPending && <Skeleton lines={2} />}
-      {list.isSuccess && last === null && <p className="text-sm text-muted">No check has been run yet.</p>}
+      {list.isSuccess && last === null && <p className="text-sm text-muted">{t("No check has been run yet.")}</p>}
       {list.isError && list.data === undefined && <Failure error={list.error} onRetry={() => void list.refetch()} />}
-      {run.isError && <Failure error={run.error} what="The check did not run." />}
+      {run.isError && <Failure error={run.error} what={t("The check did not run.")} />}
       {last !== null && <Facts facts={factsOf(last)} />}
     </Section>
   );

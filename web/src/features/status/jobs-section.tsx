@@ -7,26 +7,29 @@ import { Meter } from "@/components/ui/meter";
 import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { Tag } from "@/components/ui/tag";
-import { ago, count, seconds } from "@/lib/format";
+import { ago, count, progressWords } from "@/lib/format";
+import { type Message, t } from "@/lib/language";
 
 const SHOWN = 12;
 /** Jobs of a kind that end within this time of each other are of one folder, in milliseconds. */
 const BATCH_MS = 600_000;
 const TONES = { queued: "plain", running: "info", paused: "warn", done: "good", failed: "bad", cancelled: "plain" } as const;
 
+const STATES: Record<JobRecord["state"], Message> = { queued: "queued", running: "running", paused: "paused", done: "done", failed: "failed", cancelled: "cancelled" };
+
 /** Work under way and lately finished; it survives a restart of the server. */
 export function JobsSection() {
   const list = useQuery(jobs);
   const batches = batchesOf(list.data?.jobs ?? []);
   return (
-    <Section title="Jobs">
+    <Section title={t("Jobs")}>
       {list.isPending && <Skeleton lines={3} />}
       {list.isError && list.data === undefined && <Failure error={list.error} onRetry={() => void list.refetch()} />}
-      {list.data?.jobs.length === 0 && <p className="text-sm text-muted">Nothing has run yet.</p>}
+      {list.data?.jobs.length === 0 && <p className="text-sm text-muted">{t("Nothing has run yet.")}</p>}
       <ul>
         {batches.slice(0, SHOWN).map((jobs) => (jobs.length === 1 ? jobs.map((job) => <JobRow key={job.id} job={job} />) : <BatchRow key={jobs[0]?.id} jobs={jobs} />))}
       </ul>
-      {batches.length > SHOWN && <p className="pt-2 text-xs text-muted">and {count(batches.length - SHOWN)} older ones</p>}
+      {batches.length > SHOWN && <p className="pt-2 text-xs text-muted">{t("and {n} more", { n: batches.length - SHOWN })}</p>}
     </Section>
   );
 }
@@ -54,9 +57,9 @@ function BatchRow({ jobs: [first, ...others] }: { jobs: readonly JobRecord[] }) 
   return (
     <li className="flex flex-wrap items-center gap-2 border-b border-line py-2 last:border-b-0">
       <span className="font-medium">{first.kind.replaceAll("_", " ")}</span>
-      <Tag tone={TONES[first.state]}>{first.state}</Tag>
+      <Tag tone={TONES[first.state]}>{t(STATES[first.state])}</Tag>
       <span className="text-xs text-muted tabular-nums">
-        {count(others.length + 1)} of them, {count(done)} {first.unit} · {ago(first.updated_at)}
+        {t("{n} of them", { n: others.length + 1 })}, {count(done)} {first.unit} · {ago(first.updated_at)}
       </span>
     </li>
   );
@@ -75,19 +78,17 @@ function JobRow({ job }: { job: JobRecord }) {
       <div className="min-w-0">
         <p className="flex flex-wrap items-center gap-2">
           <span className="font-medium">{job.kind.replaceAll("_", " ")}</span>
-          <Tag tone={TONES[job.state]}>{job.state}</Tag>
+          <Tag tone={TONES[job.state]}>{t(STATES[job.state])}</Tag>
           <span className="text-xs text-muted tabular-nums">
-            {count(job.done)}
-            {job.total !== null && ` of ${count(job.total)}`} {job.unit}
-            {!over && job.eta_s !== null && ` · about ${seconds(job.eta_s)} left`}
+            {progressWords(over ? { ...job, eta_s: null } : job)}
             {over && ` · ${ago(job.updated_at)}`}
           </span>
         </p>
-        {!over && <Meter value={share} label={`Progress of ${job.kind}`} tone={job.state === "paused" ? "warn" : "info"} className="mt-1.5" />}
+        {!over && <Meter value={share} label={t("Progress of {job}", { job: job.kind })} tone={job.state === "paused" ? "warn" : "info"} className="mt-1.5" />}
         {typeof job.result?.["reason"] === "string" && <p className="mt-1 text-sm">{job.result["reason"]}</p>}
         {job.errors.length > 0 && (
           <details className="mt-1 text-xs text-bad">
-            <summary>{job.errors.length === 1 ? "1 error" : `${count(job.errors.length)} errors`}</summary>
+            <summary>{t("{n} errors", { n: job.errors.length })}</summary>
             <ul className="mt-1 max-h-40 overflow-y-auto">
               {job.errors.slice(0, 100).map((error, i) => (
                 <li key={i} className="[overflow-wrap:anywhere]">
@@ -102,11 +103,11 @@ function JobRow({ job }: { job: JobRecord }) {
       {!over && (
         <div className="flex">
           {job.state === "paused" ? (
-            <IconButton icon="play" label={`Resume ${job.kind}`} onClick={() => act.mutate({ method: "POST", action: "/resume" })} />
+            <IconButton icon="play" label={t("Resume {job}", { job: job.kind })} onClick={() => act.mutate({ method: "POST", action: "/resume" })} />
           ) : (
-            <IconButton icon="pause" label={`Pause ${job.kind}`} onClick={() => act.mutate({ method: "POST", action: "/pause" })} />
+            <IconButton icon="pause" label={t("Pause {job}", { job: job.kind })} onClick={() => act.mutate({ method: "POST", action: "/pause" })} />
           )}
-          <IconButton icon="close" label={`Cancel ${job.kind}`} onClick={() => act.mutate({ method: "DELETE", action: "" })} />
+          <IconButton icon="close" label={t("Cancel {job}", { job: job.kind })} onClick={() => act.mutate({ method: "DELETE", action: "" })} />
         </div>
       )}
     </li>

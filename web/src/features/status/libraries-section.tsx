@@ -10,7 +10,8 @@ import { Meter } from "@/components/ui/meter";
 import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { Table } from "@/components/ui/table";
-import { behind, bytes, count, percent, plural } from "@/lib/format";
+import { behind, bytes, count, percent } from "@/lib/format";
+import { t, tx } from "@/lib/language";
 import { LibraryNotices } from "./library-notices";
 
 /** Counts of each library, what it is indexed with, and how far each projection is. */
@@ -19,11 +20,11 @@ export function LibrariesSection() {
   const about = useQuery({ ...diagnostics, refetchInterval: 5000 });
   const [clearing, setClearing] = useState<LibraryRecord | null>(null);
   return (
-    <Section title="Libraries">
+    <Section title={t("Libraries")}>
       {all.isPending && <Skeleton lines={3} />}
       {all.isError && all.data === undefined && <Failure error={all.error} onRetry={() => void all.refetch()} />}
       {all.data !== undefined && (
-        <Table stacked caption="Libraries" head={["Library", "Documents", "Passages", "By meaning", "Size", "Meaning by", "State", "Clear"]}>
+        <Table stacked caption={t("Libraries")} head={[t("Library"), t("Documents"), t("Passages"), t("By meaning"), t("Size"), t("Meaning by"), t("State"), t("Clear")]}>
           {all.data.libraries.map((library) => (
             <tr key={library.library}>
               <td className="font-medium capitalize">{library.library}</td>
@@ -31,17 +32,17 @@ export function LibrariesSection() {
               <td>{count(library.chunks)}</td>
               <td className="min-w-28">
                 {library.chunks === 0 ? "–" : percent(library.embedded / library.chunks)}
-                {library.embedded < library.chunks && <Meter value={library.embedded / library.chunks} label={`Found by meaning in ${library.library}`} className="mt-1" />}
+                {library.embedded < library.chunks && <Meter value={library.embedded / library.chunks} label={t("Found by meaning in {library}", { library: library.library })} className="mt-1" />}
               </td>
               <td>{bytes(library.bytes)}</td>
               <td>
-                {library.chunks === 0 ? "nothing yet" : library.embedding.embedder}
-                {library.chunks > 0 && !library.embedding.reachable && ", away"}
+                {library.chunks === 0 ? t("nothing yet") : library.embedding.embedder}
+                {library.chunks > 0 && !library.embedding.reachable && `, ${t("away")}`}
               </td>
               <td>{library.build}</td>
               <td className="text-right">
                 <Button look="quiet" icon="trash" disabled={library.documents === 0} onClick={() => setClearing(library)}>
-                  Clear
+                  {t("Clear")}
                 </Button>
               </td>
             </tr>
@@ -61,7 +62,7 @@ function Projections({ lags, changes }: { lags: Readonly<Record<string, number>>
   if (projections.length === 0) return null;
   return (
     <div className="mt-4">
-      <h3 className="mb-2 text-xs font-semibold text-muted">Search indexes, after {plural(changes, "change")}</h3>
+      <h3 className="mb-2 text-xs font-semibold text-muted">{t("Search indexes, after {n} changes", { n: changes })}</h3>
       <ul className="grid gap-x-6 gap-y-2 sm:grid-cols-3">
         {projections.map(([name, lag]) => (
           <li key={name}>
@@ -69,7 +70,7 @@ function Projections({ lags, changes }: { lags: Readonly<Record<string, number>>
               <span>{name}</span>
               <span className="text-muted tabular-nums">{behind(lag)}</span>
             </div>
-            <Meter value={changes === 0 ? 1 : Math.max(0, 1 - lag / changes)} label={`Index ${name}`} tone={lag === 0 ? "good" : "info"} className="mt-1" />
+            <Meter value={changes === 0 ? 1 : Math.max(0, 1 - lag / changes)} label={t("Index {name}", { name })} tone={lag === 0 ? "good" : "info"} className="mt-1" />
           </li>
         ))}
       </ul>
@@ -86,7 +87,7 @@ function ClearDialog({ library, onClose }: { library: LibraryRecord; onClose: ()
     onSettled: () => void client.invalidateQueries(),
   });
   return (
-    <Dialog title={`Clear ${library.library}`} open onClose={onClose}>
+    <Dialog title={t("Clear {library}", { library: library.library })} open onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -94,12 +95,12 @@ function ClearDialog({ library, onClose }: { library: LibraryRecord; onClose: ()
         }}
       >
         <p className="mb-3 text-sm text-muted">
-          This removes {plural(library.documents, "document")} with their passages and original files. It cannot be undone. Type <strong className="text-ink">{library.library}</strong> to confirm.
+          {tx("This removes {n} documents with their passages and original files. It cannot be undone. Type {library} to confirm.", { n: library.documents, library: <strong className="text-ink">{library.library}</strong> })}
         </p>
         <div className="flex gap-2">
-          <Input label="Name of the library" value={typed} autoFocus onChange={(event) => setTyped(event.target.value)} />
+          <Input label={t("Name of the library")} value={typed} autoFocus onChange={(event) => setTyped(event.target.value)} />
           <Button look="danger" type="submit" disabled={typed !== library.library || clearing.isPending}>
-            Clear
+            {t("Clear")}
           </Button>
         </div>
         {clearing.isError && (

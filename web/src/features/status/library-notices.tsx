@@ -4,6 +4,7 @@ import type { LibraryRecord } from "@/api/types";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { Failure } from "@/components/ui/states";
+import { t } from "@/lib/language";
 
 /** What is to be said of a library's vectors: a model that is offered, with the button that takes it, and a host that is away. */
 export function LibraryNotices({ library }: { library: LibraryRecord }) {
@@ -17,7 +18,7 @@ export function LibraryNotices({ library }: { library: LibraryRecord }) {
     <>
       {away && (
         <Banner tone="warn" className="mt-2">
-          {library.embedding.embedder} embeds {library.library} and cannot be reached: {library.embedding.detail}. Until then passages are found by their words alone.
+          {t("{embedder} embeds {library} and cannot be reached: {why}. Until then passages are found by their words alone.", { embedder: library.embedding.embedder, library: library.library, why: library.embedding.detail })}
         </Banner>
       )}
       {library.notices.map((notice) => (
@@ -27,7 +28,7 @@ export function LibraryNotices({ library }: { library: LibraryRecord }) {
           action={
             notice.code === "reembed_offered" ? (
               <Button look="quiet" disabled={reembed.isPending || reembed.isSuccess} onClick={() => reembed.mutate()} className="-my-0.5 text-accent">
-                {reembed.isSuccess ? "Under way" : `Re-embed ${library.library}`}
+                {reembed.isSuccess ? t("Under way") : t("Re-embed {library}", { library: library.library })}
               </Button>
             ) : undefined
           }
@@ -35,7 +36,7 @@ export function LibraryNotices({ library }: { library: LibraryRecord }) {
           {notice.message}
         </Banner>
       ))}
-      {reembed.isError && <Failure error={reembed.error} what="The library could not be re-embedded." />}
+      {reembed.isError && <Failure error={reembed.error} what={t("The library could not be re-embedded.")} />}
     </>
   );
 }

@@ -1,4 +1,5 @@
 import { Page } from "@/components/ui/section";
+import { t } from "@/lib/language";
 import { DiagnosticsSection } from "./diagnostics-section";
 import { FsckSection } from "./fsck-section";
 import { JobsSection } from "./jobs-section";
@@ -8,7 +9,7 @@ import { LibrariesSection } from "./libraries-section";
 /** What the server holds, what it is doing, and whether it is well. */
 export function StatusPage() {
   return (
-    <Page title="Status" lead="What the server holds and what it is doing. All is well where nothing here is yellow or red; the rest is for the person who looks after it.">
+    <Page title={t("Status")} lead={t("What the server holds and what it is doing. All is well where nothing here is yellow or red; the rest is for the person who looks after it.")}>
       <LibrariesSection />
       <JobsSection />
       <FsckSection />

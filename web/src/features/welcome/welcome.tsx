@@ -6,9 +6,10 @@ import { useChat } from "@/hooks/use-chat";
 import { hrefOf } from "@/hooks/use-route";
 import { useSamples } from "@/hooks/use-samples";
 import { useWorkspace } from "@/hooks/use-workspace";
+import { t } from "@/lib/language";
 import { modelsInUse } from "@/lib/models";
 import { isUntouched, samplesIn } from "@/lib/first-steps";
-import { modelName, plural, sentence } from "@/lib/format";
+import { modelName, sentence } from "@/lib/format";
 
 function useUntouched(): { untouched: boolean; samples: number } | null {
   const all = useQuery(libraries);
@@ -22,18 +23,18 @@ export function Greeting() {
   const { library } = useWorkspace();
   const all = useQuery(libraries);
   const state = useUntouched();
-  if (all.isError) return <Failure error={all.error} onRetry={() => void all.refetch()} what="The libraries could not be read." />;
-  if (state === null) return <Skeleton lines={2} label="Loading libraries" />;
+  if (all.isError) return <Failure error={all.error} onRetry={() => void all.refetch()} />;
+  if (state === null) return <Skeleton lines={2} />;
   const counted = all.data?.libraries.filter((l) => library === "all" || l.library === library).reduce((sum, l) => sum + l.documents, 0) ?? 0;
   return (
     <div className="text-center">
-      <p className="font-serif text-[1.75rem] leading-9 text-balance text-ink">{state.untouched ? "Ask your own documents." : "What would you like to know?"}</p>
+      <p className="font-serif text-[1.75rem] leading-9 text-balance text-ink">{state.untouched ? t("Ask your own documents.") : t("What would you like to know?")}</p>
       <p className="mx-auto mt-2 max-w-prose text-base text-balance text-muted">
         {state.untouched
-          ? "Everything stays on this machine, and each answer shows the exact words that it rests on."
+          ? t("Everything stays on this machine, and each answer shows the exact words that it rests on.")
           : counted === 0
-            ? "This library is empty. Choose another one, or add documents to it."
-            : `Answers come from ${plural(counted, "document")}, and every citation opens at the exact words.`}
+            ? t("This library is empty. Choose another one, or add documents to it.")
+            : t("Answers come from {n} documents, and every citation opens at the exact words.", { n: counted })}
       </p>
     </div>
   );
@@ -48,27 +49,27 @@ export function FirstSteps({ onPickFiles }: { onPickFiles: () => void }) {
   if (state === null) return null;
   if (!state.untouched) return <WhoAnswers />;
   return (
-    <section aria-label="First steps" className="mt-4 flex flex-col items-center gap-2 text-center">
+    <section aria-label={t("First steps")} className="mt-4 flex flex-col items-center gap-2 text-center">
       <div className="flex flex-wrap items-center justify-center gap-2">
         <Button look="primary" icon="plus" onClick={onPickFiles}>
-          Add documents
+          {t("Add documents")}
         </Button>
         {state.samples === 0 ? (
           <Button look="quiet" disabled={change.isPending} onClick={() => change.mutate("POST")}>
-            {change.isPending ? "Loading the samples" : "or load the samples"}
+            {change.isPending ? t("Loading the samples") : t("or load the samples")}
           </Button>
         ) : (
           first !== undefined && (
             <Button look="quiet" onClick={() => ask(first)}>
-              or ask the samples
+              {t("or ask the samples")}
             </Button>
           )
         )}
       </div>
       <p className="text-sm text-muted">
-        {state.samples === 0 ? "Office files, PDF, pages, mail, tables or text; drop them anywhere." : `${plural(state.samples, "short sample")} in both libraries, labelled, to try it out. Drop your own files anywhere.`}
+        {state.samples === 0 ? t("Office files, PDF, pages, mail, tables or text; drop them anywhere.") : t("{n} short samples in both libraries, labelled, to try it out. Drop your own files anywhere.", { n: state.samples })}
       </p>
-      {change.isError && <Failure error={change.error} onRetry={() => change.mutate("POST")} what="The samples could not be loaded." />}
+      {change.isError && <Failure error={change.error} onRetry={() => change.mutate("POST")} what={t("The samples could not be loaded.")} />}
       <WhoAnswers />
     </section>
   );
@@ -84,9 +85,9 @@ function WhoAnswers() {
   const reason = quotes && state.data?.hosts.some((host) => host.reachable) === true ? sentence(state.data.generator_why) : "";
   return (
     <p className="mt-2 text-center text-sm text-balance text-muted">
-      {quotes ? "Answers are quotes, word for word; no language model is connected." : `${modelName(generator)} writes the answers.`} {reason}{" "}
+      {quotes ? t("Answers are quotes, word for word; no language model is connected.") : t("{model} writes the answers.", { model: modelName(generator) })} {reason}{" "}
       <a href={hrefOf("settings")} className="text-accent underline underline-offset-2">
-        {quotes ? "Connect a model" : "Change"}
+        {quotes ? t("Connect a model") : t("Change")}
       </a>
     </p>
   );
