@@ -5,7 +5,7 @@
 The first tables of tatqa, each with its paragraphs as an HTML file whose cells nothing marks, and
 as a workbook whose numbers are numbers with a format, asked one document at a time without a model. A calculated answer is right when it is the reference's
 number within rounding; sign and percent are free, as the references write them either way. A
-stated one is right when the answer holds the reference. Writes
+stated one is right when the answer holds the reference, separators of thousands aside. Writes
 evaluation/reports/calculations.{md,json}.
 """
 
@@ -150,8 +150,14 @@ def is_right(question: Json, answer: str) -> bool:
         near = max(0.011, abs(gold) * 0.0006)
         return min(abs(abs(said) - abs(gold)), abs(said / 100 - gold)) <= near
     parts = wanted if isinstance(wanted, list) else [wanted]
-    plain = " ".join(answer.split()).lower()
-    return all(" ".join(str(part).split()).lower() in plain for part in parts)
+    said = plain(answer)
+    return all(plain(str(part)) in said for part in parts)
+
+
+def plain(text: str) -> str:
+    """Return a text as files of every kind say it: `(1,250)` and `-1250` are the same."""
+    without = re.sub(r"(?<=\d),(?=\d{3})", "", " ".join(text.split()).lower())
+    return re.sub(r"\((\$?\d[\d.]*)\)", r"-\1", without)
 
 
 def main() -> None:
