@@ -150,8 +150,8 @@ def is_right(question: Json, answer: str) -> bool:
         near = max(0.011, abs(gold) * 0.0006)
         return min(abs(abs(said) - abs(gold)), abs(said / 100 - gold)) <= near
     parts = wanted if isinstance(wanted, list) else [wanted]
-    said = plain(answer)
-    return all(plain(str(part)) in said for part in parts)
+    whole = plain(answer)
+    return all(plain(str(part)) in whole for part in parts)
 
 
 def plain(text: str) -> str:
