@@ -407,7 +407,25 @@ def test_a_page_that_breaks_the_engine_costs_that_page(shop: Shop) -> None:
     assert job.state == "done"
     assert job.errors == ("page 2 of 'scan.pdf' has no text: the engine fell over",)
     (document,) = shop.store.catalog.documents(PAPERS)[0]
-    assert document.flags == ("ocr:2",)
+    assert document.flags == ("ocr:2", "unread:1")
+    shop.reader.broken = set()
+    shop.runner.wait(
+        shop.send(scan_pdf=scanned(0, 1, 2)).id, WAIT_S
+    )  # sent again, it is tried again
+    last = next(job for job in shop.runner.list() if job.kind == "ocr")
+    assert shop.runner.wait(last.id, WAIT_S).state == "done"
+    (document,) = shop.store.catalog.documents(PAPERS)[0]
+    assert document.flags == ("ocr:3",)
+    assert shop.reader.read == [0, 2, 1]
+
+
+def test_an_engine_that_fails_on_every_page_fails_the_job(shop: Shop) -> None:
+    shop.reader.broken = {0, 1}
+    shop.runner.wait(shop.send(scan_pdf=scanned(0, 1)).id, WAIT_S)
+    job = eventually(shop.runner, "ocr", is_finished)
+    assert (job.state, len(job.errors)) == ("failed", 3)
+    (document,) = shop.store.catalog.documents(PAPERS)[0]
+    assert (document.revision, document.flags) == (1, ("unread:2",))
 
 
 def test_a_document_that_goes_while_its_pages_are_read_does_not_come_back(shop: Shop) -> None:
