@@ -47,8 +47,10 @@ def recognise(picture: Picture, options: IngestOptions) -> list[list[Word]]:
     """Return the lines of a picture, by the engine of the options.
 
     Raises:
-        Unreadable: The engine failed on it.
+        Unreadable: The engine failed on it, or there is none any more.
     """
+    if not options.ocr_engine:
+        raise Unreadable(f"there is no OCR; {INSTALL}")
     if options.ocr_engine == "rapidocr":
         return _with_rapidocr(picture)
     return _with_tesseract(picture, options)

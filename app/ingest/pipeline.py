@@ -141,7 +141,7 @@ class IngestRun:
 
 def _outcome(pending: PendingDocument, result: WriteResult) -> IngestOutcome:
     draft, remarks = pending.draft, [pending.remark] if pending.remark else []
-    if result.status == "replaced" and draft.source_key == draft.filename:
+    if result.status == "replaced" and draft.source_key == draft.filename and not draft.again:
         remarks.append(
             f"it took the place of the document that was sent as {draft.filename!r} before; to keep"
             " both, send each with a source_key of its own, such as its path"

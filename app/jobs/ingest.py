@@ -32,7 +32,6 @@ from app.core.types import (
     JobFile,
     Library,
     Metadata,
-    PageWords,
     RawDocument,
 )
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
@@ -441,7 +440,7 @@ class OcrJob:
     """Handler of `ocr`: pages that are pictures are recognised, then the document is read again.
 
     A page's words are durable as soon as they are known, so that a second run goes on behind them.
-    Until the end the text without them serves. A page that cannot be recognised has no words.
+    Until the end the text without them serves. A page that cannot be recognised stays unread.
     """
 
     parts: Collecting
@@ -457,7 +456,7 @@ class OcrJob:
         unread = pipeline.parser.parse(path, document.filename, words=known).unread
         if not unread and not waits_for_ocr(document.flags):
             return {"library": library.value, "outcomes": []}
-        total = len(known) + len(unread)
+        total, failed = len(known) + len(unread), list[InputError]()
         for done, page in enumerate(unread, start=len(known)):
             context.progress(done, total, "pages")
             context.file(0, "running", done / total)
@@ -466,9 +465,12 @@ class OcrJob:
                 words = self.recogniser.page_words(path, page, context.cancel)
             except InputError as error:
                 context.error(f"page {page} of {document.filename!r} has no text: {error.message}")
-                words = PageWords(page, 0.0, 0.0)
+                failed.append(error)
+                continue
             self._document(context, library)  # else the page is of bytes that are gone
             writer.keep_words(document.sha256, words)
+        if failed and len(failed) == total:
+            raise failed[-1]
         again = replace(raw_again(document, path, context.job_id), again=True)
         outcomes = pipeline.ingest(library, [again], cancel=context.cancel)
         if outcomes[0].code == Superseded.code:

@@ -557,10 +557,8 @@ class CatalogIndexWriter:
 
     def _unlink(self, sha256: str) -> int:
         with self._projector.writing:
-            if self._database.rows(_USED, {"sha256": sha256}):
-                return 0
-            delete_words(self._database, sha256)
-            return int(self._originals.delete(sha256))
+            used = self._database.rows(_USED, {"sha256": sha256})
+            return 0 if used else int(self._originals.delete(sha256))
 
     def _key(self, library: Library, doc_id: str, state: str) -> int:
         rows = self._database.rows(
@@ -614,6 +612,7 @@ class CatalogIndexWriter:
             # Chunks and revisions go with their document (ON DELETE CASCADE).
             for some in pieces(docs):
                 sql.execute(_DELETE, {"docs": some})
+            delete_words(sql, shas)
         for doc in docs:
             self._catalog.texts.delete(doc)
         unneeded = shas - awaited_originals(

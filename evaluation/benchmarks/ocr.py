@@ -4,8 +4,8 @@
 
 Pages of the PDFs in `whole/` are printed at 200 dpi, as pages that are pictures are, and what an
 engine reads on them is compared with their own text: words in lower case, as often as they stand on
-the page. Each engine keeps the figures of its last run. The data are in the folder DATA
-(docs/evaluation.md).
+the page. Figures are kept after each file, and a run goes on behind the pages that an engine has
+read; `--anew` begins again. The data are in the folder DATA (docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def words_in(text: str) -> Counter[str]:
     return Counter(_WORD.findall(_MARK.sub("", text.replace("\x02", "")).lower()))
 
 
-def read_pages(path: Path, pages: int, options: IngestOptions) -> list[Read]:
-    """Read pages of a PDF, evenly spread over those with text."""
+def read_pages(path: Path, pages: int, options: IngestOptions, done: set[int]) -> list[Read]:
+    """Read pages of a PDF, evenly spread over those with text, that are not `done`."""
     document = pypdfium2.PdfDocument(path)
     texts = {}
     for at in range(len(document)):
@@ -68,7 +68,11 @@ def read_pages(path: Path, pages: int, options: IngestOptions) -> list[Read]:
     document.close()
     full = [number for number, text in texts.items() if len(text) >= _LEAST_CHARACTERS]
     chosen = [full[at * len(full) // pages] for at in range(pages)] if len(full) > pages else full
-    return [_read(path, number, words_in(texts[number]), options) for number in chosen]
+    return [
+        _read(path, number, words_in(texts[number]), options)
+        for number in chosen
+        if number not in done
+    ]
 
 
 def _read(path: Path, number: int, known: Counter[str], options: IngestOptions) -> Read:
@@ -127,19 +131,21 @@ def main() -> int:
     parser = parser_of(__doc__)
     parser.add_argument("--engine", choices=("rapidocr", "tesseract"), required=True)
     parser.add_argument("--pages", type=int, default=10, help="of each file")
+    parser.add_argument("--anew", action="store_true", help="keep no figures of this engine")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
     given = parser.parse_args()
     if not (engine := find_engine(given.engine)):
         raise Unreadable(f"{given.engine} is not installed; see docs/formats.md")
     options = IngestOptions(ocr_engine=engine)
-    read = []
+    kept = REPORTS / "ocr.json"
+    record = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+    read = [] if given.anew else [Read(**page) for page in record.get(given.engine, ())]
     for path in sorted((given.data / "whole").glob("*.pdf")):
-        read += read_pages(path, given.pages, options)
-        print(path.name, asdict(read[-1]), flush=True)
-    path = REPORTS / "ocr.json"
-    record = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    record = {**record, given.engine: [asdict(page) for page in read]}
-    publish("ocr", record, page_of(dict(sorted(record.items()))))
+        done = {page.page for page in read if page.file == path.name}
+        read += read_pages(path, given.pages, options, done)
+        others = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+        record = {**others, given.engine: [asdict(page) for page in read]}
+        publish("ocr", record, page_of(dict(sorted(record.items()))))
     return int(sum(page.recovered for page in read) < AIM * sum(page.words for page in read))
 
 

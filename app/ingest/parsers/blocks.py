@@ -125,7 +125,7 @@ _DATE = re.compile(
     r"(?: ?\(\w\))?"
 )
 """A year, two years, a day, or thousands of a currency; with a footnote's mark."""
-_MOST_HEADS = 6
+MOST_HEADS = 6
 """Rows that may name the columns where nothing marks them."""
 _MOST_COLUMNS = 1_000
 _MOST_CELLS = 2_000_000
@@ -225,12 +225,21 @@ def _head_rows(grid: list[list[Cell]]) -> int:
     if len(grid) > 2 and _completes(grid[0], grid[1]):
         return 2
     stacked = 0
-    while stacked < min(_MOST_HEADS, len(grid) - 1) and _names_columns(grid[stacked]):
+    while (
+        stacked < min(MOST_HEADS, len(grid) - 1)
+        and _names_columns(grid[stacked])
+        and not (stacked and _is_across(grid[stacked]))  # names a group of rows
+    ):
         stacked += 1
     named = sum(bool(row[0].text) for row in grid[:stacked])
     if stacked and named <= 1 and _is_row_of_figures(grid[stacked]):
         return stacked
     return 1 if _looks_like_labels(grid[0]) else 0
+
+
+def has_stacked_heads(rows: Sequence[Sequence[Cell]]) -> bool:
+    """Return whether several rows at the top, which nothing marks, name the columns together."""
+    return _head_rows(_grid(rows[: MOST_HEADS + 1])) > 1
 
 
 def _names_columns(row: Sequence[Cell]) -> bool:
@@ -249,6 +258,8 @@ def _names_columns(row: Sequence[Cell]) -> bool:
 
 def _is_row_of_figures(row: Sequence[Cell]) -> bool:
     """Return whether a row is named and most of its cells are figures; or a name above such."""
+    if _is_across(row):
+        return bool(row[0].text)
     name, *cells = (cell.text for cell in row)
     said = [text for text in cells if text.strip("$-\u2013\u2014")]
     figures = sum(any(map(str.isdigit, text)) for text in said)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from app.core.types import ParsedDocument
-from app.ingest.parsers.blocks import Block, Cell, write
+from app.ingest.parsers.blocks import MOST_HEADS, Block, Cell, has_stacked_heads, write
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import decode
 
@@ -81,7 +81,12 @@ def _one_table(rows: list[Line], above: Line | None) -> Generator[Block, None, L
     usual = max(usual, len(_filled(rows[-1])) if len(rows) == 2 else 1)
     few = max(usual // 2, 1)
     is_text = usual == 1 and len(rows) <= _MOST_TEXT_LINES
-    while rows and (usual > 1 or is_text) and len(said := _filled(rows[0])) <= few:
+    while (
+        rows
+        and (usual > 1 or is_text)
+        and len(said := _filled(rows[0])) <= few
+        and not _is_stacked(rows)
+    ):
         yield Block("paragraph", ", ".join(cell.text for cell in said))
         rows = rows[1:]
     notes: list[Line] = []
@@ -93,7 +98,7 @@ def _one_table(rows: list[Line], above: Line | None) -> Generator[Block, None, L
                 "field", line[1].text if line[1] else "", mark=line[0].text if line[0] else ""
             )
     elif rows:
-        heads = _heads(rows)
+        heads = None if _is_stacked(rows) else _heads(rows)
         if heads == 0 and above is not None and len(above) == len(rows[0]):
             rows, heads = [above, *rows], 1
         elif heads != 0:
@@ -102,6 +107,14 @@ def _one_table(rows: list[Line], above: Line | None) -> Generator[Block, None, L
     for line in notes:
         yield Block("paragraph", _filled(line)[0].text)
     return above
+
+
+def _is_stacked(rows: Sequence[Line]) -> bool:
+    """Return whether the first row names columns together with those below it."""
+    top = rows[: MOST_HEADS + 1]
+    if any(cell is None for line in top for cell in line):
+        return False  # merged cells say where a head reaches
+    return has_stacked_heads([[cell for cell in line if cell] for line in top])
 
 
 def _is_note(line: Line) -> bool:

@@ -345,9 +345,12 @@ def keep_words(database: Database, sha256: str, page: PageWords, codec: TextCode
             put(sql, page_words, [{"sha256": sha256, "page": page.page, "words": frame}])
 
 
-def delete_words(database: Database, sha256: str) -> None:
-    with database.write("words") as sql:
-        sql.execute(delete(page_words).where(page_words.c.sha256 == sha256))
+def delete_words(sql: Connection, shas: Iterable[str]) -> None:
+    """Forget what OCR read of originals that no revision holds any more."""
+    for some in pieces(sorted(shas)):
+        held = ORIGINALS.where(revisions.c.sha256.in_(some))
+        gone = set(some) - set(sql.execute(held).scalars())
+        sql.execute(delete(page_words).where(page_words.c.sha256.in_(gone)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,25 @@ def test_merged_heads_and_groups_reach_each_row() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["xlsx", "csv"])
+def test_heads_above_one_another_are_joined_and_the_name_of_a_group_is_no_head(kind: str) -> None:
+    rows = (
+        ("", "Years ended June 30,", ""),
+        ("", "2019", "2018"),
+        ("Revenue by region", "", ""),
+        ("Asia", "4,802", "6,444"),
+        ("Europe", "2,459", "1,280"),
+    )
+    source = "\n".join(";".join(row) for row in rows)
+    read_as = make_xlsx({"Sheet1": table(*rows)}) if kind == "xlsx" else source
+    assert read(read_as, f"a.{kind}").text.split("\n") == [
+        "Years ended June 30, 2019 | Years ended June 30, 2018",
+        "Revenue by region",
+        "Asia | Years ended June 30, 2019: 4,802 | Years ended June 30, 2018: 6,444",
+        "Europe | Years ended June 30, 2019: 2,459 | Years ended June 30, 2018: 1,280",
+    ]
+
+
 def test_tables_side_by_side_are_two() -> None:
     grid = table(("Boat", "Length", None, "Day", "Wind"), ("Hilda", 14, None, "Monday", 3))
     text = read(make_xlsx({"Sheet1": grid}), "a.xlsx").text

@@ -33,7 +33,7 @@ from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.job_queue import put_row
-from tests.fakes.ocr import GrayReader, scanned
+from tests.fakes.ocr import GrayReader, image, scanned
 
 PAPERS = Library.PAPERS
 WAIT_S = 20.0
@@ -345,7 +345,7 @@ def test_pages_that_are_pictures_are_read_in_the_background_as_a_new_revision(sh
     assert [(file.filename, file.state) for file in job.files] == [("report.pdf", "done")]
     (read,) = report(job).outcomes
     assert (read.status, read.doc_id) == ("replaced", outcome.doc_id)
-    assert "the text is read by OCR on 2 of 3 pages (2-3)" in (read.reason or "")
+    assert read.reason == "the text is read by OCR on 2 of 3 pages (2-3)"
     (document,) = shop.store.catalog.documents(PAPERS)[0]
     assert (document.revision, document.flags) == (2, ("ocr:2",))
     assert document.embedded == document.chunks
@@ -368,15 +368,17 @@ def test_a_scan_waits_for_its_text(shop: Shop, monkeypatch: pytest.MonkeyPatch) 
         return read(*asked)  # type: ignore[arg-type]
 
     monkeypatch.setattr(DirectParser, "page_words", held)
-    sent = shop.runner.wait(shop.send(scan_pdf=scanned(0, 1)).id, WAIT_S)
+    sent = shop.runner.wait(shop.send(scan_pdf=scanned(0), photo_png=image(1)).id, WAIT_S)
     assert (sent.state, report(sent).outcomes[0].status) == ("done", "indexed")
-    (document,) = shop.store.catalog.documents(PAPERS)[0]
-    assert (document.pages, document.chunks, document.flags) == (2, 0, ("unread:2",))
+    for document in shop.store.catalog.documents(PAPERS)[0]:
+        assert (document.pages, document.chunks, document.flags) == (1, 0, ("unread:1",))
+        assert shop.store.catalog.text(PAPERS, document.doc_id).text == ""
     assert shop.store.fsck.run().faults == ()
     go_on.set()
-    assert eventually(shop.runner, "ocr", is_finished).state == "done"
-    (document,) = shop.store.catalog.documents(PAPERS)[0]
-    assert (document.chunks, document.flags) == (2, ("ocr:2",))
+    jobs = [job for job in shop.runner.list() if job.kind == "ocr"]
+    assert [shop.runner.wait(job.id, WAIT_S).state for job in jobs] == ["done", "done"]
+    for document in shop.store.catalog.documents(PAPERS)[0]:
+        assert (document.chunks, document.flags) == (1, ("ocr:1",))
 
 
 def test_ocr_goes_on_behind_the_pages_it_has_read(shop: Shop) -> None:
@@ -405,7 +407,25 @@ def test_a_page_that_breaks_the_engine_costs_that_page(shop: Shop) -> None:
     assert job.state == "done"
     assert job.errors == ("page 2 of 'scan.pdf' has no text: the engine fell over",)
     (document,) = shop.store.catalog.documents(PAPERS)[0]
-    assert document.flags == ("ocr:2",)
+    assert document.flags == ("ocr:2", "unread:1")
+    shop.reader.broken = set()
+    shop.runner.wait(
+        shop.send(scan_pdf=scanned(0, 1, 2)).id, WAIT_S
+    )  # sent again, it is tried again
+    last = next(job for job in shop.runner.list() if job.kind == "ocr")
+    assert shop.runner.wait(last.id, WAIT_S).state == "done"
+    (document,) = shop.store.catalog.documents(PAPERS)[0]
+    assert document.flags == ("ocr:3",)
+    assert shop.reader.read == [0, 2, 1]
+
+
+def test_an_engine_that_fails_on_every_page_fails_the_job(shop: Shop) -> None:
+    shop.reader.broken = {0, 1}
+    shop.runner.wait(shop.send(scan_pdf=scanned(0, 1)).id, WAIT_S)
+    job = eventually(shop.runner, "ocr", is_finished)
+    assert (job.state, len(job.errors)) == ("failed", 3)
+    (document,) = shop.store.catalog.documents(PAPERS)[0]
+    assert (document.revision, document.flags) == (1, ("unread:2",))
 
 
 def test_a_document_that_goes_while_its_pages_are_read_does_not_come_back(shop: Shop) -> None:
