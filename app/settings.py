@@ -23,12 +23,14 @@ from app.core.types import (
     EvidenceKind,
     Fusion,
     Library,
+    Ocr,
+    OcrEngine,
     PromptKind,
     Reasoning,
     Rerank,
 )
 from app.generation.prompts import GenerationOptions
-from app.ingest.names import IngestOptions
+from app.ingest.names import IngestOptions, find_engine
 from app.jobs.runner import LANES, JobOptions, Lane
 from app.models.multilingual import CURE, is_installed
 from app.models.options import EmbeddingProviderName, HostedOptions, ProviderName, ProviderOptions
@@ -194,6 +196,21 @@ class Settings(BaseSettings):
         _INGEST.chunk_overlap, "characters shared by neighbouring chunks", ge=0
     )
     max_file_size_mb: int = knob(50, "largest upload in MiB", ge=1)
+    ocr: Ocr = knob(
+        _INGEST.ocr,
+        "pages whose text is recognised in the background: auto (pictures of text, and fonts that"
+        " name other characters than they show), off, always (every page)",
+    )
+    ocr_engine: OcrEngine = knob(
+        "auto",
+        "what recognises it: auto (rapidocr, the extra `ocr`, else the program tesseract),"
+        " rapidocr or tesseract",
+    )
+    ocr_languages: str = knob(
+        _INGEST.ocr_languages,
+        "languages of tesseract, as deu+eng; empty: all that are installed",
+        pattern=r"^([a-zA-Z_]+(\+[a-zA-Z_]+)*)?$",
+    )
     arxiv_base_url: str = knob(_HOSTS.arxiv_base_url, "arXiv host for fetch-arxiv")
     samples: bool = knob(True, "index the sample documents once when both libraries are empty")
     seed_sample_docs: bool = knob(
@@ -429,7 +446,11 @@ class Settings(BaseSettings):
         return kind(**{**taken, **given})
 
     def ingest(self) -> IngestOptions:
-        return self._options(IngestOptions, max_file_bytes=self.max_file_size_mb * 2**20)
+        return self._options(
+            IngestOptions,
+            max_file_bytes=self.max_file_size_mb * 2**20,
+            ocr_engine=find_engine(self.ocr_engine),
+        )
 
     def index(self) -> IndexOptions:
         """Return the options of storage.

@@ -13,7 +13,9 @@ from pathlib import Path
 
 from app.core.types import FileType
 from app.ingest.names import IngestOptions
+from app.ingest.ocr import MOST_PIXELS
 from app.ingest.parsers.formats import FORMATS, FileFormat
+from app.ingest.parsers.images import MOST_IMAGE_PIXELS
 from app.ingest.parsers.office import MAX_ENTRIES, MAX_RATIO, MAX_UNPACKED_BYTES
 from app.ingest.parsers.tables import MOST_CELLS
 
@@ -21,7 +23,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "formats.md"
 _SHEETS = "hidden sheets, rows and columns, formulas without a stored value, errors, pictures"
 _LONGEST = 240
 NOT_READ: dict[FileType, tuple[str, str]] = {
-    "pdf": ("pages that are pictures, attached files", "PDFium"),
+    "pdf": ("pages that are pictures, where there is no OCR; attached files", "PDFium"),
     "docx": ("deleted, struck-through and hidden text, embedded files", "lxml"),
     "odt": ("deleted, struck-through and hidden text, pictures without a description", "lxml"),
     "pptx": ("hidden slides and shapes, pictures without a description, embedded files", "lxml"),
@@ -45,6 +47,7 @@ NOT_READ: dict[FileType, tuple[str, str]] = {
     "asciidoc": ("comments, included files", ""),
     "latex": ("the preamble, comments, numbers of labels", "pylatexenc"),
     "code": ("", ""),
+    **dict.fromkeys(("png", "jpeg", "tiff", "webp"), ("", "Pillow, OCR")),
     "text": ("terminal codes", ""),
 }
 """What a receipt names or counts instead, and the library that reads the file."""
@@ -94,6 +97,18 @@ def page() -> str:
             f" Each parse has {options.parse_cpu_s} s of processor",
             f"time and {options.parse_memory_bytes // 1024**2:,} MB of memory in a process of its"
             " own.",
+            "",
+            "Text of pictures is read where there is OCR: `make setup EXTRAS=ocr` or `pip install"
+            " 'documind-server[ocr]'` (rapidocr, 200 MB with its models), or the",
+            "program tesseract (OCR_ENGINE, OCR_LANGUAGES). With OCR=auto these are scans, pages"
+            " whose fonts do not name the characters they show, and images. A file is",
+            "accepted at once with the text it has; the job `ocr` prints a page at 200 dpi, at most"
+            f" {MOST_PIXELS // 10**6} megapixels, and goes on behind the pages it has read when",
+            "it is interrupted. Then the document has a new revision; the receipt and the flag"
+            " `ocr:N` say how many pages are by OCR, `unread:N` how many wait for it.",
+            f"An image has at most {MOST_IMAGE_PIXELS // 10**6} megapixels. Sending a file again"
+            " asks for what was cancelled. [evaluation/reports/ocr.md](../evaluation/reports/ocr.md)"
+            " has figures.",
             "",
         ]
     )

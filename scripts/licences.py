@@ -20,7 +20,7 @@ LOCK = Path(__file__).resolve().parent.parent / "requirements.lock"
 
 PERMISSIVE = frozenset(
     "MIT MIT-0 BSD-2-Clause BSD-3-Clause 0BSD Apache-2.0 ISC PSF-2.0 Python-2.0 Zlib CC0-1.0"
-    " Unlicense HPND BSL-1.0".split()
+    " Unlicense HPND MIT-CMU BSL-1.0".split()
 )
 FILE_LEVEL = frozenset({"MPL-2.0"})
 """The Mozilla licence binds its own files only; we use the packages as they are and change none

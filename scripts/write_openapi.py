@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from app.api.app import create_app
 from app.core.types import (
@@ -34,8 +35,8 @@ _HEAD = """\
 Every route, from `openapi.json`; `/docs` on a running server lists fields and errors and lets you try them. Made by
 `python -m scripts.write_openapi`. [doors.md](doors.md) has examples; `/mcp` speaks MCP and is described there.
 
-| method | path | what it does |
-|---|---|---|
+| method | path | what it does | scope of the key |
+|---|---|---|---|
 """
 
 
@@ -66,7 +67,8 @@ def document() -> str:
 def page(agreed: str) -> str:
     """Return the routes of an OpenAPI document and the closed sets, in Markdown."""
     rows = [
-        f"| {method.upper()} | `{path}` | {operation['description'].splitlines()[0]} |\n"
+        f"| {method.upper()} | `{path}` | {operation['description'].splitlines()[0]} |"
+        f" {_scope(operation)} |\n"
         for path, operations in sorted(json.loads(agreed)["paths"].items())
         for method, operation in sorted(operations.items())
     ]
@@ -75,6 +77,15 @@ def page(agreed: str) -> str:
         for field, names in _SETS.items()
     ]
     return _HEAD + "".join(rows) + "\n## Names\n\n| field | one of |\n|---|---|\n" + "".join(sets)
+
+
+def _scope(operation: Mapping[str, Any]) -> str:
+    """Return the scope that an operation needs; empty for one without a key."""
+    needed = [pair for one in operation.get("security", ()) for pair in one.items()]
+    return "; ".join(
+        f"{', '.join(scopes)}{', every library' if name == 'key_of_every_library' else ''}"
+        for name, scopes in needed
+    )
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ from tests.fakes.postgres_server import PostgresServer, running_server
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test asks the hub
+os.environ["OCR"] = "off"  # an engine may be installed: tests name the one that they use
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell without job control starts what runs in the background deaf to Ctrl-C; each command a
     # test starts would be so too.

@@ -8,16 +8,17 @@ the exchanges stay in the store until a model is available.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from app.answer.intent import past_questions
+from app.answer.intent import only_polite, past_questions
 from app.answer.models import ModelCalls
 from app.answer.options import AnswerOptions
 from app.answer.search import SearcherFor, libraries
 from app.answer.writing import reads_as_refusal
 from app.core.errors import InvalidInput, ProviderError
+from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.core.types import Message, Question, Role, Scope
 from app.generation.citations import without_marks
@@ -243,6 +244,7 @@ _REFERRING = frozenset(
     " sa ses et aussi".split()
 )
 _OPENERS = re.compile(r"^\s*(?:and|or|but|what about|how about|y|und|et)\b", re.IGNORECASE)
+_MARKS = ("?", "\u061f", "\uff1f")
 _FEW_WORDS = 2
 """A message with fewer content words than this leans on what was said before."""
 
@@ -315,6 +317,50 @@ def holds(question: str, query: str, memory: Memory) -> bool:
             return False
     added = set(content_tokens(query)) - set(tokenise(question))
     return added <= set(tokenise(memory.transcript()))
+
+
+# Take the question out of a letter.
+
+_ANNOUNCED = re.compile(r"(?::|\bnamely|\bn\u00e4mlich|\ba saber)\s+(?=\w)", re.IGNORECASE)
+"""Behind it stands what a long sentence asks for."""
+_ASKS = re.compile(
+    r"(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|has|have|can|may"
+    r"|must|should|will|the (?:\w+ ){1,3}(?:in which|when|where|of|at which|that)"
+    r"|wer|wen|wem|was|wann|wo|welche[rsnm]?|warum|wie|qu\u00e9|qui\u00e9n|cu\u00e1ndo|d\u00f3nde"
+    r"|c\u00f3mo|cu\u00e1l|cu\u00e1nt[oa]s?)\b",
+    re.IGNORECASE,
+)
+_LETTER = 2
+"""Sentences from which on a message may tell something before it asks."""
+
+
+def out_of_letter(message: str) -> tuple[str, tuple[str, ...]]:
+    """Return what a message asks, and the sentences around it.
+
+    It is the sentences that end in a question mark, with those before them while too few words are
+    left to be a question; where they are only polite it is the one before them. Of a long sentence
+    it is what stands behind a colon.
+    """
+    said = [message[start:end] for start, end in sentence_spans(message)]
+    chosen = {at for at, one in enumerate(said) if one.rstrip().endswith(_MARKS)}
+    if len(said) >= _LETTER and chosen:
+        while only_polite(_joined(said, chosen)) and min(chosen) > 0:
+            chosen = {min(chosen) - 1}
+        while len(content_tokens(_joined(said, chosen))) < _FEW_WORDS and min(chosen) > 0:
+            chosen.add(min(chosen) - 1)
+        around = tuple(one for at, one in enumerate(said) if at not in chosen)
+        message = _joined(said, chosen)
+    else:
+        around = ()
+    for told in (message[: match.end()] for match in _ANNOUNCED.finditer(message)):
+        asked = message[len(told) :]
+        if _ASKS.match(asked) and not _ASKS.match(told) and len(words(told)) > _FEW_WORDS:
+            return asked, (*around, told)
+    return message, around
+
+
+def _joined(said: Sequence[str], chosen: Collection[int]) -> str:
+    return " ".join(one for at, one in enumerate(said) if at in chosen)
 
 
 # Add the last subject to a follow-up that names nothing new, without a model.

@@ -148,6 +148,7 @@ _LEAD_IN = re.compile(
     rf"|bot)\b)?(?:{_STOP})"
     rf"|{any_of(LEAD_INS)}(?:{_STOP}))"
 )
+_ONLY_POLITE = re.compile(rf"{_GAP}(?:{any_of(LEAD_INS)}{_GAP})+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +194,11 @@ def without_politeness(message: str) -> str:
             break
         text = rest
     return text
+
+
+def only_polite(message: str) -> bool:
+    """Return whether a message asks nothing: "Could you please tell me?"."""
+    return _ONLY_POLITE.fullmatch(folded(message)) is not None
 
 
 def past_questions(history: Iterable[Message]) -> list[str]:

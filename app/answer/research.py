@@ -10,9 +10,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator as Steps
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answer.conversation import ConversationMemory, carried, recollection, rewrite
+from app.answer.conversation import (
+    ConversationMemory,
+    carried,
+    recollection,
+    rewrite,
+    stands_alone,
+)
 from app.answer.disagreement import disagreement_notice, disagreements
 from app.answer.document_facts import fact_of, fact_wish
 from app.answer.models import Manner, ModelSpeeds, manner, worth_asking
@@ -362,7 +369,8 @@ class Research:
     # Search, and what the conversation adds to it.
 
     def _search(self, asked: Asked) -> Search:
-        return Search(asked.question, self.top_k, self.searcher_for, asked.trace)
+        together = {asked.text: asked.intent.text} if asked.around else {}
+        return Search(asked.question, self.top_k, self.searcher_for, asked.trace, together)
 
     def _remembered(self, found: Found) -> Found:
         """Return the query that the conversation makes of the question.
@@ -371,6 +379,8 @@ class Research:
         """
         asked = found.asked
         found = replace(found, query=asked.text)
+        if asked.around and not stands_alone(asked.text):
+            found = self._carrying(found, asked.around)
         with asked.trace.stage("memory"):
             memory = self.memory.recall(
                 asked.question, lambda old, new: _summarised(asked, old, new)
@@ -379,14 +389,18 @@ class Research:
         if not memory or asked.question.mode == "datasets":
             return found
         with asked.trace.stage("rewrite"):
-            rewritten = rewrite(asked.text, memory, asked.calls)
-            if rewritten is None and (
-                carries := carried(
-                    asked.text, memory.questions, asked.question.library, self.searcher_for
-                )
-            ):
-                rewritten, found.search.together[carries] = carries, asked.text
-        return replace(found, rewritten=rewritten, query=rewritten or asked.text)
+            if rewritten := rewrite(asked.text, memory, asked.calls):
+                return replace(found, rewritten=rewritten, query=rewritten)
+            return self._carrying(found, memory.questions)
+
+    def _carrying(self, found: Found, earlier: Sequence[str]) -> Found:
+        """Return the query with rare words of what was said before it, where it needs them."""
+        asked = found.asked
+        carries = carried(asked.text, earlier, asked.question.library, self.searcher_for)
+        if carries is None:
+            return found
+        found.search.together[carries] = asked.text
+        return replace(found, rewritten=carries, query=carries)
 
     def _find(self, found: Found) -> Found:
         """Search, number the evidence, and note what must be said about it."""

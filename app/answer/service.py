@@ -11,6 +11,7 @@ from collections.abc import Generator as Steps
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from app.answer.conversation import out_of_letter
 from app.answer.intent import Intent, detect, without_politeness
 from app.answer.models import ModelCalls, ModelChoice, ModelSelector
 from app.answer.records import AnswerJournal
@@ -243,11 +244,13 @@ class RAGService:
             choice.watch,
             self._research.options.manner.first_token_target_s,
         )
+        text, around = out_of_letter(intent.text)
         return Asked(
             new_id(),
             question,
             intent,
-            intent.text,
+            text,
+            around,
             embedder_names(self._research.searcher_for, question.library),
             cancel,
             trace,

@@ -51,6 +51,8 @@ class Asked:
     intent: Intent
     text: str
     """The question as it is searched."""
+    around: tuple[str, ...]
+    """Sentences of the message that ask nothing."""
     embedder: str
     cancel: CancelToken
     trace: Trace

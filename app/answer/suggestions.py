@@ -1,8 +1,8 @@
 """Example questions that the library can really answer.
 
-They are made of sentences of a known form and of headings (`question_forms`), without a model: a
-page that opens waits for none. A question is only shown when the quoting answerer answers it from
-one of the documents they were made of.
+They stand in the documents or ask for what stands under a heading; no model writes them, so that
+a page that opens waits for none. Each is shown only when the quoting answerer answers it from its
+document. A document of which nothing else can be asked can be summarised.
 """
 
 from __future__ import annotations
@@ -20,250 +20,80 @@ from app.core.cancel import CancelToken
 from app.core.errors import NotFound
 from app.core.languages import DEFAULT, LANGUAGES
 from app.core.ports import Catalog, Generator
-from app.core.sentences import sentence_spans
 from app.core.trace import Trace
-from app.core.types import Document, Library, Passage, Prompt, Question, Scope
+from app.core.types import Document, Heading, Library, Prompt, Question, Scope
 from app.generation.citations import mark_numbers
 
-# Make questions of sentences of a known form and of headings, without a model.
-
-_SUBJECT = (
-    r"(?P<subject>(?:The |A |An )?[A-Z][\w'\u2019-]*(?: (?:of|the|and|de|von|van|in|for)\b|"
-    r" [\w'\u2019-]+){0,5}?)"
+_ASKED = re.compile(
+    r"^[^\w\u00bf\u00a1]*(?:(?:Q|F|P|Question|Frage|Pregunta)\s*\d*\s*[:.)]\s*|\d+(?:\.\d+)*[.)]?\s+)?"
+    r"(?P<question>[\u00bf\u00a1]?\w[^.!?\u061f\uff1f|\n]{6,140}[?\u061f\uff1f])\W*$",
+    re.MULTILINE,
 )
-_IS = re.compile(
-    rf"^{_SUBJECT}(?: \([^)]*\))?,? (?P<verb>is|are|was|were) (?:a|an|the|one of|any|those|defined"
-    r" as|known as)\b(?P<rest>[^.]*)"
-)
-_WHEN = re.compile(
-    rf"^{_SUBJECT} (?P<verb>was|were) (?:first )?(?P<done>founded|built|discovered|invented|opened"
-    r"|published|introduced|completed"
-    r"|established|created|launched|developed|signed|born|named|described|proposed"
-    r"|released)\b[^.]*?\bin (?:\w+ )?\d{4}\b"
-)
-_KINDS_OF = re.compile(
-    rf"^{_SUBJECT} (?P<verb>are) [a-z]+s (?:with|that|which|of|made|in|for)\b(?P<rest>[^.]*)"
-)
-_MADE_BY = re.compile(
-    r"^(?:[A-Z][\w'\u2019-]+ ){2,4}(?P<done>built|invented|wrote|discovered|published|painted"
-    r"|designed"
-    r"|composed|patented|founded|introduced) (?P<what>(?:the|a|an) [^,.;:]{3,60}?)"
-    r"(?: (?:in|for|at|by|to|which|that|on|and)\b|[,.;])"
-)
-_OPENED = re.compile(rf"^{_SUBJECT} opened (?:on|in) [^.]{{0,16}}\d{{4}}")
-_DOES = re.compile(r"^An? (?P<subject>[a-z]+(?: [a-z]+)?) (?!is\b|was\b|has\b)[a-z]{3,}s\b")
-_CONSISTS = re.compile(
-    rf"^{_SUBJECT} (?P<verb>consists?|comprises?|is made up|are made up|is divided|are divided)"
-    r" (?:of|into)? ?(?!that\b)\w+"
-)
-_USED = re.compile(
-    rf"^{_SUBJECT} (?P<verb>is|are|was|were) (?:mainly |also |often )?used (?:to|for|as)\b"
-)
-_BEATS = re.compile(rf"^{_SUBJECT} (?:significantly |consistently )?outperforms\b")
-_PRESENTED = re.compile(
-    r"\b[Ww]e (?:introduce|present|propose|develop|release|construct|call)\b[^.]{0,80}?"
-    r"\b(?P<subject>[A-Z]\w*[A-Z]\w*)"
-)
-_NUMBERED = re.compile(r"^\d+(?:\.\d+)+ (?P<subject>[A-Z]\w+(?: [a-z]\w+){0,2})$", re.MULTILINE)
-_SUBJECT_OF = re.compile(
-    r"(?P<ask>(?:What|Who|When) (?:is|are|was|were|causes|does|do) )(?P<name>[A-Z][a-z]+)\b"
-    r"(?!.* say about )"
-)
-_OPENING = 3
-"""Sentences in which a document says what it is about, its title among them."""
-_GENERAL = re.compile(r"the (?:system|model|method|framework|approach|data ?set|task|paper|study)")
-"""Things that every second document has."""
-_IN_OTHER_LANGUAGES = (
-    (
-        re.compile(r"^(?P<subject>(?:D(?:er|ie|as) )?[^\W\d_a-z]\w+) ist (?:eine?|der|die|das)\b"),
-        "Was ist {}?",
-    ),
-    (
-        re.compile(r"^(?P<subject>(?:(?:El|La) \w+|[^\W\d_a-z]\w+)) es una?\b"),
-        "\u00bfQu\u00e9 es {}?",
-    ),
-    (
-        re.compile(r"^(?P<subject>(?:(?:Le|La) \w+|[^\W\d_a-z]\w+)) est une?\b"),
-        "Qu\u2019est-ce que {}\u00a0?",
-    ),
-)
-"""Definitions in German, Spanish and French, and how they are asked for."""
-_CAUSE = re.compile(rf"^{_SUBJECT} (?P<verb>is|are) caused by\b")
-_PERSON = re.compile(
-    r"\b(?:\w+(?:ologist|ographer|icist|matician|ician|ist|writer|poet|author|painter|singer|actor"
-    r"|actress|engineer|inventor|explorer"
-    r"|composer|lawyer|politician|leader|king|queen|emperor|president|teacher|nurse|doctor"
-    r"|architect|professor)s?)\b"
-)
-_POINTING = frozenset(
-    "it our my your this that these those there"
-    " they he she we i its their his her such here what which who as if when in first second third"
-    " next last finally another other others one two three many most some all each both none"
-    " overall thus hence then also note"
-    " after before with by from for on at of to through during because while since although unlike"
-    " figure table section equation algorithm appendix example step part chapter item result"
-    " results".split()
-)
-_PRONOUNS = frozenset("it they he she we you i this these those first".split())
+"""A line that is one question, without its label, mark or number."""
+_NUMBER = re.compile(r"^[\d.\s]+(?:\)\s*)?")
 _PLAIN_SECTIONS = frozenset(
-    "body abstract introduction conclusion conclusions references results discussion methods"
-    " methodology experiments"
-    " acknowledgements appendix background summary overview notes see also external links"
-    " bibliography related work".split()
-) | {"see also", "external links", "related work"}
+    "abstract introduction conclusion conclusions references results discussion methods"
+    " methodology experiments contents acknowledgements acknowledgments appendix background"
+    " summary overview notes bibliography".split()
+) | {"see also", "external links", "further reading", "related work", "table of contents"}
+"""Headings that many documents share: a question with one names nothing."""
+_MOST_WORDS = 8
+"""A heading of more words is a sentence."""
+_LONG_TITLE = 60
+"""Characters of a title that a question still holds."""
+_EACH = 5
+"""Questions of a document of each kind that are tried."""
 
 
-def made_of(passages: Sequence[Passage]) -> list[str]:
-    """Return questions from a document's sentences and headings, best first.
+def questions_in(text: str) -> list[str]:
+    """Return the questions that stand in a text, each on a line of its own, in order."""
+    found = (" ".join(match["question"].split()) for match in _ASKED.finditer(text))
+    return list(dict.fromkeys(one for one in found if one.count(" ") > 1))
 
-    No model takes part.
+
+def questions_about(document: Document, headings: Sequence[Heading], text: str) -> list[str]:
+    """Return what can be asked of what stands under a document's headings, in its language.
+
+    Args:
+        document: Names itself and its language.
+        headings: With their places.
+        text: The document's, for how a heading is written inside a sentence.
     """
-    text = "\n".join(passage.chunk.text for passage in passages)
-    sentences = [
-        " ".join(passage.chunk.text[start:end].split())
-        for passage in passages
-        for start, end in sentence_spans(passage.chunk.text)
+    form = LANGUAGES.get(document.language, LANGUAGES[DEFAULT]).says_about
+    named = (_NUMBER.sub("", heading.title).strip(" :") for heading in headings)
+    return [
+        form.format(title=_name(document), heading=_in_a_sentence(heading, text))
+        for heading in dict.fromkeys(named)
+        if heading.lower() not in {*_PLAIN_SECTIONS, document.title.lower()}
+        and not heading.endswith("?")
+        and 0 < len(heading.split()) <= _MOST_WORDS
     ]
-    language = passages[0].document.language if passages else DEFAULT
-    defined = [
-        question for sentence in sentences if (question := _definition_in(sentence, language))
-    ]
-    dated = [question for sentence in sentences if (question := _date(sentence))]
-    sections = dict.fromkeys(
-        passage.chunk.section
-        for passage in passages
-        if passage.chunk.section not in _PLAIN_SECTIONS
-    )
-    titled = (
-        [f"What does {passages[0].document.title} say about {section}?" for section in sections]
-        if passages
-        else []
-    )
-    told = [question for sentence in sentences if (question := _told(sentence))]
-    told += [
-        question for sentence in sentences[:_OPENING] if (question := _does(sentence, passages))
-    ]
-    made = [
-        *defined[:1],
-        *dated[:2],
-        *told[:3],
-        *defined[1:3],
-        *_presented(passages)[:3],
-        *titled[:2],
-    ]
-    return list(dict.fromkeys(_in_its_case(question, text) for question in made))
 
 
-def _told(sentence: str) -> str:
-    """Return a question for what a thing consists of, serves or outperforms, or who made it."""
-    if match := _CONSISTS.match(sentence):
-        does = "does" if match["verb"].endswith("s") or match["verb"].startswith("is ") else "do"
-        return _asked(match, f"What {does} {{}} consist of?")
-    if match := _USED.match(sentence):
-        return _asked(match, f"What {match['verb']} {{}} used for?")
-    if match := _BEATS.match(sentence):
-        return _asked(match, "What does {} outperform?")
-    if match := _OPENED.match(sentence):
-        return _asked(match, "When did {} open?")
-    if match := _MADE_BY.match(sentence):
-        return f"Who {match['done']} {match['what']}?"
-    return ""
+def _in_a_sentence(heading: str, text: str) -> str:
+    """Return a heading as a sentence has it: in small letters where the text writes it so."""
+    small = heading.lower()
+    return small if re.search(rf"[a-z,] {re.escape(small)}\b", text) else heading
 
 
-def _does(sentence: str, passages: Sequence[Passage]) -> str:
-    """Return a question for what the thing does that a document is about."""
-    match = _DOES.match(sentence)
-    if not match or match["subject"] != passages[0].document.title.lower():
-        return ""
-    article = "an" if sentence.startswith("An ") else "a"
-    return f"What does {article} {match['subject']} do?"
+def _name(document: Document) -> str:
+    """Return what people call a document: its title, that without its subtitle, or its file."""
+    title = document.title
+    if len(title) > _LONG_TITLE:
+        title = title.split(": ")[0]
+    return title if len(title) <= _LONG_TITLE else document.filename
 
 
-def _asked(match: re.Match[str], form: str) -> str:
-    subject = _subject(match)
-    return form.format(subject) if subject else ""
-
-
-def _presented(passages: Sequence[Passage]) -> list[str]:
-    """Return questions for what a paper introduces by name or under a numbered heading."""
-    texts = [passage.chunk.text for passage in passages]
-    flat = [" ".join(text.split()) for text in texts]
-    named = [match["subject"] for text in flat for match in _PRESENTED.finditer(text)]
-    headed = [
-        f"the {match['subject']}"
-        for text in texts
-        for match in _NUMBERED.finditer(text)
-        if any(f"he {match['subject']} " in one for one in flat)
-    ]
-    return [f"What is {subject}?" for subject in dict.fromkeys([*named, *headed])]
-
-
-def _in_its_case(question: str, text: str) -> str:
-    """Return a question whose subject is in lower case where its document writes it so."""
-    match = _SUBJECT_OF.match(question)
-    if match and re.search(rf"[a-z,] {match['name'].lower()}\b", text):
-        return f"{match['ask']}{match['name'].lower()}{question[match.end() :]}"
-    return question
-
-
-def _definition_in(sentence: str, language: str) -> str:
-    """Return what a sentence defines as a question in its language; empty if nothing."""
-    one = LANGUAGES.get(language or DEFAULT)
-    if one is None or not one.is_a:
-        return _definition(sentence)
-    match = re.match(rf"{_ANY_SUBJECT}{one.is_a}", sentence)
-    if match is None:
-        return ""
-    first, *rest = match["subject"].split()
-    if first.lower() in one.function_words.split():
-        if not rest:
-            return ""
-        first = first.lower()
-    return one.what_is.format(" ".join([first, *rest]))
-
-
-_ANY_SUBJECT = r"(?P<subject>[^\W\d_][\w'\u2019-]*(?: [\w'\u2019-]+){0,4}?)"
-
-
-def _definition(sentence: str) -> str:
-    if match := _CAUSE.match(sentence):
-        subject = _subject(match)
-        return f"What causes {subject}?" if subject else ""
-    for pattern, form in _IN_OTHER_LANGUAGES:
-        if match := pattern.match(sentence):
-            subject = match["subject"]
-            return form.format(subject[0].lower() + subject[1:] if " " in subject else subject)
-    match = _IS.match(sentence) or _KINDS_OF.match(sentence)
-    subject = _subject(match) if match else ""
-    if not match or not subject:
-        return ""
-    person = subject[0].isupper() and _PERSON.search(match["rest"])
-    return f"{'Who' if person else 'What'} {match['verb']} {subject}?"
-
-
-def _date(sentence: str) -> str:
-    match = _WHEN.match(sentence)
-    subject = _subject(match) if match else ""
-    return f"When {match['verb']} {subject} {match['done']}?" if match and subject else ""
-
-
-def _subject(match: re.Match[str]) -> str:
-    """Return the subject as in a question; empty if it refers elsewhere."""
-    subject = match["subject"]
-    first, *rest = subject.split()
-    if first.lower() in _POINTING or _PRONOUNS.intersection(word.lower() for word in rest):
-        return ""
-    if first in ("The", "A", "An"):
-        named = " ".join([first.lower(), *rest])
-        return "" if not rest or _GENERAL.fullmatch(named) else named
-    return subject
+def _summary(document: Document) -> str:
+    form = LANGUAGES.get(document.language, LANGUAGES[DEFAULT]).summarise
+    return form.format(title=_name(document))
 
 
 MAX_SUGGESTIONS = 20
 _DOCUMENTS = 40
 """Documents looked at for one list."""
-_CHUNKS = 12
-"""First chunks of a document that questions are made from: definitions stand at the beginning."""
+_CHARS = 20_000
+"""What of a document's text is read."""
 _TRIES = 6
 """Candidates tried per suggestion wanted, so that a page never waits long."""
 _CACHED = 64
@@ -347,36 +177,43 @@ class Suggester:
                     raise
         return []
 
-    def _questions(self, documents: Sequence[Document]) -> Iterator[str]:
-        passages = [
-            [
-                Passage(chunk, document)
-                for chunk in self._catalog.chunks(document.library, document.doc_id)[:_CHUNKS]
-            ]
-            for document in documents
-        ]
-        for row in itertools.zip_longest(*map(made_of, passages)):
-            yield from (question for question in row if question is not None)
+    def _questions(self, documents: Sequence[Document]) -> Iterator[tuple[Document, str]]:
+        """Yield what may be asked of documents: of each the first, then of each the next."""
+        asked = [self._questions_of(document) for document in documents]
+        while asked:
+            for questions in list(asked):
+                if (found := next(questions, None)) is None:
+                    asked.remove(questions)
+                else:
+                    yield found
+
+    def _questions_of(self, document: Document) -> Iterator[tuple[Document, str]]:
+        library, named = document.library, (document.doc_id, document.revision)
+        text = self._catalog.text(library, named[0], revision=named[1]).text[:_CHARS]
+        headings = self._catalog.outlines(library, [named]).get(named, ())
+        about = questions_about(document, headings, text)
+        for question in (*questions_in(text)[:_EACH], *about[:_EACH]):
+            yield document, question
 
     def _answerable(
         self, scope: Scope, documents: Sequence[Document], wanted: int
     ) -> Iterator[Suggestion]:
-        """Yield questions answered from the documents, unserved documents first."""
-        allowed = {document.doc_id: document for document in documents}
+        """Yield questions that their documents answer, those of unserved documents first."""
         second: list[Suggestion] = []
         used: set[str] = set()
-        tried = itertools.islice(dict.fromkeys(self._questions(documents)), _TRIES * wanted)
-        for question in tried:
-            document = allowed.get(self._answering_document(scope, question))
-            if document is None:
+        for document, question in itertools.islice(self._questions(documents), _TRIES * wanted):
+            if self._answering_document(scope, question) != document.doc_id:
                 continue
-            suggestion = Suggestion(question, document.library, document.doc_id, document.title)
+            suggestion = _of(document, question)
             if document.doc_id in used:
                 second.append(suggestion)
             else:
                 used.add(document.doc_id)
                 yield suggestion
+        summaries = [(document, _summary(document)) for document in documents]
+        yield from (_of(one, asked) for one, asked in summaries if one.doc_id not in used)
         yield from second
+        yield from (_of(one, asked) for one, asked in summaries if one.doc_id in used)
 
     def _answering_document(self, scope: Scope, question: str) -> str:
         """Return the document that an answer cites first; empty without an answer."""
@@ -388,3 +225,7 @@ class Suggester:
         )
         cited = mark_numbers(text)
         return evidence[cited[0] - 1].hit.passage.chunk.doc_id if cited else ""
+
+
+def _of(document: Document, question: str) -> Suggestion:
+    return Suggestion(question, document.library, document.doc_id, document.title)

@@ -246,7 +246,9 @@ def _joined(evidence: Sequence[Evidence], more: Sequence[Evidence]) -> tuple[Evi
 
 _EXPLICIT = re.compile(rf"\W*{any_of(intent.SUMMARIES)}")
 _ABOUT = re.compile(rf"\W*(?:{'|'.join(intent.ABOUTS)})\W*\Z")
-_QUOTED = re.compile(r"[\"\u201c\u00ab](?P<title>[^\"\u201d\u00bb]{2,200})[\"\u201d\u00bb]")
+_QUOTED = re.compile(
+    r"[\"\u201c\u201e\u00ab](?P<title>[^\"\u201c\u201d\u00bb]{2,200})[\"\u201c\u201d\u00bb]"
+)
 _LEADING = re.compile(rf"\W*(?:{any_of(intent.SUMMARY_LEADS)}\W*)+")
 _TRAILING = re.compile(rf"\W*\b{any_of(intent.SUMMARY_ENDINGS)}\W*\Z")
 

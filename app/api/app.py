@@ -33,7 +33,7 @@ from app.api.middleware.access import ApiKey, HostAndOrigin, KeyCheck, SecurityH
 from app.api.middleware.limits import BodyLimit, Concurrency, Dialect, RateLimit, route_path
 from app.api.middleware.observing import Observed, ProxyPrefix, RequestEdge
 from app.api.page import add_docs, add_page
-from app.api.routes import documents, ingest, jobs, questions, status
+from app.api.routes import documents, ingest, jobs, keys, questions, status
 from app.api.startup import Startup
 from app.api.streaming import StreamSlots
 from app.core import errors
@@ -141,6 +141,7 @@ def create_app(
     settings: Settings | None = None,
     *,
     build: Build | None = None,
+    local_key: str = "",
     on_failure: Callable[[BaseException], None] = end_process,
     on_ready: Callable[[], None] | None = None,
 ) -> FastAPI:
@@ -150,6 +151,7 @@ def create_app(
         settings: None reads the environment.
         build: Makes the services; runs in a thread while probes are already answered. None is
             `app.bootstrap.build_services`.
+        local_key: Opens everything to commands that may read the data directory; empty: none.
         on_failure: Called in that thread when the services cannot be built.
         on_ready: Called in that thread when requests are answered and the embedder is warm.
 
@@ -159,7 +161,10 @@ def create_app(
     settings = settings or Settings()
     check_start(settings)
     startup = Startup(partial(build or open_services, settings), on_failure, on_ready)
-    edge = Edge(settings, startup, StreamSlots(settings.max_streams), KeyCheck(settings.api_key))
+    check = KeyCheck(
+        lambda: startup.services().store.keys, key=settings.api_key, local_key=local_key
+    )
+    edge = Edge(settings, startup, StreamSlots(settings.max_streams), check)
     tools = McpDoor(edge, package_version())
 
     @asynccontextmanager
@@ -209,6 +214,7 @@ def create_app(
         questions.conversations_router,
         status.models_router,
         jobs.maintenance_router,
+        keys.router,
     ):
         app.include_router(router)
     app.include_router(openai.router)

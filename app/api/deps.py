@@ -8,17 +8,21 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-from fastapi import Depends, FastAPI, Query, Request
+from fastapi import Depends, FastAPI, Query, Request, Security, params
+from fastapi.openapi.models import APIKey
+from fastapi.security import SecurityScopes
+from fastapi.security.base import SecurityBase
 from starlette.routing import compile_path
 
 from app.answer.service import asked_by_default
 from app.api.errors import PROBLEM_TYPE, request_id_of
 from app.api.metrics import Measured, Metrics
-from app.api.middleware.access import KeyCheck
+from app.api.middleware.access import SAFE_METHODS, KeyCheck, caller_of, changed
 from app.api.startup import Startup
 from app.api.streaming import Places, StreamSlots
+from app.core.access import Caller, KeyScope
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, InvalidInput
 from app.core.trace import SILENT, Spans
@@ -60,10 +64,21 @@ class Edge:
     def answering(self, services: Services) -> Measured:
         return Measured(services.rag, self.metrics)
 
-    def asked(self, services: Services, named: Scope | None, doc_ids: Sequence[str] = ()) -> Scope:
-        """Return where a question looks; reads the catalog unless a library is named."""
-        configured = self.settings.default_library
-        return named or asked_by_default(services.catalog, configured, doc_ids).library
+    def asked(
+        self,
+        services: Services,
+        caller: Caller,
+        named: Scope | None,
+        doc_ids: Sequence[str] = (),
+    ) -> Scope:
+        """Return where a question looks; reads the catalog unless a library is named.
+
+        Raises:
+            Forbidden: The caller may not look there.
+        """
+        if named is not None or not caller.sees_all:
+            return caller.within(named or "all")
+        return asked_by_default(services.catalog, self.settings.default_library, doc_ids).library
 
 
 # These are async so that FastAPI calls them in place: a plain def would cost each request a trip
@@ -87,6 +102,7 @@ class Door:
     edge: Edge
     services: Services
     request_id: str
+    caller: Caller
 
     def answering(self) -> Measured:
         return self.edge.answering(self.services)
@@ -94,17 +110,23 @@ class Door:
     async def asked(self, named: Scope | None, doc_ids: Sequence[str] = ()) -> Scope:
         """Return where a question looks, found out in a thread unless a library is named."""
         if named is not None:
-            return named
-        return await asyncio.to_thread(self.edge.asked, self.services, None, doc_ids)
+            return self.caller.within(named)
+        return await asyncio.to_thread(self.edge.asked, self.services, self.caller, None, doc_ids)
 
 
 async def _door(request: Request) -> Door:
     edge: Edge = request.app.state.edge
-    return Door(edge, edge.startup.services(), request_id_of(request))
+    caller = caller_of(request.scope)
+    return Door(edge, edge.startup.services(), request_id_of(request), caller)
+
+
+async def _caller(request: Request) -> Caller:
+    return caller_of(request.scope)
 
 
 AtDoor = Annotated[Door, Depends(_door)]
 AtEdge = Annotated[Edge, Depends(_edge)]
+AtCaller = Annotated[Caller, Depends(_caller)]
 Composition = Annotated[Services, Depends(_services)]
 
 
@@ -113,10 +135,61 @@ async def _one_library(
     library: Annotated[LibraryName | None, Query(description="default: public")] = None,
 ) -> Library:
     edge: Edge = request.app.state.edge
-    return Library(library) if library else edge.settings.library
+    return one_library(caller_of(request.scope), library, edge.settings.library)
+
+
+def one_library(caller: Caller, named: LibraryName | None, default: Library) -> Library:
+    """Return the library that a request names, else the default or the one the caller may use.
+
+    Raises:
+        Forbidden: The caller may not use it.
+    """
+    return caller.library(Library(named)) if named else caller.default(default)
+
+
+async def _seen(
+    request: Request,
+    library: Annotated[LibraryName | None, Query(description="default: both")] = None,
+) -> Library | None:
+    found = caller_of(request.scope).within(library or "all")
+    return None if found == "all" else Library(found)
 
 
 OneLibrary = Annotated[Library, Depends(_one_library)]
+SeenLibrary = Annotated[Library | None, Depends(_seen)]
+"""The library that is named or the only one the caller may see; None: both."""
+
+
+class _Key(SecurityBase):
+    """Lets a request through whose key has the scope that its route declares."""
+
+    def __init__(self, scheme_name: str, description: str, *, every_library: bool) -> None:
+        self.model = APIKey(**{"in": "header"}, name="X-API-Key", description=description)
+        self.scheme_name = scheme_name
+        self._every_library = every_library
+
+    async def __call__(self, request: Request, declared: SecurityScopes) -> None:
+        caller = caller_of(request.scope)
+        for scope in get_args(KeyScope):
+            if scope in declared.scopes:
+                caller.require(scope, every_library=self._every_library)
+        if request.method not in SAFE_METHODS and {"write", "admin"} & set(declared.scopes):
+            changed(request, *filter(None, [request.path_params.get("doc_id")]))
+
+
+_KEY = _Key("key", "a key that has the scope", every_library=False)
+_KEY_OF_ALL = _Key(
+    "key_of_every_library", "a key that has the scope, and every library", every_library=True
+)
+
+
+def needs(scope: KeyScope, *, every_library: bool = False) -> list[params.Depends]:
+    """Return the dependency by which a route declares the one scope that it needs.
+
+    With `every_library`, keys that are limited to some are refused; else the route itself shows
+    and changes nothing of a library that its caller may not use.
+    """
+    return [Security(_KEY_OF_ALL if every_library else _KEY, scopes=[scope])]
 
 
 _PROBLEM = "#/components/schemas/Problem"

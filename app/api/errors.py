@@ -139,7 +139,15 @@ def declared(*codes_: str) -> dict[int | str, dict[str, object]]:
     """Return OpenAPI `responses` for stable codes and for the middleware's own."""
     by_status: dict[int, list[str]] = {}
     for code in dict.fromkeys(
-        (*codes_, "invalid_input", "unauthorized", "host_refused", "rate_limited", "busy")
+        (
+            *codes_,
+            "invalid_input",
+            "unauthorized",
+            "forbidden",
+            "host_refused",
+            "rate_limited",
+            "busy",
+        )
     ):
         by_status.setdefault(status_of_code(code), []).append(code)
     by_status.setdefault(403, []).append("origin_refused")

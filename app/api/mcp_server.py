@@ -29,6 +29,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from app.answer.records import AnswerRecord
 from app.api.deps import Edge
+from app.api.middleware.access import ANYONE, caller_of
 from app.api.routes import documents, questions
 from app.api.routes import documents as papers
 from app.api.schemas.base import Tolerant
@@ -43,6 +44,7 @@ from app.api.schemas.questions import (
 )
 from app.api.streaming import Pump, finals, last_item
 from app.client import as_text
+from app.core.access import Caller, KeyScope
 from app.core.errors import Busy, DocuMindError
 from app.core.labels import MOST_TAGS, Condition
 from app.core.types import Library, LibraryName, Mode, Scope
@@ -145,7 +147,9 @@ class _Tool(Generic[_A]):
     title: str
     description: str
     arguments: type[_A]
-    run: Callable[[Edge, _A], Awaitable[CallToolResult]]
+    scope: KeyScope
+    """Which a key needs for it."""
+    run: Callable[[Edge, Caller, _A], Awaitable[CallToolResult]]
 
     def listing(self) -> Tool:
         return Tool(
@@ -157,9 +161,11 @@ class _Tool(Generic[_A]):
         )
 
 
-async def _search(edge: Edge, asked: SearchArguments) -> CallToolResult:
+async def _search(edge: Edge, caller: Caller, asked: SearchArguments) -> CallToolResult:
     wanted = SearchQuery(q=asked.query, library=asked.library, limit=asked.limit, **asked.given())
-    found = await to_thread.run_sync(questions.search, edge.startup.services(), edge, wanted)
+    found = await to_thread.run_sync(
+        questions.search, edge.startup.services(), edge, caller, wanted
+    )
     passages = [
         f"[{n}] {hit.title}, {hit.section or 'no section'} (library {hit.library}, document"
         f" {hit.doc_id}, characters"
@@ -176,7 +182,7 @@ def _warning(flags: Sequence[str]) -> str:
     return f", flagged: {', '.join(flags)}" if flags else ""
 
 
-async def _ask(edge: Edge, asked: AskArguments) -> CallToolResult:
+async def _ask(edge: Edge, caller: Caller, asked: AskArguments) -> CallToolResult:
     metadata = {c.key: c.given for c in map(Condition.written, asked.metadata)}
     wanted = QueryRequest(
         question=asked.question,
@@ -186,7 +192,7 @@ async def _ask(edge: Edge, asked: AskArguments) -> CallToolResult:
         trace="none",
     )
     services = edge.startup.services()
-    library = await to_thread.run_sync(edge.asked, services, asked.library)
+    library = await to_thread.run_sync(edge.asked, services, caller, asked.library)
     question = wanted.to_question(library, edge.settings.flare_active_retrieval)
     question = await to_thread.run_sync(questions.collected, services, wanted.filters, question)
     rag = edge.answering(services)
@@ -212,8 +218,8 @@ async def _ask(edge: Edge, asked: AskArguments) -> CallToolResult:
     )
 
 
-async def _get_document(edge: Edge, asked: GetDocumentArguments) -> CallToolResult:
-    services, library = edge.startup.services(), Library(asked.library)
+async def _get_document(edge: Edge, caller: Caller, asked: GetDocumentArguments) -> CallToolResult:
+    services, library = edge.startup.services(), caller.library(Library(asked.library))
 
     def read() -> CallToolResult:
         doc_id = papers.resolve(services, library, asked.document)
@@ -229,12 +235,12 @@ async def _get_document(edge: Edge, asked: GetDocumentArguments) -> CallToolResu
     return await to_thread.run_sync(read)
 
 
-async def _check(edge: Edge, asked: CheckArguments) -> CallToolResult:
+async def _check(edge: Edge, caller: Caller, asked: CheckArguments) -> CallToolResult:
     wanted = CheckRequest(
         text=asked.text, library=asked.library, against=asked.against, judge=asked.judge
     )
     services = edge.startup.services()
-    report = await edge.checks.run(partial(questions.checked, services, edge, wanted))
+    report = await edge.checks.run(partial(questions.checked, services, edge, caller, wanted))
     data = report.model_dump(mode="json")
     return _told(as_text(data) or "There is no sentence in it.", data)
 
@@ -247,6 +253,7 @@ TOOLS: Mapping[str, _Tool[Any]] = {
             "Search",
             "Find passages in the libraries, best first, each with its place.",
             SearchArguments,
+            "read",
             _search,
         ),
         _Tool(
@@ -256,6 +263,7 @@ TOOLS: Mapping[str, _Tool[Any]] = {
             " names; without enough evidence the"
             " answer says so.",
             AskArguments,
+            "ask",
             _ask,
         ),
         _Tool(
@@ -265,6 +273,7 @@ TOOLS: Mapping[str, _Tool[Any]] = {
             " supported, weak (close to a place, not confirmed), contradicted or not found, with"
             " the place. A model can judge too.",
             CheckArguments,
+            "ask",
             _check,
         ),
         _Tool(
@@ -272,6 +281,7 @@ TOOLS: Mapping[str, _Tool[Any]] = {
             "Read a document",
             "Return a document's text, or a part of it.",
             GetDocumentArguments,
+            "read",
             _get_document,
         ),
     )
@@ -289,15 +299,17 @@ _INSTRUCTIONS = (
 
 def make_server(edge: Edge, version: str) -> Server[Any]:
     async def list_tools(
-        _: ServerRequestContext[Any], page: PaginatedRequestParams | None
+        context: ServerRequestContext[Any], page: PaginatedRequestParams | None
     ) -> ListToolsResult:
         del page  # they fit on one
-        return ListToolsResult(tools=[tool.listing() for tool in TOOLS.values()])
+        caller = _caller(context)
+        usable = (tool for tool in TOOLS.values() if caller.may(tool.scope))
+        return ListToolsResult(tools=[tool.listing() for tool in usable])
 
     async def call_tool(
-        _: ServerRequestContext[Any], asked: CallToolRequestParams
+        context: ServerRequestContext[Any], asked: CallToolRequestParams
     ) -> CallToolResult:
-        return await _call(edge, asked)
+        return await _call(edge, _caller(context), asked)
 
     return Server(
         "documind",
@@ -309,7 +321,12 @@ def make_server(edge: Edge, version: str) -> Server[Any]:
     )
 
 
-async def _call(edge: Edge, asked: CallToolRequestParams) -> CallToolResult:
+def _caller(context: ServerRequestContext[Any]) -> Caller:
+    """Return whose request it is; within this process no key is asked for."""
+    return ANYONE if context.request is None else caller_of(context.request.scope)
+
+
+async def _call(edge: Edge, caller: Caller, asked: CallToolRequestParams) -> CallToolResult:
     """Run a tool. Errors that a model can correct become the tool's error text."""
     tool = TOOLS.get(asked.name)
     if tool is None:
@@ -317,7 +334,8 @@ async def _call(edge: Edge, asked: CallToolRequestParams) -> CallToolResult:
             INVALID_PARAMS, f"there is no tool {asked.name!r}; the tools are {', '.join(TOOLS)}"
         )
     try:
-        return await tool.run(edge, tool.arguments.model_validate(asked.arguments or {}))
+        caller.require(tool.scope, every_library=False)
+        return await tool.run(edge, caller, tool.arguments.model_validate(asked.arguments or {}))
     except DocuMindError as error:
         return _failed(f"{error.code}: {error.message}")
     except ValidationError as error:

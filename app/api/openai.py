@@ -18,7 +18,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.answer.completion import Completions, needs_model
 from app.answer.records import view_url
-from app.api.deps import AtDoor, AtEdge, Door, events
+from app.api.deps import AtDoor, AtEdge, Door, events, needs
 from app.api.errors import PROVIDER, status_of_code
 from app.api.middleware.limits import openai_error
 from app.api.schemas.openai import (
@@ -306,13 +306,20 @@ def _errors(*codes: str) -> dict[int | str, dict[str, object]]:
     }
 
 
-@router.get("/models", operation_id="openai_models", responses=_errors())
+@router.get(
+    "/models", dependencies=needs("read"), operation_id="openai_models", responses=_errors()
+)
 def models(edge: AtEdge) -> ModelPage:
     """The libraries, as models."""
     return ModelPage(data=[_model(name, edge.uptime_s()) for name in MODELS])
 
 
-@router.get("/models/{model}", operation_id="openai_model", responses=_errors("not_found"))
+@router.get(
+    "/models/{model}",
+    dependencies=needs("read"),
+    operation_id="openai_model",
+    responses=_errors("not_found"),
+)
 def model(edge: AtEdge, model: str) -> Model:
     """One library, as a model."""
     _scope_of(model)
@@ -321,6 +328,7 @@ def model(edge: AtEdge, model: str) -> Model:
 
 @router.post(
     "/chat/completions",
+    dependencies=needs("ask"),
     operation_id="openai_chat_completion",
     response_model=ChatCompletion,
     responses={

@@ -78,6 +78,8 @@ class Libraries:
     """Makes codes for late interaction; None makes none."""
     for_questions: Callable[[Embedder], Embedder] = lambda embedder: embedder
     """Returns what a question waits for."""
+    ask_for_ocr: Callable[[Library, str, str, str], object] | None = None
+    """See `IngestPipeline`; None where pictures are not read."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _wired: dict[Library, Wired] = field(default_factory=dict)
 
@@ -138,6 +140,7 @@ class Libraries:
             self.ingest,
             inspect=inspect,
             rereads=takes_vectors,
+            ask_for_ocr=self.ask_for_ocr if self.ingest.reads_pictures else None,
         )
         return Wired(embedder, questions, build, row, retriever, pipeline)
 

@@ -28,9 +28,9 @@ from app.bootstrap.libraries import (
 )
 from app.bootstrap.models import Models, delete_graphs
 from app.core.cancel import Periodic
-from app.core.errors import InvalidInput
+from app.core.errors import InvalidInput, StorageError
 from app.core.ids import checkout_sha, package_version, without_credentials
-from app.core.ports import Embedder, Generator
+from app.core.ports import Embedder, Generator, Recogniser
 from app.core.trace import SILENT, Spans, Trace
 from app.core.types import Hit, Library, ModelReport, ServiceStatus
 from app.evaluation.answers import Judge
@@ -51,6 +51,7 @@ from app.jobs.ingest import (
     FetchJob,
     SamplesJob,
     request_backfill,
+    request_ocr,
     request_rereading,
 )
 from app.jobs.kinds import (
@@ -87,6 +88,8 @@ logger = logging.getLogger(__name__)
 
 START_APART_S = 10.0
 """Of processes that start together, one asks for what is missing."""
+USE_WRITTEN_S = 600.0
+"""Between two writes of when keys were used; a stop writes it too."""
 
 
 class Services:
@@ -101,6 +104,7 @@ class Services:
         arxiv: ArxivClient,
         pages: WebClient,
         spans: Spans = SILENT,
+        recogniser: Recogniser | None = None,
     ) -> None:
         """Compose what answers and what works over what is open.
 
@@ -130,6 +134,7 @@ class Services:
             self.embedders.notices,
             lambda: models.embedded.late_encoder,
             models.for_questions,
+            lambda *document: request_ocr(self.jobs, *document),
         )
 
         answer, generation = settings.answer(), settings.generation()
@@ -172,7 +177,7 @@ class Services:
         jobs = self.jobs = JobRunner(
             store.jobs, settings.jobs(), spans=spans, alone=not settings.is_shared
         )
-        self._register_ingest(arxiv)
+        self._register_ingest(arxiv, recogniser or parser)
         jobs.register(PULL, PullJob(models.pull), lane="network")
         register_reembed(
             jobs,
@@ -244,7 +249,7 @@ class Services:
             "generator": self.models.generator_name,
         }
 
-    def _register_ingest(self, arxiv: ArxivClient) -> None:
+    def _register_ingest(self, arxiv: ArxivClient, recogniser: Recogniser) -> None:
         jobs, store, libraries = self.jobs, self.store, self.libraries
         parts = Collecting(
             jobs,
@@ -254,7 +259,7 @@ class Services:
             backfill_of=libraries.backfill,
             shared=self.settings.is_shared and not self.settings.originals_url,
         )
-        register_ingest(parts, store.jobs, store.catalog)
+        register_ingest(parts, store.jobs, store.catalog, recogniser)
         jobs.register(SAMPLES, SamplesJob(parts, bundled()), exclusive=per_library)
         jobs.register(ARXIV, FetchJob(parts, arxiv.fetch), lane="network")
         jobs.register(FETCH, FetchJob(parts, self.pages.fetch), lane="network")
@@ -264,6 +269,7 @@ class Services:
         jobs = self.jobs
         jobs.start()
         stack.callback(jobs.close)
+        stack.enter_context(Periodic("use of keys", self._flush_keys, USE_WRITTEN_S))
         housekeeper = Housekeeper(self.maintenance, jobs)
         stack.enter_context(Periodic("housekeeper", housekeeper.look_for_s, LOOK_EVERY_S))
         adopter = Adopter(self.embedders, self.store, jobs)
@@ -281,6 +287,14 @@ class Services:
             on_empty=settings.samples,
             keep_current=settings.seed_sample_docs,
         )
+
+    def _flush_keys(self) -> float:
+        """Write when keys were used; an edge of its thread."""
+        try:
+            self.store.keys.flush()
+        except StorageError:
+            logger.warning("when keys were used could not be written", exc_info=True)
+        return USE_WRITTEN_S
 
     @property
     def embedder(self) -> Embedder:
@@ -337,6 +351,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         PromptLibrary.load(settings.prompts_dir)  # a wrong file is told before the store opens
         parser = stack.enter_context(SandboxedParser(settings.ingest()))
         parser.warm()  # it is ready when the store is
+        recogniser = stack.enter_context(SandboxedParser(settings.ingest().of_recogniser()))
         store = stack.enter_context(
             IndexStore(settings.index(), crash_at=settings.documind_crash_at or None)
         )
@@ -346,7 +361,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             hosts.arxiv_base_url, max_bytes=hosts.arxiv_max_bytes, interval_s=hosts.arxiv_interval_s
         )
         pages = WebClient(max_bytes=settings.ingest().max_file_bytes)
-        services = Services(settings, store, models, parser, arxiv, pages, spans)
+        services = Services(settings, store, models, parser, arxiv, pages, spans, recogniser)
         services.start(stack)
         yield services
 

@@ -44,7 +44,7 @@ def connect(settings: Settings) -> Iterator[DocuMindClient]:
     """
     held_by = owner(settings.data_dir)
     if held_by is not None and held_by.url:
-        with DocuMindClient(held_by.url, settings.api_key) as client:
+        with DocuMindClient(held_by.url, settings.api_key or held_by.key) as client:
             client.ready()
             yield client
         return
@@ -53,12 +53,12 @@ def connect(settings: Settings) -> Iterator[DocuMindClient]:
             f"process {held_by.pid} is working on {str(settings.data_dir)!r}; wait for it, or use"
             " another DATA_DIR"
         )
-    with _own_server(settings) as url, DocuMindClient(url, settings.api_key) as client:
+    with _own_server(settings) as client:
         yield client
 
 
 @contextmanager
-def _own_server(settings: Settings) -> Iterator[str]:
+def _own_server(settings: Settings) -> Iterator[DocuMindClient]:
     """Serve on a free loopback port in a thread, quietly."""
     lock = DirectoryLock([settings.data_dir, settings.chroma_dir])
     try:
@@ -80,9 +80,9 @@ def _own_server(settings: Settings) -> Iterator[str]:
         try:
             url = _address(server, thread)
             lock.announce(url, lasting=False)
-            with DocuMindClient(url, settings.api_key) as client:
+            with DocuMindClient(url, lock.key) as client:
                 _wait_until_ready(client, thread)
-            yield url
+                yield client
         finally:
             server.should_exit = True
             thread.join(30)

@@ -16,7 +16,19 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from app.cli import ask, bulk, doctor, evaluate, library, maintenance, models, output, serve, up
+from app.cli import (
+    ask,
+    bulk,
+    doctor,
+    evaluate,
+    keys,
+    library,
+    maintenance,
+    models,
+    output,
+    serve,
+    up,
+)
 from app.cli.connection import INTERRUPTED
 from app.cli.output import complain, say
 from app.core import errors
@@ -103,7 +115,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
 """As the help lists them."""
 for name, command in COMMANDS.items():
     app.command(name)(command)
-for group in (library.tag_app, bulk.app, evaluate.app, models.app, models.prompt_app):
+for group in (library.tag_app, keys.app, bulk.app, evaluate.app, models.app, models.prompt_app):
     app.add_typer(group)
 
 

@@ -199,4 +199,4 @@ def late(module: str) -> Any:  # noqa: ANN401  # a module
 def make_app(settings: Settings, lock: DirectoryLock, **told: Callable[..., None]) -> Any:  # noqa: ANN401  # an ASGI app
     """Return the HTTP application of a locked data directory; `told`: on_ready, on_failure."""
     build = partial(late("bootstrap").build_services, lock=lock)
-    return late("api.app").create_app(settings, build=build, **told)
+    return late("api.app").create_app(settings, build=build, local_key=lock.key, **told)

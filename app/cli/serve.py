@@ -205,9 +205,8 @@ def serve_stdio() -> None:
     # The SDK takes a third of a second to import; no other command needs it.
     import anyio  # noqa: PLC0415
 
-    settings = Settings()
-    with connect(settings) as client:
-        anyio.run(_bridge, f"{client.base_url}/mcp", settings.api_key)
+    with connect(Settings()) as client:
+        anyio.run(_bridge, f"{client.base_url}/mcp", client.api_key)
 
 
 async def _bridge(url: str, api_key: str) -> None:

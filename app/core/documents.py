@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from app.core.labels import NO_LABELS, Labels, Value
 from app.core.vocabulary import SAMPLE_PREFIX, FloatArray, Library
@@ -31,6 +31,8 @@ class RawDocument:
     """The job that accepted it; a deletion after that keeps it out."""
     labels: Labels = NO_LABELS
     """Tags and own metadata that it is given."""
+    again: bool = False
+    """Read even where the bytes are unchanged: more is known of what they show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,43 @@ class ParsedDocument:
     """Other blocks than headings and paragraphs, in order."""
     labels: Labels = NO_LABELS
     """What the file itself says."""
+    unread: tuple[int, ...] = ()
+    """Numbers of pages whose text is a picture, or nonsense, and was not recognised yet."""
+    recognised: int = 0
+    """Pages whose text is what OCR recognised."""
+
+
+class Word(NamedTuple):
+    """A recognised word and its box in points, origin top left."""
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """What OCR recognised on a page, in reading order; no lines where it found no text."""
+
+    page: int
+    """From 1."""
+    width: float
+    """In points, as `height`."""
+    height: float
+    lines: tuple[tuple[Word, ...], ...] = ()
+
+    def to_json(self) -> tuple[object, ...]:
+        """Return values for JSON."""
+        return self.page, self.width, self.height, self.lines
+
+    @classmethod
+    def from_json(cls, values: Sequence[Any]) -> PageWords:
+        """Return the page of values that JSON held."""
+        number, width, height, lines = values
+        words = (tuple(Word(str(text), *map(float, at)) for text, *at in line) for line in lines)
+        return cls(int(number), float(width), float(height), tuple(words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +226,8 @@ class DocumentDraft:
     """The job that accepted it; empty: no deletion keeps it out."""
     labels: Labels = NO_LABELS
     """Tags and own metadata that it is given; a value that its key does not take is left out."""
+    again: bool = False
+    """A revision even where bytes and edition are those of the last one."""
 
 
 @dataclass(frozen=True, slots=True)

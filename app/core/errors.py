@@ -16,6 +16,7 @@
     │   └── FingerprintMismatch     fingerprint_mismatch
     ├── AccessError
     │   ├── Unauthorized            unauthorized
+    │   ├── Forbidden               forbidden
     │   ├── HostRefused             host_refused
     │   └── OriginRefused           origin_refused
     ├── ProviderError
@@ -142,6 +143,12 @@ class AccessError(DocuMindError):
 
 class Unauthorized(AccessError):
     """The API key is missing or wrong."""
+
+
+class Forbidden(AccessError):
+    """The key may not do this; the message says what it lacks."""
+
+    code = "forbidden"
 
 
 class HostRefused(AccessError):

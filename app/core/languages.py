@@ -38,10 +38,10 @@ class Language:
     """Expressions of greetings, in lower case without accents."""
     thanks: tuple[str, ...]
     """Expressions of thanks, the same."""
-    what_is: str = ""
-    """Asks for a definition, with `{}` for what is defined; empty: no question is suggested."""
-    is_a: str = ""
-    """Expression of the words between a thing and its definition, as ` ist (?:ein|der)`."""
+    says_about: str = "What does {title} say about {heading}?"
+    """Asks what a document says under a heading."""
+    summarise: str = "Summarise {title}"
+    """Asks for a summary in words that `app.answer.intent` knows."""
     stemmer: str = ""
     """Snowball algorithm; empty: words are not stemmed."""
     letters: str = LATIN

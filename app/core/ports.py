@@ -20,6 +20,7 @@ from app.core.types import (
     Heading,
     Library,
     LibraryCounts,
+    PageWords,
     ParsedDocument,
     Passage,
     PassageCode,
@@ -47,7 +48,7 @@ class Catalog(Protocol):
         """Return a live document.
 
         Raises:
-            NotFound: Unknown here; the message says when the other library has it.
+            NotFound: Unknown in this library.
         """
 
     def documents(
@@ -242,7 +243,11 @@ class Parser(Protocol):
     """Bytes to text with structure."""
 
     def parse(
-        self, content: bytes | Path, filename: str, cancel: CancelToken | None = None
+        self,
+        content: bytes | Path,
+        filename: str,
+        cancel: CancelToken | None = None,
+        words: Sequence[PageWords] = (),
     ) -> ParsedDocument:
         """Return the parsed document; the name is a hint, the content decides.
 
@@ -250,12 +255,28 @@ class Parser(Protocol):
             content: The bytes, or the file that holds them.
             filename: What people call it.
             cancel: Of a client that waits for the text.
+            words: What OCR recognised on pages of it.
 
         Raises:
             Cancelled: `cancel` was cancelled.
             Busy: A parse could not begin in time.
             UnsupportedType: No parser for this content.
             Encrypted, NoTextLayer, Unreadable, TooLarge: What is wrong with the file.
+        """
+
+
+class Recogniser(Protocol):
+    """OCR: pages that are pictures to words."""
+
+    def page_words(
+        self, content: bytes | Path, number: int, cancel: CancelToken | None = None
+    ) -> PageWords:
+        """Return the words of a page of a PDF or an image.
+
+        Raises:
+            Cancelled: `cancel` was cancelled.
+            Busy: No process for it could begin in time.
+            Unreadable: The page cannot be printed, or broke a limit.
         """
 
 

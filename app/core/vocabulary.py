@@ -52,11 +52,18 @@ FileType = Literal[
     "asciidoc",
     "latex",
     "code",
+    "png",
+    "jpeg",
+    "tiff",
+    "webp",
     "text",
 ]
 """Formats of files that are read; `app.ingest.parsers.formats` says how."""
 DocumentType = Literal[FileType, "wikitext"]
 """Formats of documents: of files, and of articles in dumps."""
+Ocr = Literal["auto", "off", "always"]
+"""Pages whose text is recognised: those that have no legible text, none, all."""
+OcrEngine = Literal["auto", "rapidocr", "tesseract"]
 EmbeddedStore = Literal["chroma", "faiss"]
 """Stores of vectors in DATA_DIR: a graph of whole rows, or lists of codes (the extra `large`)."""
 StoreKind = Literal[EmbeddedStore, "qdrant"]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import shutil
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from importlib.util import find_spec
 from typing import Literal
 
 from app.core.errors import InvalidInput
-from app.core.types import PageSpan, PageText
+from app.core.types import Ocr, OcrEngine, PageSpan, PageText
 
 MAX_NAME_BYTES = 255
 """What common file systems allow for one name."""
@@ -101,11 +103,38 @@ class IngestOptions:
     parse_cpu_s: int = 60
     parse_memory_bytes: int = 1024**3
     parse_output_bytes: int = 256 * 1024 * 1024
+    ocr: Ocr = "auto"
+    ocr_engine: str = ""
+    """`rapidocr`, or the path of the program tesseract; empty: pictures are not read."""
+    ocr_languages: str = ""
+    """Of tesseract, as `deu+eng`; empty: all that are installed."""
     late_interaction_max_chunks: int = 100_000
     """Libraries of more chunks keep no codes for late interaction, about 5 KB a chunk; 0: none
     does."""
     embed_batch: int = 128
     """Chunks per vector transaction."""
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Return whether there is OCR."""
+        return bool(self.ocr_engine) and self.ocr != "off"
+
+    def of_recogniser(self) -> IngestOptions:
+        """Return the limits of a process that recognises a page: models need more than parsers."""
+        return replace(
+            self,
+            parse_processes=1,
+            parse_memory_bytes=4 * 1024**3,
+            parse_cpu_s=600,
+            parse_wall_s=600.0,
+        )
+
+
+def find_engine(wanted: OcrEngine) -> str:
+    """Return `rapidocr`, the path of the program tesseract, or nothing: what is installed."""
+    if wanted != "tesseract" and find_spec("rapidocr") is not None:
+        return "rapidocr"
+    return "" if wanted == "rapidocr" else shutil.which("tesseract") or ""
 
 
 # From a span of a document to the pages it stands on.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from app.core.cancel import CancelToken
@@ -57,9 +58,14 @@ class IngestRun:
     """State of one call; not thread-safe."""
 
     def __init__(
-        self, writer: CatalogIndexWriter, progress: Progress | None, written: Written | None
+        self,
+        writer: CatalogIndexWriter,
+        progress: Progress | None,
+        written: Written | None,
+        ask_for_ocr: Callable[[str, str, str], object] | None = None,
     ) -> None:
         self._writer = writer
+        self._ask_for_ocr = ask_for_ocr
         self._progress = progress
         self._written = written
         self._most = _FIRST_DOCUMENTS
@@ -95,6 +101,9 @@ class IngestRun:
         outcomes = self._write(batch)
         for pending, outcome in zip(batch, outcomes, strict=True):
             self.finish(pending.index, outcome)
+            draft = pending.draft
+            if self._ask_for_ocr is not None and outcome.doc_id and waits_for_ocr(draft.flags):
+                self._ask_for_ocr(draft.doc_id, draft.sha256, draft.source_key)
         if self._written is not None:
             self._written(
                 [
@@ -163,6 +172,14 @@ READ_AS = f"reader {READER_VERSION}"
 """Edition of what this release reads: bytes that an older one has read are not unchanged."""
 
 
+RECOGNISED, UNREAD = "ocr:", "unread:"
+"""Flags, with a number of pages: OCR has read them, or they are pictures of text."""
+
+
+def waits_for_ocr(flags: Iterable[str]) -> bool:
+    return any(flag.startswith(UNREAD) for flag in flags)
+
+
 @dataclass(frozen=True, slots=True)
 class IngestPipeline:
     """Turns raw documents into live revisions; thread-safe if its parts are."""
@@ -176,6 +193,8 @@ class IngestPipeline:
     """Finds what a reader should be warned of in a text; default nothing."""
     rereads: Callable[[], bool] = lambda: True
     """Says whether bytes that an older release has read are read again, or are unchanged."""
+    ask_for_ocr: Callable[[Library, str, str, str], object] | None = None
+    """Told the id, SHA-256 and source key of a live document with pages that OCR is to read."""
 
     def ingest(
         self,
@@ -202,7 +221,8 @@ class IngestPipeline:
         Raises:
             Cancelled: Asked to stop; what was written before stays.
         """
-        run = IngestRun(self.writer, progress, written)
+        ask = None if self.ask_for_ocr is None else partial(self.ask_for_ocr, library)
+        run = IngestRun(self.writer, progress, written, ask)
         for index, document in enumerate(documents):
             if cancel is not None and cancel.cancelled:
                 run.flush()
@@ -235,13 +255,22 @@ class IngestPipeline:
                 " may be read"
             ) from exc
         live = self.writer.current(library, document.source_key)
-        if live is not None and live.sha256 == sha256 and not self._read_otherwise(live):
+        if (
+            live is not None
+            and live.sha256 == sha256
+            and not document.again
+            and not self._read_otherwise(live)
+        ):
             if document.labels:
                 self.writer.label(library, live.doc_id, document.labels)
+            if self.ask_for_ocr is not None and waits_for_ocr(live.flags):  # it was cancelled, say
+                self.ask_for_ocr(library, live.doc_id, sha256, live.source_key)
             return IngestOutcome(
                 document.filename, live.doc_id, "unchanged", duplicate_of=live.duplicate_of
             )
-        parsed = self.parser.parse(document.content, document.filename)
+        parsed = self.parser.parse(
+            document.content, document.filename, words=self.writer.page_words(sha256)
+        )
         draft = self._draft(library, document, parsed, sha256)
         if live is None or live.sha256 != sha256 or not (live.tags or live.metadata):
             # Bytes that are only read again do not undo what people changed.
@@ -269,6 +298,10 @@ class IngestPipeline:
         flags = self.inspect(parsed.text) if self.inspect else ()
         if parsed.stripped_characters:
             flags = (*flags, f"stripped:{parsed.stripped_characters}")
+        if parsed.recognised:
+            flags = (*flags, f"{RECOGNISED}{parsed.recognised}")
+        if parsed.unread:
+            flags = (*flags, f"{UNREAD}{len(parsed.unread)}")
         return DocumentDraft(
             library=library,
             doc_id=document.doc_id or document_id(library, document.source_key),
@@ -291,6 +324,7 @@ class IngestPipeline:
             source_revision=READ_AS,
             job_id=document.job_id,
             labels=document.labels,
+            again=document.again,
         )
 
 

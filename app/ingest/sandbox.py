@@ -30,7 +30,15 @@ from typing import Any, Self
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError, InputError, Unreadable, error_classes
 from app.core.labels import found_labels
-from app.core.types import BlockSpan, Heading, PageBoxes, PageSpan, PageText, ParsedDocument
+from app.core.types import (
+    BlockSpan,
+    Heading,
+    PageBoxes,
+    PageSpan,
+    PageText,
+    PageWords,
+    ParsedDocument,
+)
 from app.ingest.names import IngestOptions
 
 # Exchange frames of a JSON header and a body between server and parsing child.
@@ -110,6 +118,8 @@ def pack_document(parsed: ParsedDocument) -> tuple[dict[str, object], bytes]:
         "stripped": parsed.stripped_characters,
         "tags": parsed.labels.tags,
         "metadata": parsed.labels.metadata,
+        "unread": parsed.unread,
+        "recognised": parsed.recognised,
     }
     return header, parsed.text.encode()
 
@@ -131,6 +141,8 @@ def unpack_document(header: Header, body: bytes) -> ParsedDocument:
         warnings=tuple(map(str, header["warnings"])),
         stripped_characters=int(header["stripped"]),
         labels=found_labels(header["tags"], header["metadata"]),
+        unread=tuple(map(int, header["unread"])),
+        recognised=int(header["recognised"]),
     )
 
 
@@ -332,10 +344,15 @@ class SandboxedParser:
             return [child.pid for child in self._children if child.alive]
 
     def parse(
-        self, content: bytes | Path, filename: str, cancel: CancelToken | None = None
+        self,
+        content: bytes | Path,
+        filename: str,
+        cancel: CancelToken | None = None,
+        words: Sequence[PageWords] = (),
     ) -> ParsedDocument:
         """Return the parsed document; see `Parser`. One whose parse broke a limit is Unreadable."""
-        answer = self._ask({"operation": "parse"}, content, filename, cancel)
+        request = {"operation": "parse", "words": [page.to_json() for page in words]}
+        answer = self._ask(request, content, filename, cancel)
         try:
             return unpack_document(*answer)
         except (KeyError, TypeError, ValueError) as exc:
@@ -344,15 +361,28 @@ class SandboxedParser:
                 " that"
             ) from exc
 
-    def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
-        header, _ = self._ask(
-            {"operation": "boxes", "pages": pack_pages(pages)}, content, "the original"
-        )
+    def page_boxes(
+        self, content: bytes | Path, pages: Sequence[PageText], words: Sequence[PageWords] = ()
+    ) -> tuple[PageBoxes, ...]:
+        request = {
+            "operation": "boxes",
+            "pages": pack_pages(pages),
+            "words": [page.to_json() for page in words],
+        }
+        header, _ = self._ask(request, content, "the original")
         return unpack_boxes(header)
+
+    def page_words(
+        self, content: bytes | Path, number: int, cancel: CancelToken | None = None
+    ) -> PageWords:
+        """Recognise the words of a page; see `Recogniser`."""
+        request = {"operation": "words", "page": number}
+        header, _ = self._ask(request, content, f"page {number}", cancel)
+        return PageWords.from_json(header["words"])
 
     def _ask(
         self,
-        request: dict[str, object],
+        request: Mapping[str, object],
         content: bytes | Path,
         filename: str,
         cancel: CancelToken | None = None,

@@ -16,6 +16,7 @@ import threading
 from pathlib import Path
 
 from app.core.errors import DocuMindError, Unreadable
+from app.core.types import PageWords
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.sandbox import (
@@ -52,9 +53,12 @@ def _answer(
 ) -> tuple[dict[str, object], bytes]:
     source = Path(request["path"]) if request["path"] is not None else content
     try:
+        if request["operation"] == "words":
+            return {"words": parser.page_words(source, request["page"]).to_json()}, b""
+        words = [PageWords.from_json(page) for page in request["words"]]
         if request["operation"] == "boxes":
-            return pack_boxes(parser.page_boxes(source, unpack_pages(request["pages"]))), b""
-        return pack_document(parser.parse(source, request["filename"]))
+            return pack_boxes(parser.page_boxes(source, unpack_pages(request["pages"]), words)), b""
+        return pack_document(parser.parse(source, request["filename"], words=words))
     except DocuMindError as exc:
         return pack_error(exc), b""
     except MemoryError:

@@ -15,6 +15,7 @@ from app.core.errors import (
     Cancelled,
     DiskFull,
     FingerprintMismatch,
+    InputError,
     NotFound,
     OriginalsAway,
     ProviderError,
@@ -23,10 +24,19 @@ from app.core.errors import (
     Superseded,
     error_classes,
 )
-from app.core.ports import Catalog
-from app.core.types import Document, IngestOutcome, Job, JobFile, Library, Metadata, RawDocument
+from app.core.ports import Catalog, Recogniser
+from app.core.types import (
+    Document,
+    IngestOutcome,
+    Job,
+    JobFile,
+    Library,
+    Metadata,
+    PageWords,
+    RawDocument,
+)
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
-from app.ingest.pipeline import READ_AS, IngestPipeline
+from app.ingest.pipeline import READ_AS, IngestPipeline, waits_for_ocr
 from app.ingest.sources.folders import SampleDocuments
 from app.jobs.runner import (
     IngestPayload,
@@ -389,7 +399,10 @@ class RereadJob:
             after = batch[-1].doc_id
             outcomes = pipeline.ingest(
                 library,
-                [self._raw(document, context.job_id) for document in batch],
+                [
+                    raw_again(document, self.parts.original(document.sha256), context.job_id)
+                    for document in batch
+                ],
                 cancel=context.cancel,
             )
             for document, outcome in zip(batch, outcomes, strict=True):
@@ -404,18 +417,95 @@ class RereadJob:
             self.parts.later(library)
         return {"library": library.value, **counts}
 
-    def _raw(self, document: Document, job_id: str) -> RawDocument:
-        known = Metadata(document.title, document.authors, document.year, document.arxiv_id)
-        return RawDocument(
-            document.source_key,
-            document.filename,
-            self.parts.original(document.sha256),
-            source_url=document.source_url,
-            licence=document.licence,
-            doc_id=document.doc_id,
-            metadata=known if document.arxiv_id else None,  # arXiv knows them better than the page
-            job_id=job_id,
-        )
+
+OCR = "ocr"
+
+
+def request_ocr(
+    runner: JobRunner, library: Library, doc_id: str, sha256: str, source_key: str
+) -> None:
+    """Ask for the text of a document's pages that are pictures, once for the same bytes."""
+    payload = {
+        "library": library.value,
+        "doc_id": doc_id,
+        "sha256": sha256,
+        "files": [{"source_key": source_key}],  # a deletion keeps it out
+        "retry": True,
+    }
+    if all(job.payload != payload for job in runner.unfinished(OCR, library)):
+        runner.submit(OCR, payload, unit="pages")
+
+
+@dataclass(frozen=True, slots=True)
+class OcrJob:
+    """Handler of `ocr`: pages that are pictures are recognised, then the document is read again.
+
+    A page's words are durable as soon as they are known, so that a second run goes on behind them.
+    Until the end the text without them serves. A page that cannot be recognised has no words.
+    """
+
+    parts: Collecting
+    recogniser: Recogniser
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        library = Library(str(context.payload["library"]))
+        writer, pipeline = self.parts.writer, self.parts.pipeline_of(library)
+        document = self._document(context, library)
+        path = self.parts.original(document.sha256)
+        context.files([JobFile(document.filename, "running", 0.0)])
+        known = writer.page_words(document.sha256)
+        unread = pipeline.parser.parse(path, document.filename, words=known).unread
+        if not unread and not waits_for_ocr(document.flags):
+            return {"library": library.value, "outcomes": []}
+        total = len(known) + len(unread)
+        for done, page in enumerate(unread, start=len(known)):
+            context.progress(done, total, "pages")
+            context.file(0, "running", done / total)
+            context.checkpoint()
+            try:
+                words = self.recogniser.page_words(path, page, context.cancel)
+            except InputError as error:
+                context.error(f"page {page} of {document.filename!r} has no text: {error.message}")
+                words = PageWords(page, 0.0, 0.0)
+            self._document(context, library)  # else the page is of bytes that are gone
+            writer.keep_words(document.sha256, words)
+        again = replace(raw_again(document, path, context.job_id), again=True)
+        outcomes = pipeline.ingest(library, [again], cancel=context.cancel)
+        if outcomes[0].code == Superseded.code:
+            raise Superseded(outcomes[0].reason or "deleted or replaced")
+        context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
+        context.progress(total, total, "pages")
+        self.parts.embed(context, library, "the recognised pages are", [document.doc_id])
+        return IngestReport(
+            tuple(counted(self.parts.catalog, library, outcomes)), "vectors"
+        ).to_json()
+
+    def _document(self, context: JobContext, library: Library) -> Document:
+        """Return the document as it is now.
+
+        Raises:
+            Superseded: It is deleted, or has other bytes.
+        """
+        with suppress(NotFound):
+            document = self.parts.catalog.document(library, str(context.payload["doc_id"]))
+            if document.sha256 == context.payload["sha256"]:
+                return document
+        raise Superseded("the document was deleted or replaced before its pages were read")
+
+
+def raw_again(document: Document, path: Path, job_id: str) -> RawDocument:
+    """Return a live document as a source that is read again from its bytes."""
+    known = Metadata(document.title, document.authors, document.year, document.arxiv_id)
+    return RawDocument(
+        document.source_key,
+        document.filename,
+        path,
+        source_url=document.source_url,
+        licence=document.licence,
+        doc_id=document.doc_id,
+        metadata=known if document.arxiv_id else None,  # arXiv knows them better than the page
+        job_id=job_id,
+    )
 
 
 @dataclass(slots=True)

@@ -6,15 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.core.ports import Catalog
+from app.core.ports import Catalog, Recogniser
 from app.core.types import Job, Library
 from app.jobs.bulk import AUTOMATIC_BACKFILL_CHUNKS, BULK
 from app.jobs.ingest import (
     BACKFILL,
+    OCR,
     REREAD,
     BackfillJob,
     Collecting,
     IngestJob,
+    OcrJob,
     RereadJob,
     request_backfill,
 )
@@ -39,11 +41,16 @@ EVALUATION = "evaluation"
 CALIBRATE = "calibrate"
 
 
-def register_ingest(parts: Collecting, jobs: JobQueue, catalog: SqliteCatalog) -> None:
-    """Register `ingest`, `reread` and `backfill`; `jobs` is the queue of the runner."""
+def register_ingest(
+    parts: Collecting, jobs: JobQueue, catalog: SqliteCatalog, recogniser: Recogniser
+) -> None:
+    """Register `ingest`, `reread`, `ocr` and `backfill`; `jobs` is the queue of the runner."""
     parts.runner.register(INGEST, IngestJob(parts, jobs))
     parts.runner.register(
         REREAD, RereadJob(parts, catalog), lane="background", exclusive=per_library
+    )
+    parts.runner.register(
+        OCR, OcrJob(parts, recogniser), lane="background", exclusive=lambda _: "one at a time"
     )
     parts.runner.register(BACKFILL, BackfillJob(parts), lane="background", exclusive=per_library)
 

@@ -20,6 +20,7 @@ from app.core.types import Fingerprint, Library
 from app.storage.catalog.answers import AnswerStore, ConversationStore
 from app.storage.catalog.changes import Settling
 from app.storage.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
+from app.storage.catalog.keys import KeyStore
 from app.storage.catalog.labels import LabelStore
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
@@ -211,6 +212,7 @@ class IndexStore:
         self.ledger = BulkLedger(self.database)
         self.claims = SyncClaims(self.database)
         self.labels = LabelStore(self.database)
+        self.keys = KeyStore(self.database)
         self.answers = AnswerStore(self.database)
         self.calibrations = CalibrationRows(self.database)
         self.conversations = ConversationStore(self.database)
@@ -275,6 +277,8 @@ class IndexStore:
         self.supervisor.stop()
         self._lexical.wait()
         try:
+            with suppress(StorageError):  # when a key was used is not worth a failed stop
+                self.keys.flush()
             self.projector.close()
             for dense in self.dense.values():
                 with suppress(StorageError):  # the next start applies it again

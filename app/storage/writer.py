@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import cast
 
 from sqlalchemy import bindparam, delete, select, update
 
@@ -27,6 +28,7 @@ from app.core.types import (
     Library,
     LibraryCounts,
     Metadata,
+    PageWords,
     WriteResult,
 )
 from app.storage.catalog.answers import purge_quotes
@@ -53,11 +55,14 @@ from app.storage.catalog.state import (
     awaited_originals,
     delete_claims,
     delete_sources,
+    delete_words,
+    keep_words,
     record_page,
     record_unlinks,
     refuse_superseded,
     supersede,
     supersede_older,
+    words_of,
 )
 from app.storage.catalog.texts import TextCodec
 from app.storage.catalog.vectors import Builds, checked_rows, claim_fingerprint, store_vectors
@@ -167,6 +172,20 @@ class CatalogIndexWriter:
         """Return where the original with this SHA-256 is kept."""
         return self._originals.path(sha256)
 
+    def page_words(self, sha256: str, pages: Collection[int] | None = None) -> list[PageWords]:
+        """Return what OCR read on pages of an original, all or some, in order."""
+        return words_of(self._database, sha256, pages, self._codec())
+
+    def keep_words(self, sha256: str, page: PageWords) -> None:
+        """Keep what OCR read on a page, as long as the original."""
+        with self._projector.writing:
+            keep_words(self._database, sha256, page, self._codec())
+
+    def _codec(self) -> TextCodec:
+        if not hasattr(self._codecs, "codec"):
+            self._codecs.codec = TextCodec()
+        return cast("TextCodec", self._codecs.codec)
+
     def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
         """Make drafts live in one atomic batch, in order, and wait until their words are found.
 
@@ -227,13 +246,11 @@ class CatalogIndexWriter:
         for library in sorted({draft.library for draft in drafts}):
             if not self._words[library].in_step:
                 self._words[library].catch_up()
-        if not hasattr(self._codecs, "codec"):
-            self._codecs.codec = TextCodec()
         with self._database.write("documents") as sql:
             refuse_superseded(sql, drafts)
             supersede_older(sql, drafts)
             self._projector.log.save_into(sql)
-            batch = RevisionBatch(sql, self._database.dialect, self._codecs.codec.pack)
+            batch = RevisionBatch(sql, self._database.dialect, self._codec().pack)
             written = batch.write(drafts)
             if page is not None:
                 record_page(sql, page)
@@ -540,8 +557,10 @@ class CatalogIndexWriter:
 
     def _unlink(self, sha256: str) -> int:
         with self._projector.writing:
-            used = self._database.rows(_USED, {"sha256": sha256})
-            return 0 if used else int(self._originals.delete(sha256))
+            if self._database.rows(_USED, {"sha256": sha256}):
+                return 0
+            delete_words(self._database, sha256)
+            return int(self._originals.delete(sha256))
 
     def _key(self, library: Library, doc_id: str, state: str) -> int:
         rows = self._database.rows(

@@ -1,4 +1,4 @@
-"""Conversations, stored answers, feedback, suggestions, models."""
+"""Conversations, stored answers, feedback, models."""
 
 from __future__ import annotations
 
@@ -125,28 +125,6 @@ def test_an_answer_is_kept_with_its_trace_and_takes_feedback(shop: Site) -> None
     assert shop.client.get("/api/v1/answers/nope").status_code == 404
 
 
-def test_suggestions_have_answers(shop: Site) -> None:
-    assert shop.client.get("/api/v1/suggestions", params={"library": "papers"}).json() == {
-        "suggestions": []
-    }
-    filled_with(shop)
-    found = shop.client.get("/api/v1/suggestions", params={"library": "papers", "n": 3}).json()[
-        "suggestions"
-    ]
-    assert found
-    for suggestion in found:
-        answer = shop.client.post(
-            "/api/v1/query", json={"question": suggestion["question"], "library": "papers"}
-        ).json()
-        assert answer["status"] == "answered"
-    assert (
-        shop.client.get(
-            "/api/v1/suggestions", params={"library": "papers", "doc_id": "nope"}
-        ).status_code
-        == 404
-    )
-
-
 def test_models_are_listed_and_pulled_as_a_job(tmp_path: Path) -> None:
     asked: list[str] = []
 
@@ -223,3 +201,19 @@ def test_the_bulk_account_adds_up(shop: Site) -> None:
     assert (
         shop.client.get("/api/v1/bulk/ledger", params={"library": "papers"}).json()["articles"] == 0
     )
+
+
+def test_a_letter_is_answered_by_what_it_asks(shop: Site) -> None:
+    mill = "# The mill\n\nThe mill was built in 1388. It burned in 1877. It is a school now."
+    assert shop.upload(("mill.md", mill.encode()))[0] == 201
+    letters = {
+        "We passed by on our bicycles on Sunday, and it rained. When was the mill built?": "1388",
+        "Hello! I am writing a text for our village paper about the old mill and need one thing"
+        " that I could not find, namely the year in which it burned. Could you tell me?": "1877",
+    }
+    for question, year in letters.items():
+        answer = shop.client.post(
+            "/api/v1/query", json={"question": question, "library": "papers"}
+        ).json()
+        assert answer["status"] == "answered"
+        assert year in answer["answer"]

@@ -85,7 +85,9 @@ def test_a_deletion_ends_the_upload_that_waits_for_its_turn(
     assert shop.upload(("x.md", b"# Heron\n\nOld words."))[0] == 201
     parse, free = DirectParser.parse, threading.Event()
 
-    def held(parser: DirectParser, content: bytes | Path, filename: str) -> ParsedDocument:
+    def held(
+        parser: DirectParser, content: bytes | Path, filename: str, **_: object
+    ) -> ParsedDocument:
         assert free.wait(30)
         return parse(parser, content, filename)
 

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from app.answer.records import StoredRecord
-from app.core.errors import NotFound
-from app.core.types import Answer, Message, Question
+from app.core.access import Caller, digest_of
+from app.core.errors import Conflict, NotFound
+from app.core.types import Answer, Library, Message, Question
 from app.storage.catalog.answers import AnswerStore, ConversationStore
+from app.storage.catalog.keys import KeyStore
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 
@@ -217,3 +219,27 @@ def test_forgetting_what_is_not_there_forgets_nothing(conversations: Conversatio
     conversations.create()
     assert conversations.delete("nope") == 0
     assert len(conversations.list()) == 1
+
+
+def test_keys_are_kept_by_their_digest_until_they_are_revoked(
+    tmp_path: Path, database_url: str
+) -> None:
+    options = IndexOptions(tmp_path, tmp_path / "chroma", database_url, tantivy_threads=1)
+    with IndexStore(options, vector_store="off") as store:
+        keys, other = store.keys, KeyStore(store.database)
+        assert keys.list() == ()
+        key, kept = keys.add("b", {"read", "ask"}, {Library.PAPERS})
+        keys.add("a", {"admin"}, set(Library))
+        assert kept.digest == digest_of(key.encode())
+        assert kept.caller == Caller("b", frozenset({"ask", "read"}), frozenset({Library.PAPERS}))
+        with pytest.raises(Conflict):
+            keys.add("b", {"read"}, set(Library))
+        assert [one.caller.name for one in other.read()] == ["a", "b"]
+        keys.use("b")
+        assert [one.used_at is None for one in other.list()] == [True, True]
+        keys.flush()
+        assert [one.used_at is None for one in other.list()] == [True, False]
+        assert keys.revoke("b").digest == kept.digest
+        with pytest.raises(NotFound):
+            keys.revoke("b")
+        assert [one.caller.name for one in other.read()] == ["a"]

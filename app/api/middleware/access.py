@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import ipaddress
-from collections.abc import Awaitable, Iterable
-from urllib.parse import urlsplit
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
 
+from anyio import to_thread
 from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.middleware.limits import Layer, header, refuse, route_path
-from app.core.errors import AccessError, HostRefused, OriginRefused, Unauthorized
+from app.core.access import Caller, digest_of
+from app.core.errors import (
+    AccessError,
+    Busy,
+    DocuMindError,
+    HostRefused,
+    OriginRefused,
+    Unauthorized,
+)
 from app.core.ids import is_loopback
 
+if TYPE_CHECKING:  # SQL takes a while to import; a thread does it
+    from app.storage.catalog.keys import Key, KeyStore
+
 _PROTECTED = ("/api/", "/v1/", "/mcp")
+_CHANGED = "changed"
+audit_logger = logging.getLogger("app.audit")
 _MESSAGE = "this server asks for its API key; send it as X-API-Key or as Authorization: Bearer"
 """The same for a missing and a wrong key."""
 
@@ -26,25 +42,81 @@ def needs_key(path: str) -> bool:
 
 
 class KeyCheck:
-    """Compares keys by their digests in constant time: neither content nor length shows."""
+    """Finds whose key a request has, by its digest: neither content nor length shows."""
 
-    def __init__(self, key: str) -> None:
-        self._digest = hashlib.sha256(key.encode()).digest() if key else None
+    def __init__(self, kept: Callable[[], KeyStore], *, key: str = "", local_key: str = "") -> None:
+        """Check keys.
 
-    def accepts(self, scope: Scope) -> bool:
-        """Return whether the request carries the right key, or none is needed."""
-        if self._digest is None:
-            return True
+        Args:
+            kept: Returns the keys of the catalog, or raises Busy while they are not open.
+            key: API_KEY, which may do everything; empty: none.
+            local_key: The same for commands of this machine.
+        """
+        self._kept = kept
+        self._closed = bool(key)
+        named = {"(API_KEY)": key, "(this machine)": local_key}
+        self._fixed = [
+            (digest_of(one.encode()), Caller(name)) for name, one in named.items() if one
+        ]
+
+    def is_open(self) -> bool:
+        """Return whether no key is asked for: API_KEY is empty, and none was made."""
+        return not self._closed and not self._keys()
+
+    def must_read(self) -> bool:
+        """Return whether `caller` reads the catalog, which takes a thread."""
+        try:
+            return self._kept().held() is None
+        except Busy:
+            return False
+
+    def caller(self, scope: Scope) -> Caller:
+        """Return who sends a request.
+
+        Raises:
+            Unauthorized: Its key is missing or wrong.
+            Busy: The keys are not open yet.
+        """
         given = header(scope, b"x-api-key")
         if given is None:
             scheme, _, token = (header(scope, b"authorization") or "").partition(" ")
             given = token.strip() if scheme.lower() == "bearer" else ""
         # Header text is Latin-1 of the raw bytes; going back gives the bytes that were sent.
-        return hmac.compare_digest(hashlib.sha256(given.encode("latin-1")).digest(), self._digest)
+        digest = digest_of(given.encode("latin-1"))
+        for own, caller in self._fixed:
+            if hmac.compare_digest(own, digest):
+                return caller
+        if self._closed and not given:
+            raise Unauthorized(_MESSAGE)
+        keys = self._keys()
+        for key in keys:
+            if hmac.compare_digest(key.digest, digest):
+                self._kept().use(key.caller.name)
+                return key.caller
+        if keys or self._closed:
+            raise Unauthorized(_MESSAGE)
+        return ANYONE
+
+    def sees_counts(self, scope: Scope) -> bool:
+        """Return whether a request may see how many documents every library has."""
+        try:
+            caller = self.caller(scope)
+        except Unauthorized:
+            return False
+        return caller.may("read") and caller.sees_all
+
+    def _keys(self) -> tuple[Key, ...]:
+        kept = self._kept()
+        held = kept.held()
+        return kept.read() if held is None else held
+
+
+ANYONE = Caller("(no key)")
+"""Who asks while no key is asked for, or within this process."""
 
 
 class ApiKey(Layer):
-    """Lets protected paths through with the right key only."""
+    """Lets protected paths through with a right key only; logs a line for each change."""
 
     kinds = frozenset({"http", "websocket"})
 
@@ -53,10 +125,53 @@ class ApiKey(Layer):
         self._check = check
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if needs_key(route_path(scope)) and not self._check.accepts(scope):
-            await refuse(Unauthorized(_MESSAGE), scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
+        if needs_key(route_path(scope)):
+            check = self._check
+            try:
+                if check.must_read():
+                    scope["caller"] = await to_thread.run_sync(check.caller, scope)
+                else:
+                    scope["caller"] = check.caller(scope)
+            except DocuMindError as error:
+                await refuse(error, scope, receive, send)
+                return
+        status = 0
+
+        def watched(message: Message) -> Awaitable[None]:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            return send(message)
+
+        try:
+            await self.app(scope, receive, watched)
+        finally:
+            if _CHANGED in scope:
+                _log(scope, status)
+
+
+def _log(scope: Scope, status: int) -> None:
+    name, documents = caller_of(scope).name, scope[_CHANGED]
+    route = f"{scope['method']} {quote(scope['path'], errors='replace')}"
+    audit_logger.info(
+        "key %r: %s %d, documents: %s",
+        name,
+        route,
+        status,
+        ", ".join(map(repr, documents)) or "-",
+        extra={"key": name, "route": route, "status": status, "documents": documents},
+    )
+
+
+def changed(request: Request, *documents: str) -> None:
+    """Have the log say that a request changes something, and these documents if any."""
+    request.scope.setdefault(_CHANGED, []).extend(documents)
+
+
+def caller_of(scope: Scope) -> Caller:
+    """Return who sent a request to a protected path."""
+    caller: Caller = scope["caller"]
+    return caller
 
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})

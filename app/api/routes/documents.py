@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Path, Query, Response
 from starlette.responses import FileResponse
 
 from app.answer.records import AskedFilters
-from app.api.deps import Composition, OneLibrary
+from app.api.deps import Composition, OneLibrary, SeenLibrary, needs
 from app.api.errors import declared
 from app.api.schemas.documents import (
     ChunkList,
@@ -28,7 +28,7 @@ from app.api.schemas.documents import (
 from app.api.schemas.questions import FilterFields
 from app.core.errors import InvalidInput, NotFound
 from app.core.labels import MOST_LABEL_CHARACTERS
-from app.core.types import Labels, Library, LibraryName, Metadata, PageBoxes, TextSpan
+from app.core.types import Labels, Library, Metadata, PageBoxes, TextSpan
 from app.ingest.names import page_texts
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def resolve(services: Services, library: Library, name: str) -> str:
     The id is looked up first: it is indexed, the names of a large library are not.
 
     Raises:
-        NotFound: None; the message says when the other library has it.
+        NotFound: None in this library.
         Conflict: Several documents have this name.
     """
     try:
@@ -59,7 +59,7 @@ def resolve(services: Services, library: Library, name: str) -> str:
             raise unknown from None
 
 
-@papers_router.get("/papers")
+@papers_router.get("/papers", dependencies=needs("read"))
 def list_documents(
     services: Composition,
     library: OneLibrary,
@@ -77,7 +77,10 @@ def list_documents(
 
 
 @papers_router.api_route(
-    "/papers/{doc_id}/restore", methods=["GET", "PATCH", "DELETE", "PUT"], include_in_schema=False
+    "/papers/{doc_id}/restore",
+    methods=["GET", "PATCH", "DELETE", "PUT"],
+    include_in_schema=False,
+    dependencies=needs("write"),
 )
 async def restore_is_a_post() -> None:
     """Refuse these paths: names may hold slashes, so `.../restore` looks like a name.
@@ -88,7 +91,9 @@ async def restore_is_a_post() -> None:
     raise HTTPException(405)
 
 
-@papers_router.get("/papers/{doc_id:path}", responses=declared("not_found", "conflict"))
+@papers_router.get(
+    "/papers/{doc_id:path}", dependencies=needs("read"), responses=declared("not_found", "conflict")
+)
 def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> DocumentReply:
     """One document."""
     return DocumentReply.model_validate(
@@ -97,7 +102,9 @@ def get_document(services: Composition, library: OneLibrary, doc_id: DocumentNam
 
 
 @papers_router.patch(
-    "/papers/{doc_id:path}", responses=declared("not_found", "conflict", "disk_full")
+    "/papers/{doc_id:path}",
+    dependencies=needs("write"),
+    responses=declared("not_found", "conflict", "disk_full"),
 )
 def correct_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName, correction: DocumentCorrection
@@ -129,35 +136,36 @@ def correct_document(
 
 
 labels_router = APIRouter(prefix="/api/v1", tags=["documents"], responses=declared())
-TagLibrary = Annotated[LibraryName | None, Query(description="default: both")]
 TagPath = Annotated[str, Path(min_length=1, max_length=MOST_LABEL_CHARACTERS)]
 
 
-@labels_router.get("/tags")
-def list_tags(services: Composition, library: TagLibrary = None) -> TagList:
+@labels_router.get("/tags", dependencies=needs("read"))
+def list_tags(services: Composition, library: SeenLibrary) -> TagList:
     """The tags of documents, and how many documents have each."""
-    found = services.store.labels.tags(Library(library) if library else None)
+    found = services.store.labels.tags(library)
     return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in found])
 
 
-@labels_router.patch("/tags/{tag}", responses=declared("not_found", "disk_full"))
+@labels_router.patch(
+    "/tags/{tag}", dependencies=needs("write"), responses=declared("not_found", "disk_full")
+)
 def rename_tag(
-    services: Composition, tag: TagPath, wanted: TagName, library: TagLibrary = None
+    services: Composition, tag: TagPath, wanted: TagName, library: SeenLibrary
 ) -> TagCount:
     """Rename a tag in every document that has it."""
-    of = Library(library) if library else None
-    count = services.store.labels.replace_tag(tag, wanted.name, of)
+    count = services.store.labels.replace_tag(tag, wanted.name, library)
     return TagCount(tag=wanted.name, documents=count)
 
 
-@labels_router.delete("/tags/{tag}", responses=declared("not_found", "disk_full"))
-def delete_tag(services: Composition, tag: TagPath, library: TagLibrary = None) -> TagCount:
+@labels_router.delete(
+    "/tags/{tag}", dependencies=needs("write"), responses=declared("not_found", "disk_full")
+)
+def delete_tag(services: Composition, tag: TagPath, library: SeenLibrary) -> TagCount:
     """Take a tag from every document that has it; the documents stay."""
-    of = Library(library) if library else None
-    return TagCount(tag=tag, documents=services.store.labels.replace_tag(tag, None, of))
+    return TagCount(tag=tag, documents=services.store.labels.replace_tag(tag, None, library))
 
 
-@labels_router.get("/collections")
+@labels_router.get("/collections", dependencies=needs("read", every_library=True))
 def list_collections(services: Composition) -> CollectionList:
     """Saved filters, which search and ask take by name."""
     saved = services.store.labels.collections().items()
@@ -169,7 +177,11 @@ def list_collections(services: Composition) -> CollectionList:
     )
 
 
-@labels_router.put("/collections/{name}", responses=declared("disk_full"))
+@labels_router.put(
+    "/collections/{name}",
+    dependencies=needs("write", every_library=True),
+    responses=declared("disk_full"),
+)
 def save_collection(services: Composition, name: TagPath, filters: FilterFields) -> SavedFilter:
     """Save a filter under a name, in the place of any before.
 
@@ -183,7 +195,11 @@ def save_collection(services: Composition, name: TagPath, filters: FilterFields)
     return SavedFilter(name=name, filters=record)
 
 
-@labels_router.delete("/collections/{name}", responses=declared("not_found", "disk_full"))
+@labels_router.delete(
+    "/collections/{name}",
+    dependencies=needs("write", every_library=True),
+    responses=declared("not_found", "disk_full"),
+)
 def delete_collection(services: Composition, name: TagPath) -> SavedFilter:
     """Forget a saved filter; the documents stay."""
     filters = AskedFilters.model_validate(services.store.labels.collection(name))
@@ -198,10 +214,13 @@ Grace = Annotated[
 
 
 @papers_router.delete(
-    "/papers/{doc_id:path}", responses=declared("not_found", "conflict", "disk_full")
+    "/papers/{doc_id:path}",
+    dependencies=needs("write"),
+    responses=declared("not_found", "conflict", "disk_full"),
 )
 @papers_router.delete(
     "/ingest/{doc_id}",
+    dependencies=needs("write"),
     operation_id="delete_ingested",
     responses=declared("not_found", "conflict", "disk_full"),
 )
@@ -214,7 +233,9 @@ def delete_document(
 
 
 @papers_router.post(
-    "/papers/{doc_id}/restore", responses=declared("not_found", "conflict", "disk_full")
+    "/papers/{doc_id}/restore",
+    dependencies=needs("write"),
+    responses=declared("not_found", "conflict", "disk_full"),
 )
 def restore_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName
@@ -223,7 +244,12 @@ def restore_document(
     return DocumentReply.model_validate(services.writer.restore(library, doc_id))
 
 
-router = APIRouter(prefix="/api/v1/documents", tags=["documents"], responses=declared())
+router = APIRouter(
+    prefix="/api/v1/documents",
+    tags=["documents"],
+    responses=declared(),
+    dependencies=needs("read"),
+)
 
 Offset = Annotated[int, Query(ge=0, le=2**31, description="Unicode code points")]
 Revision = Annotated[int | None, Query(ge=1, le=2**31, description="null: the live one")]
@@ -280,8 +306,10 @@ def document_boxes(
         return services.catalog.text(library, found, from_, to, revision).text
 
     wanted = page_texts(services.catalog.pages(library, found, revision), start, end, read)
-    boxes = services.parser.page_boxes(original, wanted) if wanted else ()
-    return list(boxes)
+    if not wanted:
+        return []
+    words = services.writer.page_words(original.stem, [page.number for page in wanted])
+    return list(services.parser.page_boxes(original, wanted, words))
 
 
 @router.get(

@@ -11,8 +11,19 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 from starlette.responses import JSONResponse
 
-from app.api.deps import AtDoor, Composition, Door, OneLibrary, server_path
+from app.api.deps import (
+    AtCaller,
+    AtDoor,
+    Composition,
+    Door,
+    OneLibrary,
+    SeenLibrary,
+    needs,
+    one_library,
+    server_path,
+)
 from app.api.errors import declared, problem, problem_response, status_of_code
+from app.api.middleware.access import changed
 from app.api.schemas.base import Reply, WaitName
 from app.api.schemas.base import Request as RequestModel
 from app.api.schemas.documents import SamplesRemoved
@@ -57,7 +68,7 @@ class SyncRemoval(RequestModel):
     ]
 
 
-@sync_router.get("/documents")
+@sync_router.get("/documents", dependencies=needs("read"))
 def list_synced(
     services: Composition,
     library: OneLibrary,
@@ -69,13 +80,17 @@ def list_synced(
     return SyncedDocuments(source_keys=sorted(services.store.claims.held(library, folder)))
 
 
-@sync_router.post("/remove", responses=declared("disk_full", "index_damaged"))
-def remove_synced(services: Composition, removal: SyncRemoval) -> SyncedDocuments:
+@sync_router.post(
+    "/remove", dependencies=needs("write"), responses=declared("disk_full", "index_damaged")
+)
+def remove_synced(
+    services: Composition, request: Request, caller: AtCaller, removal: SyncRemoval
+) -> SyncedDocuments:
     """Remove documents that this folder's sync sent; ignore any other name.
 
     The reply lists the removed documents.
     """
-    library = Library(removal.library)
+    library = caller.library(Library(removal.library))
     held = services.store.claims.held(library, removal.folder)
     removed = []
     for key in removal.source_keys:
@@ -86,6 +101,7 @@ def remove_synced(services: Composition, removal: SyncRemoval) -> SyncedDocument
         except NotFound:
             continue  # removed by another request just now
         removed.append(key)
+    changed(request, *removed)
     return SyncedDocuments(source_keys=sorted(removed))
 
 
@@ -162,6 +178,7 @@ _FAILURES = (
 
 @router.post(
     "/ingest",
+    dependencies=needs("write"),
     status_code=201,
     response_model=IngestResponse,
     openapi_extra=_FORM,
@@ -187,7 +204,9 @@ async def ingest(
 
     def accept(receiver: UploadReceiver, rest: bytes) -> Job:
         receiver.feed(rest)
-        return _accept(receiver.finish(), door, library, retry=wait == "false")
+        upload = receiver.finish()
+        changed(request, *(display_name(file.raw_name) for file in upload.files))
+        return _accept(upload, door, library, retry=wait == "false")
 
     async with received(request, door.edge.settings, _FIELDS) as (receiver, rest):
         job = await to_thread.run_sync(accept, receiver, rest)
@@ -197,7 +216,8 @@ async def ingest(
 def _accept(upload: Upload, door: Door, in_query: LibraryName | None, *, retry: bool) -> Job:
     """Make the upload durable: originals first, then the job's row."""
     services = door.services
-    library = _library(upload, in_query) or door.edge.settings.library.value
+    default = door.edge.settings.library
+    library = one_library(door.caller, _library(upload, in_query), default).value
     names = [display_name(file.raw_name) for file in upload.files]
     keys = _keys(upload, names)
     folder, labels = _folder(upload), _labels(upload, len(names))
@@ -362,6 +382,7 @@ class UrlRequest(RequestModel):
 
 @collect_router.post(
     "/samples",
+    dependencies=needs("write", every_library=True),
     operation_id="index_samples",
     status_code=201,
     response_model=IngestResponse,
@@ -374,7 +395,10 @@ async def samples(door: AtDoor, wait: Wait = "true") -> Response:
 
 
 @collect_router.delete(
-    "/samples", operation_id="remove_samples", responses=declared("conflict", "disk_full")
+    "/samples",
+    dependencies=needs("write", every_library=True),
+    operation_id="remove_samples",
+    responses=declared("conflict", "disk_full"),
 )
 def drop_samples(services: Composition) -> SamplesRemoved:
     """Remove the bundled documents from both libraries, and only them.
@@ -404,26 +428,41 @@ _FETCHED: dict[int | str, dict[str, object]] = {
 
 
 @collect_router.post(
-    "/fetch-url", status_code=201, response_model=IngestResponse, responses=_FETCHED
+    "/fetch-url",
+    dependencies=needs("write"),
+    status_code=201,
+    response_model=IngestResponse,
+    responses=_FETCHED,
 )
-async def fetch_url(asked: UrlRequest, door: AtDoor, wait: Wait = "true") -> Response:
+async def fetch_url(
+    asked: UrlRequest, request: Request, door: AtDoor, wait: Wait = "true"
+) -> Response:
     """Fetch a page or file from the web; the address is its source key.
 
     Only public addresses are fetched, as robots.txt allows, without credentials. The same bytes
     again are `unchanged`.
     """
     url = door.services.pages.checked(asked.url).geturl()
-    payload = {"url": url, "library": asked.library, "retry": wait == "false"}
+    library = door.caller.library(Library(asked.library)).value
+    changed(request, url)
+    payload = {"url": url, "library": library, "retry": wait == "false"}
     job = door.services.jobs.submit(FETCH, payload, total=1, unit="files")
     return await outcome(job, wait, door)
 
 
 @collect_router.post(
-    "/fetch-arxiv", status_code=201, response_model=IngestResponse, responses=_FETCHED
+    "/fetch-arxiv",
+    dependencies=needs("write"),
+    status_code=201,
+    response_model=IngestResponse,
+    responses=_FETCHED,
 )
-async def fetch_arxiv(asked: ArxivRequest, door: AtDoor, wait: Wait = "true") -> Response:
+async def fetch_arxiv(
+    asked: ArxivRequest, request: Request, door: AtDoor, wait: Wait = "true"
+) -> Response:
     """Fetch a paper by its arXiv id into `papers`."""
-    base_id(asked.arxiv_id)
+    door.caller.library(Library.PAPERS)
+    changed(request, base_id(asked.arxiv_id))
     job = door.services.jobs.submit(
         ARXIV, {"arxiv_id": asked.arxiv_id.strip(), "retry": wait == "false"}, total=1, unit="files"
     )
@@ -482,6 +521,7 @@ class LedgerReply(Reply):
 
 @bulk_router.post(
     "",
+    dependencies=needs("admin", every_library=True),
     status_code=202,
     responses=declared("not_found", "conflict", "unreadable", "disk_full", "fingerprint_mismatch"),
 )
@@ -513,15 +553,15 @@ def bulk(asked: BulkRequest, services: Composition) -> JobReply:
     return JobReply.of(services.bulk.request(run))
 
 
-@bulk_router.get("/ledger")
+@bulk_router.get("/ledger", dependencies=needs("read"))
 def bulk_ledger(
     services: Composition,
-    library: LibraryName | None = None,
+    library: SeenLibrary,
     source: Annotated[
         str | None,
         Query(min_length=1, max_length=200, description="name of one source, for example enwiki"),
     ] = None,
 ) -> LedgerReply:
     """Count the outcomes of all articles, of one library's, or of one source's."""
-    found = services.store.ledger.summary(Library(library) if library else None, source)
+    found = services.store.ledger.summary(library, source)
     return LedgerReply.model_validate(found)

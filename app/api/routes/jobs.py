@@ -10,11 +10,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from app.api.deps import AtDoor, AtEdge, Composition, events, files, server_path
+from app.api.deps import AtCaller, AtDoor, AtEdge, Composition, events, files, needs, server_path
 from app.api.errors import declared
 from app.api.schemas.base import Flag, Reply, Request
 from app.api.schemas.status import JobList, JobReply
 from app.api.streaming import EventStream, Pump, each, event
+from app.core.access import Caller
 from app.core.errors import Conflict, InvalidInput, NotFound, made_in_data
 from app.core.types import Job as CoreJob
 from app.core.types import Library, LibraryName
@@ -32,20 +33,34 @@ router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=declared())
 JobId = Annotated[str, Path(min_length=1, max_length=64)]
 
 
-@router.get("")
+@router.get("", dependencies=needs("read", every_library=True))
 def list_jobs(services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> JobList:
     """Jobs, newest first."""
     return JobList(jobs=[JobReply.of(job) for job in services.jobs.list(limit)])
 
 
-@router.get("/{job_id}", responses=declared("not_found"))
-def get_job(services: Composition, job_id: JobId) -> JobReply:
+@router.get("/{job_id}", dependencies=needs("read"), responses=declared("not_found"))
+def get_job(services: Composition, caller: AtCaller, job_id: JobId) -> JobReply:
     """One job as it is now."""
-    return JobReply.of(services.jobs.get(job_id))
+    return JobReply.of(_seen(services.jobs.get(job_id), caller))
+
+
+def _seen(job: CoreJob, caller: Caller) -> CoreJob:
+    """Return a job that the caller may see.
+
+    Raises:
+        Forbidden: It is not of the one library that the caller may use.
+    """
+    if not caller.sees_all:
+        named = job.payload.get("library")
+        caller.require("read", every_library=named not in set(Library))
+        caller.library(Library(str(named)))
+    return job
 
 
 @router.get(
     "/{job_id}/events",
+    dependencies=needs("read"),
     response_class=Response,
     responses={
         **events("Server-sent events: `job` with the job after each change, until it ends"),
@@ -55,7 +70,7 @@ def get_job(services: Composition, job_id: JobId) -> JobReply:
 def job_events(door: AtDoor, job_id: JobId) -> Response:
     """The job now, and again after each change, until it ends."""
     jobs = door.services.jobs
-    jobs.get(job_id)  # an unknown id is a 404, not a stream with an error in it
+    _seen(jobs.get(job_id), door.caller)  # else an error within the stream
 
     def render(job: CoreJob) -> bytes:
         return event("job", JobReply.of(job).model_dump(mode="json"))
@@ -64,25 +79,40 @@ def job_events(door: AtDoor, job_id: JobId) -> Response:
     return EventStream(pump, door.request_id)
 
 
-@router.post("/{job_id}/pause", responses=declared("not_found", "conflict"))
+@router.post(
+    "/{job_id}/pause",
+    dependencies=needs("write", every_library=True),
+    responses=declared("not_found", "conflict"),
+)
 def pause_job(services: Composition, job_id: JobId) -> JobReply:
     """Stop a job at its next step; it stays paused over restarts until resumed."""
     return JobReply.of(services.jobs.pause(job_id))
 
 
-@router.post("/{job_id}/resume", responses=declared("not_found", "conflict"))
+@router.post(
+    "/{job_id}/resume",
+    dependencies=needs("write", every_library=True),
+    responses=declared("not_found", "conflict"),
+)
 def resume_job(services: Composition, job_id: JobId) -> JobReply:
     """Go on with a paused job."""
     return JobReply.of(services.jobs.resume(job_id))
 
 
-@router.delete("/{job_id}", responses=declared("not_found"))
+@router.delete(
+    "/{job_id}", dependencies=needs("write", every_library=True), responses=declared("not_found")
+)
 def cancel_job(services: Composition, job_id: JobId) -> JobReply:
     """End a job for good; what it has done stays."""
     return JobReply.of(services.jobs.cancel(job_id))
 
 
-maintenance_router = APIRouter(prefix="/api/v1", tags=["maintenance"], responses=declared())
+maintenance_router = APIRouter(
+    prefix="/api/v1",
+    tags=["maintenance"],
+    responses=declared(),
+    dependencies=needs("admin", every_library=True),
+)
 
 ServerPath = Annotated[
     str,
@@ -301,21 +331,30 @@ class EvaluationList(Reply):
     evaluations: list[EvaluationSummary]
 
 
-@evaluations_router.get("")
+@evaluations_router.get("", dependencies=needs("read", every_library=True))
 def list_evaluations(services: Composition) -> EvaluationList:
     """Finished reports, newest first; runs under way are jobs of kind `evaluation`."""
     return EvaluationList(evaluations=services.evaluations.reports.list())
 
 
-@evaluations_router.post("", status_code=202, responses=declared("disk_full"))
-def start_evaluation(services: Composition, edge: AtEdge, asked: EvaluationBody) -> JobReply:
+@evaluations_router.post(
+    "",
+    dependencies=needs("admin", every_library=True),
+    status_code=202,
+    responses=declared("disk_full"),
+)
+def start_evaluation(
+    services: Composition, edge: AtEdge, caller: AtCaller, asked: EvaluationBody
+) -> JobReply:
     """Compare settings on judged questions, as a job whose id is that of the report."""
-    scope = asked.library or edge.asked(services, None)
+    scope = asked.library or edge.asked(services, caller, None)
     library = services.settings.library if scope == "all" else Library(scope)
     return JobReply.of(services.evaluations.start(replace(asked, library=library.value)))
 
 
-@evaluations_router.get("/{report_id}", responses=declared("not_found"))
+@evaluations_router.get(
+    "/{report_id}", dependencies=needs("read", every_library=True), responses=declared("not_found")
+)
 def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationReport:
     """A finished report with every question's outcome."""
     return services.evaluations.reports.read(report_id)
@@ -323,6 +362,7 @@ def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationRepo
 
 @evaluations_router.get(
     "/{report_id}/report.{kind}",
+    dependencies=needs("read", every_library=True),
     response_class=Response,
     responses={**files("the file", _MEDIA.values()), **declared("not_found")},
 )

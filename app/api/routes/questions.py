@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.answer.records import AskedFilters, answer_set, with_verdicts_of_today
-from app.api.deps import AtDoor, AtEdge, Composition, Edge, events, files
+from app.api.deps import AtCaller, AtDoor, AtEdge, Composition, Edge, events, files, needs
 from app.api.errors import PROVIDER, declared
 from app.api.schemas.base import DocId
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
@@ -40,6 +40,7 @@ from app.api.schemas.questions import (
 from app.api.streaming import reply
 from app.api.uploads import UploadReceiver, received
 from app.client import ReportForm, written
+from app.core.access import Caller
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound, TooLarge
 from app.core.languages import DEFAULT
@@ -65,7 +66,7 @@ _ANSWERED = {
 _WORD = re.compile(r"[^\W_]+")
 
 
-@router.post("/query", response_model=QueryResponse, responses=_ANSWERED)
+@router.post("/query", dependencies=needs("ask"), response_model=QueryResponse, responses=_ANSWERED)
 async def query(asked: QueryRequest, door: AtDoor) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
@@ -77,7 +78,12 @@ async def query(asked: QueryRequest, door: AtDoor) -> Response:
     )
 
 
-@router.post("/chat", response_model=QueryResponse, responses=_ANSWERED)
+@router.post(
+    "/chat",
+    dependencies=needs("ask", every_library=True),
+    response_model=QueryResponse,
+    responses=_ANSWERED,
+)
 async def chat(asked: ChatRequest, door: AtDoor) -> Response:
     """Answer a turn of a conversation that the server remembers."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
@@ -114,12 +120,12 @@ def with_saved(services: Services, asked: FilterValues, filters: Filters) -> Fil
     return filters.over(saved.filters())
 
 
-@router.get("/search", responses=declared("index_damaged"))
+@router.get("/search", dependencies=needs("read"), responses=declared("index_damaged"))
 def search(
-    services: Composition, edge: AtEdge, asked: Annotated[SearchQuery, Query()]
+    services: Composition, edge: AtEdge, caller: AtCaller, asked: Annotated[SearchQuery, Query()]
 ) -> SearchResponse:
     """Rank passages, with the matched words marked; nothing is written about them."""
-    library = edge.asked(services, asked.library, asked.doc_ids)
+    library = edge.asked(services, caller, asked.library, asked.doc_ids)
     found = _search(services, library, asked)
     return SearchResponse(
         query=asked.q,
@@ -200,7 +206,7 @@ Grace = Annotated[
 Identity = Annotated[str, Path(min_length=1, max_length=64)]
 
 
-@conversations_router.get("/conversations")
+@conversations_router.get("/conversations", dependencies=needs("read", every_library=True))
 def list_conversations(
     services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> ConversationList:
@@ -211,7 +217,12 @@ def list_conversations(
     )
 
 
-@conversations_router.post("/conversations", status_code=201, responses=declared("disk_full"))
+@conversations_router.post(
+    "/conversations",
+    dependencies=needs("ask", every_library=True),
+    status_code=201,
+    responses=declared("disk_full"),
+)
 def create_conversation(services: Composition, new: NewConversation) -> Conversation:
     """Begin a conversation; chatting without an id begins one too."""
     return Conversation.model_validate(
@@ -221,14 +232,20 @@ def create_conversation(services: Composition, new: NewConversation) -> Conversa
     )
 
 
-@conversations_router.get("/conversations/{conversation_id}", responses=declared("not_found"))
+@conversations_router.get(
+    "/conversations/{conversation_id}",
+    dependencies=needs("read", every_library=True),
+    responses=declared("not_found"),
+)
 def get_conversation(services: Composition, conversation_id: Identity) -> Conversation:
     """One conversation with its turns; a question without an answer was broken off."""
     return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
 @conversations_router.patch(
-    "/conversations/{conversation_id}", responses=declared("not_found", "disk_full")
+    "/conversations/{conversation_id}",
+    dependencies=needs("ask", every_library=True),
+    responses=declared("not_found", "disk_full"),
 )
 def rename_conversation(
     services: Composition, conversation_id: Identity, rename: Rename
@@ -238,14 +255,20 @@ def rename_conversation(
     return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
-@conversations_router.delete("/conversations", responses=declared("disk_full"))
+@conversations_router.delete(
+    "/conversations",
+    dependencies=needs("admin", every_library=True),
+    responses=declared("disk_full"),
+)
 def forget_conversations(services: Composition) -> Forgotten:
     """Forget every conversation."""
     return Forgotten(forgotten=services.store.conversations.delete_all())
 
 
 @conversations_router.delete(
-    "/conversations/{conversation_id}", responses=declared("not_found", "disk_full")
+    "/conversations/{conversation_id}",
+    dependencies=needs("ask", every_library=True),
+    responses=declared("not_found", "disk_full"),
 )
 def forget_conversation(
     services: Composition, conversation_id: Identity, grace_s: Grace = GRACE_S
@@ -258,7 +281,9 @@ def forget_conversation(
 
 
 @conversations_router.post(
-    "/conversations/{conversation_id}/restore", responses=declared("not_found", "disk_full")
+    "/conversations/{conversation_id}/restore",
+    dependencies=needs("ask", every_library=True),
+    responses=declared("not_found", "disk_full"),
 )
 def restore_conversation(services: Composition, conversation_id: Identity) -> Conversation:
     """Undo the deletion of a conversation within its grace."""
@@ -266,7 +291,7 @@ def restore_conversation(services: Composition, conversation_id: Identity) -> Co
     return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
-@conversations_router.get("/answers")
+@conversations_router.get("/answers", dependencies=needs("read", every_library=True))
 def list_answers(
     services: Composition, limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> AnswerList:
@@ -274,7 +299,11 @@ def list_answers(
     return AnswerList.of(services.store.answers.list(limit))
 
 
-@conversations_router.get("/answers/{answer_id}", responses=declared("not_found"))
+@conversations_router.get(
+    "/answers/{answer_id}",
+    dependencies=needs("read", every_library=True),
+    responses=declared("not_found"),
+)
 def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
     """A stored answer with its full trace."""
     kept = with_verdicts_of_today(door.services.store.answers.get(answer_id))
@@ -282,7 +311,9 @@ def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
 
 
 @conversations_router.post(
-    "/answers/{answer_id}/feedback", responses=declared("not_found", "disk_full")
+    "/answers/{answer_id}/feedback",
+    dependencies=needs("ask", every_library=True),
+    responses=declared("not_found", "disk_full"),
 )
 def give_feedback(
     services: Composition, answer_id: Identity, feedback: FeedbackRequest
@@ -296,7 +327,9 @@ def give_feedback(
     return FeedbackReply(answer_id=answer_id, feedback=given)
 
 
-@conversations_router.delete("/answers", responses=declared("disk_full"))
+@conversations_router.delete(
+    "/answers", dependencies=needs("admin", every_library=True), responses=declared("disk_full")
+)
 def forget_answers(services: Composition) -> Forgotten:
     """Forget every stored answer, with its question, trace and feedback."""
     return Forgotten(forgotten=services.store.answers.delete())
@@ -304,6 +337,7 @@ def forget_answers(services: Composition) -> Forgotten:
 
 @conversations_router.get(
     "/feedback",
+    dependencies=needs("read", every_library=True),
     response_class=Response,
     responses=files("JSON lines", ["application/x-ndjson"]),
 )
@@ -318,20 +352,25 @@ def export_feedback(
     )
 
 
-@conversations_router.get("/suggestions", responses=declared("not_found"))
+@conversations_router.get(
+    "/suggestions", dependencies=needs("read"), responses=declared("not_found")
+)
 def suggestions(
     services: Composition,
     edge: AtEdge,
+    caller: AtCaller,
     n: Annotated[int, Query(ge=1, le=20)] = 4,
     doc_id: DocId | None = None,
     library: Annotated[Scope | None, Query(description="default: DEFAULT_LIBRARY")] = None,
 ) -> SuggestionList:
     """Example questions for what is indexed, each of which has an answer there."""
-    found = services.suggester.suggest(edge.asked(services, library), n, doc_id)
+    found = services.suggester.suggest(edge.asked(services, caller, library), n, doc_id)
     return SuggestionList(suggestions=list(found))
 
 
-checks_router = APIRouter(prefix="/api/v1", tags=["questions"], responses=declared())
+checks_router = APIRouter(
+    prefix="/api/v1", tags=["questions"], responses=declared(), dependencies=needs("ask")
+)
 
 _FORM = {
     "requestBody": {
@@ -357,7 +396,7 @@ _MEDIA: dict[ReportForm, tuple[str, str]] = {
     "/check", response_model=CheckResponse, responses=declared("index_damaged", *PROVIDER)
 )
 async def check(
-    request: Request, asked: CheckRequest, services: Composition, edge: AtEdge
+    request: Request, asked: CheckRequest, services: Composition, edge: AtEdge, caller: AtCaller
 ) -> Response:
     """Check every sentence of a text against documents, or against another text.
 
@@ -365,14 +404,14 @@ async def check(
     """
 
     def work(cancel: CancelToken) -> Response:
-        body = checked(services, edge, asked, cancel).model_dump_json()
+        body = checked(services, edge, caller, asked, cancel).model_dump_json()
         return Response(body, media_type="application/json")
 
     return await edge.checks.run(work, request.receive)
 
 
 def checked(
-    services: Services, edge: Edge, asked: CheckRequest, cancel: CancelToken
+    services: Services, edge: Edge, caller: Caller, asked: CheckRequest, cancel: CancelToken
 ) -> CheckResponse:
     """Return the checked text; `cancel` ends it between its steps, and the calls of the judge."""
     checker = services.checker
@@ -380,9 +419,9 @@ def checked(
         report = checker.against(asked.text, asked.against)
         cancel.raise_if_cancelled()
         if asked.library is not None:
-            report = checker.with_better(report, asked.library)
+            report = checker.with_better(report, caller.within(asked.library))
     else:
-        report = checker.in_libraries(asked.text, edge.asked(services, asked.library))
+        report = checker.in_libraries(asked.text, edge.asked(services, caller, asked.library))
     cancel.raise_if_cancelled()
     if asked.judge is not None:
         report = services.second_opinion.on(report, asked.judge, cancel)

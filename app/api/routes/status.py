@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
 from app.answer.service import asked_by_default
-from app.api.deps import AtEdge, Composition, OneLibrary
+from app.api.deps import AtCaller, AtEdge, Composition, OneLibrary, needs
 from app.api.errors import declared
 from app.api.metrics import CONTENT_TYPE
 from app.api.schemas.documents import (
@@ -134,7 +134,7 @@ def health(request: Request, edge: AtEdge) -> Health:
         },
         hosts=[ModelHost.model_validate(host) for host in parts.hosts],
         libraries=[library_stats(services, library) for library in Library]
-        if edge.key.accepts(request.scope)
+        if edge.key.sees_counts(request.scope)
         else None,
     )
 
@@ -158,7 +158,9 @@ _RETRIEVAL = (
 _LIMITS = "thread_pool_size max_streams max_model_calls rate_limit_per_minute".split()
 
 
-@router.get("/api/v1/diagnostics", responses=declared())
+@router.get(
+    "/api/v1/diagnostics", dependencies=needs("admin", every_library=True), responses=declared()
+)
 def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
     """Return everything that support needs; no secrets, no questions."""
     settings, status = edge.settings, services.status()
@@ -195,7 +197,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
 models_router = APIRouter(prefix="/api/v1", tags=["models"], responses=declared())
 
 
-@models_router.get("/models")
+@models_router.get("/models", dependencies=needs("read"))
 def list_models(services: Composition) -> ModelList:
     """List models that Ollama has installed and loaded, and those in use.
 
@@ -218,6 +220,7 @@ def list_models(services: Composition) -> ModelList:
 
 @models_router.put(
     "/models/answering",
+    dependencies=needs("admin", every_library=True),
     responses=declared("model_not_installed", "conflict", "provider_unreachable", "disk_full"),
 )
 def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
@@ -229,7 +232,12 @@ def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
     return list_models(services)
 
 
-@models_router.post("/models/pull", status_code=202, responses=declared("disk_full"))
+@models_router.post(
+    "/models/pull",
+    dependencies=needs("admin", every_library=True),
+    status_code=202,
+    responses=declared("disk_full"),
+)
 def pull_model(services: Composition, wanted: PullRequest) -> JobReply:
     """Fetch a model into Ollama as a job; an interrupted fetch resumes."""
     job = services.jobs.submit(PULL, {"model": wanted.model}, unit="bytes")
@@ -237,7 +245,10 @@ def pull_model(services: Composition, wanted: PullRequest) -> JobReply:
 
 
 @models_router.post(
-    "/models/test", status_code=202, responses=declared("model_not_installed", "disk_full")
+    "/models/test",
+    dependencies=needs("admin", every_library=True),
+    status_code=202,
+    responses=declared("model_not_installed", "disk_full"),
 )
 def test_model(services: Composition, wanted: TestRequest) -> JobReply:
     """Test a model on 24 built-in questions with both prompts, as a job.
@@ -247,7 +258,7 @@ def test_model(services: Composition, wanted: TestRequest) -> JobReply:
     return JobReply.of(services.model_tests.start(wanted.model))
 
 
-@models_router.get("/models/tests")
+@models_router.get("/models/tests", dependencies=needs("read"))
 def list_model_tests(services: Composition) -> ModelTests:
     """List results of model tests, newest first, with a summary line."""
     return ModelTests.of(services.model_tests.results())
@@ -256,12 +267,12 @@ def list_model_tests(services: Composition) -> ModelTests:
 libraries_router = APIRouter(prefix="/api/v1", tags=["libraries"], responses=declared())
 
 
-@libraries_router.get("/libraries")
-def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
-    """Both libraries with their counts, from the catalog."""
+@libraries_router.get("/libraries", dependencies=needs("read"))
+def list_libraries(services: Composition, edge: AtEdge, caller: AtCaller) -> LibraryList:
+    """The libraries that the key may use, with their counts, from the catalog."""
     status = services.status()
     found = []
-    for library in Library:
+    for library in filter(caller.libraries.__contains__, Library):
         embedding = status.embedding[library.value]
         build = status.builds.get(library.value, "none")
         found.append(
@@ -278,9 +289,12 @@ def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
     return LibraryList(libraries=found, default_library=asked.library, default_reason=asked.reason)
 
 
-@libraries_router.delete("/libraries/{library}/documents", responses=declared("disk_full"))
+@libraries_router.delete(
+    "/libraries/{library}/documents", dependencies=needs("admin"), responses=declared("disk_full")
+)
 def clear_library(
     services: Composition,
+    caller: AtCaller,
     library: LibraryName,
     confirm: Annotated[str, Query(description="the library's name, to confirm")],
 ) -> Cleared:
@@ -289,13 +303,13 @@ def clear_library(
         raise InvalidInput(
             f"confirm {confirm!r} must be {library!r}, the library that will be emptied"
         )
-    gone = services.writer.delete_all(Library(library))
+    gone = services.writer.delete_all(caller.library(Library(library)))
     return Cleared(
         library=library, documents=gone.documents, chunks=gone.chunks, vectors=gone.embedded
     )
 
 
-@libraries_router.get("/collection/stats")
+@libraries_router.get("/collection/stats", dependencies=needs("read"))
 def collection_stats(services: Composition, library: OneLibrary) -> CollectionStats:
     """Counts of one library, by type of document."""
     return library_stats(services, library)
@@ -311,6 +325,6 @@ def metrics(request: Request, edge: AtEdge) -> Response:
     Counts of documents only for callers who may see them.
     """
     startup = edge.startup
-    readable = not startup.missing and edge.key.accepts(request.scope)
+    readable = not startup.missing and edge.key.sees_counts(request.scope)
     services = startup.services() if readable else None
     return Response(edge.metrics.exposition(services, edge.streams.taken), media_type=CONTENT_TYPE)

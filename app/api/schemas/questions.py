@@ -190,7 +190,7 @@ class QueryOptions(Request):
     ) -> Question:
         return Question(
             text=text,
-            library=self.library or library,
+            library=library,
             mode=self.query_mode,
             strategy=self.strategy(flare),
             filters=self.conditions(),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.core.cancel import CancelToken
 from app.core.errors import TooLarge, Unreadable
-from app.core.types import PageBoxes, PageText, ParsedDocument
+from app.core.types import PageBoxes, PageText, PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
 from app.ingest.parsers.formats import FORMATS
-from app.ingest.parsers.sniffing import identify
+from app.ingest.parsers.sniffing import identify, pdf_start
+
+if TYPE_CHECKING:
+    from app.ingest.ocr import Recognise
 
 READER_VERSION = "6"
 """Of parsers, metadata and sections: another one makes something else of the same bytes, and a
@@ -20,32 +24,57 @@ file sent again is read again."""
 class DirectParser:
     """Parses in this process, without limits: for the child process, and for our own text."""
 
-    def __init__(self, options: IngestOptions) -> None:
+    def __init__(self, options: IngestOptions, recognise: Recognise | None = None) -> None:
         self._options = options
+        self._recognise = recognise
 
     def parse(
-        self, content: bytes | Path, filename: str, cancel: CancelToken | None = None
+        self,
+        content: bytes | Path,
+        filename: str,
+        cancel: CancelToken | None = None,
+        words: Sequence[PageWords] = (),
     ) -> ParsedDocument:
         if cancel is not None:
             cancel.raise_if_cancelled()
         data = _read(content, filename, self._options.max_file_bytes)
-        parsed = FORMATS[identify(data, filename)].parse(data, filename, self._options)
+        parsed = FORMATS[identify(data, filename)].parse(data, filename, self._options, words)
         if len(parsed.text) > self._options.max_characters:
             raise TooLarge(
                 f"{filename!r} holds {len(parsed.text):,} characters; at most"
                 f" {self._options.max_characters:,} are read:"
                 " split it and send the parts"
             )
-        if not parsed.text or parsed.text.isspace():
+        if (not parsed.text or parsed.text.isspace()) and not (parsed.unread or words):
             raise Unreadable(
                 f"{filename!r} holds no readable text; check that it is the right file"
             )
         return parsed
 
-    def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
+    def page_boxes(
+        self, content: bytes | Path, pages: Sequence[PageText], words: Sequence[PageWords] = ()
+    ) -> tuple[PageBoxes, ...]:
         from app.ingest.parsers.pdf_boxes import find_boxes  # noqa: PLC0415  # loads PDFium
 
-        return find_boxes(_read(content, "the original", self._options.max_file_bytes), pages)
+        data = _read(content, "the original", self._options.max_file_bytes)
+        return find_boxes(data, pages, words)
+
+    def page_words(
+        self, content: bytes | Path, number: int, cancel: CancelToken | None = None
+    ) -> PageWords:
+        """Recognise the words of a page; see `Recogniser`."""
+        from app.ingest import ocr  # noqa: PLC0415  # loads PDFium
+
+        if cancel is not None:
+            cancel.raise_if_cancelled()
+        data = _read(content, "the original", self._options.max_file_bytes)
+        read = self._recognise or ocr.recognise
+        if (start := pdf_start(data)) >= 0:
+            return ocr.words_of_page(data[start:], number, self._options, read)
+        from app.ingest.parsers.images import print_image  # noqa: PLC0415  # loads Pillow
+
+        picture, size = print_image(data, number)
+        return ocr.words_of_picture(picture, number, size, self._options, read)
 
 
 def _read(content: bytes | Path, filename: str, limit: int) -> bytes:

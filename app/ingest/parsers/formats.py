@@ -6,19 +6,19 @@ parse function (docs/extending.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
 from typing import cast
 
 from app.core.text import either
-from app.core.types import FileType, ParsedDocument
+from app.core.types import FileType, PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
 
-Parse = Callable[[bytes, str, IngestOptions], ParsedDocument]
-"""Content, file name and limits to a document; raises UnsupportedType, Encrypted, NoTextLayer,
-TooLarge or Unreadable."""
+Parse = Callable[..., ParsedDocument]
+"""Content, file name and limits to a document, of pages also the words that OCR recognised; raises
+UnsupportedType, Encrypted, NoTextLayer, TooLarge or Unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,22 @@ class FileFormat:
     """Groups formats in messages and documents; those of one stand together."""
     ole_stream: str = ""
     """Name of a stream in the container of Office 97 that only this format has."""
+    has_pictures: bool = False
+    """Its pages can be pictures of text, whose words OCR recognises."""
 
     @property
     def is_text(self) -> bool:
         """Return whether files are plain text, which no signature tells apart."""
         return not (self.magic or self.zip_part or self.ole_stream)
 
-    def parse(self, content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
+    def parse(
+        self, content: bytes, filename: str, options: IngestOptions, words: Sequence[PageWords] = ()
+    ) -> ParsedDocument:
         """Return the parsed document; see `Parse`."""
         module, _, function = self.parser.partition(":")
         found = cast("Parse", getattr(import_module(f"app.ingest.parsers.{module}"), function))
-        return found(content, filename, options)
+        more = {"words": words} if self.has_pictures else {}
+        return found(content, filename, options, **more)
 
 
 _CODE = tuple(
@@ -63,7 +68,14 @@ _CODE = tuple(
 
 FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
     {
-        "pdf": FileFormat("PDF", "application/pdf", (".pdf",), "pdf:parse_pdf", magic=b"%PDF-"),
+        "pdf": FileFormat(
+            "PDF",
+            "application/pdf",
+            (".pdf",),
+            "pdf:parse_pdf",
+            magic=b"%PDF-",
+            has_pictures=True,
+        ),
         "docx": FileFormat(
             "DOCX",
             "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -210,6 +222,23 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
             subject="pages and markup",
         ),
         "code": FileFormat("source code", "text/x-source", _CODE, "code:parse_code"),
+        **{
+            cast("FileType", name): FileFormat(
+                label,
+                f"image/{name}",
+                suffixes,
+                "images:parse_image",
+                subject="pictures of text",
+                magic=magic,
+                has_pictures=True,
+            )
+            for name, label, suffixes, magic in (
+                ("png", "PNG", (".png",), b"\x89PNG"),
+                ("jpeg", "JPEG", (".jpg", ".jpeg"), b"\xff\xd8\xff"),
+                ("tiff", "TIFF", (".tif", ".tiff"), b"II*\0"),
+                ("webp", "WebP", (".webp",), b"RIFF"),
+            )
+        },
         "text": FileFormat("plain text", "text/plain", (".txt",), "plain:parse_plain"),
     }
 )

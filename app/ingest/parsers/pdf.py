@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice, pairwise
@@ -17,8 +17,9 @@ import pypdfium2.raw as pdfium
 from app.core.errors import Encrypted, NoTextLayer, TooLarge, Unreadable
 from app.core.normalisation import normalise
 from app.core.text import UNSPACED
-from app.core.types import BlockSpan, Heading, PageSpan, ParsedDocument
+from app.core.types import BlockSpan, Heading, PageSpan, PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
+from app.ingest.ocr import INSTALL, text_layer
 from app.ingest.parsers.blocks import resolved
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import OutlineEntry, find_headings, with_outline
@@ -40,7 +41,8 @@ _LEAST_WORDS = 4
 _ANY_WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_PICTURE = 0.25
 """Share of a page that a picture of its text covers; a logo is smaller."""
-_OCR = "run OCR on pictures of the pages (ocrmypdf --force-ocr) and send the result"
+_OCR = f"run OCR on pictures of the pages (ocrmypdf --force-ocr) and send the result, or, {INSTALL}"
+_NO_OCR = IngestOptions()
 _PRIVATE = re.compile("[\ue000-\uf8ff]")
 """Characters of the private use areas, which say nothing outside their font."""
 _MOST_NAMED = 8
@@ -66,61 +68,23 @@ def _shows_picture(document: pypdfium2.PdfDocument, index: int) -> bool:
         page.close()
 
 
-def require_text(filename: str, texts: Sequence[str], scanned: Sequence[int]) -> None:
-    """Refuse a PDF that shows pictures of its text, or nothing.
+def lacks_text(texts: Sequence[str], scanned: Sequence[int]) -> bool:
+    """Return whether a PDF shows pictures of its text, or nothing.
 
-    A few words on each page, as slides and forms have them, are text.
+    It has no text at all; or fewer than 20 characters a page on average, half of the pages are
+    pictures, and there is hardly a word on the others. A few words on each page, as slides and
+    forms have them, are text.
 
     Args:
-        filename: For messages.
         texts: Of its pages.
         scanned: The numbers of pages that are pictures.
-
-    Raises:
-        NoTextLayer: No text at all; or fewer than 20 characters a page on average, half of the
-            pages pictures, and hardly a word on the others.
     """
     length = sum(map(len, texts))
     if length >= MIN_CHARACTERS_PER_PAGE * len(texts):
-        return
+        return False
     words = {word for text in texts for word in _ANY_WORD.findall(text)}
     few = len(words) < max(_LEAST_WORDS, len(texts) / 4)
-    if not length or (few and 2 * len(scanned) >= len(texts)):
-        pages = "1 page" if len(texts) == 1 else f"{len(texts)} pages"
-        raise NoTextLayer(
-            f"{filename!r} has {pages} but hardly any text (a scan?); run OCR on it and upload the"
-            " result"
-        )
-
-
-def judge(filename: str, parsed: ParsedDocument, scanned: Sequence[int]) -> tuple[str, ...]:
-    """Return warnings about pages whose text cannot be found.
-
-    Args:
-        filename: For messages.
-        parsed: With U+FFFD for a glyph whose font does not say which character it is.
-        scanned: The numbers, from 1, of pages that are pictures.
-
-    Raises:
-        NoTextLayer: A third of all characters are without a meaning.
-    """
-    if _unnamed(parsed.text) >= _UNNAMED_FILE:
-        raise NoTextLayer(
-            f"{filename!r} has fonts that do not say which characters they show; {_OCR}"
-        )
-    warnings = []
-    if scanned:
-        where = _pages(scanned, len(parsed.pages))
-        warnings.append(
-            f"pictures without text on {where}; if they show text, run OCR on the file and send"
-            " the result"
-        )
-    if unnamed := _unnamed_pages(parsed):
-        warnings.append(
-            "fonts that do not say which characters they show on"
-            f" {_pages(unnamed, len(parsed.pages))}; {_OCR}"
-        )
-    return tuple(warnings)
+    return not length or (few and 2 * len(scanned) >= len(texts))
 
 
 def _unnamed_pages(parsed: ParsedDocument) -> list[int]:
@@ -360,17 +324,19 @@ _AT_END = re.compile(f"(?:\n?[{KINDS['field']}{KINDS['footnote']}][^\n]*)+\\Z")
 _NO_MARKS = re.compile("|".join(KINDS.values()))
 
 
-def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
+def parse_pdf(
+    content: bytes, filename: str, options: IngestOptions, words: Sequence[PageWords] = ()
+) -> ParsedDocument:
     """Return the text of a PDF with its page map and headings.
 
     Every character that PDFium names is kept; ligatures of TeX fonts are named, other codes without
     a Unicode value become U+FFFD. Words broken at a line end are joined again, line ends within a
     paragraph become spaces, one for one, so that offsets stay, and a blank line parts running heads
-    and feet from the text.
+    and feet from the text. A page of which `words` are known has these for its text.
 
     Raises:
         Encrypted: It wants a password (the empty one was tried).
-        NoTextLayer: Pictures of text, or a third of all characters without a meaning.
+        NoTextLayer: Pictures of text, or a third of all characters without a meaning, and no OCR.
         TooLarge: More pages than `options.max_pages`.
         Unreadable: PDFium cannot open it.
     """
@@ -382,34 +348,130 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
                 " split it and send the parts"
             )
         open_forms(document)
-        read = [_page_text(document, number) for number in range(len(document))]
-        raw = [text for text, _ in read]
+        read = [_page_text(document[at], at + 1) for at in range(len(document))]
         information = document.get_metadata_dict()
         outline = _outline(document)
         attached = [
             document.get_attachment(at).get_name() for at in range(document.count_attachments())
         ]
-        if not raw:
+        if not read:
             raise Unreadable(f"{filename!r} has no pages; save it again and upload that")
-        scanned = pages_of_pictures(document, raw)
-        require_text(filename, raw, scanned)
+        scanned = pages_of_pictures(document, [text for text, _ in read])
     except pypdfium2.PdfiumError as exc:
         raise Unreadable(
             f"{filename!r} is a damaged PDF ({exc}); save it again and upload that"
         ) from exc
     finally:
         document.close()
-    parsed = _assemble(raw, information, outline)
-    warnings = judge(filename, parsed, scanned)
-    if odd := [number for number, (_, is_odd) in enumerate(read, start=1) if is_odd]:
-        warnings += (
-            f"fonts that name other characters than they show on {_pages(odd, len(read))}; {_OCR}",
+    odd = [number for number, (_, is_odd) in enumerate(read, start=1) if is_odd]
+    recognised = texts_of_words(words)
+    raw = [recognised.get(number, text) for number, (text, _) in enumerate(read, start=1)]
+    known = {page.page for page in words}
+    if lacks_text(raw, scanned) and not known:
+        if not options.reads_pictures:
+            pages = "1 page" if len(raw) == 1 else f"{len(raw)} pages"
+            raise NoTextLayer(
+                f"{filename!r} has {pages} but hardly any text (a scan?); run OCR on it and upload"
+                f" the result, or, {INSTALL}"
+            )
+        bare = (at for at, text in enumerate(raw, start=1) if len(text) < MIN_CHARACTERS_PER_PAGE)
+        scanned = sorted({*scanned, *bare})
+    parsed = judge(
+        filename, assemble(raw, information, outline), scanned, odd, recognised, known, options
+    )
+    if _unnamed(parsed.text) >= _UNNAMED_FILE:  # nonsense is left out until OCR has read it
+        nonsense = _unnamed_pages(parsed)
+        legible = ["" if at in nonsense else text for at, text in enumerate(raw, start=1)]
+        told = {name: getattr(parsed, name) for name in ("warnings", "unread", "recognised")}
+        parsed = replace(assemble(legible, information, outline), **told)
+    if not attached:
+        return parsed
+    left_out = f"files attached to it are not read ({_listed(attached)}); send them by themselves"
+    return replace(parsed, warnings=(*parsed.warnings, left_out))
+
+
+def judge(
+    filename: str,
+    parsed: ParsedDocument,
+    scanned: Collection[int],
+    odd: Collection[int] = (),
+    recognised: Collection[int] = (),
+    known: Collection[int] = (),
+    options: IngestOptions = _NO_OCR,
+) -> ParsedDocument:
+    """Return a document with warnings about pages whose text cannot be read, and their numbers.
+
+    Args:
+        filename: For messages.
+        parsed: With U+FFFD for a glyph whose font does not say which character it is.
+        scanned: The numbers, from 1, of pages that are pictures.
+        odd: Of pages whose fonts name other characters than they show.
+        recognised: Of pages whose text is by OCR.
+        known: Of all pages that OCR has read.
+        options: Say whether there is OCR.
+
+    Raises:
+        NoTextLayer: A third of all characters are without a meaning, and there is no OCR.
+    """
+    unnamed = _unnamed_pages(parsed)
+    if _unnamed(parsed.text) >= _UNNAMED_FILE and not (known or options.reads_pictures):
+        raise NoTextLayer(
+            f"{filename!r} has fonts that do not say which characters they show; {_OCR}"
         )
-    if attached:
-        warnings += (
-            f"files attached to it are not read ({_listed(attached)}); send them by themselves",
-        )
-    return replace(parsed, warnings=warnings)
+    pictures = f"if they show text, run OCR on the file and send the result, or, {INSTALL}"
+    findings = [
+        (scanned, "pictures without text", pictures),
+        (unnamed, "fonts that do not say which characters they show", _OCR),
+        (odd, "fonts that name other characters than they show", _OCR),
+    ]
+    left = [
+        ([number for number in numbers if number not in known], what, cure)
+        for numbers, what, cure in findings
+    ]
+    unread = {number for numbers, _, _ in left for number in numbers}
+    if options.ocr == "always":
+        unread = {page.number for page in parsed.pages} - {*known}
+    return replace(
+        parsed,
+        warnings=told_of_pages(recognised, len(parsed.pages), left, options),
+        unread=tuple(sorted(unread)),
+        recognised=len(recognised),
+    )
+
+
+def told_of_pages(
+    recognised: Collection[int],
+    of: int,
+    findings: Sequence[tuple[Sequence[int], str, str]],
+    options: IngestOptions,
+) -> tuple[str, ...]:
+    """Return warnings about pages that OCR has read, or that it should.
+
+    Args:
+        recognised: The numbers, from 1, of pages with a text by OCR.
+        of: All pages.
+        findings: Numbers of pages, what they have, and what to do about it without OCR.
+        options: Say whether there is OCR.
+    """
+    reads = options.reads_pictures
+    waits = "their text follows, OCR reads them in the background"
+    warnings = [
+        f"{what} on {_pages(numbers, of)}; {waits if reads else cure}"
+        for numbers, what, cure in findings
+        if numbers
+    ]
+    if recognised:
+        warnings.insert(0, f"the text is read by OCR on {_pages(sorted(recognised), of)}")
+    return tuple(warnings)
+
+
+def texts_of_words(words: Sequence[PageWords]) -> dict[int, str]:
+    """Return the text of each page on which OCR recognised some, by number."""
+    found = [page for page in words if page.lines]
+    if not found:
+        return {}
+    with text_layer(found) as layer:
+        return {page.page: _page_text(layer[at], page.page)[0] for at, page in enumerate(found)}
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -441,18 +503,17 @@ def _open(content: bytes, filename: str) -> pypdfium2.PdfDocument:
         ) from exc
 
 
-def _page_text(document: pypdfium2.PdfDocument, index: int) -> tuple[str, bool]:
+def _page_text(page: pypdfium2.PdfPage, number: int) -> tuple[str, bool]:
     """Return a page's text, and whether its fonts name other characters than they show."""
-    page = document[index]
     textpage = page.get_textpage()
-    layout = PageLayout(page, textpage, is_first=index == 0)
+    layout = PageLayout(page, textpage, is_first=number == 1)
     found = layout.text, layout.names_other_characters()
     textpage.close()
     page.close()
     return found
 
 
-def _assemble(
+def assemble(
     raw: list[str], information: dict[str, str], outline: Sequence[OutlineEntry] = ()
 ) -> ParsedDocument:
     raw = name_tex_codes(raw)

@@ -11,7 +11,8 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from app.core.errors import Unreadable, UnsupportedType
-from app.core.types import PageBoxes, PageText
+from app.core.types import PageBoxes, PageText, PageWords
+from app.ingest.ocr import text_layer
 from app.ingest.parsers.pdf_layout import PageLayout, open_forms
 from app.ingest.parsers.sniffing import pdf_start
 
@@ -164,17 +165,30 @@ _DEVICE_UNITS = 100
 Rect = tuple[float, float, float, float]
 
 
-def find_boxes(content: bytes, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
+def find_boxes(
+    content: bytes, pages: Sequence[PageText], words: Sequence[PageWords] = ()
+) -> tuple[PageBoxes, ...]:
     """Return each span's rectangles in points, origin top left, one per line.
 
     Args:
-        content: The PDF that the texts were parsed from.
+        content: The PDF or image that the texts were parsed from.
         pages: Stored text of a page and the span within it; numbers from 1.
+        words: What OCR recognised on pages of it.
 
     Raises:
         UnsupportedType: The content is not a PDF.
         Unreadable: The PDF cannot be opened or has no such page.
     """
+    known = {page.page: page for page in words if page.lines}
+    recognised = [page for page in pages if page.number in known]
+    found: dict[int, PageBoxes] = {}
+    if recognised:
+        with text_layer([known[page.number] for page in recognised]) as layer:
+            found = {
+                page.number: _page_boxes(layer[at], page) for at, page in enumerate(recognised)
+            }
+    if found and len(recognised) == len(pages):
+        return tuple(found[page.number] for page in pages)
     if (start := pdf_start(content)) < 0:
         raise UnsupportedType("only a PDF has page boxes; ask for the text of the span instead")
     try:
@@ -183,7 +197,9 @@ def find_boxes(content: bytes, pages: Sequence[PageText]) -> tuple[PageBoxes, ..
         raise Unreadable(f"the PDF cannot be opened ({exc}); upload it again") from exc
     try:
         open_forms(document)
-        return tuple(_page_boxes(document, page) for page in pages)
+        return tuple(
+            found.get(page.number) or _page_boxes(document[page.number - 1], page) for page in pages
+        )
     except (pypdfium2.PdfiumError, IndexError) as exc:
         raise Unreadable(
             f"the PDF has no readable page among {[p.number for p in pages]!r}; upload it again"
@@ -192,8 +208,7 @@ def find_boxes(content: bytes, pages: Sequence[PageText]) -> tuple[PageBoxes, ..
         document.close()
 
 
-def _page_boxes(document: pypdfium2.PdfDocument, wanted: PageText) -> PageBoxes:
-    page = document[wanted.number - 1]
+def _page_boxes(page: pypdfium2.PdfPage, wanted: PageText) -> PageBoxes:
     textpage = page.get_textpage()
     try:
         width, height = page.get_size()

@@ -273,8 +273,6 @@ _MAGIC_WINDOW_BYTES = 1024
 13)."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _IMAGES = (  # refused also where text follows: a damaged image is no text
-    (b"\x89PNG", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
     (b"GIF87a", "a GIF image"),
     (b"GIF89a", "a GIF image"),
 )
@@ -324,7 +322,11 @@ def identify(content: bytes, filename: str) -> FileType:
     suffix = PurePosixPath(filename.lower()).suffix
     for name, one in FORMATS.items():
         if one.magic and content.startswith(one.magic):
+            if name == "webp" and content[8:12] != b"WEBP":
+                continue  # a container of sound or video too
             return name
+    if content.startswith(b"MM\0*"):  # the other byte order
+        return "tiff"
     if b"%PDF-" in head or (suffix == ".pdf" and pdf_start(content) > 0):
         return "pdf"
     if content.startswith(b"PK\x03\x04"):

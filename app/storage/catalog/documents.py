@@ -59,16 +59,13 @@ def live(library: Library, *columns: ColumnElement[Any]) -> Select[Any]:
 
 def live_row(sql: Connection, library: Library, doc_id: str) -> tuple[int, Document]:
     """Return a live document with its key."""
-    for place in (library, *(other for other in Library if other is not library)):
-        row = sql.execute(_BY_ID, {"of": place.value, "wanted": doc_id}).first()
-        if row is not None and place is library:
-            return row[0], document_from(row[1:])
-        if row is not None:
-            raise NotFound(
-                f"no document {doc_id!r} in library {library.value!r}; library {place.value!r} has"
-                " it"
-            )
-    raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list its documents first")
+    row = sql.execute(_BY_ID, {"of": library.value, "wanted": doc_id}).first()
+    if row is None:
+        raise NotFound(
+            f"no document {doc_id!r} in library {library.value!r}; list its documents first, or"
+            " name the other library"
+        )
+    return row[0], document_from(row[1:])
 
 
 def of_revision(

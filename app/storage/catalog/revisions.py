@@ -166,6 +166,7 @@ class RevisionBatch:
             if (
                 old
                 and old.live
+                and not draft.again
                 and (old.sha256, old.source_revision) == (draft.sha256, draft.source_revision)
             ):
                 held, left_out = self._labels.merge(old.held, draft.labels)

@@ -53,7 +53,7 @@ def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind, nullable=False) for name in names]
 
 
-SCHEMA_VERSION = "0009"
+SCHEMA_VERSION = "0011"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 
@@ -329,6 +329,15 @@ unlinks = Table(
     Column("recorded_at", Text, nullable=False),
 )
 
+# What OCR recognised on pages of an original: JSON, in a zstd frame. It goes with the original.
+page_words = Table(
+    "page_words",
+    metadata,
+    Column("sha256", Text, primary_key=True),
+    Column("page", Big, primary_key=True, autoincrement=False),
+    Column("words", LargeBinary, nullable=False),
+)
+
 # Which folder's sync sent a source key, and with what bytes: only these documents does a sync
 # remove.
 sync_claims = Table(
@@ -359,6 +368,16 @@ model_tests = Table(
     metadata,
     Column("digest", Text, primary_key=True),
     *required(Text, "model", "findings", "at"),
+)
+
+# API keys by name: SHA-256 of each, and JSON lists of its scopes and libraries.
+keys = Table(
+    "keys",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),
+    *required(Text, "scopes", "libraries", "created_at"),
+    Column("used_at", Text),
 )
 
 

@@ -30,6 +30,7 @@ from app.core.types import (
     Library,
     ModelFindings,
     ModelSpeed,
+    PageWords,
 )
 from app.storage.catalog.database import Database, SinceCommit
 from app.storage.catalog.schema import (
@@ -40,6 +41,7 @@ from app.storage.catalog.schema import (
     meta_value,
     model_speeds,
     model_tests,
+    page_words,
     pieces,
     put,
     put_meta,
@@ -47,6 +49,7 @@ from app.storage.catalog.schema import (
     sync_claims,
     unlinks,
 )
+from app.storage.catalog.texts import TextCodec
 from app.storage.files.durable import utc_now, utc_text
 from app.storage.files.originals import Originals
 
@@ -318,6 +321,33 @@ _ANSWERED = delete(unlinks).where(unlinks.c.sha256 == bindparam("name"))
 def record_unlinks(sql: Connection, names: Iterable[str]) -> None:
     """Allow unlinking originals (SHA-256) without a reference, in the caller's transaction."""
     put(sql, unlinks, [{"sha256": name, "recorded_at": utc_now()} for name in names])
+
+
+# What OCR recognised on the pages of originals.
+
+
+def words_of(
+    database: Database, sha256: str, pages: Collection[int] | None, codec: TextCodec
+) -> list[PageWords]:
+    """Return the pages of an original that OCR has read, all or some, in order."""
+    asked = select(page_words.c.words).where(page_words.c.sha256 == sha256)
+    if pages is not None:
+        asked = asked.where(page_words.c.page.in_(pages))
+    frames = database.rows(asked.order_by(page_words.c.page))
+    return [PageWords.from_json(json.loads(codec.unpack(row.words))) for row in frames]
+
+
+def keep_words(database: Database, sha256: str, page: PageWords, codec: TextCodec) -> None:
+    """Keep what OCR read on a page while a revision holds its original."""
+    (frame,) = codec.pack([json.dumps(page.to_json(), ensure_ascii=False)])
+    with database.write("words") as sql:
+        if sql.execute(ORIGINALS.where(revisions.c.sha256 == sha256)).first() is not None:
+            put(sql, page_words, [{"sha256": sha256, "page": page.page, "words": frame}])
+
+
+def delete_words(database: Database, sha256: str) -> None:
+    with database.write("words") as sql:
+        sql.execute(delete(page_words).where(page_words.c.sha256 == sha256))
 
 
 @dataclass(frozen=True, slots=True)

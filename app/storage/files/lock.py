@@ -8,8 +8,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 import time
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,6 +19,8 @@ from typing import Self
 from app.core.errors import Locked, not_permitted
 
 LOCK_NAME = ".lock"
+KEY_NAME = ".key"
+"""The key of commands on this machine, for those who may read it."""
 
 _ATTEMPTS = 4
 
@@ -25,12 +29,14 @@ _ATTEMPTS = 4
 class Owner:
     """The owner of a data directory; `url` is empty for a command without a server.
 
-    `lasting` is False for a command that serves only until it has done its work.
+    `lasting` is False for a command that serves only until it has done its work. `key` opens its
+    server as an admin key does; empty for another user of the machine.
     """
 
     pid: int
     url: str
     lasting: bool = True
+    key: str = field(default="", repr=False, compare=False)
 
 
 class DirectoryLock:
@@ -48,6 +54,8 @@ class DirectoryLock:
             StorageError: One cannot be written; the message says what to do.
         """
         self._handles: list[int] = []
+        self.key = secrets.token_urlsafe(32)
+        """Of this process; readable by this user alone."""
         self._url = url
         self._lasting = True
         try:
@@ -76,7 +84,14 @@ class DirectoryLock:
                 " or choose another DATA_DIR"
             ) from exc
         self._handles.append(handle)
-        self._write(handle)
+        try:
+            self._write(handle)
+            (directory / KEY_NAME).unlink(missing_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            with os.fdopen(os.open(directory / KEY_NAME, flags, 0o600), "w") as file:
+                file.write(self.key)
+        except OSError as exc:
+            raise not_permitted(exc) from exc
 
     def announce(self, url: str, *, lasting: bool = True) -> None:
         """Publish this process's address once known, and whether it stays."""
@@ -138,7 +153,10 @@ def owner(data_dir: Path) -> Owner | None:
             # A shared lock, so that two who ask at once do not take each other for an owner.
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            return _read(handle) or Owner(0, "")
+            found, key = _read(handle) or Owner(0, ""), ""
+            with suppress(OSError):
+                key = (data_dir / KEY_NAME).read_text("ascii")
+            return replace(found, key=key)
         return None
     finally:
         os.close(handle)

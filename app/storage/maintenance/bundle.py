@@ -88,7 +88,7 @@ Progress = Callable[[int, int], None]
 Inspect = Callable[[str], tuple[str, ...]]
 """Looks at a text and returns flags for the reader."""
 
-_KEPT_FLAGS = re.compile(r"stripped:\d+|recovered")
+_KEPT_FLAGS = re.compile(r"(?:stripped|ocr|unread):\d+|recovered")
 """Flags that say how a text was read; all others are looked for again by the importer."""
 
 _SAME_NAMES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.conversation import carried
+from app.answer.conversation import carried, out_of_letter
 from app.answer.search import LibrarySearcher
 from app.core.types import Library, Message, Question
 from tests.unit.answer.bench import Bench
@@ -67,3 +67,44 @@ def test_a_follow_up_is_searched_as_it_stands_too() -> None:
     assert answer.rewritten_query is not None
     searched = [request.text for request in bench.retriever.requests]
     assert searched[-2:] == [answer.rewritten_query, question]
+
+
+MILL = (
+    "I am writing a text for our village paper about the old mill and need one thing that I could"
+    " not find, namely the year in which it burned."
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "asked"),
+    [
+        ("My bike got me there in the rain. What is paid per kilometre?", "What is paid per"),
+        (f"Hello! I hope you are well. {MILL} Could you please tell me?", "the year in which it"),
+        (
+            "I would like to know the following, because my sister could not help: when was the"
+            " mill built?",
+            "when was the mill built?",
+        ),
+        ("Is the pool open? How much is it for a child? I ask for a friend.", "Is the pool open?"),
+    ],
+)
+def test_a_letter_asks_what_its_question_asks(message: str, asked: str) -> None:
+    text, around = out_of_letter(message)
+    assert text.startswith(asked)
+    assert around
+    assert not any(one in text for one in around)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "We rent a flat in Brook and our landlord says that only owners can join. Is he right?",
+        "when did the mill burn",
+        "What does RFC 7: the mill say?",
+        "Summarise: what is a mill?",
+        "The mill burned. It was rebuilt.",
+        "",
+    ],
+)
+def test_what_tells_nothing_beside_its_question_stays_whole(message: str) -> None:
+    assert out_of_letter(message) == (message, ())

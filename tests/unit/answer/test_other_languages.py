@@ -9,9 +9,10 @@ import pytest
 
 from app.answer.intent import detect
 from app.answer.service import translated
-from app.answer.suggestions import made_of
+from app.answer.suggestions import questions_about
+from app.answer.summaries import summary_wish
 from app.core.languages import LANGUAGES
-from app.core.types import Answer, FinalEvent, Question, TokenEvent
+from app.core.types import Answer, FinalEvent, Heading, Question, TokenEvent
 from app.generation.prompts import REFUSAL
 from tests.fakes.retrievers import passage
 
@@ -75,20 +76,20 @@ def test_the_refusal_is_in_the_language_of_the_question() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "text", "question"),
+    ("language", "question"),
     [
-        ("de", "Der Rhein ist ein Fluss in Europa.", "Was ist der Rhein?"),
-        ("es", "Toledo es una ciudad de España.", "¿Qué es Toledo?"),
-        ("ru", "Волга — река в России.", "Что такое Волга?"),
+        ("de", "Was steht in „Brücken“ über „Hängeseile“?"),
+        ("es", "¿Qué dice «Brücken» sobre «Hängeseile»?"),
+        ("xx", "What does Brücken say about Hängeseile?"),
     ],
 )
-def test_a_definition_is_asked_for_in_its_language(language: str, text: str, question: str) -> None:
-    found = passage(text, key="river")
-    found = replace(found, document=replace(found.document, language=language))
-    assert question in made_of([found])
+def test_a_heading_is_asked_for_in_its_language(language: str, question: str) -> None:
+    document = replace(passage("", title="Brücken").document, language=language)
+    assert questions_about(document, [Heading(0, 10, 1, "Hängeseile")], "") == [question]
 
 
-def test_a_pronoun_defines_nothing() -> None:
-    found = passage("Er ist ein Fluss.", key="river")
-    found = replace(found, document=replace(found.document, language="de"))
-    assert not any(one.startswith("Was ist") for one in made_of([found]))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_summary_that_is_offered_is_understood(language: str) -> None:
+    wish = summary_wish(LANGUAGES[language].summarise.format(title="Brücken"))
+    assert wish is not None
+    assert (wish.about, wish.explicit) == ("Brücken", True)

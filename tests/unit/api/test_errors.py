@@ -23,6 +23,7 @@ CONTRACT = {
     "unauthorized": 401,
     "host_refused": 403,
     "origin_refused": 403,
+    "forbidden": 403,
     "conflict": 409,
     "superseded": 409,
     "fingerprint_mismatch": 409,

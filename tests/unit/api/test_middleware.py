@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -26,6 +28,9 @@ from app.api.middleware.limits import BodyLimit, Concurrency, RateLimit
 from app.api.middleware.observing import Observed, RequestEdge
 from app.core.errors import TooLarge
 from app.core.trace import SILENT
+from app.storage.catalog.keys import KeyStore
+from app.storage.catalog.sqlite import SqliteDatabase
+from app.storage.files.durable import Steps
 
 
 def observed(app: ASGIApp) -> Observed:
@@ -285,9 +290,20 @@ def test_splitting_hosts() -> None:
 # --------------------------------------------------------------------------------------------------------------------------
 
 
+Kept = Callable[[], KeyStore]
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Iterator[Kept]:
+    """The keys of an empty catalog."""
+    with closing(SqliteDatabase(tmp_path / "catalog.sqlite3", Steps())) as database:
+        store = KeyStore(database)
+        yield lambda: store
+
+
 @pytest.mark.parametrize("path", ["/api/v1/libraries", "/v1/models", "/mcp/", "/mcp", "/api/"])
-def test_protected_paths_want_the_key(path: str) -> None:
-    app = ApiKey(hello, check=KeyCheck("k\u00e9y"))
+def test_protected_paths_want_the_key(path: str, keys: Kept) -> None:
+    app = ApiKey(hello, check=KeyCheck(keys, key="k\u00e9y"))
     assert ask(app, path=path).status_code == 401
     assert ask(app, path=path, headers={"X-API-Key": "k\u00e9y".encode()}).status_code == 200
     assert (
@@ -299,8 +315,8 @@ def test_protected_paths_want_the_key(path: str) -> None:
     )
 
 
-def test_missing_and_wrong_key_get_the_same_reply() -> None:
-    app = ApiKey(hello, check=KeyCheck("right"))
+def test_missing_and_wrong_key_get_the_same_reply(keys: Kept) -> None:
+    app = ApiKey(hello, check=KeyCheck(keys, key="right"))
     missing = ask(app)
     for wrong in ("", "r", "righ", "right ", "rightx", "\u00ff" * 500):
         reply = ask(app, headers={"X-API-Key": wrong.encode("latin-1")})
@@ -320,8 +336,8 @@ def test_open_paths_want_none(path: str) -> None:
     assert not needs_key(path)
 
 
-def test_a_proxy_prefix_does_not_open_a_door() -> None:
-    app = ApiKey(hello, check=KeyCheck("right"))
+def test_a_proxy_prefix_does_not_open_a_door(keys: Kept) -> None:
+    app = ApiKey(hello, check=KeyCheck(keys, key="right"))
     assert _call(app, path="/rag/api/v1/libraries", root_path="/rag")[0]["status"] == 401
     assert _call(app, path="/rag/health", root_path="/rag")[0]["status"] == 200
     assert _call(app, path="/ragged/api", root_path="/rag")[0]["status"] == 200

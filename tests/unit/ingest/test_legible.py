@@ -16,7 +16,8 @@ from reportlab.pdfgen.canvas import Canvas
 from app.core.errors import NoTextLayer
 from app.core.types import PageSpan, ParsedDocument
 from app.ingest.names import IngestOptions
-from app.ingest.parsers.pdf import _assemble as assemble_pages
+from app.ingest.ocr import INSTALL
+from app.ingest.parsers.pdf import assemble as assemble_pages
 from app.ingest.parsers.pdf import judge, pages_of_pictures, parse_pdf
 
 WORDS = "It is said in plain words that crystals walk at night. " * 4
@@ -51,7 +52,7 @@ def test_a_scanned_page_among_pages_of_text_is_named() -> None:
     assert (
         warning
         == "pictures without text on 2 of 5 pages (2-3); if they show text, run OCR on the file"
-        " and send the result"
+        f" and send the result, or, {INSTALL}"
     )
 
 
@@ -64,18 +65,21 @@ def test_a_page_with_text_beside_its_picture_is_not_asked_for() -> None:
 def test_text_of_glyphs_without_characters_is_refused_with_the_cure() -> None:
     with pytest.raises(NoTextLayer, match="ocrmypdf --force-ocr"):
         judge("old.pdf", parsed("\ufffd" * 60 + " and a few words"), [])
-    assert judge("paper.pdf", parsed(WORDS, "x = \ufffd\ufffd y, as was said before"), []) == ()
-    (warning,) = judge("paper.pdf", parsed(*[WORDS] * 3, "\ufffd" * 30, WORDS, "\ufffd" * 30), [])
+    said = parsed(WORDS, "x = \ufffd\ufffd y, as was said before")
+    assert judge("paper.pdf", said, []).warnings == ()
+    found = judge("paper.pdf", parsed(*[WORDS] * 3, "\ufffd" * 30, WORDS, "\ufffd" * 30), [])
+    (warning,) = found.warnings
+    assert found.unread == (4, 6)
     assert "characters they show on 2 of 6 pages (4, 6);" in warning
 
 
 def test_a_figure_in_such_a_font_on_a_page_of_text_is_named() -> None:
-    (warning,) = judge("paper.pdf", parsed(WORDS, WORDS + 40 * "\ufffd", WORDS), [])
+    (warning,) = judge("paper.pdf", parsed(WORDS, WORDS + 40 * "\ufffd", WORDS), []).warnings
     assert "characters they show on 1 of 3 pages (2);" in warning
 
 
 def test_many_ranges_of_pages_are_cut() -> None:
-    (warning,) = judge("book.pdf", parsed(*[WORDS] * 40), range(1, 41, 2))
+    (warning,) = judge("book.pdf", parsed(*[WORDS] * 40), range(1, 41, 2)).warnings
     assert "on 20 of 40 pages (1, 3, 5, 7, 9, 11, 13, 15, ...);" in warning
 
 

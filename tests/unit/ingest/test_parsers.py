@@ -7,14 +7,14 @@ import docx
 import pytest
 from docx.oxml.parser import parse_xml
 
-from app.core.errors import UnsupportedType
+from app.core.errors import Unreadable, UnsupportedType
 from app.core.labels import Labels
 from app.core.types import PageSpan
 from app.ingest.names import IngestOptions, page_texts
 from app.ingest.parsers import DirectParser
-from app.ingest.parsers.pdf import _assemble as assemble_pages
+from app.ingest.parsers.pdf import assemble as assemble_pages
 from app.ingest.parsers.pdf_boxes import align
-from app.ingest.parsers.sniffing import decode, identify
+from app.ingest.parsers.sniffing import decode
 from tests.fakes import files
 
 PARSER = DirectParser(IngestOptions())
@@ -327,18 +327,17 @@ def test_pdf_lines_of_han_join_and_entries_of_contents_do_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("magic", "named"),
+    ("magic", "told"),
     [
-        (b"\x89PNG\r\n\x1a\n", "a PNG image"),
-        (b"\xff\xd8\xff", "a JPEG image"),
-        (b"GIF89a", "a GIF image"),
+        (b"\x89PNG\r\n\x1a\n", "is a damaged image"),
+        (b"\xff\xd8\xff", "is a damaged image"),
+        (b"GIF89a", "is a GIF image"),
     ],
 )
-def test_a_damaged_image_is_no_text(magic: bytes, named: str) -> None:
-    with pytest.raises(UnsupportedType, match=named):
-        identify(
-            magic + b"Some plain words follow where the picture should be. " * 20, "picture.txt"
-        )
+def test_a_damaged_image_is_no_text(magic: bytes, told: str) -> None:
+    words = b"Some plain words follow where the picture should be. " * 20
+    with pytest.raises((Unreadable, UnsupportedType), match=told):
+        PARSER.parse(magic + words, "picture.txt")
 
 
 @pytest.mark.parametrize(

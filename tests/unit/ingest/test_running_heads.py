@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from app.ingest.parsers.headings import find_headings
-from app.ingest.parsers.pdf import _assemble as assemble_pages
+from app.ingest.parsers.pdf import assemble as assemble_pages
 from app.ingest.parsers.pdf import set_apart
 
 LEFT, RIGHT = "Lattices that walk in their sleep", "Maria Okonkwo, Jan Kowalski"

@@ -174,7 +174,7 @@ def test_a_child_inherits_no_socket_and_no_secret(monkeypatch: pytest.MonkeyPatc
 
 HEADER: dict[str, Any] = {
     "media_type": "text/plain", "pages": [], "headings": [], "blocks": [], "title": None, "authors": [], "year": None, "warnings": [],
-    "stripped": 0, "tags": None, "metadata": {},
+    "stripped": 0, "tags": None, "metadata": {}, "unread": [], "recognised": 0,
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.ingest.parsers.pdf import _assemble as assemble_pages
+from app.ingest.parsers.pdf import assemble as assemble_pages
 from app.ingest.parsers.pdf_boxes import align, name_tex_codes, without_ornaments
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -17,7 +18,7 @@ from app.ingest.embedding import VectorBackfill
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import READ_AS, IngestPipeline
-from app.jobs.ingest import Collecting, request_rereading
+from app.jobs.ingest import Collecting, request_ocr, request_rereading
 from app.jobs.kinds import register_ingest, resume_backfills
 from app.jobs.runner import (
     IngestPayload,
@@ -32,6 +33,7 @@ from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.job_queue import put_row
+from tests.fakes.ocr import GrayReader, scanned
 
 PAPERS = Library.PAPERS
 WAIT_S = 20.0
@@ -58,6 +60,7 @@ class Shop:
             directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000
         )
         self.embedder = Switched()
+        self.reader = GrayReader(["The keeper rows", "at dawn", "and lights", "the lamp."])
         self.store = IndexStore(self.options, vector_store="off")
         identity = self.embedder.identity
         self.store.writer.claim(
@@ -76,18 +79,23 @@ class Shop:
 
     def _runner(self) -> JobRunner:
         runner = JobRunner(self.store.jobs, JobOptions(retry_s=0.01))
-        ingest = IngestOptions(embed_batch=4)
+        ingest = IngestOptions(embed_batch=4, ocr_engine="a reader")
+        parser = DirectParser(ingest, self.reader)
         embedder: Embedder = self.embedder
         parts = Collecting(
             runner,
             self.store.catalog,
             self.store.writer,
             pipeline_of=lambda _: IngestPipeline(
-                DirectParser(ingest), self.store.writer, embedder, ingest
+                parser,
+                self.store.writer,
+                embedder,
+                ingest,
+                ask_for_ocr=partial(request_ocr, runner),
             ),
             backfill_of=lambda _: VectorBackfill(self.store.writer, embedder, ingest),
         )
-        register_ingest(parts, self.store.jobs, self.store.catalog)
+        register_ingest(parts, self.store.jobs, self.store.catalog, parser)
         return runner
 
     def payload(self, retry: bool = False, **files: bytes) -> Mapping[str, object]:
@@ -102,6 +110,11 @@ class Shop:
 
     def originals(self) -> int:
         return sum(1 for _ in (self.options.data_dir / "originals").iterdir())
+
+    def restart(self) -> None:
+        self.runner.close(WAIT_S)
+        self.runner = self._runner()
+        self.runner.start()
 
     def close(self) -> None:
         self.runner.close(WAIT_S)
@@ -158,7 +171,7 @@ def test_the_first_vectors_are_made_while_later_files_are_read(
         embedded.set()
         return embed(texts)
 
-    def patient(parser: DirectParser, content: object, name: str) -> object:
+    def patient(parser: DirectParser, content: object, name: str, **_: object) -> object:
         if name == "x19.txt":
             seen.append(embedded.wait(WAIT_S))
         return parse(parser, content, name)  # type: ignore[arg-type]
@@ -317,3 +330,92 @@ def test_documents_of_an_older_release_are_read_again_and_keep_what_fails(
     assert [row.filename for row in shop.store.catalog.read_before(PAPERS, READ_AS, 9)] == ["b.txt"]
     request_rereading(shop.runner, shop.store.catalog)  # what cannot be read is tried once
     assert len([one for one in shop.runner.list() if one.kind == "reread"]) == 1
+
+
+PROSE = "It is said in plain words that crystals walk at night. " * 4
+
+
+def test_pages_that_are_pictures_are_read_in_the_background_as_a_new_revision(shop: Shop) -> None:
+    sent = shop.runner.wait(shop.send(report_pdf=scanned(PROSE, 0, 1)).id, WAIT_S)
+    (outcome,) = report(sent).outcomes
+    assert outcome.status == "indexed"
+    assert "OCR reads them in the background" in (outcome.reason or "")
+    job = eventually(shop.runner, "ocr", is_finished)
+    assert (job.state, job.done, job.total, job.unit, job.errors) == ("done", 2, 2, "pages", ())
+    assert [(file.filename, file.state) for file in job.files] == [("report.pdf", "done")]
+    (read,) = report(job).outcomes
+    assert (read.status, read.doc_id) == ("replaced", outcome.doc_id)
+    assert "the text is read by OCR on 2 of 3 pages (2-3)" in (read.reason or "")
+    (document,) = shop.store.catalog.documents(PAPERS)[0]
+    assert (document.revision, document.flags) == (2, ("ocr:2",))
+    assert document.embedded == document.chunks
+    assert "The keeper rows\nat dawn" in shop.store.catalog.text(PAPERS, document.doc_id).text
+    before = shop.store.catalog.text(PAPERS, document.doc_id, revision=1).text
+    assert "crystals walk" in before  # where citations of it point
+    assert "keeper" not in before
+    again = shop.runner.wait(shop.send(report_pdf=scanned(PROSE, 0, 1)).id, WAIT_S)
+    assert [one.status for one in report(again).outcomes] == ["unchanged"]
+    assert len([one for one in shop.runner.list() if one.kind == "ocr"]) == 1
+    shop.store.writer.delete(PAPERS, document.doc_id)
+    assert shop.store.writer.page_words(document.sha256) == []
+
+
+def test_a_scan_waits_for_its_text(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, go_on = DirectParser.page_words, threading.Event()
+
+    def held(*asked: object) -> object:
+        assert go_on.wait(WAIT_S)
+        return read(*asked)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DirectParser, "page_words", held)
+    sent = shop.runner.wait(shop.send(scan_pdf=scanned(0, 1)).id, WAIT_S)
+    assert (sent.state, report(sent).outcomes[0].status) == ("done", "indexed")
+    (document,) = shop.store.catalog.documents(PAPERS)[0]
+    assert (document.pages, document.chunks, document.flags) == (2, 0, ("unread:2",))
+    assert shop.store.fsck.run().faults == ()
+    go_on.set()
+    assert eventually(shop.runner, "ocr", is_finished).state == "done"
+    (document,) = shop.store.catalog.documents(PAPERS)[0]
+    assert (document.chunks, document.flags) == (2, ("ocr:2",))
+
+
+def test_ocr_goes_on_behind_the_pages_it_has_read(shop: Shop) -> None:
+    shop.reader.stop_behind = 2
+    shop.send(scan_pdf=scanned(0, 1, 2, 3))
+    assert shop.reader.reached.wait(WAIT_S)
+    [job] = [job for job in shop.runner.list() if job.kind == "ocr"]
+    shop.runner.pause(job.id)
+    shop.reader.go_on.set()
+    assert shop.runner.wait(job.id, WAIT_S, lambda job: job.state == "paused").done == 2
+    (document,) = shop.store.catalog.documents(PAPERS)[0]
+    assert len(shop.store.writer.page_words(document.sha256)) == 2
+    shop.restart()
+    shop.runner.resume(job.id)
+    done = shop.runner.wait(job.id, WAIT_S)
+    assert (done.state, done.done) == ("done", 4)
+    assert shop.reader.read == [0, 1, 2, 3]  # no page twice
+    text = shop.store.catalog.text(PAPERS, document.doc_id).text
+    assert text == "The keeper rows\nat dawn\nand lights\nthe lamp."
+
+
+def test_a_page_that_breaks_the_engine_costs_that_page(shop: Shop) -> None:
+    shop.reader.broken = {1}
+    shop.runner.wait(shop.send(scan_pdf=scanned(0, 1, 2)).id, WAIT_S)
+    job = eventually(shop.runner, "ocr", is_finished)
+    assert job.state == "done"
+    assert job.errors == ("page 2 of 'scan.pdf' has no text: the engine fell over",)
+    (document,) = shop.store.catalog.documents(PAPERS)[0]
+    assert document.flags == ("ocr:2",)
+
+
+def test_a_document_that_goes_while_its_pages_are_read_does_not_come_back(shop: Shop) -> None:
+    shop.reader.stop_behind = 1
+    shop.send(scan_pdf=scanned(0, 1))
+    assert shop.reader.reached.wait(WAIT_S)
+    (document,) = shop.store.catalog.documents(PAPERS)[0]
+    shop.store.writer.delete(PAPERS, document.doc_id)
+    shop.reader.go_on.set()
+    job = eventually(shop.runner, "ocr", is_finished)
+    assert (job.state, shop.store.writer.current(PAPERS, "scan_pdf")) == ("cancelled", None)
+    assert shop.store.writer.page_words(document.sha256) == []
+    assert shop.originals() == 0

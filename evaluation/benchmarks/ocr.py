@@ -1,0 +1,147 @@
+"""Measure OCR on pages whose text is known; write evaluation/reports/ocr.{json,md}.
+
+    python -m evaluation.benchmarks.ocr --engine tesseract --pages 10
+
+Pages of the PDFs in `whole/` are printed at 200 dpi, as pages that are pictures are, and what an
+engine reads on them is compared with their own text: words in lower case, as often as they stand on
+the page. Each engine keeps the figures of its last run. The data are in the folder DATA
+(docs/evaluation.md).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pypdfium2
+
+from app.core.errors import Unreadable
+from app.ingest.names import IngestOptions, find_engine
+from app.ingest.ocr import recognise, words_of_page
+from app.ingest.parsers.pdf import texts_of_words
+from app.ingest.parsers.pdf_layout import PageLayout
+from evaluation.lib.paths import DATA, REPORTS, parser_of, publish
+
+AIM = 0.95
+"""Share of the words of all pages that is asked for."""
+_LEAST_CHARACTERS = 400
+"""Of a page that is compared: others are titles and pictures."""
+_WORD = re.compile(r"\w+")
+_MARK = re.compile("[\ufdd0-\ufdef]")
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What an engine read on a page, in words."""
+
+    file: str
+    page: int
+    words: int
+    recovered: int
+    read: int
+    numbers: int
+    numbers_recovered: int
+    cpu_s: float
+    wall_s: float
+
+
+def words_in(text: str) -> Counter[str]:
+    """Count the words of a page; those that are broken at a line end are joined."""
+    return Counter(_WORD.findall(_MARK.sub("", text.replace("\x02", "")).lower()))
+
+
+def read_pages(path: Path, pages: int, options: IngestOptions) -> list[Read]:
+    """Read pages of a PDF, evenly spread over those with text."""
+    document = pypdfium2.PdfDocument(path)
+    texts = {}
+    for at in range(len(document)):
+        page = document[at]
+        textpage = page.get_textpage()
+        texts[at + 1] = PageLayout(page, textpage).text
+        textpage.close()
+        page.close()
+    document.close()
+    full = [number for number, text in texts.items() if len(text) >= _LEAST_CHARACTERS]
+    chosen = [full[at * len(full) // pages] for at in range(pages)] if len(full) > pages else full
+    return [_read(path, number, words_in(texts[number]), options) for number in chosen]
+
+
+def _read(path: Path, number: int, known: Counter[str], options: IngestOptions) -> Read:
+    content = path.read_bytes()
+    cpu, began = _cpu_s(), time.perf_counter()
+    words = words_of_page(content, number, options, recognise)
+    took = _cpu_s() - cpu, time.perf_counter() - began
+    read = words_in(texts_of_words([words]).get(number, ""))
+    both = known & read
+    numbers = Counter({word: n for word, n in known.items() if any(map(str.isdigit, word))})
+    counts = known.total(), both.total(), read.total(), numbers.total(), (numbers & read).total()
+    return Read(path.name, number, *counts, *took)
+
+
+def _cpu_s() -> float:
+    """Return the processor time of this process and of programs that it has run."""
+    return sum(
+        used.ru_utime + used.ru_stime
+        for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+
+
+def page_of(record: dict[str, list[dict[str, float | str]]]) -> str:
+    lines = [
+        "# Words that OCR recovers",
+        "",
+        "Written by `python -m evaluation.benchmarks.ocr`. Text pages of PDFs, printed at 200 dpi"
+        " and read again, compared with their own text. Numbers are words with a digit;",
+        "precision is the share of the words read that stand on the page. Seconds are of one"
+        f" processor, on the machine at hand with other work on it. The aim is {AIM} of the words.",
+    ]
+    for engine, pages in record.items():
+        lines += [
+            "",
+            f"## {engine}",
+            "",
+            "| file | pages | words | recovered | precision | numbers | recovered | CPU s a page |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
+        names = sorted({str(page["file"]) for page in pages})
+        for name in [*names, "all"]:
+            some = [Read(**page) for page in pages if name in ("all", page["file"])]  # type: ignore[arg-type]
+            words, found = sum(p.words for p in some), sum(p.recovered for p in some)
+            numbers = sum(p.numbers for p in some)
+            lines.append(
+                f"| {name} | {len(some)} | {words:,} | {found / words:.3f}"
+                f" | {found / sum(p.read for p in some):.3f} | {numbers:,}"
+                f" | {sum(p.numbers_recovered for p in some) / max(numbers, 1):.3f}"
+                f" | {sum(p.cpu_s for p in some) / len(some):.1f} |"
+            )
+    return "\n".join([*lines, ""])
+
+
+def main() -> int:
+    """Measure one engine and write; the exit code says whether it reaches the aim."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--engine", choices=("rapidocr", "tesseract"), required=True)
+    parser.add_argument("--pages", type=int, default=10, help="of each file")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
+    given = parser.parse_args()
+    if not (engine := find_engine(given.engine)):
+        raise Unreadable(f"{given.engine} is not installed; see docs/formats.md")
+    options = IngestOptions(ocr_engine=engine)
+    read = []
+    for path in sorted((given.data / "whole").glob("*.pdf")):
+        read += read_pages(path, given.pages, options)
+        print(path.name, asdict(read[-1]), flush=True)
+    path = REPORTS / "ocr.json"
+    record = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    record = {**record, given.engine: [asdict(page) for page in read]}
+    publish("ocr", record, page_of(dict(sorted(record.items()))))
+    return int(sum(page.recovered for page in read) < AIM * sum(page.words for page in read))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.answer.suggestions import questions_about, questions_in
+from app.core.types import Heading
+from tests.api.conftest import Site, site
+from tests.fakes.retrievers import passage
+
+FAQ = """# Frequently asked questions
+
+## Can I bring a dog?
+
+Dogs are welcome on a lead in all rooms but the kitchen.
+
+## Q2: How much does a night cost?
+
+A night costs 48 euros, breakfast included.
+
+We asked ourselves what to do. Was it wrong? Then the season began.
+"""
+COPPER = """# Copper
+
+Copper is a soft red metal.
+
+## Mining and smelting
+
+The mining of copper began in Chile, where mining and smelting of the ore lie near the coast.
+
+## References
+
+None.
+"""
+NOTE = "Note\n\nThe pump in the cellar was repaired on Monday by a man from the town."
+
+
+@pytest.fixture
+def inn(tmp_path: Path) -> Iterator[Site]:
+    with site(tmp_path) as opened:
+        files = {"faq.md": FAQ, "copper.md": COPPER, "note.txt": NOTE}
+        status, _ = opened.upload(*((name, text.encode()) for name, text in files.items()))
+        assert status == 201
+        yield opened
+
+
+def suggested(of: Site, n: int = 20, **where: str) -> list[str]:
+    reply = of.client.get("/api/v1/suggestions", params={"library": "papers", "n": n, **where})
+    assert reply.status_code == 200
+    return [one["question"] for one in reply.json()["suggestions"]]
+
+
+def test_what_stands_in_documents_and_under_headings_is_asked_then_summaries(inn: Site) -> None:
+    found = suggested(inn)
+    assert set(found[:2]) == {
+        "Can I bring a dog?",
+        "What does Copper say about mining and smelting?",
+    }
+    assert found[2:4] == ["Summarise Note", "How much does a night cost?"]
+    assert set(found[4:]) == {"Summarise Copper", "Summarise Frequently asked questions"}
+
+
+def test_each_is_answered(inn: Site) -> None:
+    for question in suggested(inn):
+        asked = {"question": question, "library": "papers"}
+        assert inn.client.post("/api/v1/query", json=asked).json()["status"] == "answered"
+
+
+def test_questions_of_one_document(inn: Site) -> None:
+    papers = inn.client.get("/api/v1/papers", params={"library": "papers"}).json()["documents"]
+    note = next(one["doc_id"] for one in papers if one["filename"] == "note.txt")
+    assert suggested(inn, doc_id=note) == ["Summarise Note"]
+
+
+def test_without_documents_there_is_nothing_to_ask(tmp_path: Path) -> None:
+    with site(tmp_path) as empty:
+        assert suggested(empty) == []
+        unknown = {"library": "papers", "doc_id": "nope"}
+        assert empty.client.get("/api/v1/suggestions", params=unknown).status_code == 404
+
+
+def test_what_changed_is_asked_again(inn: Site) -> None:
+    assert "Can I bring a dog?" in suggested(inn)
+    inn.upload(("faq.md", FAQ.replace("a dog", "a cat").replace("Dogs", "Cats").encode()))
+    found = suggested(inn)
+    assert "Can I bring a cat?" in found
+    assert "Can I bring a dog?" not in found
+
+
+@pytest.mark.parametrize(
+    ("line", "question"),
+    [
+        ("1.2 Who pays for repairs?", "Who pays for repairs?"),
+        ("- Frage 3: Wer zahlt die Reparatur?", "Wer zahlt die Reparatur?"),
+        ("¿Quién paga las reparaciones?", "¿Quién paga las reparaciones?"),
+        ("He came late. Who knew of it?", None),
+        ("Really? Why?", None),
+        ("Why?", None),
+    ],
+)
+def test_a_question_is_a_line_of_its_own(line: str, question: str | None) -> None:
+    assert questions_in(f"Before it.\n{line}\nAfter it.") == ([question] if question else [])
+
+
+def test_headings_that_name_nothing_are_not_asked_for() -> None:
+    titles = ["Copper", "2 Uses of Copper", "2.1 References", "Who uses it?", " ".join("abcdefghi")]
+    headings = [Heading(0, 1, 2, title) for title in titles]
+    copper = passage("", title="Copper").document
+    assert questions_about(copper, headings, "Many are the uses of copper.") == [
+        "What does Copper say about uses of copper?"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Copper", "Copper"),
+        (f"BERT: {'deep ' * 12}networks", "BERT"),
+        ("This section holds " + "very " * 12 + "many words", "copper.txt"),
+    ],
+)
+def test_a_question_holds_a_short_name_of_its_document(title: str, name: str) -> None:
+    document = replace(passage("", title=title).document, filename="copper.txt")
+    assert questions_about(document, [Heading(0, 1, 2, "Uses")], "") == [
+        f"What does {name} say about Uses?"
+    ]
