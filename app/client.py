@@ -26,6 +26,13 @@ Json = Mapping[str, Any]
 """A JSON object as it came."""
 
 
+METADATA = (
+    "library", "doc_id", "filename", "title", "section", "chunk_index", "page", "start", "end",
+    "score",
+)  # fmt: skip
+"""Fields of a hit that retrievers of other programs pass on."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
     """A server-sent event.

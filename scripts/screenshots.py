@@ -39,6 +39,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         take(browser, server, arguments.out, {"first-run": shown.pop("first-run")})
         load_samples(server)
+        tag(server)
         evaluate(server)
         take(browser, server, arguments.out, shown)
         browser.close()
@@ -57,6 +58,14 @@ def load_samples(server: DocuMind, timeout_s: float = 300) -> None:
             return
         time.sleep(0.5)
     raise TimeoutError(f"the samples were not embedded within {timeout_s} s")
+
+
+def tag(server: DocuMind) -> None:
+    """Give two documents a tag, so that tags can be shown."""
+    with DocuMindClient(server.base) as client:
+        listed = client.get("/api/v1/papers", {"library": "papers", "limit": 2})
+        for document in listed["documents"]:
+            client.correct("papers", document["doc_id"], tags=["to read"])
 
 
 def evaluate(server: DocuMind) -> None:

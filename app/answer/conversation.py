@@ -359,6 +359,20 @@ def out_of_letter(message: str) -> tuple[str, tuple[str, ...]]:
     return message, around
 
 
+_AND = re.compile(
+    r"(?<=\?)\s+|,?\s+(?:and|und|y)\s+(?=(?:who|what|when|where|which|why|how|wer|was|wann|wo|welche"
+    r"|warum|wie|qui\u00e9n|qu\u00e9|cu\u00e1nd?o|d\u00f3nde|cu\u00e1l|c\u00f3mo)\w*\b)",
+    re.IGNORECASE,
+)
+
+
+def parts_of(question: str) -> tuple[str, ...]:
+    """Return the questions of one that asks several; none where one of them asks too little."""
+    parts = [one.strip(" ,") for one in _AND.split(question)]
+    whole = len(parts) > 1 and all(len(content_tokens(one)) >= _FEW_WORDS for one in parts)
+    return tuple(one if one.endswith(_MARKS) else f"{one}?" for one in parts) if whole else ()
+
+
 def _joined(said: Sequence[str], chosen: Collection[int]) -> str:
     return " ".join(one for at, one in enumerate(said) if at in chosen)
 

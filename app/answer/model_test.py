@@ -43,11 +43,13 @@ from app.core.types import (
     ModelFindings,
     Passage,
     Question,
+    Quote,
     ReadingEvent,
     TokenEvent,
 )
 from app.generation.citations import without_marks
 from app.generation.grounding import Grounder
+from app.generation.quoting import Selection
 from app.storage.catalog.state import ModelStore
 
 # Define the questions and passages that test models.
@@ -360,9 +362,7 @@ class ModelTester:
     ) -> ModelReply:
         """Ask one question as a user's question is asked, and say what became of it."""
         how = self._manner(choice, writer, prompts)
-        selection, quoted = quote_of(
-            self.answer_writer, self.grounder, question.text, question.evidence, leads=False
-        )
+        selection, quoted = self._quoted(question)
         absent = not question.expected
         if (
             quoted is None and how.evidence == "short"
@@ -444,6 +444,12 @@ class ModelTester:
                 )
         raise AssertionError("the last attempt returns or raises")
 
+    def _quoted(self, asked: ExamQuestion) -> tuple[Selection, Quote | None]:
+        """Return what the engine quotes, without a model."""
+        selection = self.answer_writer.extractive.select(asked.text, asked.evidence)
+        quote = quote_of(self.grounder, asked.text, selection, asked.evidence, leads=False)
+        return selection, quote
+
     def _manner(self, choice: ModelChoice, writer: Generator, prompts: Prompts) -> Manner:
         speed = self.speeds.of(choice.profile.host, writer.name)
         forced = replace(self.options, prompts=prompts, evidence=EVIDENCE[prompts])
@@ -462,9 +468,7 @@ class ModelTester:
         }
         quotes = 0
         for one in questions:
-            _, quoted = quote_of(
-                self.answer_writer, self.grounder, one.text, one.evidence, leads=False
-            )
+            _, quoted = self._quoted(one)
             quotes += (
                 one.right(without_marks(quoted.text))
                 if quoted and one.expected

@@ -173,10 +173,13 @@ class Source(PassageRecord):
 def view_url(hit: Hit) -> str:
     """Return our page's address of the highlighted passage, relative to the host."""
     chunk = hit.passage.chunk
-    where = (
-        f"library={chunk.library.value}&doc={quote_plus(chunk.doc_id)}&revision={chunk.revision}"
-    )
-    return f"{root_path.get()}/?{where}&start={chunk.start}&end={chunk.end}"
+    return view_of(chunk.library, chunk.doc_id, chunk.revision, chunk.start, chunk.end)
+
+
+def view_of(library: Library, doc_id: str, revision: int, start: int, end: int) -> str:
+    """Return our page's address of highlighted characters, relative to the host."""
+    where = f"library={library.value}&doc={quote_plus(doc_id)}&revision={revision}"
+    return f"{root_path.get()}/?{where}&start={start}&end={end}"
 
 
 def _rounded(value: float | None) -> float | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from app.answer.conversation import (
     ConversationMemory,
     carried,
+    parts_of,
     recollection,
     rewrite,
     stands_alone,
@@ -54,6 +55,7 @@ from app.core.ports import Catalog, Generator
 from app.core.types import (
     AnswerEvent,
     AnswerStatus,
+    Evidence,
     Fusion,
     Notice,
     QuoteEvent,
@@ -65,7 +67,7 @@ from app.core.types import (
 from app.generation.grounding import Grounder
 from app.generation.prompts import REFUSAL
 from app.generation.quote_features import missing_things
-from app.generation.quoting import SUMMARY
+from app.generation.quoting import SUMMARY, AnswerRoom, Selection
 
 _LOG = logging.getLogger(__name__)
 SCANNER = "scanner"
@@ -251,14 +253,37 @@ class Research:
         """Return the best sentences, as a table or a list where the mode asks for one."""
         usable = [item for item in found.evidence if not item.hit.fallback]
         room = SUMMARY if found.asked.question.mode == "summary" else None
-        selection, quote = quote_of(
-            self.answer_writer, self.grounder, found.query, usable, leads=leads, room=room
-        )
+        selection, unanswered = self._selection(found, usable, room)
+        quote = quote_of(self.grounder, found.query, selection, usable, leads=leads)
+        if unanswered:
+            said = f"nothing that was found answers {', '.join(map(repr, unanswered))}"
+            found = found.noted(Notice("subject_missing", said))
         quoted = Quoted(
             found, selection, quote, selection.sufficiency, missing_things(found.query, usable)
         )
         modes = EngineModes(Targets(self.catalog), self.answer_writer.extractive)
         return modes.shaped(quoted, leads=leads) or quoted
+
+    def _selection(
+        self, found: Found, evidence: Sequence[Evidence], room: AnswerRoom | None
+    ) -> tuple[Selection, tuple[str, ...]]:
+        """Return what to quote, of several questions for each, and those that nothing answers."""
+        select = self.answer_writer.extractive.select
+        parts: dict[str, Selection] = {}
+        for part in found.parts:
+            own = {hit.passage.chunk.key for hit in found.search(part).hits if not hit.fallback}
+            of_part = [item for item in evidence if item.hit.passage.chunk.key in own]
+            parts[part] = select(part, of_part, room)
+        answered = [one for one in parts.values() if one.chosen]
+        if not answered:
+            return select(found.query, evidence, room), ()
+        chosen = {(one.item.n, one.start): one for part in answered for one in part.chosen}
+        selection = Selection(
+            tuple(chosen.values()),
+            min(one.sufficiency for one in answered),
+            answered[0].ranked,
+        )
+        return selection, tuple(part for part, one in parts.items() if not one.chosen)
 
     def _with_model(self, asked: Asked) -> Asked | AnswerSteps:
         model = asked.choice.model
@@ -369,8 +394,22 @@ class Research:
     # Search, and what the conversation adds to it.
 
     def _search(self, asked: Asked) -> Search:
-        together = {asked.text: asked.intent.text} if asked.around else {}
-        return Search(asked.question, self.top_k, self.searcher_for, asked.trace, together)
+        around = (asked.intent.text,) if asked.around else ()
+        together = (*around, *self._parts(asked))
+        return Search(
+            asked.question,
+            self.top_k,
+            self.searcher_for,
+            asked.trace,
+            {asked.text: together} if together else {},
+        )
+
+    def _parts(self, asked: Asked) -> tuple[str, ...]:
+        """Return the questions of a message, the later ones with the subject of the first."""
+        first, *others = parts_of(asked.text) or ("",)
+        scope, searcher_for = asked.question.library, self.searcher_for
+        carrying = [carried(one, [first], scope, searcher_for) or one for one in others]
+        return (first, *carrying) if others else ()
 
     def _remembered(self, found: Found) -> Found:
         """Return the query that the conversation makes of the question.
@@ -378,7 +417,7 @@ class Research:
         The datasets mode uses no model and no rewrite.
         """
         asked = found.asked
-        found = replace(found, query=asked.text)
+        found = replace(found, query=asked.text, parts=self._parts(asked))
         if asked.around and not stands_alone(asked.text):
             found = self._carrying(found, asked.around)
         with asked.trace.stage("memory"):
@@ -390,7 +429,7 @@ class Research:
             return found
         with asked.trace.stage("rewrite"):
             if rewritten := rewrite(asked.text, memory, asked.calls):
-                return replace(found, rewritten=rewritten, query=rewritten)
+                return replace(found, rewritten=rewritten, query=rewritten, parts=())
             return self._carrying(found, memory.questions)
 
     def _carrying(self, found: Found, earlier: Sequence[str]) -> Found:
@@ -399,8 +438,8 @@ class Research:
         carries = carried(asked.text, earlier, asked.question.library, self.searcher_for)
         if carries is None:
             return found
-        found.search.together[carries] = asked.text
-        return replace(found, rewritten=carries, query=carries)
+        found.search.together[carries] = (asked.text,)
+        return replace(found, rewritten=carries, query=carries, parts=())
 
     def _find(self, found: Found) -> Found:
         """Search, number the evidence, and note what must be said about it."""

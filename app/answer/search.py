@@ -92,9 +92,9 @@ class Search:
     """Passages wanted when the question does not say."""
     searcher_for: SearcherFor
     trace: Trace
-    together: dict[str, str] = field(default_factory=dict)
-    """Texts that are searched together with another, fused: a follow-up that carries words, and as
-    it stands."""
+    together: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Texts that are searched together with others, fused: a follow-up that carries words, and as
+    it stands; a message, and what it asks."""
     _found: dict[tuple[str, str], Retrieval] = field(default_factory=dict)
     """What was searched already: a strategy that searches for the question itself gets it at
     once."""
@@ -120,7 +120,7 @@ class Search:
         if (text, passage) not in self._found:
             found = self._search(text, passage)
             if text in self.together:
-                found = fused([found, self(self.together[text])], self.places)
+                found = fused([found, *map(self, self.together[text])], self.places)
             self._found[text, passage] = found
         return self._found[text, passage]
 

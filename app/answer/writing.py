@@ -44,7 +44,6 @@ from app.generation.context import (
 from app.generation.grounding import Grounded, Grounder
 from app.generation.prompts import REFUSAL, GenerationOptions, PromptLibrary
 from app.generation.quoting import (
-    AnswerRoom,
     ExtractiveGenerator,
     Selection,
     behind,
@@ -175,26 +174,21 @@ class Assignment:
 
 
 def quote_of(
-    answer_writer: AnswerWriter,
     grounder: Grounder,
     query: str,
+    selection: Selection,
     evidence: Sequence[Evidence],
     *,
     leads: bool,
-    room: AnswerRoom | None = None,
-) -> tuple[Selection, Quote | None]:
-    """Return the best sentences and their quote; None if nothing is on topic.
-
-    The room is that of the question unless it is given.
-    """
-    selection = answer_writer.extractive.select(query, evidence, room)
+) -> Quote | None:
+    """Return the quote of what was selected; None if nothing is on topic."""
     if not selection.chosen:
-        return selection, None
+        return None
     grounded = grounder.ground(quoted_text(selection.chosen), evidence, by="engine")
     text, sentences = grounded.text, grounded.sentences
     if word := settled_by(query, selection.chosen):
         text, sentences = behind(f"{word}. ", text, sentences)
-    return selection, Quote(text, sentences, leads)
+    return Quote(text, sentences, leads)
 
 
 def write(

@@ -25,7 +25,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 
-from app.api import openai
+from app.api import openai, responses
 from app.api.deps import Edge, allowed_methods, publish
 from app.api.errors import problem, problem_response, request_id_of, response_of, status_of
 from app.api.mcp import McpDoor
@@ -37,7 +37,9 @@ from app.api.routes import documents, ingest, jobs, keys, questions, status
 from app.api.startup import Startup
 from app.api.streaming import StreamSlots
 from app.core import errors
+from app.core.access import Caller
 from app.core.ids import package_version
+from app.core.text import fault_in_words
 from app.settings import Settings, check_start
 
 if TYPE_CHECKING:
@@ -62,7 +64,8 @@ def install(app: FastAPI) -> None:
             logger.warning(
                 "%s %s: %s: %s", request.method, request.scope["path"], error.code, error.message
             )
-        return response_of(error, request_id_of(request))
+        caller: Caller | None = request.scope.get("caller")
+        return response_of(caller.heard(error) if caller else error, request_id_of(request))
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -92,7 +95,7 @@ def install(app: FastAPI) -> None:
 
 
 def _line(item: Mapping[str, object]) -> str:
-    """Return one validation finding as `field: what is wrong (got value)`."""
+    """Return one validation finding: the field, what is wrong, and the value."""
     location = item.get("loc")
     parts: Iterable[object] = location if isinstance(location, tuple) else ()
     where = (
@@ -100,7 +103,11 @@ def _line(item: Mapping[str, object]) -> str:
     )
     got = item.get("input")
     shown = f" (got {got!r:.80})" if isinstance(got, str | int | float | bool) else ""
-    return f"{where}: {str(item.get('msg')).removeprefix('Value error, ')}{shown}"
+    limits = item.get("ctx")
+    said = fault_in_words(
+        str(item.get("type")), limits if isinstance(limits, Mapping) else {}, str(item.get("msg"))
+    )
+    return f"{where}{said}{shown}"
 
 
 logger = logging.getLogger(__name__)
@@ -218,6 +225,7 @@ def create_app(
     ):
         app.include_router(router)
     app.include_router(openai.router)
+    app.include_router(responses.router)
     app.router.routes.append(Route("/mcp", tools, methods=["POST"], include_in_schema=False))
     if not settings.disable_openapi:
         publish(app)

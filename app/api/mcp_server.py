@@ -1,15 +1,17 @@
-"""The tools of the MCP door: search, ask, check, get_document. They only read.
+"""The tools of the MCP door, and its resources, which are the documents.
 
 References:
-    https://modelcontextprotocol.io/specification (tools)
+    https://modelcontextprotocol.io/specification (2025-11-25 and 2026-07-28: tools, resources)
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 from anyio import to_thread
 from mcp.server import Server
@@ -19,38 +21,55 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
     TextContent,
+    TextResourceContents,
     Tool,
     ToolAnnotations,
 )
 from pydantic import BaseModel, Field, ValidationError
+from starlette.requests import Request
 
-from app.answer.records import AnswerRecord
+from app.answer.records import AnswerRecord, view_of
 from app.api.deps import Edge
-from app.api.middleware.access import ANYONE, caller_of
+from app.api.middleware.access import ANYONE, caller_of, changed
 from app.api.routes import documents, questions
-from app.api.routes import documents as papers
-from app.api.schemas.base import Tolerant
-from app.api.schemas.documents import DocumentReply
+from app.api.routes.ingest import submitted
+from app.api.schemas.base import Reply, Tolerant
+from app.api.schemas.documents import DocumentPage, DocumentReply, SearchResponse
 from app.api.schemas.questions import (
     MOST_CHARACTERS,
     CheckRequest,
+    CheckResponse,
     FilterFields,
     QueryRequest,
     SearchQuery,
     Tag,
 )
-from app.api.streaming import Pump, finals, last_item
+from app.api.schemas.status import IngestResponse
+from app.api.streaming import Pump, finals, last_item, settled
 from app.client import as_text
 from app.core.access import Caller, KeyScope
-from app.core.errors import Busy, DocuMindError
-from app.core.labels import MOST_TAGS, Condition
-from app.core.types import Library, LibraryName, Mode, Scope
+from app.core.errors import Busy, DocuMindError, InvalidInput, NotFound, TooLarge
+from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, Condition
+from app.core.types import Document, Job, Library, LibraryName, Mode, Scope
+from app.ingest.names import display_name, source_key
+from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text
+
+if TYPE_CHECKING:
+    from app.bootstrap.services import Services
 
 _MAX_TEXT_CHARACTERS = 20_000
 """Of one call; a model that wants more asks for the next part."""
+_AROUND = 120
+"""Characters of a line that are shown on each side of what was found in it."""
 _A = TypeVar("_A", bound=BaseModel)
 
 
@@ -95,19 +114,124 @@ class AskArguments(Narrowed):
     mode: Mode = Field("general", description="mode of the answer")
 
 
-class GetDocumentArguments(Tolerant):
-    """Which characters of which document."""
+class ListArguments(Tolerant):
+    """Which documents to list."""
+
+    library: LibraryName
+    query: Annotated[str, Field(max_length=500, description="part of a title or file name")] = ""
+    tag: Annotated[str, Field(max_length=MOST_LABEL_CHARACTERS, description="with this tag")] = ""
+    cursor: Annotated[str, Field(max_length=100)] | None = Field(
+        None, description="`next_cursor` of the page before"
+    )
+    limit: Annotated[int, Field(ge=1, le=200, description="documents to return")] = 50
+
+
+class OfDocument(Tolerant):
+    """Which document."""
 
     library: LibraryName
     document: Annotated[
         str, Field(min_length=1, max_length=1024, description="doc_id, file name or title")
     ]
+
+
+class GrepArguments(OfDocument):
+    """Characters to find in a document."""
+
+    text: Annotated[
+        str, Field(min_length=1, max_length=200, description="exact characters; case is ignored")
+    ]
+    limit: Annotated[int, Field(ge=1, le=100, description="places to return")] = 20
+
+
+class ReadArguments(OfDocument):
+    """Which characters of which document."""
+
     start: Annotated[
         int, Field(ge=0, le=2**31, description="first character, in Unicode code points")
     ] = 0
     length: Annotated[
         int, Field(ge=1, le=_MAX_TEXT_CHARACTERS, description="characters to return")
     ] = _MAX_TEXT_CHARACTERS
+
+
+class CiteArguments(OfDocument):
+    """The characters to cite, as a hit or `grep` places them."""
+
+    start: Annotated[int, Field(ge=0, le=2**31)]
+    end: Annotated[int, Field(ge=1, le=2**31)]
+
+
+class AddArguments(Tolerant):
+    """A text to index as a file."""
+
+    filename: Annotated[
+        str, Field(min_length=1, max_length=255, description="replaces the file of this name")
+    ]
+    text: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
+    library: LibraryName = "papers"
+
+
+class OutlineEntry(Reply):
+    """A heading; its section runs to the next one of its level or higher."""
+
+    level: int
+    title: str
+    start: int
+    end: int
+
+
+class OutlineReply(Reply):
+    """The headings of a document, in order."""
+
+    doc_id: str
+    title: str
+    characters: int
+    headings: list[OutlineEntry]
+
+
+class Place(Reply):
+    """Where characters stand, and the line around them."""
+
+    start: int
+    end: int
+    line: str
+
+
+class GrepReply(Reply):
+    """The first places of a text in a document, and how many there are."""
+
+    doc_id: str
+    total: int
+    places: list[Place]
+
+
+class ReadReply(Reply):
+    """A part of a document's text."""
+
+    document: DocumentReply
+    text: str
+    start: int
+    end: int
+    length: int
+    revision: int
+
+
+class CiteReply(Reply):
+    """Exact characters of a document, and where they stand."""
+
+    doc_id: str
+    library: LibraryName
+    title: str
+    authors: list[str]
+    year: int | None
+    section: str = Field(description="the heading above; empty: there is none")
+    page: int | None
+    quote: str
+    start: int
+    end: int
+    revision: int
+    view_url: str = Field(description="relative to the server: the page shows the characters")
 
 
 class CheckArguments(Tolerant):
@@ -134,9 +258,36 @@ class CheckArguments(Tolerant):
     )
 
 
-def _told(text: str, data: Mapping[str, object]) -> CallToolResult:
+def _told(text: str, found: BaseModel) -> CallToolResult:
     """Return text for a model, and the same as data for programs."""
-    return CallToolResult(content=[TextContent(text=text)], structured_content=dict(data))
+    data = found.model_dump(mode="json", by_alias=True)
+    return CallToolResult(content=[TextContent(text=text)], structured_content=data)
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where a tool works, and for whom."""
+
+    edge: Edge
+    caller: Caller
+    request: Request | None = None
+
+    @property
+    def services(self) -> Services:
+        return self.edge.startup.services()
+
+    def document(self, asked: OfDocument) -> Document:
+        """Return the document that is named.
+
+        Raises:
+            Forbidden: It is in a library that the caller may not use.
+            NotFound: There is none.
+        """
+        library = self.caller.library(Library(asked.library))
+        services = self.services
+        return services.catalog.document(
+            library, documents.resolve(services, library, asked.document)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +300,8 @@ class _Tool(Generic[_A]):
     arguments: type[_A]
     scope: KeyScope
     """Which a key needs for it."""
-    run: Callable[[Edge, Caller, _A], Awaitable[CallToolResult]]
+    reply: type[BaseModel]
+    run: Callable[[At, _A], Awaitable[CallToolResult]]
 
     def listing(self) -> Tool:
         return Tool(
@@ -157,24 +309,23 @@ class _Tool(Generic[_A]):
             title=self.title,
             description=self.description,
             input_schema=self.arguments.model_json_schema(),
-            annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+            output_schema=self.reply.model_json_schema(mode="serialization"),
+            annotations=ToolAnnotations(
+                read_only_hint=self.scope != "write", open_world_hint=False
+            ),
         )
 
 
-async def _search(edge: Edge, caller: Caller, asked: SearchArguments) -> CallToolResult:
+async def _search(at: At, asked: SearchArguments) -> CallToolResult:
     wanted = SearchQuery(q=asked.query, library=asked.library, limit=asked.limit, **asked.given())
-    found = await to_thread.run_sync(
-        questions.search, edge.startup.services(), edge, caller, wanted
-    )
+    found = await to_thread.run_sync(questions.search, at.services, at.edge, at.caller, wanted)
     passages = [
         f"[{n}] {hit.title}, {hit.section or 'no section'} (library {hit.library}, document"
         f" {hit.doc_id}, characters"
         f" {hit.start} to {hit.end}{_warning(hit.flags)})\n{hit.text}"
         for n, hit in enumerate(found.hits, 1)
     ]
-    return _told(
-        "\n\n".join(passages) or "Nothing was found.", found.model_dump(mode="json", by_alias=True)
-    )
+    return _told("\n\n".join(passages) or "Nothing was found.", found)
 
 
 def _warning(flags: Sequence[str]) -> str:
@@ -182,7 +333,7 @@ def _warning(flags: Sequence[str]) -> str:
     return f", flagged: {', '.join(flags)}" if flags else ""
 
 
-async def _ask(edge: Edge, caller: Caller, asked: AskArguments) -> CallToolResult:
+async def _ask(at: At, asked: AskArguments) -> CallToolResult:
     metadata = {c.key: c.given for c in map(Condition.written, asked.metadata)}
     wanted = QueryRequest(
         question=asked.question,
@@ -191,8 +342,8 @@ async def _ask(edge: Edge, caller: Caller, asked: AskArguments) -> CallToolResul
         filters=FilterFields(**{**asked.given(), "metadata": metadata}),
         trace="none",
     )
-    services = edge.startup.services()
-    library = await to_thread.run_sync(edge.asked, services, caller, asked.library)
+    edge, services = at.edge, at.services
+    library = await to_thread.run_sync(edge.asked, services, at.caller, asked.library)
     question = wanted.to_question(library, edge.settings.flare_active_retrieval)
     question = await to_thread.run_sync(questions.collected, services, wanted.filters, question)
     rag = edge.answering(services)
@@ -214,35 +365,145 @@ async def _ask(edge: Edge, caller: Caller, asked: AskArguments) -> CallToolResul
     notices = [f"Note: {notice.message}" for notice in answer.notices]
     return _told(
         "\n".join([answer.text, "", *sources, *notices]).strip(),
-        AnswerRecord.of(answer).json_values(),
+        AnswerRecord.of(answer),
     )
 
 
-async def _get_document(edge: Edge, caller: Caller, asked: GetDocumentArguments) -> CallToolResult:
-    services, library = edge.startup.services(), caller.library(Library(asked.library))
+async def _list(at: At, asked: ListArguments) -> CallToolResult:
+    library = at.caller.library(Library(asked.library))
+    page = await to_thread.run_sync(
+        documents.list_documents,
+        at.services, library, asked.query, asked.cursor, asked.limit, asked.tag,
+    )  # fmt: skip
+    lines = [
+        f"{one.doc_id}: {one.title} ({one.filename}, {one.type}, {one.characters} characters"
+        f"{_warning(one.flags)})"
+        for one in page.documents
+    ]
+    more = [f"(more with cursor {page.next_cursor})"] if page.next_cursor else []
+    return _told("\n".join([*lines, *more]) or "There is no document.", page)
 
+
+async def _outline(at: At, asked: OfDocument) -> CallToolResult:
     def read() -> CallToolResult:
-        doc_id = papers.resolve(services, library, asked.document)
-        document = DocumentReply.model_validate(services.catalog.document(library, doc_id))
+        document = at.document(asked)
+        headings = at.services.catalog.outline(document.library, document.doc_id)
+        found = OutlineReply(
+            doc_id=document.doc_id,
+            title=document.title,
+            characters=document.characters,
+            headings=[OutlineEntry.model_validate(one) for one in headings],
+        )
+        lines = [f"{'  ' * (one.level - 1)}{one.title} (at {one.start})" for one in found.headings]
+        return _told("\n".join(lines) or "It has no headings.", found)
+
+    return await to_thread.run_sync(read)
+
+
+async def _grep(at: At, asked: GrepArguments) -> CallToolResult:
+    def read() -> CallToolResult:
+        document = at.document(asked)
+        text = at.services.catalog.text(document.library, document.doc_id).text
+        spans = [one.span() for one in re.finditer(re.escape(asked.text), text, re.IGNORECASE)]
+        places = [
+            Place(start=start, end=end, line=_line(text, start, end))
+            for start, end in spans[: asked.limit]
+        ]
+        lines = [f"{one.start} to {one.end}: {one.line}" for one in places]
+        found = GrepReply(doc_id=document.doc_id, total=len(spans), places=places)
+        return _told("\n".join([f"{found.total} places", *lines]), found)
+
+    return await to_thread.run_sync(read)
+
+
+def _line(text: str, start: int, end: int) -> str:
+    """Return the line that holds characters, cut to what stands near them."""
+    first = max(text.rfind("\n", 0, start) + 1, start - _AROUND)
+    last = text.find("\n", end)
+    return text[first : min(len(text) if last < 0 else last, end + _AROUND)]
+
+
+async def _read(at: At, asked: ReadArguments) -> CallToolResult:
+    def read() -> CallToolResult:
+        document = at.document(asked)
         end = max(asked.start, min(asked.start + asked.length, document.characters))
-        span = documents.document_text(services, library, doc_id, asked.start, end)
+        catalog, library = at.services.catalog, document.library
+        span = catalog.text(library, document.doc_id, asked.start, end)
         more = f"\n\n(characters {span.start} to {span.end} of {span.length})"
+        found = ReadReply(document=DocumentReply.model_validate(document), **asdict(span))
+        return _told(f"# {document.title}{_warning(document.flags)}\n\n{span.text}{more}", found)
+
+    return await to_thread.run_sync(read)
+
+
+async def _cite(at: At, asked: CiteArguments) -> CallToolResult:
+    def read() -> CallToolResult:
+        if not asked.start < asked.end <= asked.start + _MAX_TEXT_CHARACTERS:
+            raise InvalidInput(
+                f"end {asked.end} must be after start {asked.start}, by at most"
+                f" {_MAX_TEXT_CHARACTERS:,} characters"
+            )
+        document = at.document(asked)
+        library, doc_id = document.library, document.doc_id
+        span = at.services.catalog.text(library, doc_id, asked.start, asked.end)
+        chunks = at.services.catalog.chunks(library, doc_id)
+        chunk = next((one for one in chunks if one.start <= asked.start < one.end), None)
+        headings = at.services.catalog.outline(library, doc_id)
+        above = [one.title for one in headings if one.start <= asked.start]
+        found = CiteReply(
+            doc_id=doc_id,
+            library=library.value,
+            title=document.title,
+            authors=list(document.authors),
+            year=document.year,
+            section=above[-1] if above else "",
+            page=chunk.page if chunk else None,
+            quote=span.text,
+            start=span.start,
+            end=span.end,
+            revision=span.revision,
+            view_url=view_of(library, doc_id, span.revision, span.start, span.end),
+        )
+        where = [*found.authors, found.year, found.section, found.page and f"page {found.page}"]
         return _told(
-            f"# {document.title}{_warning(document.flags)}\n\n{span.text}{more}",
-            {"document": document.model_dump(mode="json"), **asdict(span)},
+            f"\u201c{span.text}\u201d ({', '.join(map(str, filter(None, [found.title, *where])))})",
+            found,
         )
 
     return await to_thread.run_sync(read)
 
 
-async def _check(edge: Edge, caller: Caller, asked: CheckArguments) -> CallToolResult:
+async def _add(at: At, asked: AddArguments) -> CallToolResult:
+    library = at.caller.library(Library(asked.library))
+    name = display_name(asked.filename)
+    if at.request is not None:
+        changed(at.request, name)
+
+    def accept() -> Job:
+        sha256 = at.services.writer.store_original(asked.text.encode("utf-8", "replace"))
+        file = UploadedFile(name, source_key(name), sha256)
+        return submitted(at.services, IngestPayload(library, (file,), retry=False))
+
+    job = await to_thread.run_sync(accept)
+    done = await settled(at.services.jobs, job.id, has_text, at.edge.stopping)
+    report = IngestReport.from_json(done.result) if done else None
+    if report is None:
+        raise Busy(f"job {job.id} goes on; list the documents in a moment", retry_after_s=1)
+    (row,) = report.outcomes
+    if row.status == "failed":
+        return _failed(f"{row.code}: {row.reason}")
+    found = IngestResponse(job_id=job.id, documents=[row])
+    return _told(f"{name} is {row.status} as {row.doc_id}", found)
+
+
+async def _check(at: At, asked: CheckArguments) -> CallToolResult:
     wanted = CheckRequest(
         text=asked.text, library=asked.library, against=asked.against, judge=asked.judge
     )
-    services = edge.startup.services()
-    report = await edge.checks.run(partial(questions.checked, services, edge, caller, wanted))
-    data = report.model_dump(mode="json")
-    return _told(as_text(data) or "There is no sentence in it.", data)
+    work = partial(questions.checked, at.services, at.edge, at.caller, wanted)
+    report = await at.edge.checks.run(work)
+    said = as_text(report.model_dump(mode="json"))
+    return _told(said or "There is no sentence in it.", report)
 
 
 TOOLS: Mapping[str, _Tool[Any]] = {
@@ -254,6 +515,7 @@ TOOLS: Mapping[str, _Tool[Any]] = {
             "Find passages in the libraries, best first, each with its place.",
             SearchArguments,
             "read",
+            SearchResponse,
             _search,
         ),
         _Tool(
@@ -264,6 +526,7 @@ TOOLS: Mapping[str, _Tool[Any]] = {
             " answer says so.",
             AskArguments,
             "ask",
+            AnswerRecord,
             _ask,
         ),
         _Tool(
@@ -274,15 +537,62 @@ TOOLS: Mapping[str, _Tool[Any]] = {
             " the place. A model can judge too.",
             CheckArguments,
             "ask",
+            CheckResponse,
             _check,
         ),
         _Tool(
-            "get_document",
+            "list",
+            "List documents",
+            "List the documents of a library, a page at a time, with id, title and file name.",
+            ListArguments,
+            "read",
+            DocumentPage,
+            _list,
+        ),
+        _Tool(
+            "outline",
+            "Outline of a document",
+            "Return the headings of a document, and where their sections begin.",
+            OfDocument,
+            "read",
+            OutlineReply,
+            _outline,
+        ),
+        _Tool(
+            "grep",
+            "Find characters",
+            "Find exact characters in a document: every place, with its line.",
+            GrepArguments,
+            "read",
+            GrepReply,
+            _grep,
+        ),
+        _Tool(
+            "read",
             "Read a document",
             "Return a document's text, or a part of it.",
-            GetDocumentArguments,
+            ReadArguments,
             "read",
-            _get_document,
+            ReadReply,
+            _read,
+        ),
+        _Tool(
+            "cite",
+            "Cite a place",
+            "Return exact characters of a document with title, authors, section, page and address.",
+            CiteArguments,
+            "read",
+            CiteReply,
+            _cite,
+        ),
+        _Tool(
+            "add",
+            "Add a text",
+            "Index a text as a document of a library; a file of the same name is replaced.",
+            AddArguments,
+            "write",
+            IngestResponse,
+            _add,
         ),
     )
 }
@@ -293,7 +603,8 @@ _INSTRUCTIONS = (
     " `ask` for a question that wants"
     " an answer with checked citations, `search` for passages to read yourself, `check` to see"
     " which sentences of"
-    " a text the documents hold, `get_document` for a document's text."
+    " a text the documents hold. `list`, `outline`, `grep` and `read` find a place without a"
+    " question, `cite` quotes it. Documents are resources too."
 )
 
 
@@ -302,14 +613,32 @@ def make_server(edge: Edge, version: str) -> Server[Any]:
         context: ServerRequestContext[Any], page: PaginatedRequestParams | None
     ) -> ListToolsResult:
         del page  # they fit on one
-        caller = _caller(context)
+        caller = _at(edge, context).caller
         usable = (tool for tool in TOOLS.values() if caller.may(tool.scope))
         return ListToolsResult(tools=[tool.listing() for tool in usable])
 
     async def call_tool(
         context: ServerRequestContext[Any], asked: CallToolRequestParams
     ) -> CallToolResult:
-        return await _call(edge, _caller(context), asked)
+        return await _call(_at(edge, context), asked)
+
+    async def list_resources(
+        context: ServerRequestContext[Any], page: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        with _refused():
+            return await _resources(_at(edge, context), page.cursor if page else None)
+
+    async def list_templates(
+        _: ServerRequestContext[Any], page: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        del page
+        return ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
+
+    async def read_resource(
+        context: ServerRequestContext[Any], asked: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        with _refused():
+            return await to_thread.run_sync(_resource, _at(edge, context), asked.uri)
 
     return Server(
         "documind",
@@ -318,15 +647,83 @@ def make_server(edge: Edge, version: str) -> Server[Any]:
         instructions=_INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
     )
 
 
-def _caller(context: ServerRequestContext[Any]) -> Caller:
-    """Return whose request it is; within this process no key is asked for."""
-    return ANYONE if context.request is None else caller_of(context.request.scope)
+def _at(edge: Edge, context: ServerRequestContext[Any]) -> At:
+    """Return where a request works; within this process no key is asked for."""
+    request: Request | None = context.request
+    return At(edge, ANYONE if request is None else caller_of(request.scope), request)
 
 
-async def _call(edge: Edge, caller: Caller, asked: CallToolRequestParams) -> CallToolResult:
+_PAGE = 100
+"""Resources of one page."""
+_TEMPLATE = ResourceTemplate(
+    name="document",
+    title="A document's text",
+    uri_template="documind://{library}/{doc_id}",
+    mime_type="text/plain",
+)
+_URI = re.compile(r"documind://(public|papers)/([A-Za-z0-9_.-]{1,64})")
+
+
+async def _resources(at: At, cursor: str | None) -> ListResourcesResult:
+    """Return a page of the documents of every library that the caller may use.
+
+    A cursor is a library's name and, after a colon, the catalog's own.
+    """
+    at.caller.require("read", every_library=False)
+    libraries = sorted(at.caller.libraries)
+    named, _, after = (cursor or libraries[0].value).partition(":")
+    if named not in libraries:
+        raise InvalidInput(f"cursor {cursor!r} is none of this server")
+    library = Library(named)
+    found, following = await to_thread.run_sync(
+        at.services.catalog.documents, library, "", after or None, _PAGE
+    )
+    later = libraries[libraries.index(library) + 1 :]
+    return ListResourcesResult(
+        resources=[
+            Resource(
+                name=document.filename or document.doc_id,
+                title=document.title,
+                uri=f"documind://{library.value}/{document.doc_id}",
+                mime_type="text/plain",
+            )
+            for document in found
+        ],
+        next_cursor=f"{named}:{following}" if following else later[0].value if later else None,
+    )
+
+
+def _resource(at: At, uri: str) -> ReadResourceResult:
+    """Return the whole text of a document."""
+    at.caller.require("read", every_library=False)
+    match = _URI.fullmatch(uri)
+    if match is None:
+        raise NotFound(f"there is no resource {uri!r}; they are {_TEMPLATE.uri_template}")
+    library = at.caller.library(Library(match[1]))
+    document = at.services.catalog.document(library, match[2])
+    if document.characters > MOST_CHARACTERS:
+        raise TooLarge(f"{uri!r} has {document.characters:,} characters; `read` returns parts")
+    text = at.services.catalog.text(library, document.doc_id).text
+    contents = TextResourceContents(uri=uri, mime_type="text/plain", text=text)
+    return ReadResourceResult(contents=[contents])
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """Turn our errors into the protocol's."""
+    try:
+        yield
+    except DocuMindError as error:
+        raise MCPError(INVALID_PARAMS, f"{error.code}: {error.message}") from error
+
+
+async def _call(at: At, asked: CallToolRequestParams) -> CallToolResult:
     """Run a tool. Errors that a model can correct become the tool's error text."""
     tool = TOOLS.get(asked.name)
     if tool is None:
@@ -334,10 +731,10 @@ async def _call(edge: Edge, caller: Caller, asked: CallToolRequestParams) -> Cal
             INVALID_PARAMS, f"there is no tool {asked.name!r}; the tools are {', '.join(TOOLS)}"
         )
     try:
-        caller.require(tool.scope, every_library=False)
-        return await tool.run(edge, caller, tool.arguments.model_validate(asked.arguments or {}))
+        at.caller.require(tool.scope, every_library=False)
+        return await tool.run(at, tool.arguments.model_validate(asked.arguments or {}))
     except DocuMindError as error:
-        return _failed(f"{error.code}: {error.message}")
+        return _failed(f"{error.code}: {at.caller.heard(error).message}")
     except ValidationError as error:
         found = (
             f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}"

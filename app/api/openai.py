@@ -1,4 +1,4 @@
-"""Serve OpenAI's chat API; each library is a model.
+"""Serve OpenAI's chat completions, embeddings and vector stores; each library is a model.
 
 `documind` (the default of questions), `documind-public`, `documind-papers`, `documind-all`. An
 answer is the same as of /api/v1/query: `RAGService.stream`, folded into OpenAI's shapes by
@@ -11,6 +11,7 @@ import asyncio
 import json
 import re
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
@@ -18,9 +19,10 @@ from fastapi import APIRouter, Request, Response
 
 from app.answer.completion import Completions, needs_model
 from app.answer.records import view_url
-from app.api.deps import AtDoor, AtEdge, Door, events, needs
+from app.api.deps import AtCaller, AtDoor, AtEdge, Composition, Door, events, needs
 from app.api.errors import PROVIDER, status_of_code
 from app.api.middleware.limits import openai_error
+from app.api.routes import questions
 from app.api.schemas.openai import (
     Annotation,
     AssistantMessage,
@@ -28,19 +30,29 @@ from app.api.schemas.openai import (
     ChatCompletionRequest,
     Choice,
     CompletionUsage,
+    EmbeddingPage,
+    EmbeddingRequest,
+    EmbeddingRow,
+    EmbeddingUsage,
     Model,
     ModelPage,
     OpenAIErrorReply,
+    StoredText,
+    StoreHit,
+    StorePage,
+    StoreSearch,
     UrlCitation,
 )
-from app.api.schemas.questions import QueryResponse
+from app.api.schemas.questions import QueryResponse, SearchQuery
 from app.api.streaming import AnswerReply, EventStream, Produce, Pump, each, finals, stream_problem
 from app.core.cancel import CancelToken
-from app.core.errors import NotFound
+from app.core.errors import InvalidInput, NotFound
+from app.core.ports import Embedder
 from app.core.types import (
     Answer,
     AnswerEvent,
     FinalEvent,
+    Hit,
     Message,
     MetaEvent,
     Question,
@@ -202,21 +214,10 @@ class Chunks:
 
     def _last(self, answer: Answer) -> bytes:
         """Return text not shown yet, the citations and, if wanted, the token counts."""
-        rest, lead = b"", ""
-        if any(
-            notice.code == "quoted_instead" for notice in answer.notices
-        ) and not answer.text.startswith(self._shown):
-            lead, self._shown = (
-                f"{self._shown}\n\n",
-                answer.text,
-            )  # what was said does not hold: the quote follows it
-            rest = self._chunk({"content": f"\n\n{answer.text}"})
-        elif answer.text.startswith(self._shown) and answer.text != self._shown:
-            missing = answer.text[len(self._shown) :]
-            self._shown = answer.text
-            rest = self._chunk({"content": missing})
+        lead, missing, text = rest_of(answer, self._shown)
+        rest = self._chunk({"content": missing}) if missing else b""
         annotations = [
-            one.model_dump() for one in self._completion.annotations(answer, self._shown, len(lead))
+            one.model_dump() for one in self._completion.annotations(answer, text, len(lead))
         ]
         closing = self._chunk(
             {"annotations": annotations} if annotations else {},
@@ -245,6 +246,16 @@ class Chunks:
             "created": shared.created,
             "model": shared.model,
         }
+
+
+def rest_of(answer: Answer, shown: str) -> tuple[str, str, str]:
+    """Return what was shown before the answer's text, what is still to be shown, and the text."""
+    quoted = any(notice.code == "quoted_instead" for notice in answer.notices)
+    if answer.text.startswith(shown):
+        return "", answer.text[len(shown) :], answer.text
+    if quoted:  # what was said does not hold: the quote follows it
+        return f"{shown}\n\n", f"\n\n{answer.text}", answer.text
+    return "", "", shown
 
 
 def completion_id(answer_id: str) -> str:
@@ -294,7 +305,7 @@ MODELS: Mapping[str, Scope | None] = {
 }
 
 
-def _errors(*codes: str) -> dict[int | str, dict[str, object]]:
+def errors(*codes: str) -> dict[int | str, dict[str, object]]:
     """Return OpenAPI `responses` for errors in OpenAI's shape."""
     failures = {status_of_code(code) for code in (*codes, "busy")}
     refused: dict[int | str, dict[str, object]] = {
@@ -306,19 +317,22 @@ def _errors(*codes: str) -> dict[int | str, dict[str, object]]:
     }
 
 
-@router.get(
-    "/models", dependencies=needs("read"), operation_id="openai_models", responses=_errors()
-)
-def models(edge: AtEdge) -> ModelPage:
-    """The libraries, as models."""
-    return ModelPage(data=[_model(name, edge.uptime_s()) for name in MODELS])
+@router.get("/models", dependencies=needs("read"), operation_id="openai_models", responses=errors())
+def models(edge: AtEdge, caller: AtCaller) -> ModelPage:
+    """The libraries that the key may use, as models."""
+    usable = (
+        name
+        for name, scope in MODELS.items()
+        if scope in {None, "all"} or scope in caller.libraries
+    )
+    return ModelPage(data=[_model(name, edge.uptime_s()) for name in usable])
 
 
 @router.get(
     "/models/{model}",
     dependencies=needs("read"),
     operation_id="openai_model",
-    responses=_errors("not_found"),
+    responses=errors("not_found"),
 )
 def model(edge: AtEdge, model: str) -> Model:
     """One library, as a model."""
@@ -336,7 +350,7 @@ def model(edge: AtEdge, model: str) -> Model:
             "The answer; with `stream: true` server-sent events of chat.completion.chunk, then"
             " [DONE]"
         ),
-        **_errors(*PROVIDER, "not_found", "index_damaged", "disk_full"),
+        **errors(*PROVIDER, "not_found", "index_damaged", "disk_full"),
     },
 )
 async def chat_completion(asked: ChatCompletionRequest, request: Request, door: AtDoor) -> Response:
@@ -344,22 +358,12 @@ async def chat_completion(asked: ChatCompletionRequest, request: Request, door: 
 
     Titles and tags of chat programs are answered as such.
     """
-    named = _scope_of(asked.model)
+    _scope_of(asked.model)
     task = task_of(asked.last_words())
     if task is not None:
         return await chat_task(task, asked, door)
-    text, history = asked.question()
-    strategy: Strategy = "flare" if door.edge.settings.flare_active_retrieval else "baseline"
-    question = Question(
-        text=text,
-        library=await door.asked(named),
-        strategy=strategy,
-        history=history,
-        trace="none",
-        wishes=asked.wishes(),
-    )
-    host = f"{request.url.scheme}://{request.url.netloc}"
-    shown = Completion(asked.model, host, door.request_id)
+    question = await question_of(asked, door)
+    shown = Completion(asked.model, host_of(request), door.request_id)
     schema = asked.response_format.schema_wanted() if asked.response_format else None
     if schema is not None and not await asyncio.to_thread(door.services.completions.can_write):
         raise needs_model()
@@ -376,6 +380,26 @@ async def chat_completion(asked: ChatCompletionRequest, request: Request, door: 
         return each(steps, chunks.render) if asked.stream else finals(steps, shown.whole)
 
     return _reply(make, chunks, asked, door)
+
+
+async def question_of(asked: ChatCompletionRequest, door: Door) -> Question:
+    """Return what the last message of the user asks of the library that is named as a model."""
+    named = _scope_of(asked.model)
+    text, history = asked.question()
+    strategy: Strategy = "flare" if door.edge.settings.flare_active_retrieval else "baseline"
+    return Question(
+        text=text,
+        library=await door.asked(named),
+        strategy=strategy,
+        history=history,
+        trace="none",
+        wishes=asked.wishes(),
+    )
+
+
+def host_of(request: Request) -> str:
+    """Return the server's address as the client knows it."""
+    return f"{request.url.scheme}://{request.url.netloc}"
 
 
 def _reply(
@@ -415,6 +439,82 @@ async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) ->
         yield chunks.at_once(None, content) if asked.stream else shown.whole(None, content)
 
     return _reply(make, chunks, asked, door)
+
+
+@router.post(
+    "/embeddings",
+    dependencies=needs("read"),
+    operation_id="openai_embeddings",
+    responses=errors(*PROVIDER, "not_found"),
+)
+async def embeddings(
+    asked: EmbeddingRequest, request: Request, services: Composition, edge: AtEdge
+) -> EmbeddingPage:
+    """Embed texts as the server embeds passages. Few such requests run at once."""
+    return await edge.checks.run(lambda _: embedded(services.embedder, asked), request.receive)
+
+
+def embedded(embedder: Embedder, asked: EmbeddingRequest) -> EmbeddingPage:
+    """Return the vectors of texts.
+
+    Raises:
+        NotFound: Another model is named.
+        InvalidInput: Other dimensions are wanted, or a text is longer than the model reads.
+    """
+    identity, texts = embedder.identity, asked.texts()
+    if asked.model not in {"documind", identity.model}:
+        raise NotFound(f"there is no model {asked.model!r} to embed; here is {identity.model!r}")
+    if asked.dimensions not in {None, identity.dimension}:
+        raise InvalidInput(
+            f"dimensions {asked.dimensions!r}: {identity.model!r} has {identity.dimension}"
+        )
+    tokens = sum(embedder.count_tokens(texts))
+    rows = embedder.embed_passages(texts)
+    return EmbeddingPage(
+        data=[
+            EmbeddingRow(
+                index=index,
+                embedding=b64encode(row.astype("<f4").tobytes()).decode()
+                if asked.encoding_format == "base64"
+                else row.tolist(),
+            )
+            for index, row in enumerate(rows)
+        ],
+        model=identity.model,
+        usage=EmbeddingUsage(prompt_tokens=tokens, total_tokens=tokens),
+    )
+
+
+@router.post(
+    "/vector_stores/{library}/search",
+    dependencies=needs("read"),
+    operation_id="openai_vector_store_search",
+    responses=errors("index_damaged"),
+)
+def search_store(
+    services: Composition, edge: AtEdge, caller: AtCaller, library: Scope, asked: StoreSearch
+) -> StorePage:
+    """Rank passages of a library, or of all."""
+    wanted = SearchQuery(q=asked.words(), library=library, limit=asked.max_num_results)
+    found = questions.ranked(services, edge.asked(services, caller, library), wanted)
+    least = asked.ranking_options.score_threshold
+    hits = [_store_hit(hit) for hit in found.hits]
+    return StorePage(search_query=[asked.words()], data=[hit for hit in hits if hit.score >= least])
+
+
+def _store_hit(hit: Hit) -> StoreHit:
+    chunk, document = hit.passage.chunk, hit.passage.document
+    where = {
+        "library": chunk.library.value, "title": document.title, "section": chunk.section,
+        "page": chunk.page, "start": chunk.start, "end": chunk.end, "chunk_index": chunk.ordinal,
+    }  # fmt: skip
+    return StoreHit(
+        file_id=document.doc_id,
+        filename=document.filename or document.title,
+        score=min(1.0, max(0.0, round(hit.score, 6))),
+        attributes={name: value for name, value in where.items() if value is not None},
+        content=[StoredText(text=chunk.text)],
+    )
 
 
 def _scope_of(model: str) -> Scope | None:

@@ -21,6 +21,7 @@ from app.cli.output import (
     complain,
     emit,
     err,
+    one_of,
     out,
     say,
     table,
@@ -29,14 +30,13 @@ from app.cli.output import (
 from app.client import DocuMindClient, Json, written
 from app.core.errors import DocuMindError, NotFound
 from app.core.labels import Condition
-from app.core.text import either
 from app.core.types import EvidenceKind, LibraryName, Mode, Scope, Strategy
 from app.ingest.sandbox import SandboxedParser
 from app.settings import Settings
 
 LibraryOption = Annotated[
     str | None,
-    typer.Option("--library", "-l", help=f"{either(get_args(Scope))} [default: DEFAULT_LIBRARY]"),
+    one_of(get_args(Scope), "--library", "-l", text="{} [default: DEFAULT_LIBRARY]"),
 ]
 _PREVIEW_CHARACTERS = 100
 _SUMMARISE = "Summarise this."
@@ -55,17 +55,20 @@ def ask(
             help="ask only this document: id, file name or title; repeatable [default: all]",
         ),
     ] = None,
-    mode: Annotated[str, typer.Option("--mode", "-m", help=either(get_args(Mode)))] = "general",
+    mode: Annotated[str, one_of(get_args(Mode), "--mode", "-m")] = "general",
     strategy: Annotated[
         str | None,
-        typer.Option(
-            help=f"{either(get_args(Strategy))} [default: flare if FLARE_ACTIVE_RETRIEVAL, else"
-            " baseline]"
+        one_of(
+            get_args(Strategy),
+            "--strategy",
+            text="{} [default: flare if FLARE_ACTIVE_RETRIEVAL, else baseline]",
         ),
     ] = None,
-    top_k: Annotated[
+    limit: Annotated[
         int | None,
-        typer.Option("--top-k", "-k", help="passages to read, 1 to 50 [default: TOP_K_RESULTS]"),
+        typer.Option(
+            "--limit", "-k", min=1, max=50, help="passages to read [default: TOP_K_RESULTS]"
+        ),
     ] = None,
     model: Annotated[
         str | None,
@@ -73,8 +76,8 @@ def ask(
     ] = None,
     evidence: Annotated[
         str | None,
-        typer.Option(
-            help=f"what a model reads: {either(get_args(EvidenceKind))} [default: EVIDENCE]"
+        one_of(
+            get_args(EvidenceKind), "--evidence", text="what a model reads: {} [default: EVIDENCE]"
         ),
     ] = None,
     fallback: Annotated[
@@ -99,7 +102,7 @@ def ask(
         "library": library,
         "query_mode": mode,
         "retrieval_strategy": strategy,
-        "top_k": top_k,
+        "top_k": limit,
         "model": model,
         "evidence": evidence,
         "fallback": fallback,
@@ -184,7 +187,9 @@ def preview(source: Json) -> str:
 def search(
     query: Annotated[str, typer.Argument(help="words or a question")],
     library: LibraryOption = None,
-    limit: Annotated[int, typer.Option(help="hits to show, 1 to 50")] = 10,
+    limit: Annotated[
+        int, typer.Option("--limit", "-k", min=1, max=50, help="passages to show")
+    ] = 10,
     tags: TagsOption = None,
     where: WhereOption = None,
     collection: CollectionOption = None,

@@ -56,7 +56,7 @@ QuestionsOption = Annotated[
     int, typer.Option(min=1, help="at most this many questions, drawn by the seed")
 ]
 HalfOption = Annotated[str, typer.Option(help="all, or only questions of even or odd lines")]
-TopKOption = Annotated[int, typer.Option("--top-k", min=1, max=50, help="passages per question")]
+TopKOption = Annotated[int, typer.Option("--limit", min=1, max=50, help="passages per question")]
 SeedOption = Annotated[
     int,
     typer.Option(min=0, help="number that starts every draw; the same seed gives the same report"),

@@ -8,10 +8,8 @@ from urllib.parse import quote
 import typer
 
 from app.cli.connection import connect
-from app.cli.output import JsonOption, emit, err, group, say, table, tell
+from app.cli.output import LIBRARIES, JsonOption, emit, err, group, one_of, say, table, tell
 from app.core.access import FIRST_KEY, LAST_KEY, KeyScope
-from app.core.text import either
-from app.core.types import LibraryName
 from app.settings import Settings
 
 PATH = "/api/v1/keys"
@@ -24,20 +22,17 @@ def add_key(
     name: Annotated[str, typer.Argument(help="its name, for example of who has it")],
     scopes: Annotated[
         list[str],
-        typer.Option(
+        one_of(
+            get_args(KeyScope),
             "--scope",
             "-s",
-            help=f"{either(get_args(KeyScope))}; repeat for several; admin may do everything",
-            autocompletion=lambda: list(get_args(KeyScope)),
+            text="{}; repeat for several; admin may do everything",
         ),
     ],
     libraries: Annotated[
         list[str] | None,
-        typer.Option(
-            "--library",
-            "-l",
-            help="all that it may use [default: every library]",
-            autocompletion=lambda: list(get_args(LibraryName)),
+        one_of(
+            LIBRARIES, "--library", "-l", text="{}: all that it may use [default: every library]"
         ),
     ] = None,
     yes: YesOption = False,

@@ -15,6 +15,8 @@ from watchfiles import Change, watch
 
 from app.cli.connection import connect, run
 from app.cli.output import (
+    LIBRARIES,
+    AnyLibraryOption,
     JsonOption,
     LibraryOption,
     check_library,
@@ -23,6 +25,8 @@ from app.cli.output import (
     emit_line,
     err,
     job_progress,
+    one_of,
+    out,
     say,
     table,
     tell,
@@ -41,6 +45,8 @@ from app.ingest.sources.folders import (
 )
 from app.settings import Settings
 
+_WIDE = 120
+"""Columns of a terminal that shows all of a document's row."""
 SOME_FAILED = 3
 """Exit code when some of several files failed."""
 BATCH_FILES = 16
@@ -197,9 +203,7 @@ def samples(
 
 
 def list_documents(
-    library: Annotated[
-        str | None, typer.Option("--library", "-l", help="public or papers [default: both]")
-    ] = None,
+    library: AnyLibraryOption = None,
     query: Annotated[
         str, typer.Option("--query", "-q", help="part of a title or file name [default: any]")
     ] = "",
@@ -219,19 +223,27 @@ def list_documents(
     if as_json:
         emit(rows)
         return
-    first = ("doc_id", "library", "title", "year", "type")
+    shown = [
+        (
+            row["doc_id"],
+            row["filename"] or row["source_key"],
+            row["title"],
+            row["library"],
+            row["year"],
+            row["type"],
+            row["pages"] or None,
+            row["chunks"],
+            "sample" if row["sample"] else "",
+        )
+        for row in rows
+    ]
+    headers = ("id", "file", "title", "library", "year", "type", "pages", "chunks", "")
+    first = 3 if out.is_terminal and out.width < _WIDE else len(headers)
     table(
-        ("id", "library", "title", "year", "type", "pages", "chunks", ""),
-        [
-            (
-                *(row[name] for name in first),
-                row["pages"] or None,
-                row["chunks"],
-                "sample" if row["sample"] else "",
-            )
-            for row in rows
-        ],
-        right=(3, 5, 6),
+        headers[:first],
+        [row[:first] for row in shown],
+        right=(4, 6, 7),
+        whole=(0, 1),
     )
 
 
@@ -290,9 +302,6 @@ tag_app = typer.Typer(
 )
 TagArgument = Annotated[str, typer.Argument(help="the tag")]
 NamesArgument = Annotated[list[str], typer.Argument(help="ids, source keys or file names")]
-AnyLibraryOption = Annotated[
-    str | None, typer.Option("--library", "-l", help="public or papers [default: both]")
-]
 
 
 @tag_app.command("add")
@@ -590,9 +599,7 @@ def import_library(
     file: Annotated[Path, typer.Argument(help="a file that `documind export` wrote")],
     library: Annotated[
         str | None,
-        typer.Option(
-            "--library", "-l", help="target: public or papers [default: the one it came from]"
-        ),
+        one_of(LIBRARIES, "--library", "-l", text="target: {} [default: the one it came from]"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

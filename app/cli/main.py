@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 from pydantic import ValidationError
+from typer.exceptions import TyperException
 
 from app.cli import (
     ask,
@@ -34,6 +35,7 @@ from app.cli.output import complain, say
 from app.core import errors
 from app.core.errors import refusal
 from app.core.ids import package_version
+from app.core.text import fault_in_words
 
 EXIT_CODES: tuple[tuple[type[errors.DocuMindError], int], ...] = (
     (errors.InvalidInput, 2),
@@ -126,7 +128,28 @@ def exit_code(error: errors.DocuMindError) -> int:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line (by default the process's own)."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
-    run_at_edge(lambda: app(arguments))
+    run_at_edge(lambda: sys.exit(_run(arguments)))
+
+
+def _run(arguments: list[str] | None) -> int:
+    """Run a command and return its exit code; a value that it does not take is one sentence."""
+    try:
+        code = app(arguments, standalone_mode=False)
+    except typer.Abort:
+        complain("aborted")
+        return 1
+    except typer.BadParameter as error:
+        if isinstance(error.__cause__, ValidationError):  # typer's own of a number
+            (found, *_) = error.__cause__.errors()
+            said = fault_in_words(found["type"], found.get("ctx", {}), found["msg"])
+            error.message = said.removeprefix(":").strip()
+        help_of = f"; see: {error.ctx.command_path} --help" if error.ctx else ""
+        complain(f"{error.format_message().rstrip('.')}{help_of}")
+        return 2
+    except TyperException as error:
+        error.show()  # type: ignore[attr-defined]  # of its subclasses, which have no public name
+        return 2
+    return code if isinstance(code, int) else 0
 
 
 def run_at_edge(work: Callable[[], object]) -> None:
@@ -142,7 +165,8 @@ def run_at_edge(work: Callable[[], object]) -> None:
             got = ""  # of several settings at once the input holds all, keys too
             if problem["loc"]:
                 got = f" (got {maintenance.shown(name.lower(), problem['input'])!r})"
-            complain(f"{name}: {problem['msg']}{got}; see docs/configuration.md")
+            said = fault_in_words(problem["type"], problem.get("ctx", {}), problem["msg"])
+            complain(f"{name}{said}{got}; see docs/configuration.md")
         sys.exit(2)
     except OSError as error:
         refused = refusal(error)

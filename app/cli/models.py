@@ -10,6 +10,7 @@ import typer
 
 from app.cli.connection import connect, run, run_job
 from app.cli.output import (
+    LIBRARIES,
     JsonOption,
     LibraryOption,
     check_library,
@@ -17,6 +18,7 @@ from app.cli.output import (
     emit,
     err,
     group,
+    one_of,
     out,
     say,
     size,
@@ -94,7 +96,7 @@ def use(
     ] = "search",
     library: Annotated[
         str | None,
-        typer.Option("--library", "-l", help="for search: public or papers [default: public]"),
+        one_of(LIBRARIES, "--library", "-l", text="for search: {} [default: public]"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

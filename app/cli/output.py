@@ -10,7 +10,7 @@ import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from rich.console import Console
@@ -27,12 +27,16 @@ from rich.table import Table
 
 from app.client import Json
 from app.core.errors import InvalidInput, NotFound
-from app.core.types import Library
+from app.core.text import either
+from app.core.types import Library, LibraryName
 from app.settings import Settings
 from app.storage.files.lock import DirectoryLock, owner
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+_PIPE_WIDTH = 10_000
+"""Characters of the longest line of a table in a pipe."""
 
 
 def emit(value: object) -> None:
@@ -61,15 +65,26 @@ def complain(message: str) -> None:
 
 
 def table(
-    headers: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = ()
+    headers: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    right: Sequence[int] = (),
+    whole: Sequence[int] = (),
 ) -> None:
-    """Print rows; columns in `right` (by position) are numbers."""
+    """Print rows; columns in `right` (by position) are numbers, those in `whole` stay on a line.
+
+    In a pipe every row is one line.
+    """
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for position, header in enumerate(headers):
-        grid.add_column(header, justify="right" if position in right else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if position in right else "left"
+        grid.add_column(header, justify=justify, overflow="fold", no_wrap=position in whole)
     for row in rows:
         grid.add_row(*(escape("" if cell is None else str(cell)) for cell in row))
-    out.print(grid)
+    if out.is_terminal:
+        out.print(grid)
+    else:
+        Console(file=out.file, width=_PIPE_WIDTH, highlight=False).print(grid)
 
 
 @contextmanager
@@ -148,7 +163,28 @@ def open_page(url: str) -> bool:
     return webbrowser.open(url)
 
 
-LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or papers")]
+def one_of(values: Sequence[str], *names: str, text: str = "{}") -> Any:  # noqa: ANN401  # typer's
+    """Return an option for names of a closed set, which Tab completes; `{}` in its help is them."""
+
+    def check(given: str | list[str] | None) -> str | list[str] | None:
+        for one in given if isinstance(given, list) else [given]:
+            if one is not None and one not in values:
+                raise typer.BadParameter(f"{one!r} must be {either(values)}")
+        return given
+
+    return typer.Option(
+        *names,
+        help=text.format(either(values)),
+        callback=check,
+        autocompletion=lambda: list(values),
+    )
+
+
+LIBRARIES = get_args(LibraryName)
+LibraryOption = Annotated[str, one_of(LIBRARIES, "--library", "-l")]
+AnyLibraryOption = Annotated[
+    str | None, one_of(LIBRARIES, "--library", "-l", text="{} [default: both]")
+]
 TagsOption = Annotated[
     list[str] | None,
     typer.Option("--tag", "-t", help="only documents with this tag; repeatable [default: any]"),

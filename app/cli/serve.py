@@ -198,7 +198,7 @@ _SILENCE_S = 600.0
 
 
 def serve_stdio() -> None:
-    """Offer search, ask, check and get_document to an MCP client over stdio.
+    """Offer the tools and documents to an MCP client over stdio.
 
     Example: documind mcp
     """
@@ -234,8 +234,12 @@ def _mirror(remote: Client) -> Server[Any]:
     from mcp_types import (  # noqa: PLC0415
         CallToolRequestParams,
         CallToolResult,
+        ListResourcesResult,
+        ListResourceTemplatesResult,
         ListToolsResult,
         PaginatedRequestParams,
+        ReadResourceRequestParams,
+        ReadResourceResult,
     )
 
     async def list_tools(
@@ -248,6 +252,21 @@ def _mirror(remote: Client) -> Server[Any]:
     ) -> CallToolResult:
         return await remote.call_tool(asked.name, asked.arguments)
 
+    async def list_resources(
+        _: ServerRequestContext[Any], page: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        return await remote.list_resources(cursor=page.cursor if page else None)
+
+    async def list_templates(
+        _: ServerRequestContext[Any], page: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        return await remote.list_resource_templates(cursor=page.cursor if page else None)
+
+    async def read_resource(
+        _: ServerRequestContext[Any], asked: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        return await remote.read_resource(asked.uri)
+
     about = remote.server_info  # optional in the protocol
     return Server(
         about.name if about else "documind",
@@ -255,6 +274,9 @@ def _mirror(remote: Client) -> Server[Any]:
         instructions=remote.instructions,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
     )
 
 

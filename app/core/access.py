@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from app.core.errors import Forbidden
+from app.core.errors import DocuMindError, Forbidden, InOtherLibrary, NotFound
 from app.core.vocabulary import Library, Scope
 
 KeyScope = Literal["read", "ask", "write", "admin"]
@@ -79,6 +79,12 @@ class Caller:
         if named != "all":
             return self.library(Library(named)).value
         return "all" if self.sees_all else min(self.libraries).value
+
+    def heard(self, error: DocuMindError) -> DocuMindError:
+        """Return an error as the caller may hear it: nothing of a library that it may not see."""
+        if isinstance(error, InOtherLibrary) and not self.sees_all:
+            return NotFound("no such document in this library; list its documents first")
+        return error
 
     def _named(self) -> str:
         return " and ".join(sorted(self.libraries))

@@ -117,6 +117,10 @@ class NotFound(DocuMindError):
     code = "not_found"
 
 
+class InOtherLibrary(NotFound):
+    """The other library has the document, which its message says."""
+
+
 class NoOriginal(NotFound):
     """The document has no original bytes (bulk text)."""
 

@@ -294,6 +294,40 @@ def either(names: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+_FAULTS: Mapping[str, str] = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known here",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} entries",
+    "too_long": "must have at most {max_length} entries",
+    "string_type": "must be a text",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+}
+"""By the type of pydantic's errors (docs.pydantic.dev/2.11/errors/validation_errors)."""
+
+
+def fault_in_words(kind: str, limits: Mapping[str, object], message: str) -> str:
+    """Return what is wrong with a value, after its name; pydantic's message where we have none."""
+    known = "must not be empty" if limits.get("min_length") == 1 else _FAULTS.get(kind)
+    if known is None:
+        return f": {message.removeprefix('Value error, ')}"
+    return f" {known.format_map(limits)}"
+
+
 def edit_distance(left: str, right: str) -> int:
     """Return the fewest inserts, deletes, changes and swaps between two words.
 

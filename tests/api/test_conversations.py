@@ -217,3 +217,31 @@ def test_a_letter_is_answered_by_what_it_asks(shop: Site) -> None:
         ).json()
         assert answer["status"] == "answered"
         assert year in answer["answer"]
+
+
+def test_each_question_of_a_message_is_answered_or_named(shop: Site) -> None:
+    files = {
+        "mill.md": "# The mill\n\nThe old mill of Brook was built in 1388. It burned in 1877.",
+        "school.md": "# The school\n\nThe school has 64 children and three teachers.",
+        "gorse.md": "# Gorse\n\nGorse flowers are yellow and smell of coconut.",
+    }
+    assert shop.upload(*((name, text.encode()) for name, text in files.items()))[0] == 201
+
+    def asked(question: str) -> tuple[str, list[str]]:
+        answer = shop.client.post(
+            "/api/v1/query", json={"question": question, "library": "papers"}
+        ).json()
+        return answer["answer"], [
+            one["message"] for one in answer["notices"] if one["code"] == "subject_missing"
+        ]
+
+    for between in (", and ", "? "):
+        text, missing = asked(
+            f"When was the old mill of Brook built{between}how many children has the school?"
+        )
+        assert ("1388" in text, "64" in text, missing) == (True, True, [])
+    text, missing = asked(
+        "When was the old mill of Brook built, and who painted the chapel of Saint Bran?"
+    )
+    assert "1388" in text
+    assert missing == ["nothing that was found answers 'who painted the chapel of Saint Bran?'"]

@@ -57,7 +57,7 @@ def test_a_flagged_sentence_is_never_quoted(flagged: Site, question: str) -> Non
     [
         ("search", {"query": ASKED}),
         ("ask", {"question": ASKED, "library": "papers"}),
-        ("get_document", {"library": "papers", "document": "copper.txt"}),
+        ("read", {"library": "papers", "document": "copper.txt"}),
     ],
 )
 def test_tools_say_it_in_words_and_for_programs(
@@ -65,6 +65,6 @@ def test_tools_say_it_in_words_and_for_programs(
 ) -> None:
     found = mcp_server.TOOLS[tool]
     asked = found.arguments.model_validate(given)
-    result = anyio.run(found.run, flagged.app.state.edge, ANYONE, asked)
+    result = anyio.run(found.run, mcp_server.At(flagged.app.state.edge, ANYONE), asked)
     assert "flagged: override" in str(result.content)
     assert "'flags': ['override']" in str(result.structured_content)

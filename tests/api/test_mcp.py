@@ -6,10 +6,11 @@ import errno
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 import httpx2
@@ -32,6 +33,7 @@ from tests.fakes.services import local_services
 
 KEY = "k3y"
 WAIT_S = 20.0
+NAMES = ["search", "ask", "check", "list", "outline", "grep", "read", "cite", "add"]
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
@@ -104,8 +106,14 @@ def test_search_ask_and_read_over_http(served: Served, mode: str) -> None:
             ) as client,
         ):
             tools = (await client.list_tools()).tools
-            assert [tool.name for tool in tools] == ["search", "ask", "check", "get_document"]
-            assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
+            assert [tool.name for tool in tools] == NAMES
+            writing = [
+                tool.name
+                for tool in tools
+                if not (tool.annotations and tool.annotations.read_only_hint)
+            ]
+            assert writing == ["add"]
+            assert all(tool.output_schema for tool in tools)
             assert all(tool.input_schema["properties"] for tool in tools)
 
             found = await client.call_tool(
@@ -142,13 +150,13 @@ def test_search_ask_and_read_over_http(served: Served, mode: str) -> None:
             assert text_of(checked).startswith("supported: Lions sleep twenty hours.")
 
             read = await client.call_tool(
-                "get_document",
+                "read",
                 {"library": "papers", "document": "lions.html", "start": 6, "length": 5},
             )
             assert not read.is_error, text_of(read)
             hit = read.structured_content
             whole = await client.call_tool(
-                "get_document", {"library": "papers", "document": hit["document"]["doc_id"]}
+                "read", {"library": "papers", "document": hit["document"]["doc_id"]}
             )
             assert whole.structured_content["text"][6:11] == hit["text"]
 
@@ -209,13 +217,15 @@ def test_what_a_model_can_mend_is_told_in_words(served: Served) -> None:
                 ("ask", {"question": "What?", "metadata": ["rating"]}, "KEY=VALUE"),
                 ("ask", {"question": "What?", "collection": "none"}, "not_found: "),
                 ("ask", {"question": " \u200b "}, "nothing to read"),
-                ("get_document", {"library": "papers", "document": "nope"}, "not_found: "),
-                ("get_document", {"library": "elsewhere", "document": "nope"}, "library"),
+                ("read", {"library": "papers", "document": "nope"}, "not_found: "),
+                ("read", {"library": "elsewhere", "document": "nope"}, "library"),
             ):
                 result = await client.call_tool(tool, arguments)
                 assert result.is_error, (tool, arguments)
                 assert said in text_of(result)
-            with pytest.raises(MCPError, match="search, ask, check, get_document"):
+            with pytest.raises(
+                MCPError, match="search, ask, check, list, outline, grep, read, cite, add"
+            ):
                 await client.call_tool("delete_everything", {"library": "papers"})
 
     with unwrapped():
@@ -319,19 +329,15 @@ def test_the_same_tools_over_stdio(served: Served, tmp_path: Path) -> None:
 
     async def visit() -> None:
         async with Client(server) as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == [
-                "search",
-                "ask",
-                "check",
-                "get_document",
-            ]
+            assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
+            listed = (await client.list_resources()).resources
+            copper = next(one for one in listed if one.title == "Copper")
+            assert "1085" in str((await client.read_resource(copper.uri)).contents)
             answered = await client.call_tool(
                 "ask", {"question": "What is the melting point of copper?", "library": "papers"}
             )
             assert "1085" in text_of(answered)
-            refused = await client.call_tool(
-                "get_document", {"library": "papers", "document": "nope"}
-            )
+            refused = await client.call_tool("read", {"library": "papers", "document": "nope"})
             assert refused.is_error
 
     with DirectoryLock([tmp_path], served.url), unwrapped():
@@ -356,3 +362,66 @@ def test_a_door_that_cannot_be_opened_does_not_end_the_server(
             time.sleep(0.01)
         assert opened.client.get("/health/ready").status_code == 200
     assert failures == []
+
+
+@pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+def test_a_place_is_found_read_and_cited_without_a_question(
+    served: Served, mode: str, version: str
+) -> None:
+    async def visit() -> None:
+        async with (
+            httpx2.AsyncClient(headers={"X-API-Key": KEY}, timeout=WAIT_S, trust_env=False) as http,
+            Client(
+                streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode
+            ) as client,
+        ):
+            assert client.protocol_version == version
+            papers = {"library": "papers"}
+            listed = await data(client, "list", {**papers, "query": "tides"})
+            (tides,) = listed["documents"]
+            of = {**papers, "document": tides["doc_id"]}
+            outline = await data(client, "outline", of)
+            assert [one["title"] for one in outline["headings"]] == ["Tides", "Causes"]
+            found = await data(client, "grep", {**of, "text": "SPRING tides"})
+            (place,) = found["places"]
+            assert (found["total"], "come twice" in place["line"]) == (1, True)
+            where = {"start": place["start"], "end": place["end"]}
+            cited = await data(client, "cite", {**of, **where})
+            assert (cited["quote"], cited["section"]) == ("Spring tides", "Causes")
+            assert cited["view_url"].endswith(f"start={place['start']}&end={place['end']}")
+            length = place["end"] - place["start"]
+            part = await data(client, "read", {**of, "start": place["start"], "length": length})
+            assert part["text"] == cited["quote"]
+            (template,) = (await client.list_resource_templates()).resource_templates
+            uris = [one.uri for one in (await client.list_resources()).resources]
+            assert template.uri_template.format(**papers, doc_id=tides["doc_id"]) in uris
+            with pytest.raises(MCPError, match="not_found"):
+                await client.read_resource("documind://papers/nope")
+
+    anyio.run(visit)
+
+
+def test_a_text_is_added_and_found(tmp_path: Path) -> None:
+    async def visit(url: str) -> None:
+        async with (
+            httpx2.AsyncClient(timeout=WAIT_S, trust_env=False) as http,
+            Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+        ):
+            note = {"filename": "note.md", "text": "# Boats\n\nThe key of the shed is 4417."}
+            first = await data(client, "add", note)
+            again = await data(client, "add", note)
+            rows = [row for one in (first, again) for row in one["documents"]]
+            assert [row["status"] for row in rows] == ["indexed", "unchanged"]
+            found = await data(client, "search", {"query": "key of the shed"})
+            assert found["hits"][0]["doc_id"] == rows[0]["doc_id"]
+
+    with site(tmp_path) as opened, listening(opened.app, lifespan="off") as url:
+        anyio.run(visit, url)
+
+
+async def data(client: Client, tool: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+    """Return what a tool returns for programs; the client holds it against the tool's schema."""
+    found = await client.call_tool(tool, dict(arguments))
+    assert not found.is_error, found.content
+    assert found.structured_content is not None
+    return dict(found.structured_content)

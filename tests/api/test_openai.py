@@ -7,13 +7,15 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import openai
 import pytest
 from openai import OpenAI
 from openai.types.chat import ChatCompletionChunk
 
-from app.api.openai import task_of
+from app.api.openai import Completion, task_of
+from app.api.responses import Responder
 from app.core.errors import ProviderTimeout
 from app.core.types import Token
 from tests.api.conftest import LIBRARY, Site, listening, site
@@ -382,3 +384,159 @@ def test_leaving_a_stream_stops_the_model(tmp_path: Path) -> None:
                     assert time.monotonic() - left < WAIT_S
                     threading.Event().wait(0.002)
                 assert model.stopped == round_
+
+
+SAID = "Copper melts at 1085 degrees Celsius [1]. It is very expensive [1]."
+
+
+def test_embeddings_are_the_passages_vectors_as_numbers_and_as_bytes(door: Door) -> None:
+    embedder = door.site.services.embedder
+    texts = ["Copper melts.", "Tides rise."]
+    with door.client() as client:
+        reply = client.embeddings.create(model="documind", input=texts)  # the client asks base64
+        numbers = client.embeddings.create(
+            model=embedder.identity.model,
+            input=texts[0],
+            encoding_format="float",
+            dimensions=embedder.identity.dimension,
+        )
+        wrong: list[dict[str, Any]] = [{"dimensions": 7}, {"input": [""]}, {"input": [[1, 2]]}]
+        for more in wrong:
+            with pytest.raises(openai.BadRequestError):
+                client.embeddings.create(**{"model": "documind", "input": "x", **more})
+        with pytest.raises(openai.NotFoundError, match=embedder.identity.model):
+            client.embeddings.create(model="text-embedding-3-small", input="x")
+    expected = embedder.embed_passages(texts)
+    assert [row.index for row in reply.data] == [0, 1]
+    assert [row.embedding for row in reply.data] == [row.tolist() for row in expected]
+    assert numbers.data[0].embedding == pytest.approx(expected[0].tolist())
+    assert reply.model == embedder.identity.model
+    assert reply.usage.total_tokens == sum(embedder.count_tokens(texts))
+
+
+def test_a_library_is_searched_as_a_vector_store(door: Door) -> None:
+    with door.client() as client:
+        found = client.vector_stores.search("papers", query="copper melting", max_num_results=2)
+        assert found.object == "vector_store.search_results.page"
+        first = found.data[0]
+        assert (first.filename, first.content[0].type) == ("copper.txt", "text")
+        assert 0 < first.score <= 1
+        assert [hit.score for hit in found.data] == sorted(
+            (hit.score for hit in found.data), reverse=True
+        )
+        where = dict(first.attributes or {})
+        span = f"start={where['start']:.0f}&end={where['end']:.0f}&library={where['library']}"
+        text = door.site.client.get(f"/api/v1/documents/{first.file_id}/text?{span}").json()["text"]
+        assert text == first.content[0].text
+        strict = client.vector_stores.search(
+            "all", query="copper melting", ranking_options={"score_threshold": 1.1}
+        )
+        assert strict.data == []
+        with pytest.raises(openai.BadRequestError):
+            client.vector_stores.search(
+                "papers", query="x", filters={"type": "eq", "key": "a", "value": "b"}
+            )
+        with pytest.raises(openai.BadRequestError):
+            client.vector_stores.search("elsewhere", query="x")
+
+
+def test_a_response_cites_files(door: Door) -> None:
+    generator = door.says(SAID)
+    with door.client() as client:
+        reply = client.responses.create(
+            model="documind-papers",
+            input=[
+                {"role": "user", "content": "Tell me of copper."},
+                {"role": "assistant", "content": "It is a metal."},
+                {"role": "user", "content": [{"type": "input_text", "text": ASKED}]},
+            ],
+            instructions="Be brief.",
+            temperature=0.1,
+        )
+    assert reply.status == "completed"
+    assert reply.output_text == "Copper melts at 1085 degrees Celsius [1]. It is very expensive."
+    ((ours,),) = [part["annotations"] for part in reply.model_dump()["output"][0]["content"]]
+    assert (ours["type"], ours["filename"]) == ("file_citation", "copper.txt")
+    assert reply.output_text[ours["index"] :].startswith("[1]")
+    whole = f"/api/v1/documents/{ours['file_id']}/text?library=papers&start={ours['start']}&end={ours['end']}"
+    assert door.site.client.get(whole).json()["text"] == ours["quote"]
+    assert reply.usage is not None
+    assert reply.usage.total_tokens > 0
+    assert "Be brief." in str(generator.prompts)
+    stored = door.site.client.get(f"/api/v1/answers/{reply.id.removeprefix('resp_')}").json()
+    assert stored["answer"] == reply.output_text
+
+
+def test_a_response_streams_its_events(door: Door) -> None:
+    door.says(SAID)
+    with (
+        door.client() as client,
+        client.responses.stream(model="documind-papers", input=ASKED) as stream,
+    ):
+        sent = list(stream)
+        final = stream.get_final_response()
+    kinds = [one.type for one in sent if one.type != "response.output_text.delta"]
+    assert kinds == [
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        "response.content_part.added",
+        "response.output_text.annotation.added",
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.completed",
+    ]
+    assert [one.sequence_number for one in sent] == list(range(len(sent)))
+    assert len(sent) > len(kinds) + 8
+    said = "".join(one.delta for one in sent if one.type == "response.output_text.delta")
+    assert said == final.output_text == SAID
+
+
+def test_a_response_without_a_model_is_a_quote_also_in_a_stream(door: Door) -> None:
+    with door.client() as client:
+        reply = client.responses.create(model="documind-papers", input=ASKED)
+        events = list(client.responses.create(model="documind-papers", input=ASKED, stream=True))
+    assert "1085" in reply.output_text
+    done = events[-1]
+    assert done.type == "response.completed"
+    assert done.response.output_text == reply.output_text
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"previous_response_id": "resp_1"},
+        {"background": True},
+        {"conversation": "conv_1"},
+        {"text": {"format": {"type": "json_object"}}},
+        {"input": [{"role": "system", "content": "x"}]},
+    ],
+)
+def test_a_response_refuses_what_cannot_act(door: Door, more: dict[str, Any]) -> None:
+    with door.client() as client, pytest.raises(openai.BadRequestError):
+        client.responses.create(**{"model": "documind-papers", "input": ASKED, **more})
+
+
+def test_a_response_that_is_left_gives_its_place_back(door: Door) -> None:
+    door.models.model = SlowModel()
+    with door.client() as client:
+        free = door.site.app.state.edge.streams
+        begun = client.responses.create(model="documind-papers", input=ASKED, stream=True)
+        next(iter(begun))
+        assert free.taken == 1
+        begun.close()
+    deadline = time.monotonic() + WAIT_S
+    while free.taken:
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
+
+
+def test_a_failing_response_ends_with_an_error_event() -> None:
+    responder = Responder(Completion("documind", "", "r1"), None)
+    name, data, *_ = responder.end(ProviderTimeout("the host is silent")).decode().splitlines()
+    assert name == "event: error"
+    assert json.loads(data.removeprefix("data: ")) == {
+        "type": "error", "sequence_number": 0, "code": "provider_timeout",
+        "message": "the host is silent", "param": None,
+    }  # fmt: skip

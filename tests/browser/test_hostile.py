@@ -109,7 +109,9 @@ def test_hostile_file_names_are_shown_as_they_are(empty: DocuMind, open_page: Op
     page.get_by_test_id("upload").set_input_files(files)
     uploads = page.get_by_role("region", name="Uploads", exact=True)
     expect(uploads).to_contain_text(f"{len(NAMES)} files", timeout=60_000)
-    expect(uploads.get_by_role("progressbar", name="All uploads")).to_have_count(0, timeout=60_000)
+    expect(uploads.get_by_role("progressbar", name="Uploads", exact=True)).to_have_count(
+        0, timeout=60_000
+    )
     assert page.locator("main img, main iframe, main script").count() == 0
     ask(page, "How was the weather at sea?")
     assert page.locator("main img, main iframe, main script").count() == 0

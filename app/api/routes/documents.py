@@ -47,7 +47,7 @@ def resolve(services: Services, library: Library, name: str) -> str:
     The id is looked up first: it is indexed, the names of a large library are not.
 
     Raises:
-        NotFound: None in this library.
+        NotFound: None; the message says when the other library has it.
         Conflict: Several documents have this name.
     """
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
@@ -104,6 +104,9 @@ def remove_synced(
     changed(request, *removed)
     return SyncedDocuments(source_keys=sorted(removed))
 
+
+if TYPE_CHECKING:
+    from app.bootstrap.services import Services
 
 logger = logging.getLogger(__name__)
 
@@ -217,31 +220,39 @@ def _accept(upload: Upload, door: Door, in_query: LibraryName | None, *, retry: 
     """Make the upload durable: originals first, then the job's row."""
     services = door.services
     default = door.edge.settings.library
-    library = one_library(door.caller, _library(upload, in_query), default).value
+    library = one_library(door.caller, _library(upload, in_query), default)
     names = [display_name(file.raw_name) for file in upload.files]
     keys = _keys(upload, names)
     folder, labels = _folder(upload), _labels(upload, len(names))
     services.store.labels.check(labels)
     shas = services.writer.store_originals([file.path for file in upload.files])
     files = tuple(map(UploadedFile, names, keys, shas, labels))
+    return submitted(services, IngestPayload(library, files, retry), folder)
+
+
+def submitted(services: Services, payload: IngestPayload, folder: str = "") -> Job:
+    """Return the job of files whose originals are kept; unless it is accepted, they are not."""
+    files = payload.files
     try:
         if folder:
             services.store.claims.record(
-                Library(library), folder, {file.source_key: file.sha256 for file in files}
+                payload.library, folder, {file.source_key: file.sha256 for file in files}
             )
         return services.jobs.submit(
             "ingest",
-            IngestPayload(Library(library), files, retry).to_json(),
-            files=[JobFile(name, "queued", 0.0) for name in names],
+            payload.to_json(),
+            files=[JobFile(file.filename, "queued", 0.0) for file in files],
             total=len(files),
             unit="files",
         )
     except (DocuMindError, OSError):
         try:
-            services.writer.delete_unaccepted(shas)
+            services.writer.delete_unaccepted([file.sha256 for file in files])
         except (DocuMindError, OSError):
             logger.warning(
-                "originals of a refused upload stay behind: %s", ", ".join(shas), exc_info=True
+                "originals of a refused upload stay behind: %s",
+                ", ".join(file.sha256 for file in files),
+                exc_info=True,
             )
         raise
 

@@ -126,7 +126,7 @@ def search(
 ) -> SearchResponse:
     """Rank passages, with the matched words marked; nothing is written about them."""
     library = edge.asked(services, caller, asked.library, asked.doc_ids)
-    found = _search(services, library, asked)
+    found = ranked(services, library, asked)
     return SearchResponse(
         query=asked.q,
         library=library,
@@ -135,7 +135,7 @@ def search(
     )
 
 
-def _search(services: Services, scope: Scope, asked: SearchQuery) -> Retrieval:
+def ranked(services: Services, scope: Scope, asked: SearchQuery) -> Retrieval:
     """Search one library, or both and merge."""
     libraries = list(Library) if scope == "all" else [Library(scope)]
     filters = with_saved(services, asked, asked.conditions())
@@ -166,7 +166,10 @@ def _hit(hit: Hit, query: str) -> SearchHit:
     marked = tuple(
         Highlight(start=start, end=end) for start, end in highlights(text, stems, language)
     )
-    return SearchHit.of_hit(hit, type=hit.passage.document.type, text=text, highlights=marked)
+    document = hit.passage.document
+    return SearchHit.of_hit(
+        hit, type=document.type, filename=document.filename, text=text, highlights=marked
+    )
 
 
 def highlights(text: str, stems: frozenset[str], language: str = DEFAULT) -> list[tuple[int, int]]:

@@ -229,6 +229,7 @@ class SearchHit(PassageRecord):
     """A ranked passage."""
 
     type: str
+    filename: str
     text: str
     highlights: tuple[Highlight, ...]
     """The words of the query."""

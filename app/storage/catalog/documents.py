@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, or_, select
 
-from app.core.errors import Conflict, InvalidInput, NoOriginal, NotFound
+from app.core.errors import Conflict, InOtherLibrary, InvalidInput, NoOriginal, NotFound
 from app.core.labels import fold
 from app.core.types import (
     SAMPLE_PREFIX,
@@ -59,13 +59,16 @@ def live(library: Library, *columns: ColumnElement[Any]) -> Select[Any]:
 
 def live_row(sql: Connection, library: Library, doc_id: str) -> tuple[int, Document]:
     """Return a live document with its key."""
-    row = sql.execute(_BY_ID, {"of": library.value, "wanted": doc_id}).first()
-    if row is None:
-        raise NotFound(
-            f"no document {doc_id!r} in library {library.value!r}; list its documents first, or"
-            " name the other library"
-        )
-    return row[0], document_from(row[1:])
+    for place in (library, *(other for other in Library if other is not library)):
+        row = sql.execute(_BY_ID, {"of": place.value, "wanted": doc_id}).first()
+        if row is not None and place is library:
+            return row[0], document_from(row[1:])
+        if row is not None:
+            raise InOtherLibrary(
+                f"no document {doc_id!r} in library {library.value!r}; library {place.value!r} has"
+                " it"
+            )
+    raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list its documents first")
 
 
 def of_revision(

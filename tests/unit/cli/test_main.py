@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -12,8 +13,9 @@ from typing import Any
 
 import pytest
 import typer
+from rich.console import Console
 
-from app.cli import evaluate
+from app.cli import evaluate, output
 from app.cli import main as entry
 from app.client import FileToSend, Json
 from app.core import errors
@@ -151,7 +153,7 @@ def test_a_wrong_setting_is_2_and_named(
 
 
 def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(arguments: list[str] | None) -> None:
+    def interrupted(arguments: list[str] | None, *, standalone_mode: bool) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(entry, "app", interrupted)
@@ -238,3 +240,45 @@ def test_ingest_waits_for_vectors_unless_told_not_to(
     (tmp_path / "a.txt").write_text("Copper melts.")
     assert run(monkeypatch, "ingest", str(tmp_path / "a.txt"), *words) == 0
     assert asked == [waits]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["ask", "x", "--library", "foo"], "'foo' must be public, papers or all"),
+        (["ask", "x", "--mode", "foo"], "'foo' must be general"),
+        (["list", "--library", "foo"], "'foo' must be public or papers"),
+        (["clear", "--library", "foo"], "'foo' must be public or papers"),
+        (["keys", "add", "me", "--scope", "all"], "'all' must be read, ask, write or admin"),
+        (["search", "x", "--limit", "99"], "must be at most 50"),
+        (["ask", "x", "--limit", "many"], "must be a whole number"),
+        (["up", "--port", "abc"], "must be a whole number"),
+        (["search"], "Missing argument 'query'"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    shown = capsys.readouterr().err
+    assert said in " ".join(shown.split())
+    assert "Input should" not in shown
+    assert shown.startswith("error: ")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_what_is_to_be_copied_stands_on_one_line(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    shown = Console(file=io.StringIO(), width=60, force_terminal=is_terminal, no_color=True)
+    monkeypatch.setattr(output, "out", shown)
+    row = ("a7096f19a792cba7", "travel-policy-of-the-company.docx", "A long title, " * 9)
+    output.table(("id", "file", "title"), [row], whole=(0, 1))
+    text = shown.file.getvalue()  # type: ignore[attr-defined]
+    lines = [line for line in text.splitlines() if row[0] in line]
+    assert len(lines) == 1
+    assert row[1] in lines[0]
+    assert is_terminal or row[2].strip() in lines[0]

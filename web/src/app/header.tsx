@@ -11,15 +11,7 @@ import { answeredBy } from "@/lib/format";
 import { type Message, t } from "@/lib/language";
 import { modelsInUse } from "@/lib/models";
 
-export const PAGE_NAMES: Record<PageName, Message> = {
-  ask: "Ask",
-  search: "Search",
-  check: "Check",
-  inspect: "Inspect",
-  evaluate: "Evaluate",
-  status: "Status",
-  settings: "Settings",
-};
+export const PAGE_NAMES: Record<PageName, Message> = { ask: "Ask", search: "Search", check: "Check", inspect: "Inspect", evaluate: "Evaluate", status: "Status", settings: "Settings" };
 /** Those in the row; settings have a sign of their own. */
 const NAMES = (Object.entries(PAGE_NAMES) as [PageName, Message][]).filter(([name]) => name !== "settings");
 

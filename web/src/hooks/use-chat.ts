@@ -7,7 +7,7 @@ import { preferences } from "@/hooks/use-preferences";
 import { useStore } from "@/hooks/use-store";
 import type { Workspace } from "@/hooks/use-workspace";
 import { answered, asked, received, type Exchange, type Limit } from "@/lib/exchange";
-import { filterFields, narrows } from "@/lib/filters";
+import { filterFields, filterWords, narrows } from "@/lib/filters";
 import { t } from "@/lib/language";
 import { localId } from "@/lib/local-id";
 import { Store } from "@/lib/store";
@@ -77,7 +77,7 @@ export class ChatSession {
     const library = otherwise.document?.library ?? workspace.library;
     const scope = otherwise.document === undefined ? workspace.scope : [otherwise.document];
     const id = localId();
-    const fresh = asked(id, question, library, scope);
+    const fresh = asked(id, question, library, scope, otherwise.document === undefined ? filterWords(workspace.filter) : "");
     // Asked again, a question that was broken off goes: the server drops it too.
     this.store.set((chat) => ({ ...chat, exchanges: [...chat.exchanges.filter((e) => e.state !== "broken" || e.question !== question), fresh] }));
     // The document that is open gives way to the sources of the new answer.

@@ -31,6 +31,8 @@ export interface Exchange {
   question: string;
   library: Scope;
   scope: readonly Limit[];
+  /** What else it was narrowed to, in words. */
+  filter: string;
   state: ExchangeState;
   /** Provisional text, replaced by the guarded answer when it closes. */
   draft: string;
@@ -44,8 +46,8 @@ export interface Exchange {
 }
 
 /** A question of which nothing is known yet. */
-export function asked(id: string, question: string, library: Scope, scope: readonly Limit[]): Exchange {
-  return { id, question, library, scope, state: "waiting", draft: "", sources: [], quote: null, reading: null, answerId: null, answer: null, error: null };
+export function asked(id: string, question: string, library: Scope, scope: readonly Limit[], filter = ""): Exchange {
+  return { id, question, library, scope, filter, state: "waiting", draft: "", sources: [], quote: null, reading: null, answerId: null, answer: null, error: null };
 }
 
 /** The exchange after one event of its stream. */

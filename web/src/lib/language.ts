@@ -42,10 +42,23 @@ export function locale(): string {
   return spoken.get().language;
 }
 
+/** What a locale needs once and long lists need often. */
+function kept<T>(make: (locale: string) => T): () => T {
+  const made = new Map<string, T>();
+  return () => {
+    const one = made.get(locale()) ?? make(locale());
+    made.set(locale(), one);
+    return one;
+  };
+}
+
+const whole = kept((tag) => new Intl.NumberFormat(tag, { maximumFractionDigits: 0 }));
+const compact = kept((tag) => new Intl.NumberFormat(tag, { notation: "compact", maximumFractionDigits: 1 }));
+const plurals = kept((tag) => new Intl.PluralRules(tag));
+
 /** 12,345 below a hundred thousand, 1.2M above. */
 export function count(value: number): string {
-  const compact = Math.abs(value) >= 100_000;
-  return new Intl.NumberFormat(locale(), compact ? { notation: "compact", maximumFractionDigits: 1 } : { maximumFractionDigits: 0 }).format(value);
+  return (Math.abs(value) < 100_000 ? whole() : compact()).format(value);
 }
 
 /** A message in the page's language, with its values; `n` chooses the plural form. */
@@ -62,7 +75,7 @@ export function tx(message: Message, values: Readonly<Record<string, ReactNode>>
 function wording(message: Message, n: unknown): string {
   const found: Forms = spoken.get().messages[message] ?? message.replace(/\|.*$/, "");
   if (typeof found === "string") return found;
-  return (typeof n === "number" ? found[new Intl.PluralRules(locale()).select(n)] : undefined) ?? found.other;
+  return (typeof n === "number" ? found[plurals().select(n)] : undefined) ?? found.other;
 }
 
 function shown(value: string | number): string {

@@ -96,7 +96,7 @@ function Elsewhere({ exchange, onAskAgain }: Pick<Props, "exchange" | "onAskAgai
   const { data } = useQuery(libraries);
   const { choose } = useWorkspace();
   const other = data?.libraries.find((l) => l.library !== exchange.library && l.documents > 0);
-  if (other === undefined || exchange.library === "all" || exchange.scope.length > 0) return null;
+  if (other === undefined || exchange.library === "all" || exchange.scope.length > 0 || exchange.filter !== "") return null;
   const askAll = (): void => {
     choose("all");
     onAskAgain(exchange.question);
@@ -112,12 +112,13 @@ function Elsewhere({ exchange, onAskAgain }: Pick<Props, "exchange" | "onAskAgai
 }
 
 function ScopeLine({ exchange }: { exchange: Exchange }) {
-  const { scope, library } = exchange;
+  const { scope, library, filter } = exchange;
   const rewritten = exchange.answer?.rewritten_query ?? null;
-  if (scope.length === 0 && rewritten === null) return null;
+  const limited = scope.length > 0 || filter !== "";
+  if (!limited && rewritten === null) return null;
   return (
     <div className="mt-1 flex flex-wrap items-center gap-1 text-xs text-muted">
-      {scope.length > 0 && (
+      {limited && (
         <>
           <span>{t("Only")}</span>
           {scope.slice(0, 3).map((d) => (
@@ -126,6 +127,7 @@ function ScopeLine({ exchange }: { exchange: Exchange }) {
             </Tag>
           ))}
           {scope.length > 3 && <span>{t("and {n} more", { n: scope.length - 3 })}</span>}
+          {filter !== "" && <Tag tone="info">{filter}</Tag>}
           <span>{t("in {library}", { library: t(LIBRARY_NAMES[library]) })}</span>
         </>
       )}

@@ -73,7 +73,7 @@ export function CheckPage() {
           </Button>
         </div>
       </form>
-      {check.isPending && <Skeleton lines={8} label={t("Checking")} />}
+      {check.isPending && <Skeleton lines={8} />}
       {check.isError && <Failure error={check.error} onRetry={() => check.mutate()} what={t("The check failed.")} />}
       {check.isIdle && report === null && <Empty title={t("Paste a text, or open a file")}>{t("A draft, a summary, a model’s answer: each sentence gets its verdict and the words it rests on.")}</Empty>}
       {report !== null && !check.isPending && !check.isError && <CheckedText report={report} />}

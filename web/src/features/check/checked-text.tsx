@@ -55,7 +55,7 @@ export function CheckedText({ report }: { report: CheckReport }) {
           {t("{model} failed: {why}", { model: modelName(report.judge), why: report.judge_failed })}
         </Banner>
       )}
-      {download.isError && <Failure error={download.error} what={t("The report was not made.")} />}
+      {download.isError && <Failure error={download.error} what={t("That did not work.")} />}
       <ol className="rounded-lg border border-line bg-surface">
         {report.sentences.map((sentence) => (
           <SentenceRow key={sentence.start} sentence={sentence} judge={report.judge} />

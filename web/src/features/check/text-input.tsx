@@ -29,7 +29,7 @@ export function TextInput({ label, value, onValue, rows }: { label: string; valu
         onChange={(event) => onValue(event.target.value)}
         className="w-full resize-y rounded-md border border-line-strong bg-surface px-3 py-2 font-serif text-[0.9375rem] leading-6 text-ink placeholder:text-muted"
       />
-      {reading.isError && <Failure error={reading.error} what={t("The file was not read.")} />}
+      {reading.isError && <Failure error={reading.error} what={t("The file could not be read.")} />}
     </div>
   );
 }

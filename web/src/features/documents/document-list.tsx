@@ -31,7 +31,7 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
   const saved = useQuery(collections).data?.collections;
   const loaded = useMemo(() => {
     const all = list.data?.pages.flatMap((page) => page.documents) ?? [];
-    return all.filter((d) => (types.size === 0 || types.has(d.type)) && allows(d, filter, saved ?? []));
+    return types.size === 0 && !narrows(filter) ? all : all.filter((d) => (types.size === 0 || types.has(d.type)) && allows(d, filter, saved ?? []));
   }, [list.data, types, filter, saved]);
   const scroller = useRef<HTMLDivElement>(null);
   // The React compiler is not used here, so the virtualizer's changing functions are safe.
@@ -96,7 +96,7 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
             if (document === undefined) {
               return (
                 <div key="more" role="listitem" className="absolute inset-x-0 top-0 px-3 py-3 text-xs text-muted" style={place}>
-                  {t("Loading more…")}
+                  {t("Loading")}
                 </div>
               );
             }

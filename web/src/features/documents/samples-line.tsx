@@ -16,7 +16,7 @@ export function SamplesLine({ samples }: { samples: number }) {
           {removed ? t("Bring them back") : t("Remove samples")}
         </Button>
       </div>
-      {change.isError && <Failure error={change.error} what={t("The samples could not be changed.")} />}
+      {change.isError && <Failure error={change.error} what={t("That did not work.")} />}
     </div>
   );
 }

@@ -32,7 +32,7 @@ export function UploadList() {
           </button>
         )}
       </div>
-      {active.length > 0 && uploads.length > 1 && <Meter value={settled / uploads.length} label={t("All uploads")} className="mt-1" />}
+      {active.length > 0 && uploads.length > 1 && <Meter value={settled / uploads.length} label={t("Uploads")} className="mt-1" />}
       <ul className="mt-1 max-h-[40vh] overflow-y-auto">
         {ordered.slice(0, SHOWN).map((upload) => (
           <UploadRow key={upload.id} upload={upload} onRetry={() => retry(upload.id)} onStop={() => stop(upload.id)} />

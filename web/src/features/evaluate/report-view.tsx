@@ -81,7 +81,7 @@ function Downloads({ id }: { id: string }) {
           {label}
         </Button>
       ))}
-      {fetched.isError && <Failure error={fetched.error} what={t("The file could not be fetched.")} />}
+      {fetched.isError && <Failure error={fetched.error} what={t("That did not work.")} />}
     </div>
   );
 }

@@ -99,7 +99,7 @@ export function RunPanel() {
       )}
       {over && watched.data?.state === "failed" && (
         <Banner tone="bad" className="mt-2">
-          {watched.data.errors[0] ?? t("The run failed without a reason.")}
+          {watched.data.errors[0] ?? t("It failed without a reason")}
         </Banner>
       )}
       {over && watched.data?.state === "cancelled" && (

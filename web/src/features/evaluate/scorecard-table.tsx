@@ -74,7 +74,7 @@ function Passages({ experiment, question }: { experiment: ReportExperiment; ques
           <section key={arm.name} aria-label={t("Found by {arm}", { arm: arm.name })} className="min-w-0">
             <p className="text-xs font-semibold">{arm.name}</p>
             {found.length === 0 ? (
-              <p className="text-xs text-muted">{t("Nothing was found.")}</p>
+              <p className="text-xs text-muted">{t("Nothing found")}</p>
             ) : (
               <ol className="mt-1 list-decimal space-y-1 pl-5 text-xs">
                 {found.map((passage) => (

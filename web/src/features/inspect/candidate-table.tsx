@@ -15,7 +15,7 @@ export function CandidateTable({ pass, selected, onSelect }: { pass: TracePass; 
   const shown = all ? candidates : candidates.slice(0, FIRST);
   return (
     <>
-      <Table caption={t("Candidates and why each stayed or fell")} head={[t("Passage"), ...stages.map((stage) => stage.name.replaceAll("_", " ")), t("Outcome"), t("Reason")]}>
+      <Table caption={t("Why each stayed or fell")} head={[t("Passage"), ...stages.map((stage) => stage.name.replaceAll("_", " ")), t("Outcome"), t("Reason")]}>
         {shown.map((candidate) => (
           <tr key={candidate.chunk} className={cx(selected === candidate.chunk && "bg-accent-soft")}>
             <td className="max-w-60">

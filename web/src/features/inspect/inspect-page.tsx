@@ -63,7 +63,7 @@ function AnswerTrace({ answerId }: { answerId: string }) {
   const question = mine?.question ?? (hashed ? t("The text of this answer is not kept") : stored.data?.asked.question) ?? null;
   if (answer === null) {
     if (stored.isPending) return <Skeleton lines={10} />;
-    return <Failure error={stored.error ?? new Error(t("This answer is not stored."))} onRetry={() => void stored.refetch()} what={t("This answer could not be opened.")} />;
+    return <Failure error={stored.error ?? new Error(t("This answer is not stored."))} onRetry={() => void stored.refetch()} />;
   }
   return <Trace answer={answer} question={question} />;
 }

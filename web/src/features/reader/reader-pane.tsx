@@ -56,7 +56,7 @@ export function ReaderPane({ target }: { target: ReaderTarget }) {
       )}
       {document.isError && (
         <div className="p-3">
-          <Failure error={document.error} onRetry={() => void document.refetch()} what={t("This document could not be opened.")} />
+          <Failure error={document.error} onRetry={() => void document.refetch()} />
         </div>
       )}
       {document.data !== undefined && view === "text" && <TextView target={target} />}

@@ -46,7 +46,7 @@ export function ModelsSection() {
           </Button>
         </p>
       )}
-      {choice.isError && <Failure error={choice.error} what={t("The model was not chosen.")} />}
+      {choice.isError && <Failure error={choice.error} what={t("That did not work.")} />}
       {list.isPending && <Skeleton lines={2} />}
       {list.isError && list.data === undefined && <Failure error={list.error} onRetry={() => void list.refetch()} />}
       {list.data !== undefined && installed.length === 0 && (

@@ -32,7 +32,7 @@ export function FsckSection() {
       {list.isPending && <Skeleton lines={2} />}
       {list.isSuccess && last === null && <p className="text-sm text-muted">{t("No check has been run yet.")}</p>}
       {list.isError && list.data === undefined && <Failure error={list.error} onRetry={() => void list.refetch()} />}
-      {run.isError && <Failure error={run.error} what={t("The check did not run.")} />}
+      {run.isError && <Failure error={run.error} what={t("That did not work.")} />}
       {last !== null && <Facts facts={factsOf(last)} />}
     </Section>
   );

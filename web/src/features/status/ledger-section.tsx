@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { ledger } from "@/api/queries";
+import type { Ledger } from "@/api/types";
 import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { count } from "@/lib/format";
@@ -8,28 +9,20 @@ import { t } from "@/lib/language";
 /** Every article of a dump is indexed, a redirect, or skipped for a reason; the parts add up. */
 export function LedgerSection() {
   const book = useQuery(ledger);
-  if (book.isPending) {
-    return (
-      <Section title={t("Imported dumps")}>
-        <Skeleton lines={2} />
-      </Section>
-    );
-  }
-  if (book.isError) {
-    return (
-      <Section title={t("Imported dumps")}>
-        <Failure error={book.error} onRetry={() => void book.refetch()} />
-      </Section>
-    );
-  }
-  const { articles, indexed, redirects, skipped } = book.data;
-  if (articles === 0) {
-    return (
-      <Section title={t("Imported dumps")}>
+  const articles = book.data?.articles ?? 0;
+  return (
+    <Section title={t("Imported dumps")} aside={articles > 0 && <span className="text-xs text-muted tabular-nums">{t("{n} articles", { n: articles })}</span>}>
+      {book.isPending && <Skeleton lines={2} />}
+      {book.isError && <Failure error={book.error} onRetry={() => void book.refetch()} />}
+      {book.isSuccess && articles === 0 && (
         <p className="text-sm text-muted">{t("No dump has been indexed. On the command line: documind bulk index SOURCE --library public")}</p>
-      </Section>
-    );
-  }
+      )}
+      {book.isSuccess && articles > 0 && <Parts book={book.data} />}
+    </Section>
+  );
+}
+
+function Parts({ book: { articles, indexed, redirects, skipped } }: { book: Ledger }) {
   const reasons = Object.entries(skipped).sort((a, b) => b[1] - a[1]);
   const parts: [string, number, string][] = [
     [t("indexed"), indexed, "bg-accent"],
@@ -37,7 +30,7 @@ export function LedgerSection() {
     ...reasons.map(([reason, n]): [string, number, string] => [t("skipped: {reason}", { reason }), n, "bg-warn"]),
   ];
   return (
-    <Section title={t("Imported dumps")} aside={<span className="text-xs text-muted tabular-nums">{t("{n} articles", { n: articles })}</span>}>
+    <>
       <div className="flex h-2.5 gap-px overflow-hidden rounded-sm" aria-hidden="true">
         {parts.map(([name, n, colour]) => (
           <span key={name} className={colour} style={{ width: `${(n / articles) * 100}%` }} />
@@ -52,6 +45,6 @@ export function LedgerSection() {
           </div>
         ))}
       </dl>
-    </Section>
+    </>
   );
 }

@@ -36,7 +36,7 @@ export function LibraryNotices({ library }: { library: LibraryRecord }) {
           {notice.message}
         </Banner>
       ))}
-      {reembed.isError && <Failure error={reembed.error} what={t("The library could not be re-embedded.")} />}
+      {reembed.isError && <Failure error={reembed.error} what={t("That did not work.")} />}
     </>
   );
 }

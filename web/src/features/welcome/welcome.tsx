@@ -56,7 +56,7 @@ export function FirstSteps({ onPickFiles }: { onPickFiles: () => void }) {
         </Button>
         {state.samples === 0 ? (
           <Button look="quiet" disabled={change.isPending} onClick={() => change.mutate("POST")}>
-            {change.isPending ? t("Loading the samples") : t("or load the samples")}
+            {change.isPending ? t("Loading") : t("or load the samples")}
           </Button>
         ) : (
           first !== undefined && (
@@ -69,7 +69,7 @@ export function FirstSteps({ onPickFiles }: { onPickFiles: () => void }) {
       <p className="text-sm text-muted">
         {state.samples === 0 ? t("Office files, PDF, pages, mail, tables or text; drop them anywhere.") : t("{n} short samples in both libraries, labelled, to try it out. Drop your own files anywhere.", { n: state.samples })}
       </p>
-      {change.isError && <Failure error={change.error} onRetry={() => change.mutate("POST")} what={t("The samples could not be loaded.")} />}
+      {change.isError && <Failure error={change.error} onRetry={() => change.mutate("POST")} what={t("That did not work.")} />}
       <WhoAnswers />
     </section>
   );
