@@ -86,9 +86,9 @@ class DirectoryLock:
         self._handles.append(handle)
         try:
             self._write(handle)
-            (directory / KEY_NAME).unlink(missing_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
             with os.fdopen(os.open(directory / KEY_NAME, flags, 0o600), "w") as file:
+                os.fchmod(file.fileno(), 0o600)
                 file.write(self.key)
         except OSError as exc:
             raise not_permitted(exc) from exc
