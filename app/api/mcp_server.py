@@ -191,7 +191,7 @@ class OutlineReply(Reply):
 
 
 class Place(Reply):
-    """Where characters stand, and the line around them."""
+    """The place of characters, and the line around them."""
 
     start: int
     end: int
@@ -266,7 +266,7 @@ def _told(text: str, found: BaseModel) -> CallToolResult:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Where a tool works, and for whom."""
+    """The server that a tool works in, and the caller that it works for."""
 
     edge: Edge
     caller: Caller

@@ -22,7 +22,7 @@ LAST_KEY = "this is the last key: without it everything is open to all who reach
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sent a request, by its key."""
+    """The sender of a request, by its key."""
 
     name: str
     """Of the key; in parentheses for one that is not kept."""

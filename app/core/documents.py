@@ -113,7 +113,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageWords:
-    """What OCR recognised on a page, in reading order; no lines where it found no text."""
+    """Words that OCR recognised on a page, in reading order; no lines where it found no text."""
 
     page: int
     """From 1."""

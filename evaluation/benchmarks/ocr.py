@@ -37,7 +37,7 @@ _MARK = re.compile("[\ufdd0-\ufdef]")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What an engine read on a page, in words."""
+    """Words that an engine read on a page."""
 
     file: str
     page: int

@@ -127,7 +127,7 @@ BAD: list[tuple[str, bytes, type[DocuMindError]]] = [
     ("nothing.html", b"<html><body><script>x</script></body></html>", Unreadable),
     ("program.pdf", b"MZ\x90\x00" + bytes(500), UnsupportedType),
     ("linux.txt", b"\x7fELF" + bytes(500), UnsupportedType),
-    ("picture.md", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, Unreadable),
+    ("picture.md", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, UnsupportedType),
     ("old.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), UnsupportedType),
     (
         "secret.docx",

@@ -10,7 +10,7 @@ from io import BytesIO
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from app.core.errors import NoTextLayer, TooLarge, Unreadable
+from app.core.errors import TooLarge, Unreadable, UnsupportedType
 from app.core.types import PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
 from app.ingest.ocr import DPI, INSTALL, MOST_PIXELS, POINTS, Picture
@@ -29,10 +29,13 @@ def parse_image(
     """Return the text of an image, a page a frame of TIFF, that OCR recognised so far.
 
     Raises:
-        NoTextLayer: No OCR.
         TooLarge: More pages than `options.max_pages`, or more than sixty megapixels.
+        UnsupportedType: There is no OCR; a folder's pictures are then passed over.
         Unreadable: It is damaged or cut short.
     """
+    known = {page.page for page in words}
+    if not known and not options.reads_pictures:
+        raise UnsupportedType(f"{filename!r} is a picture; {INSTALL}")
     with _opened(content, filename) as image:
         frames = _frames(image)
         if frames > options.max_pages:
@@ -44,9 +47,6 @@ def parse_image(
             image.seek(at)
             _load(image, filename)
         media_type = f"image/{(image.format or '').lower().replace('mpo', 'jpeg')}"
-    known = {page.page for page in words}
-    if not known and not options.reads_pictures:
-        raise NoTextLayer(f"{filename!r} is a picture; {INSTALL}")
     recognised = texts_of_words(words)
     pages = range(1, frames + 1)
     unread = [number for number in pages if number not in known]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from app.core.errors import NoTextLayer, TooLarge, Unreadable
+from app.core.errors import NoTextLayer, TooLarge, Unreadable, UnsupportedType
 from app.core.types import PageText, PageWords, Word
 from app.ingest.names import IngestOptions, find_engine
 from app.ingest.ocr import text_layer
@@ -56,7 +56,7 @@ def test_only_pages_that_need_it_are_read_and_all_with_always() -> None:
 
 def test_without_ocr_a_scan_is_refused_with_the_ways_to_it() -> None:
     for content in (scanned(0, 1), image(0)):
-        with pytest.raises(NoTextLayer) as caught:
+        with pytest.raises((NoTextLayer, UnsupportedType)) as caught:
             DirectParser(IngestOptions()).parse(content, "scan")
         for way in ("make setup EXTRAS=ocr", "pip install 'documind-server[ocr]'", "tesseract"):
             assert way in caught.value.message

@@ -1,4 +1,4 @@
-"""What OCR recognised on pages."""
+"""The words that OCR recognised on pages."""
 
 from __future__ import annotations
 
