@@ -165,7 +165,8 @@ def configuration(settings: Settings) -> Iterator[Diagnosis]:
             held_by.url if held_by and held_by.url else (f"{settings.api_host}:{settings.api_port}")
         )
         yield ok(
-            "access", f"listens on {where}, {'asks for the key' if settings.api_key else 'no key'}"
+            "access",
+            f"listens on {where}, {'asks for API_KEY' if settings.api_key else 'no API_KEY'}",
         )
     if settings.llm_provider in HOSTED:
         prefix = settings.llm_provider.upper()
