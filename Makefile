@@ -215,7 +215,7 @@ DATA ?= data/collections
 export DATA
 $(DATA):
 	@echo "no collections in '$(DATA)': docs/evaluation.md says where to get them; or name their folder: DATA=/path"; exit 1
-STUDIES := fusion confidence extractive answers retrieval
+STUDIES := fusion confidence extractive answers whole retrieval
 
 .PHONY: studies ablation-samples $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
@@ -231,6 +231,9 @@ study-extractive: dev | $(DATA) ## answers without a model, into evaluation/repo
 
 study-answers: dev ## the samples' question file without a model, into evaluation/reports/answers.md
 	$(BIN)/python -m evaluation.studies.answers
+
+study-whole: dev | $(DATA) ## whole documents with their questions, without a model, into evaluation/reports/whole.md
+	$(BIN)/python -m evaluation.studies.whole --data $(DATA)
 
 # Names its model as the server does: OLLAMA_BASE_URL and LLM_MODEL, or LLM_PROVIDER=openai_compatible, OPENAI_BASE_URL and OPENAI_MODEL.
 QUESTIONS ?= 50

@@ -11,7 +11,7 @@ from app.evaluation.collections import Collection, TestPassage
 from app.evaluation.report import ReportProvenance
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib import corpus, paths, served, workbench
-from evaluation.studies import summary
+from evaluation.studies import summary, whole
 
 
 def _collection() -> Collection:
@@ -40,6 +40,23 @@ def test_windows_are_sentences_and_runs_of_them() -> None:
         "It melts at 1085 degrees. People have used it for 9000 years.",
     ]
     assert len(corpus.distinct(iter([*listed[0], *listed[0]]), 10)) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "refused", "right"),
+    [
+        ("It was\n1388, in Brook.", False, True),
+        ("It was 1388.", False, False),  # one of two
+        ("It was 1388, in Brook, or 1877.", False, False),  # holds what it must not
+        ("1388 Brook", True, False),
+    ],
+)
+def test_an_answer_over_whole_documents_has_what_it_needs(
+    answer: str, refused: bool, right: bool
+) -> None:
+    row = {"file": "mill.md", "patterns": ["138[0-9]", "brook"], "need": 2, "not": ["1877"]}
+    assert whole.is_right(row, answer, refused=refused) is right
+    assert whole.is_right({**row, "file": None}, answer, refused=refused) is refused
 
 
 def test_figures_are_written_with_their_origin(

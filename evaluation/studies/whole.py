@@ -1,0 +1,137 @@
+"""Ask a server about whole documents, all of them in one library, without a model.
+
+    python -m evaluation.studies.whole [--data DIR]
+
+Papers, manuals and everyday files of DIR/whole with their questions. An answer is right when it
+holds as many of a question's patterns as it needs and none of those that it must not hold; where
+no file has the answer, a refusal is right. Earlier questions of a conversation are asked first.
+Writes evaluation/reports/whole.{md,json}.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from app.ingest.parsers.formats import FORMATS
+from evaluation.lib.served import Line, Served, write
+from evaluation.lib.workbench import arguments
+from evaluation.studies.extractive import share
+
+COMMAND = "python -m evaluation.studies.whole"
+ABSENT = "absent"
+LEAST_RIGHT, LEAST_REFUSED = 0.68, 0.75
+_TOP_K = 5
+_NOT_ASKED = ("README.md", "questions.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a question, and whether it is right."""
+
+    kind: str
+    refused: bool
+    right: bool
+
+
+def is_right(row: Mapping[str, object], answer: str, *, refused: bool) -> bool:
+    """Return whether an answer is what a row of `questions.json` expects."""
+    if row["file"] is None or refused:
+        return refused and row["file"] is None
+    said = " ".join(answer.split())
+
+    def found(patterns: object) -> int:
+        assert isinstance(patterns, list)
+        return sum(re.search(one, said, re.IGNORECASE) is not None for one in patterns)
+
+    need = row["need"]
+    assert isinstance(need, int)
+    return found(row["patterns"]) >= need and not found(row.get("not", []))
+
+
+def ask(client: httpx.Client, row: Mapping[str, object]) -> Reply:
+    """Ask a question after those that its conversation had before it."""
+    earlier = row.get("history", [])
+    assert isinstance(earlier, list)
+    history: list[dict[str, str]] = []
+    for question in (*earlier, row["question"]):
+        asked = {"question": question, "library": "papers", "top_k": _TOP_K, "history": history}
+        reply = client.post("/api/v1/query", json=asked).raise_for_status().json()
+        history = [
+            *history,
+            {"role": "user", "content": str(question)},
+            {"role": "assistant", "content": reply["answer"] or "-"},
+        ]
+    refused = reply["status"] != "answered"
+    return Reply(str(row["kind"]), refused, is_right(row, reply["answer"], refused=refused))
+
+
+def table(replies: Sequence[Reply]) -> list[str]:
+    """Return a table of kinds, the absent ones last, and the sum of the others."""
+    kinds: dict[str, list[Reply]] = defaultdict(list)
+    for reply in replies:
+        kinds[reply.kind].append(reply)
+    absent = kinds.pop(ABSENT, [])
+    rows = [
+        *sorted(kinds.items()),
+        ("all of these", [one for of in kinds.values() for one in of]),
+        (ABSENT, absent),
+    ]
+    return [
+        "| kind | asked | right | wrong | refused | right, with 95 % interval |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {kind.replace('_', ' ')} | {len(of)} | {sum(one.right for one in of)}"
+            f" | {sum(not one.right and not one.refused for one in of)}"
+            f" | {sum(one.refused for one in of)} | {share([one.right for one in of])} |"
+            for kind, of in rows
+        ),
+    ]
+
+
+def main() -> None:
+    given = arguments("Ask about whole documents.").parse_args()
+    folder = given.data / "whole"
+    rows = json.loads((folder / "questions.json").read_text("utf-8"))
+    suffixes = {suffix for one in FORMATS.values() for suffix in one.suffixes}
+    files = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.suffix in suffixes and path.name not in _NOT_ASKED
+    ]
+    with tempfile.TemporaryDirectory(prefix="documind-whole-") as place:
+        server = Served(Path(place) / "data")
+        with server, httpx.Client(base_url=server.url, timeout=600) as client:
+            for path in files:
+                sent = [("file", (path.name, path.read_bytes()))]
+                client.post(
+                    "/api/v1/ingest?wait=true", files=sent, data={"library": "papers"}
+                ).raise_for_status()
+                print(path.name, flush=True)
+            replies = [ask(client, row) for row in rows]
+    present = [one for one in replies if one.kind != ABSENT]
+    absent = [one for one in replies if one.kind == ABSENT]
+    right = sum(one.right for one in present) / len(present)
+    refused = sum(one.refused for one in absent) / len(absent)
+    wrongly = sum(one.refused for one in present) / len(present)
+    remarks = [
+        f"{len(files)} files, {len(rows)} questions, each asked of all files at once; no model."
+        " These questions took part in the choice of weights and rules: other documents show less."
+    ]
+    lines = [
+        Line("right, of the questions that a file answers", right, LEAST_RIGHT, "", at_most=False),
+        Line("refused, of those that none answers", refused, LEAST_REFUSED, "", at_most=False),
+    ]
+    figures = {"refused, of the questions that a file answers": wrongly}
+    write("whole", "Whole documents", remarks, lines, figures, COMMAND, tables=table(replies))
+
+
+if __name__ == "__main__":
+    main()
