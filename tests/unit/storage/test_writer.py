@@ -157,7 +157,7 @@ def test_libraries_do_not_see_each_other(store: IndexStore) -> None:
     paper = make_draft("a.txt", "walrus one", chunks=1)
     store.writer.write([paper, make_draft("a.txt", "walrus two", library=PUBLIC, chunks=1)])
     assert found(store, "walrus") == {paper.doc_id}
-    with pytest.raises(NotFound, match="in library 'public'; list"):
+    with pytest.raises(NotFound, match="library 'papers' has it"):
         store.catalog.document(PUBLIC, paper.doc_id)
 
 
