@@ -43,5 +43,5 @@ def test_bulk_embedding_pauses_and_resumes_from_the_page(
         server.upload(("note.md", b"# Note\n\nA lantern hangs in the tower."))  # embeds meanwhile
         assert embedded(server) == kept < ARTICLES
         row.get_by_role("button", name="Resume backfill").click()
-        expect(row).to_contain_text("done", timeout=120_000)
+        expect(row).to_contain_text("done", timeout=400_000)
         assert embedded(server) == ARTICLES

