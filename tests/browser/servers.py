@@ -43,7 +43,12 @@ class DocuMind:
             if name in {"PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE"}
         }
         nowhere = "http://127.0.0.1:9"  # discard: no model host, whatever runs on this machine
-        defaults = {"SAMPLES": "0", "OLLAMA_BASE_URL": nowhere, "ARXIV_BASE_URL": nowhere}
+        defaults = {
+            "SAMPLES": "0",
+            "OCR": "off",  # an engine may be installed
+            "OLLAMA_BASE_URL": nowhere,
+            "ARXIV_BASE_URL": nowhere,
+        }
         self.environment = {
             **kept,
             **defaults,
