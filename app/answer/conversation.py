@@ -360,7 +360,8 @@ def out_of_letter(message: str) -> tuple[str, tuple[str, ...]]:
 
 
 _AND = re.compile(
-    r"(?<=\?)\s+|,?\s+(?:and|und|y)\s+(?=(?:who|what|when|where|which|why|how|wer|was|wann|wo|welche"
+    r"(?<=\?)\s+|,?\s+(?:and|und|y)\s+"
+    r"(?=(?:who|what|when|where|which|why|how|wer|was|wann|wo|welche"
     r"|warum|wie|qui\u00e9n|qu\u00e9|cu\u00e1nd?o|d\u00f3nde|cu\u00e1l|c\u00f3mo)\w*\b)",
     re.IGNORECASE,
 )
