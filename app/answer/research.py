@@ -270,7 +270,7 @@ class Research:
         """Return what to quote, of several questions for each, and those that nothing answers."""
         select = self.answer_writer.extractive.select
         parts: dict[str, Selection] = {}
-        for part in found.parts:
+        for part in found.search.parts if found.query == found.asked.text else ():
             own = {hit.passage.chunk.key for hit in found.search(part).hits if not hit.fallback}
             of_part = [item for item in evidence if item.hit.passage.chunk.key in own]
             parts[part] = select(part, of_part, room)
@@ -394,14 +394,15 @@ class Research:
     # Search, and what the conversation adds to it.
 
     def _search(self, asked: Asked) -> Search:
-        around = (asked.intent.text,) if asked.around else ()
-        together = (*around, *self._parts(asked))
+        parts = self._parts(asked)
+        together = (asked.intent.text, *parts) if asked.around else parts
         return Search(
             asked.question,
             self.top_k,
             self.searcher_for,
             asked.trace,
             {asked.text: together} if together else {},
+            parts,
         )
 
     def _parts(self, asked: Asked) -> tuple[str, ...]:
@@ -417,7 +418,7 @@ class Research:
         The datasets mode uses no model and no rewrite.
         """
         asked = found.asked
-        found = replace(found, query=asked.text, parts=self._parts(asked))
+        found = replace(found, query=asked.text)
         if asked.around and not stands_alone(asked.text):
             found = self._carrying(found, asked.around)
         with asked.trace.stage("memory"):
@@ -429,7 +430,7 @@ class Research:
             return found
         with asked.trace.stage("rewrite"):
             if rewritten := rewrite(asked.text, memory, asked.calls):
-                return replace(found, rewritten=rewritten, query=rewritten, parts=())
+                return replace(found, rewritten=rewritten, query=rewritten)
             return self._carrying(found, memory.questions)
 
     def _carrying(self, found: Found, earlier: Sequence[str]) -> Found:
@@ -439,7 +440,7 @@ class Research:
         if carries is None:
             return found
         found.search.together[carries] = (asked.text,)
-        return replace(found, rewritten=carries, query=carries, parts=())
+        return replace(found, rewritten=carries, query=carries)
 
     def _find(self, found: Found) -> Found:
         """Search, number the evidence, and note what must be said about it."""

@@ -95,6 +95,8 @@ class Search:
     together: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Texts that are searched together with others, fused: a follow-up that carries words, and as
     it stands; a message, and what it asks."""
+    parts: tuple[str, ...] = ()
+    """Questions of a message that asks several."""
     _found: dict[tuple[str, str], Retrieval] = field(default_factory=dict)
     """What was searched already: a strategy that searches for the question itself gets it at
     once."""

@@ -81,8 +81,6 @@ class Found:
     evidence: tuple[Evidence, ...] = ()
     memory: Memory = field(default_factory=Memory)
     rewritten: str | None = None
-    parts: tuple[str, ...] = ()
-    """Questions of a message that asks several."""
     strategy: Strategy = "baseline"
     confidence: float = 0.0
     """Of the search, in [0, 1]."""

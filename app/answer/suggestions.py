@@ -25,9 +25,9 @@ from app.core.types import Document, Heading, Library, Prompt, Question, Scope
 from app.generation.citations import mark_numbers
 
 _ASKED = re.compile(
-    r"^[^\w\u00bf\u00a1]*(?:(?:Q|F|P|Question|Frage|Pregunta)"
+    r"^[^\w\n\u00bf\u00a1]{0,9}(?:(?:Q|F|P|Question|Frage|Pregunta)"
     r"\s*\d*\s*[:.)]\s*|\d+(?:\.\d+)*[.)]?\s+)?"
-    r"(?P<question>[\u00bf\u00a1]?\w[^.!?\u061f\uff1f|\n]{6,140}[?\u061f\uff1f])\W*$",
+    r"(?P<question>[\u00bf\u00a1]?\w[^.!?\u061f\uff1f|\n]{6,140}[?\u061f\uff1f])[^\w\n]{0,9}$",
     re.MULTILINE,
 )
 """A line that is one question, without its label, mark or number."""

@@ -105,6 +105,11 @@ def test_a_question_is_a_line_of_its_own(line: str, question: str | None) -> Non
     assert questions_in(f"Before it.\n{line}\nAfter it.") == ([question] if question else [])
 
 
+def test_rules_and_blank_lines_take_no_time() -> None:
+    """Expressions that go over line ends take minutes for this one."""
+    assert questions_in("- - -\n" * 3000 + "\n" * 20_000 + "=" * 20_000) == []
+
+
 def test_headings_that_name_nothing_are_not_asked_for() -> None:
     titles = ["Copper", "2 Uses of Copper", "2.1 References", "Who uses it?", " ".join("abcdefghi")]
     headings = [Heading(0, 1, 2, title) for title in titles]
