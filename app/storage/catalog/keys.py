@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -42,6 +43,8 @@ class KeyStore:
         self._held: tuple[Key, ...] | None = None
         self._read_at_s = 0.0
         self._used: dict[str, str] = {}
+        self._reading = threading.Lock()
+        """A reader that began before a key was revoked does not bring it back."""
 
     def held(self) -> tuple[Key, ...] | None:
         """Return the keys without reading them; None once they have to be read."""
@@ -50,22 +53,23 @@ class KeyStore:
 
     def read(self) -> tuple[Key, ...]:
         """Return the keys by name, as they are in the catalog now."""
-        self._read_at_s = time.monotonic()
-        rows = self._database.rows(select(keys).order_by(keys.c.name))
-        self._held = tuple(
-            Key(
-                Caller(
-                    row.name,
-                    frozenset(json.loads(row.scopes)),
-                    frozenset(map(Library, json.loads(row.libraries))),
-                ),
-                row.digest,
-                row.created_at,
-                row.used_at,
+        with self._reading:
+            self._read_at_s = time.monotonic()
+            rows = self._database.rows(select(keys).order_by(keys.c.name))
+            self._held = tuple(
+                Key(
+                    Caller(
+                        row.name,
+                        frozenset(json.loads(row.scopes)),
+                        frozenset(map(Library, json.loads(row.libraries))),
+                    ),
+                    row.digest,
+                    row.created_at,
+                    row.used_at,
+                )
+                for row in rows
             )
-            for row in rows
-        )
-        return self._held
+            return self._held
 
     def list(self) -> tuple[Key, ...]:
         """Return the keys by name; when they were used includes what is not written yet."""
