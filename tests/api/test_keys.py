@@ -194,9 +194,9 @@ def test_a_limited_key_uses_its_own_library(keyed: Keyed) -> None:
     assert [one["library"] for one in libraries] == ["papers"]
     tags = keyed.send("read-papers", "GET", "/api/v1/tags").json()["tags"]
     assert [one["tag"] for one in tags] == ["of-papers"]
-    asked = {"question": f"What colour is the {OWN}?", "library": "all"}
+    asked = {"question": f"When does the {OWN} of the harbour burn?", "library": "all"}
     answer = keyed.send("ask-papers", "POST", "/api/v1/query", json=asked).json()
-    assert "green" in answer["answer"]
+    assert "burns at night" in answer["answer"]
 
 
 @pytest.mark.parametrize("limited", [False, True])
