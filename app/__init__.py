@@ -5,7 +5,7 @@ The layers are drawn in docs/architecture.md.
 
 import os
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # ONNX Runtime reports to its maker with the first session, and its own `disable_telemetry_events`
 # comes too late: only this variable, set before its library is loaded, keeps it silent

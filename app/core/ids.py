@@ -57,7 +57,7 @@ def embedder_key(fingerprint: Fingerprint) -> str:
     return hashlib.sha256("\0".join((*made, *prefixes)).encode()).hexdigest()[:16]
 
 
-CHECKOUT = "0.1.0"
+CHECKOUT = "0.2.0"
 """The version in pyproject.toml, for a checkout that was not installed; a test compares the two."""
 
 

@@ -1,5 +1,6 @@
 """Rules for what is deployed. No container engine runs here, so the files themselves are held to what can go wrong in them."""
 
+import configparser
 import json
 import os
 import re
@@ -424,3 +425,27 @@ def test_every_file_that_monitoring_mounts_is_there() -> None:
         (ROOT / "deploy/grafana/provisioning/datasources/prometheus.yml").read_text("utf-8")
     )
     assert source["datasources"][0]["url"] == "http://prometheus:9090"
+
+
+def test_a_tag_releases_packages_and_image_with_sbom_and_provenance() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    jobs = workflow["jobs"]
+    for name, job in jobs.items():
+        assert job["permissions"]["attestations"] == "write", name
+        assert any("attest-build-provenance" in step.get("uses", "") for step in job["steps"]), name
+    built = [step["run"] for step in jobs["packages"]["steps"] if "run" in step]
+    assert any(line.startswith("make release") for line in built)
+    image = next(step["with"] for step in jobs["image"]["steps"] if step.get("id") == "push")
+    assert image["sbom"] is True
+    assert image["provenance"]
+
+
+def test_the_service_of_systemd_starts_a_command_with_settings_that_exist() -> None:
+    unit = configparser.RawConfigParser(strict=False)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]  # keys as they stand
+    unit.read(ROOT / "deploy/systemd/documind.service", encoding="utf-8")
+    service = unit["Service"]
+    assert service["ExecStart"].split()[-2:] == ["/opt/documind/.venv/bin/documind", "serve"]
+    named = {pair.split("=")[0] for pair in service["Environment"].split()}
+    assert named <= {name.upper() for name in Settings.model_fields}
+    assert int(service["TimeoutStopSec"]) >= 60
