@@ -236,6 +236,17 @@ class Vectors:
     cosines: Floats
     """float64 `[n]` in [-1, 1]; NaN where a candidate was not embedded."""
 
+    def stands_out(self, row: int) -> float:
+        """Return how far a candidate's cosine is above the median, as a share of the highest.
+
+        A difference of cosines over a cosine: free of the scale that an embedder gives them.
+        0 where the candidate was not embedded or none is like the question.
+        """
+        highest = float(np.nanmax(self.cosines))
+        if math.isnan(self.cosines[row]) or highest <= 0:
+            return 0.0
+        return (float(self.cosines[row]) - float(np.nanmedian(self.cosines))) / highest
+
 
 def sentence_vectors(
     question: str,
@@ -515,6 +526,7 @@ SUFFICIENCY = (
     # the best sentence has the opposite of a word of the question that stands nowhere near
     "opposite",
     "time",  # asks for a time
+    "stands_out",  # how much more the best sentence is like the question than the others are
 )
 """Entries of `sufficiency_row`, in order."""
 
@@ -532,6 +544,7 @@ def sufficiency_row(
     rows: Floats,
     scores: Floats,
     chosen: Sequence[Candidate],
+    vectors: Vectors | None,
 ) -> Floats:
     """Return SUFFICIENCY of a question and a quote, float64 `[len(SUFFICIENCY)]`.
 
@@ -541,6 +554,7 @@ def sufficiency_row(
         rows: Their `feature_rows`.
         scores: Their ranks' log-odds, float64 `[n]`.
         chosen: What would be quoted, at least one of them.
+        vectors: Their `sentence_vectors`.
     """
     lead = lead_of(found, scores, chosen)
     best, asked = found[lead], content_tokens(question)
@@ -563,6 +577,7 @@ def sufficiency_row(
             float(_DENIES.search(question) is not None and not _DENIED.search(quote)),
             float(_says_the_opposite(set(asked), best, said)),
             float("time" in question_kinds(question)),
+            0.0 if vectors is None else vectors.stands_out(lead),
         ]
     )
 

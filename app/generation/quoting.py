@@ -32,6 +32,7 @@ from app.generation.quote_features import (
     FEATURES,
     SUFFICIENCY,
     Floats,
+    Vectors,
     candidate_weights,
     feature_rows,
     lead_of,
@@ -421,11 +422,12 @@ class Weighing:
         rows: Floats,
         scores: Floats,
         chosen: Sequence[Candidate],
+        vectors: Vectors | None,
     ) -> float:
         """Return how probably the chosen sentences answer; arguments of `sufficiency_row`."""
         lead = found[lead_of(found, scores, chosen)]
         weights = self.sufficiency_row if lead.row else self.sufficiency
-        return probability(sufficiency_row(question, found, rows, scores, chosen), weights)
+        return probability(sufficiency_row(question, found, rows, scores, chosen, vectors), weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -538,7 +540,7 @@ class ExtractiveGenerator:
         chosen = choose(question, found, scores, room or room_for(question))
         if not chosen:
             return Selection((), 0.0)
-        sufficiency = weighing.probability(question, found, rows, scores, chosen)
+        sufficiency = weighing.probability(question, found, rows, scores, chosen, vectors)
         if sufficiency < model.answer_from:
             return Selection((), sufficiency)
         order = np.argsort(-scores, kind="stable")

@@ -2,7 +2,7 @@
 
     python -m evaluation.studies.confidence [--data DIR] [--write]
 
-Questions of six sets, each put to its own library; conversations (mtragun) are asked as they
+Questions of seven sets, each put to its own library; conversations (mtragun) are asked as they
 stand and take no part in the fit. Quotes that a table's row leads have a fit of their own, on
 fetaqa: as asked, and without what a question's own table gave. Figures are of weights that did not see the question: out of
 five folds, and of weights fitted without a whole collection. `--write` puts the weights fitted on
@@ -37,7 +37,7 @@ from evaluation.studies.extractive import (
 )
 
 COMMAND = "python -m evaluation.studies.confidence --write"
-SETS = ("squad", "clapnq", "chunking", "covidqa", "mtragun", TABLES)
+SETS = ("squad", "clapnq", "chunking", "covidqa", "whole", "mtragun", TABLES)
 FOLDS = 5
 _CURVES = ("clapnq", "chunking", TABLES)
 _COLLECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -45,6 +45,7 @@ _COLLECTIONS: Mapping[str, tuple[str, ...]] = {
     "clapnq": ("clapnq",),
     "chunking": ("chunking",),
     "covidqa": ("covidqa",),
+    "whole": ("whole",),
 }
 _RIDGE = 0.5
 SHARES: Mapping[str, float] = {
@@ -53,6 +54,7 @@ SHARES: Mapping[str, float] = {
     "clapnq": 1.0,
     "chunking": 0.5,
     "covidqa": 0.25,
+    "whole": 0.5,
 }
 """Weight of a set for confidence, independent of its size. People ask about things in their
 documents more often than squad's authors, who wrote every other question to have no answer."""
@@ -63,11 +65,14 @@ _SCALE = 400.0
 BINS = 10
 PAIRS = {
     "clapnq": "clapnq",
+    "whole": "whole",
     "squad": "squad unanswerable",
     "mtragun": "mtragun",
     "fetaqa": "fetaqa absent",
 }
 """Where the answerable questions of a comparison are, and the others."""
+HELD = ("squad", "clapnq", "covidqa", "whole")
+"""Sets whose gold is text, which a passage has or has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,8 @@ class Outcome:
     confidence: float
     right: bool
     """The quote is right, were it made."""
+    held: bool
+    """The passages that were found have what is asked for."""
 
 
 Outcomes = Mapping[str, Sequence[Outcome]]
@@ -142,6 +149,15 @@ def refusals_table(found: Outcomes, answer_from: float) -> list[str]:
     return lines
 
 
+def held_table(found: Outcomes, answer_from: float) -> list[str]:
+    """Return how often a question is refused whose passages have what is asked for."""
+    lines = ["| set | the passages have it | refused of these |", "|---|---|---|"]
+    for name in (name for name in HELD if name in found):
+        refused = [one.confidence < answer_from for one in found[name] if one.held]
+        lines.append(f"| {name} | {len(refused)} | {share(refused)} |")
+    return ["", *lines]
+
+
 def fit_sufficiency(
     groups: Groups, ranking: Floats, *, words_only: bool, led_by_row: bool
 ) -> Floats:
@@ -185,7 +201,7 @@ def main() -> None:
     )
     parser.add_argument("--questions", type=int, default=900, help="most questions of a set")
     parser.add_argument(
-        "--answer-from", type=float, default=0.39, help="least probability for a quote"
+        "--answer-from", type=float, default=0.41, help="least probability for a quote"
     )
     given = parser.parse_args()
     groups = gather(given.data, given.cache, given.questions, SETS)
@@ -245,6 +261,7 @@ def _section(
     apart["mtragun"] = folds["mtragun"]
     errors |= _errors(apart, ", collection left out")
     lines = ["", f"## {title}", "", *refusals_table(folds, answer_from)]
+    lines += held_table(folds, answer_from)
     for name in _CURVES:
         lines += reliability_table(name, folds[name])
     lines += ["", "Each collection judged by weights that were fitted without it:", ""]
@@ -281,7 +298,8 @@ def _outcomes(groups: Groups, weights: Weights) -> Outcomes:
 
 
 def _outcome(weights: Weights, one: ReadQuestion) -> Outcome:
-    return Outcome(one.asking.question.answerable, weights.confidence(one), weights.right(one))
+    asked = one.asking.question.answerable
+    return Outcome(asked, weights.confidence(one), weights.right(one), one.held)
 
 
 if __name__ == "__main__":

@@ -237,7 +237,7 @@ def whole(data: Path) -> Asked:
     files = {
         path.name: TestPassage(path.name, "", "", path)
         for path in sorted(folder.iterdir())
-        if path.suffix in known and path.name != "README.md"
+        if path.suffix in known and path.name not in ("README.md", "questions.json")
     }
     asked = []
     for line, row in enumerate(json.loads((folder / "questions.json").read_text("utf-8"))):
@@ -301,7 +301,8 @@ class ReadQuestion:
         chosen = self.chosen(ranking, words_only=words_only)
         lead = self.found[lead_of(self.found, scores, chosen)]
         text = self.asking.question.text
-        return sufficiency_row(text, self.found, rows, scores, chosen), lead.row
+        vectors = None if words_only else self.vectors
+        return sufficiency_row(text, self.found, rows, scores, chosen, vectors), lead.row
 
     def chosen(self, ranking: Floats, *, words_only: bool) -> tuple[Candidate, ...]:
         """Return the sentences that would be quoted if any are."""
@@ -311,6 +312,12 @@ class ReadQuestion:
         return choose(
             self.asking.question.text, self.found, scores, room_for(self.asking.question.text)
         )
+
+    @property
+    def held(self) -> bool:
+        """Return whether the passages together have what is asked for."""
+        read = (item.hit.passage.chunk.text for item in self.evidence if not item.hit.fallback)
+        return self.asking.right(" ".join(read), None)
 
     def right(self, quoted: Sequence[Candidate]) -> bool:
         passage = self.sources[quoted[0].item.n - 1] if quoted else None
@@ -464,7 +471,8 @@ class Weights(Weighing):
         rows = one.rows_words_only if self.words_only else one.rows
         chosen = one.chosen(self.ranking, words_only=self.words_only)
         text = one.asking.question.text
-        return self.probability(text, one.found, rows, rows @ self.ranking, chosen)
+        vectors = None if self.words_only else one.vectors
+        return self.probability(text, one.found, rows, rows @ self.ranking, chosen, vectors)
 
     def right(self, one: ReadQuestion) -> bool:
         """Return whether the quote, were it made, answers the question."""

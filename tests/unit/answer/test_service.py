@@ -666,7 +666,7 @@ def test_a_model_is_not_asked_in_vain() -> None:
 
 def test_what_passed_the_users_own_cutoff_is_read_or_a_notice_says_why_not() -> None:
     """Under FUSION=dense the thresholds are the user's; the quote's own confidence does not overrule them."""
-    question = "When was copper banned?"
+    question = "When was copper banned by law?"
     assert codes(Bench().ask(papers(question))) == []
     assert codes(Bench().ask(papers(question, fusion="dense"))) == ["cutoff_overruled"]
     small = ModelProfile("fake:scripted", "fake", parameters=0.5e9)

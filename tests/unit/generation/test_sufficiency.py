@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from app.generation.candidates import candidates
 from app.generation.quote_features import (
     SUFFICIENCY,
+    Vectors,
     candidate_weights,
     feature_rows,
     sentence_vectors,
@@ -29,7 +30,7 @@ def judged(question: str, *texts: str) -> dict[str, float]:
     scores = rows @ ExtractiveModel.load().words_only.ranking
     chosen = choose(question, found, scores, room_for(question))
     return dict(
-        zip(SUFFICIENCY, sufficiency_row(question, found, rows, scores, chosen), strict=True)
+        zip(SUFFICIENCY, sufficiency_row(question, found, rows, scores, chosen, None), strict=True)
     )
 
 
@@ -83,7 +84,7 @@ def test_a_name_two_sentences_from_the_quote_is_not_near_it(ruler_at: int, unnam
     question = "Where was Robert baptised?"
     rows = feature_rows(question, found, candidate_weights(found), None)
     scores = np.arange(len(found), 0, -1, dtype=np.float64)
-    row = sufficiency_row(question, found, rows, scores, found[:1])
+    row = sufficiency_row(question, found, rows, scores, found[:1], None)
     assert row[SUFFICIENCY.index("unnamed")] == unnamed
 
 
@@ -124,6 +125,23 @@ def test_one_set_of_weights_serves_every_embedder() -> None:
     assert 0.0 <= by_hash.sufficiency <= 1.0
 
 
+@pytest.mark.parametrize(
+    ("cosines", "row", "stands_out"),
+    [
+        ([0.8, 0.2, 0.4], 0, 0.5),
+        ([0.4, 0.1, 0.2], 0, 0.5),  # another scale, the same place
+        ([0.8, 0.2, 0.4], 2, 0.0),
+        ([0.8, np.nan, 0.4], 1, 0.0),
+        ([-0.1, -0.2], 0, 0.0),
+    ],
+)
+def test_a_sentence_stands_out_by_its_place_among_the_others_on_any_scale(
+    cosines: list[float], row: int, stands_out: float
+) -> None:
+    vectors = Vectors(np.zeros((len(cosines), 2)), np.zeros(2), np.asarray(cosines))
+    assert vectors.stands_out(row) == pytest.approx(stands_out)
+
+
 @given(st.text(max_size=60), st.lists(st.text(max_size=300), max_size=3))
 def test_signals_are_finite_for_any_text(question: str, texts: list[str]) -> None:
     found = candidates(evidence(*texts))
@@ -133,7 +151,7 @@ def test_signals_are_finite_for_any_text(question: str, texts: list[str]) -> Non
     if found:
         scores = rows.sum(axis=1)
         row = sufficiency_row(
-            question, found, rows, scores, choose(question, found, scores) or found[:1]
+            question, found, rows, scores, choose(question, found, scores) or found[:1], vectors
         )
         assert row.shape == (len(SUFFICIENCY),)
         assert np.isfinite(row).all()
