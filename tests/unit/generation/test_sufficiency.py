@@ -138,7 +138,8 @@ def test_one_set_of_weights_serves_every_embedder() -> None:
 def test_a_sentence_stands_out_by_its_place_among_the_others_on_any_scale(
     cosines: list[float], row: int, stands_out: float
 ) -> None:
-    vectors = Vectors(np.zeros((len(cosines), 2)), np.zeros(2), np.asarray(cosines))
+    blank = np.zeros((len(cosines), 2), dtype=np.float32)
+    vectors = Vectors(blank, blank[0], np.asarray(cosines))
     assert vectors.stands_out(row) == pytest.approx(stands_out)
 
 
