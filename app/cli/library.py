@@ -158,7 +158,7 @@ def fetch(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Fetch a page or file from the web; --again says which have changed.
+    """Fetch a page or file from the web, or the pages of a feed; --again says what changed.
 
     Example: documind fetch https://example.org/tides.html
     """

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 from app.core.cancel import CancelToken
 from app.core.errors import (
+    Busy,
     Cancelled,
     DiskFull,
     FingerprintMismatch,
@@ -37,6 +38,7 @@ from app.core.types import (
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.pipeline import READ_AS, IngestPipeline, waits_for_ocr
 from app.ingest.sources.folders import SampleDocuments
+from app.ingest.sources.listings import addresses_in
 from app.jobs.runner import (
     IngestPayload,
     IngestReport,
@@ -563,7 +565,11 @@ class _Vectors:
         self.context.give_way()
 
 
-# The jobs that fetch one document: a paper of arXiv by its id, a page of the web by its address.
+# The jobs that fetch: a paper of arXiv by its id, a page of the web by its address, or the pages
+# that a feed or a sitemap lists.
+
+MOST_LISTED = 50
+"""Pages that are fetched of one feed or sitemap, the first ones that it lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -572,25 +578,72 @@ class FetchJob:
 
     parts: Collecting
     fetch: Callable[[str, CancelToken], RawDocument]
+    apart_s: float = 1.0
+    """Rest between two pages that are listed."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         library = Library(str(context.payload.get("library", Library.PAPERS)))
         what = str(context.payload.get("url") or context.payload["arxiv_id"])
         context.files([JobFile(what, "running", 0.0)])
-        document = replace(self.fetch(what, context.cancel), job_id=context.job_id)
-        outcomes = tuple(
-            self.parts.pipeline_of(library).ingest(library, [document], cancel=context.cancel)
-        )
-        if outcomes[0].code == Superseded.code:
-            raise Superseded(outcomes[0].reason or "deleted or replaced after it was accepted")
-        context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
-        context.publish(IngestReport(outcomes, "text").to_json())
-        if outcomes[0].doc_id is not None:
-            self.parts.embed(context, library, "it is", [outcomes[0].doc_id])
-        context.progress(1, 1, "files")
+        first = self.fetch(what, context.cancel)
+        if listed := self._listed(first, context.cancel):
+            outcomes = self._each(context, library, listed)
+        else:
+            outcomes = [self._ingest(context, library, first)]
+            if outcomes[0].code == Superseded.code:
+                raise Superseded(outcomes[0].reason or "deleted or replaced after it was accepted")
+            context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
+        context.publish(IngestReport(tuple(outcomes), "text").to_json())
+        if found := [one.doc_id for one in outcomes if one.doc_id is not None]:
+            self.parts.embed(context, library, "it is" if len(found) == 1 else "they are", found)
+        context.progress(len(outcomes), len(outcomes), "files")
         return IngestReport(
             tuple(counted(self.parts.catalog, library, outcomes)), "vectors"
         ).to_json()
+
+    def _ingest(
+        self, context: JobContext, library: Library, document: RawDocument
+    ) -> IngestOutcome:
+        own = replace(document, job_id=context.job_id)
+        return next(
+            iter(self.parts.pipeline_of(library).ingest(library, [own], cancel=context.cancel))
+        )
+
+    def _listed(self, first: RawDocument, cancel: CancelToken) -> list[str]:
+        """Return the pages that a feed or sitemap lists, also those of sitemaps in it."""
+        addresses, are_sitemaps = addresses_in(first)
+        if not are_sitemaps:
+            return addresses[:MOST_LISTED]
+        pages: dict[str, None] = {}
+        for address in addresses:
+            if len(pages) >= MOST_LISTED or cancel.wait(self.apart_s):
+                break
+            listed, deeper = addresses_in(self.fetch(address, cancel))
+            pages |= dict.fromkeys(() if deeper else listed)
+        return list(pages)[:MOST_LISTED]
+
+    def _each(
+        self, context: JobContext, library: Library, addresses: Sequence[str]
+    ) -> list[IngestOutcome]:
+        """Fetch and ingest pages one after the other; one that fails holds no other up."""
+        context.files(JobFile(address, "queued", 0.0) for address in addresses)
+        outcomes: list[IngestOutcome] = []
+        for at, address in enumerate(addresses):
+            if at:
+                context.cancel.wait(self.apart_s)
+            context.cancel.raise_if_cancelled()
+            context.give_way()
+            context.file(at, "running", 0.0)
+            try:
+                outcome = self._ingest(context, library, self.fetch(address, context.cancel))
+            except (InputError, ProviderError, NotFound, Busy) as error:
+                outcome = IngestOutcome(
+                    address, None, "failed", reason=error.message, code=error.code
+                )
+            outcomes.append(outcome)
+            context.file(at, "failed" if outcome.status == "failed" else "done", 1.0)
+            context.progress(at + 1, len(addresses), "files")
+        return outcomes
 
 
 # The samples job: the bundled documents into both libraries, or out of them.

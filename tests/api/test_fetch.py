@@ -20,12 +20,27 @@ PAGE = (
 )
 
 
+RSS = """<?xml version="1.0"?><rss version="2.0"><channel><link>{site}/</link>
+<item><title>Tides</title><link>{site}/tides</link></item>
+<item><link>{site}/gone</link></item><item><link>/paper</link></item></channel></rss>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><link href="{site}/"/><entry>
+<link rel="edit" href="{site}/edit"/><link href="{site}/tides"/></entry></feed>"""
+SITEMAP = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url>
+<loc>{site}/tides</loc></url><url><loc>{site}/paper</loc></url></urlset>"""
+SITEMAPS = """<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+<sitemap><loc>{site}/sitemap.xml</loc></sitemap></sitemapindex>"""
+LISTINGS = {"/rss": RSS, "/atom": ATOM, "/sitemap.xml": SITEMAP, "/sitemaps.xml": SITEMAPS}
+
+
 class Web(HttpDouble):
-    """A site of two pages; one of them can change."""
+    """A site of two pages, one of which can change, and what lists them."""
 
     page = PAGE
 
     def default(self, asked: Asked) -> Canned:
+        if asked.path in LISTINGS:
+            text = LISTINGS[asked.path].replace("{site}", self.url)
+            return Canned(text.encode(), content_type="application/xml")
         if asked.path == "/tides":
             return Canned(self.page, content_type="text/html")
         if asked.path == "/paper":
@@ -71,6 +86,28 @@ def test_what_stands_behind_an_address_is_read_by_its_type(opened: Site, web: We
     assert parsed.text == "Tides\n\nThe tide turns at noon."
     web.page = PAGE.replace(b"noon", b"dusk")
     assert fetch("/tides")["status"] == "replaced"
+
+
+@pytest.mark.parametrize(
+    ("listing", "outcomes"),
+    [
+        ("/rss", [("indexed", "/tides"), ("failed", "/gone"), ("indexed", "/paper")]),
+        ("/atom", [("indexed", "/tides")]),
+        ("/sitemap.xml", [("indexed", "/tides"), ("indexed", "/paper")]),
+        ("/sitemaps.xml", [("indexed", "/tides"), ("indexed", "/paper")]),
+    ],
+)
+def test_the_pages_that_a_feed_or_sitemap_lists_become_documents(
+    opened: Site, web: Web, listing: str, outcomes: list[tuple[str, str]]
+) -> None:
+    reply = opened.client.post("/api/v1/fetch-url", json={"url": web.url + listing})
+    assert reply.status_code in (201, 207), reply.text
+    found = reply.json()["documents"]
+    assert [one["status"] for one in found] == [status for status, _ in outcomes]
+    rows = opened.client.get("/api/v1/papers", params={"library": "papers"}).json()["documents"]
+    assert {row["source_key"] for row in rows} == {
+        web.url + path for status, path in outcomes if status == "indexed"
+    }
 
 
 @pytest.mark.parametrize(

@@ -448,10 +448,10 @@ _FETCHED: dict[int | str, dict[str, object]] = {
 async def fetch_url(
     asked: UrlRequest, request: Request, door: AtDoor, wait: Wait = "true"
 ) -> Response:
-    """Fetch a page or file from the web; the address is its source key.
+    """Fetch a page or file from the web, or the first 50 pages that a feed or sitemap lists.
 
-    Only public addresses are fetched, as robots.txt allows, without credentials. The same bytes
-    again are `unchanged`.
+    The address is the source key. Only public addresses are fetched, as robots.txt allows, without
+    credentials. The same bytes again are `unchanged`.
     """
     url = door.services.pages.checked(asked.url).geturl()
     library = door.caller.library(Library(asked.library)).value
