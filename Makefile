@@ -94,7 +94,6 @@ run: setup page ## start the server on 127.0.0.1:8001 with the sample documents
 # --- checks -------------------------------------------------------------------------------------------------------------
 
 # One worker per core, four at most; a file's tests stay together, so that they share its fixtures. SERIAL=1 runs one after the other.
-# The browser has all cores for itself: Chromium uses them, and the length of its tasks is looked at.
 SIDE_BY_SIDE := $(if $(SERIAL),,--numprocesses auto --maxprocesses 4 --dist loadfile)
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
@@ -138,7 +137,7 @@ $(POSTGRES):
 	else echo "run: sudo apt-get install postgresql-15, or set POSTGRES_BIN to the directory with initdb, postgres and psql"; exit 1; fi
 
 browser: dev page /usr/bin/chromium ## the page in a real browser against the real server
-	$(BIN)/python -m pytest tests/browser
+	$(PYTEST) tests/browser
 
 screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/images
 	$(BIN)/python -m scripts.screenshots
@@ -206,7 +205,7 @@ licences: dev $(SHARED)/.ready ## licences of the locked packages, and of those 
 	$(SHARED)/bin/python -m scripts.licences --lock requirements-shared.lock
 
 clean: ## remove what the targets made, but never your data
-	rm -rf $(VENV) $(LIVE) $(SHARED) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis app/api/static/page web/node_modules *.egg-info
+	rm -rf $(VENV) $(LIVE) $(SHARED) .venv-peer-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis app/api/static/page web/node_modules *.egg-info
 
 # --- benchmarks ---------------------------------------------------------------------------------------------------------
 
@@ -248,6 +247,19 @@ study-retrieval: dev ## the reports above in one, held against their limits, int
 ablation-samples: dev ## strategies and fusions over the samples, into retrieval_ablation.* and stakeholder_dashboard.html
 	$(BIN)/python -m scripts.run_retrieval_ablation_offline
 	$(BIN)/python -m scripts.refresh_stakeholder_views
+
+# Other products, each in an environment of its own, which the report of `make scoreboard` names; txtai brings torch (6 GB).
+PEERS ?= langchain txtai
+PEER_langchain := langchain-chroma==1.1.0
+PEER_txtai := txtai==9.14.0
+.venv-peer-%/.ready:
+	@echo "$(PEER_$*) and what it needs, into .venv-peer-$*; only for make scoreboard."
+	$(PYTHON) -m venv $(@D) && $(@D)/bin/pip install --quiet $(PEER_$*)
+	@touch $@
+
+.PHONY: scoreboard
+scoreboard: dev $(PEERS:%=.venv-peer-%/.ready) | $(DATA) ## search beside plain baselines and other products, into evaluation/reports/scoreboard.md (PEERS= without the products)
+	$(BIN)/python -m evaluation.benchmarks.scoreboard --data $(DATA) $(foreach peer,$(PEERS),--peer $(peer)=.venv-peer-$(peer)/bin/python)
 
 bench-embed: dev | $(DATA) ## speed of the embedded model, int8 against float32, into evaluation/reports/embed.md
 	$(BIN)/python -m evaluation.benchmarks.embed

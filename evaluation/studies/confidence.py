@@ -262,10 +262,16 @@ def _section(
     errors |= _errors(apart, ", collection left out")
     lines = ["", f"## {title}", "", *refusals_table(folds, answer_from)]
     lines += held_table(folds, answer_from)
+    refused = {
+        f"refused of those whose passages have the answer, {name}": float(
+            np.mean([one.confidence < answer_from for one in folds[name] if one.held])
+        )
+        for name in HELD
+    }
     for name in _CURVES:
         lines += reliability_table(name, folds[name])
     lines += ["", "Each collection judged by weights that were fitted without it:", ""]
-    return [*lines, *refusals_table(apart, answer_from)], errors
+    return [*lines, *refusals_table(apart, answer_from)], errors | refused
 
 
 def _errors(found: Outcomes, how: str) -> dict[str, float]:

@@ -1,0 +1,180 @@
+"""Take part in the scoreboard: index pieces of texts, answer questions with the best of them.
+
+    python contest.py NAME FOLDER
+
+FOLDER holds `pieces.jsonl` (`text`, one piece a line), `pieces.npy` (float32 `[pieces, dim]`, norm
+1), `questions.jsonl` and `questions.npy` likewise; every contestant gets the same vectors. Writes
+FOLDER/NAME.json: the numbers of the DEPTH best pieces of each question, processor seconds of
+indexing and asking without those of embedding, bytes of the index, memory. It runs in the
+contestant's own environment and imports nothing of this repository.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+DEPTH = 40
+Best = list[int]
+Ask = Callable[[str, np.ndarray], Best]
+"""Takes a question and its vector, returns the numbers of pieces, best first."""
+
+
+def _order(scores: np.ndarray) -> Best:
+    return [int(one) for one in np.argsort(-scores, kind="stable")[:DEPTH]]
+
+
+def _words(texts: Sequence[str]) -> Callable[[str], np.ndarray]:
+    import bm25s
+
+    index = bm25s.BM25()
+    index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
+
+    def scores(question: str) -> np.ndarray:
+        tokens = bm25s.tokenize([question], stopwords="en", return_ids=False, show_progress=False)
+        return index.get_scores(tokens[0]) if tokens[0] else np.zeros(len(texts))
+
+    return scores
+
+
+def bm25(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
+    del vectors, folder
+    scores = _words(texts)
+    return lambda question, _: _order(scores(question))
+
+
+def dense(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
+    del texts, folder
+    return lambda _, vector: _order(vectors @ vector)
+
+
+def rrf(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
+    """Fuse by 1 / (60 + rank), the constant of Cormack 2009."""
+    del folder
+    scores = _words(texts)
+
+    def ask(question: str, vector: np.ndarray) -> Best:
+        fused = np.zeros(len(texts))
+        for found in (scores(question), vectors @ vector):
+            ranked = _order(found)
+            fused[ranked] += 1 / (60 + np.arange(1, len(ranked) + 1))
+        return _order(fused)
+
+    return ask
+
+
+def min_max(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
+    """Scale the scores of both to 0 to 1 and add them."""
+    del folder
+    scores = _words(texts)
+
+    def scaled(found: np.ndarray) -> np.ndarray:
+        spread = found.max() - found.min()
+        return (found - found.min()) / spread if spread > 0 else found * 0
+
+    return lambda question, vector: _order(scaled(scores(question)) + scaled(vectors @ vector))
+
+
+def langchain(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
+    """Ask Chroma through LangChain, the store and the search of its tutorials."""
+    from langchain_chroma import Chroma
+    from langchain_core.embeddings import Embeddings
+
+    known = dict(zip(texts, vectors, strict=True))
+
+    class Given(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [known[text].tolist() for text in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            raise NotImplementedError(text)
+
+    store = Chroma(
+        "scoreboard",
+        Given(),
+        persist_directory=str(folder),
+        collection_metadata={"hnsw:space": "cosine"},
+    )
+    for at in range(0, len(texts), 1000):
+        rows = list(range(at, min(at + 1000, len(texts))))
+        store.add_texts([texts[n] for n in rows], [{"n": n} for n in rows], [str(n) for n in rows])
+
+    def ask(_: str, vector: np.ndarray) -> Best:
+        found = store.similarity_search_by_vector(vector.tolist(), k=min(DEPTH, len(texts)))
+        return [int(one.metadata["n"]) for one in found]
+
+    return ask
+
+
+def txtai(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
+    """Ask txtai's hybrid index: BM25 and vectors, half each, its default."""
+    from txtai import Embeddings
+
+    known = dict(zip(texts, vectors, strict=True))
+
+    def given(batch: Sequence[str]) -> np.ndarray:
+        return np.asarray([known[text] for text in batch], dtype=np.float32)
+
+    index = Embeddings(method="external", transform=given, hybrid=True, content=False)
+    index.index(list(enumerate(texts)))
+    index.save(str(folder / "index"))
+
+    def ask(question: str, vector: np.ndarray) -> Best:
+        known[question] = vector
+        return [int(n) for n, _ in index.search(question, DEPTH)]
+
+    return ask
+
+
+CONTESTANTS = {one.__name__: one for one in (bm25, dense, rrf, min_max, langchain, txtai)}
+PACKAGES = {"bm25": "bm25s", "langchain": "langchain-chroma", "txtai": "txtai"}
+
+
+def cpu_s() -> float:
+    """Return processor seconds of this process and of its children that ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def peak_mb() -> float:
+    """Return the most memory that this process had; what getrusage says counts its parent's."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def main(name: str, folder: Path) -> None:
+    texts, questions = (
+        [json.loads(line)["text"] for line in (folder / f"{kind}.jsonl").open(encoding="utf-8")]
+        for kind in ("pieces", "questions")
+    )
+    vectors, asked = (np.load(folder / f"{kind}.npy") for kind in ("pieces", "questions"))
+    with tempfile.TemporaryDirectory(prefix="documind-scoreboard-") as place:
+        begun = cpu_s()
+        ask = CONTESTANTS[name](texts, vectors, Path(place))
+        indexed = cpu_s()
+        ask(questions[0], asked[0])  # what is loaded at the first question is no cost of each
+        warm = cpu_s()
+        found = [ask(*one) for one in zip(questions, asked, strict=True)]
+        done = cpu_s()
+        stored = sum(path.stat().st_size for path in Path(place).rglob("*") if path.is_file())
+    package = PACKAGES.get(name)
+    record = {
+        "found": found,
+        "index_s": indexed - begun,
+        "ask_s": done - warm,
+        "bytes": stored or None,
+        "peak_mb": peak_mb(),
+        "version": f"{package} {version(package)}" if package else "numpy",
+    }
+    (folder / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
