@@ -6,6 +6,7 @@ Probes ask a running server or a service in this process.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -47,12 +48,12 @@ def listed(path: Path, name: str, rows: TypeAdapter[T]) -> T:
         raise InvalidInput(f"{path.name!r} is not a file of {name} ({exc!r})") from exc
 
 
-GROUNDED = "grounded"
+GROUNDED, NDCG = "grounded", "nDCG"
 
 
 @checked(frozen=True, slots=True)
 class Probe:
-    """A question with the strings any of which its passages should hold."""
+    """A question with the strings any of which, or all, its passages should hold."""
 
     id: str
     question: str
@@ -61,6 +62,31 @@ class Probe:
     mode: Mode = "general"
     article: str = ""
     """Title of the article that answers it; empty where any passage may."""
+    every: bool = False
+    """All strings are wanted, each of another document."""
+
+    def ranks(self, texts: Sequence[str]) -> list[int]:
+        """Return at which ranks, from 1, the wanted strings stand first; those that do."""
+        groups = [[one] for one in self.expected_substrings]
+        if not self.every:
+            groups = [list(self.expected_substrings)]
+        firsts = (
+            next((n for n, text in enumerate(texts, 1) if grounded([text], group)), None)
+            for group in groups
+        )
+        return [rank for rank in firsts if rank is not None]
+
+    def wanted(self) -> int:
+        return len(self.expected_substrings) if self.every else 1
+
+    def ndcg(self, texts: Sequence[str]) -> float:
+        """Return the discounted gain of the wanted strings over the best there could be, [0, 1].
+
+        References:
+            Järvelin, Kekäläinen: Cumulated gain-based evaluation of IR techniques, TOIS 2002.
+        """
+        best = sum(1 / math.log2(1 + rank) for rank in range(1, self.wanted() + 1))
+        return sum(1 / math.log2(1 + rank) for rank in self.ranks(texts)) / best
 
 
 Ask = Callable[[Arm, Probe, int], RankedPassages]
@@ -152,8 +178,9 @@ def run_probes(
     found = {arm.name: {probe.id: ask(arm, probe, top_k) for probe in probes} for arm in arms}
     values = {
         arm: {
+            NDCG: {probe.id: probe.ndcg(own[probe.id].texts) for probe in probes},
             GROUNDED: {
-                probe.id: float(grounded(own[probe.id].texts, probe.expected_substrings))
+                probe.id: float(len(probe.ranks(own[probe.id].texts)) == probe.wanted())
                 for probe in probes
             },
             DOCUMENTS: {probe.id: float(len(set(own[probe.id].passages))) for probe in probes},
@@ -166,7 +193,7 @@ def run_probes(
         arms,
         found,
         values,
-        measure=GROUNDED,
+        measure=NDCG,
         baseline=arms[0].name,
         documents=documents,
         seed=seed,

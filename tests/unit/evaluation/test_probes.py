@@ -16,6 +16,7 @@ from app.evaluation.report import ReportProvenance, report_of, to_json, to_markd
 from app.evaluation.runner import DOCUMENTS, RankedPassages
 from scripts.probes import (
     GROUNDED,
+    NDCG,
     CaseReply,
     Probe,
     QueryCase,
@@ -36,16 +37,25 @@ EVALUATION = ROOT / "evaluation"
 
 def test_the_ablation_probes_can_be_answered_from_the_samples() -> None:
     probes = load_probes(EVALUATION / "retrieval_ablation.json")
-    assert len({probe.id for probe in probes}) == len(probes) == 8
-    public = "\n".join(
-        path.read_text(encoding="utf-8")
+    assert len({probe.id for probe in probes}) == len(probes) == 51
+    public = " ".join(
+        " ".join(path.read_text(encoding="utf-8").split())
         for path in (ROOT / "data" / "sample_docs" / "public").glob("*.txt")
-    )
+    ).lower()
     for probe in probes:
         if probe.library == "public":
-            assert any(part.lower() in public.lower() for part in probe.expected_substrings), (
-                probe.question
-            )
+            held = [part.lower() in public for part in probe.expected_substrings]
+            assert all(held) if probe.every else any(held), probe.question
+
+
+def test_a_probe_of_two_documents_wants_both_and_early() -> None:
+    one = Probe("one", "?", "public", ("reef", "atoll"))
+    both = Probe("both", "?", "public", ("reef", "atoll"), every=True)
+    assert one.ndcg(["an atoll", "a reef"]) == 1.0
+    assert both.ndcg(["an atoll", "a reef"]) == 1.0
+    assert both.ndcg(["a reef", "nothing"]) == pytest.approx(1 / (1 + 1 / 1.584963), abs=1e-5)
+    assert one.ndcg(["nothing", "a reef"]) == pytest.approx(1 / 1.584963, abs=1e-5)
+    assert one.ndcg(["nothing"]) == 0.0
 
 
 def test_the_encyclopedia_is_asked_about_twenty_articles_that_are_no_samples() -> None:
@@ -128,7 +138,7 @@ def test_probes_are_scored_by_the_strings_they_expect() -> None:
     assert "Made from settings h, models m 0123, seed 1." in to_markdown(
         report_of("Toy", ReportProvenance("", "h", "", {"m": "0123"}, 1), (experiment,))
     )
-    assert json.loads(to_json(report))["experiments"][0]["measure"] == GROUNDED
+    assert json.loads(to_json(report))["experiments"][0]["measure"] == NDCG
     with pytest.raises(InvalidInput, match="no probe"):
         run_probes("toy", [], arms, lambda *_: _found(), seed=1)
 
