@@ -12,7 +12,7 @@ import typer
 from rich.markdown import Markdown
 from rich.markup import escape
 
-from app.cli.connection import Provisional, connect
+from app.cli.connection import Provisional, connect, document_names
 from app.cli.output import (
     CollectionOption,
     JsonOption,
@@ -53,6 +53,7 @@ def ask(
             "--document",
             "-d",
             help="ask only this document: id, file name or title; repeatable [default: all]",
+            autocompletion=document_names,
         ),
     ] = None,
     mode: Annotated[str, one_of(get_args(Mode), "--mode", "-m")] = "general",

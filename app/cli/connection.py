@@ -10,7 +10,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from signal import SIGHUP, SIGTERM
 from typing import NoReturn
 from urllib.parse import urlsplit
@@ -25,7 +26,7 @@ from rich.text import Text
 from app.cli.output import duration, emit_line, err, job_progress, make_app
 from app.client import FINISHED, DocuMindClient, Json, ServerEvent, error_from
 from app.core.errors import DocuMindError, Locked, ProviderUnreachable
-from app.core.types import ReadingEvent, WaitsFor
+from app.core.types import Library, ReadingEvent, WaitsFor
 from app.settings import Settings
 from app.storage.files.lock import DirectoryLock, owner
 
@@ -120,6 +121,25 @@ def base_url(settings: Settings) -> str:
         host = "127.0.0.1"
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.api_port}"
     return urlsplit(url).geturl() + settings.root_path.rstrip("/")
+
+
+_MOST_COMPLETED = 50
+
+
+def document_names(incomplete: str) -> list[str]:
+    """Return file names that begin so, for the Tab key; none where no server runs."""
+    settings = Settings()
+    held_by = owner(settings.data_dir)
+    if held_by is None or not held_by.url:
+        return []
+    with (
+        suppress(DocuMindError),
+        DocuMindClient(held_by.url, settings.api_key or held_by.key) as client,
+    ):
+        rows = (row for of in Library for row in client.documents(of.value, incomplete))
+        names = (str(row["filename"] or row["source_key"]) for row in rows)
+        return list(islice((one for one in names if one.startswith(incomplete)), _MOST_COMPLETED))
+    return []
 
 
 INTERRUPTED = 130

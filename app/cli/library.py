@@ -13,7 +13,7 @@ from typing import Annotated, get_args
 import typer
 from watchfiles import Change, watch
 
-from app.cli.connection import connect, run
+from app.cli.connection import connect, document_names, run
 from app.cli.output import (
     LIBRARIES,
     AnyLibraryOption,
@@ -45,6 +45,10 @@ from app.ingest.sources.folders import (
 )
 from app.settings import Settings
 
+NamesArgument = Annotated[
+    list[str],
+    typer.Argument(help="ids, source keys or file names", autocompletion=document_names),
+]
 _WIDE = 120
 """Columns of a terminal that shows all of a document's row."""
 SOME_FAILED = 3
@@ -248,7 +252,7 @@ def list_documents(
 
 
 def delete(
-    names: Annotated[list[str], typer.Argument(help="ids, source keys or file names")],
+    names: NamesArgument,
     library: LibraryOption = "papers",
     as_json: JsonOption = False,
 ) -> None:
@@ -301,7 +305,6 @@ tag_app = typer.Typer(
     rich_markup_mode=None,
 )
 TagArgument = Annotated[str, typer.Argument(help="the tag")]
-NamesArgument = Annotated[list[str], typer.Argument(help="ids, source keys or file names")]
 
 
 @tag_app.command("add")

@@ -144,3 +144,24 @@ def test_the_command_fetches_again_what_was_fetched_before(
         assert '"unchanged"' in again.output
         assert '"replaced"' in again.output
         assert run(app, ["fetch"]).exit_code != 0
+
+
+def test_the_tab_key_completes_names_of_documents(
+    opened: Site, web: Web, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    opened.client.post("/api/v1/fetch-url", json={"url": f"{web.url}/tides"})
+    lock = tmp_path / "lock"
+    monkeypatch.setenv("DATA_DIR", str(lock))
+
+    def completed(line: str) -> str:
+        asked = {"_DOCUMIND_COMPLETE": "complete_bash", "COMP_WORDS": line}
+        words = str(len(line.split()) - 1)
+        return (
+            CliRunner().invoke(app, prog_name="documind", env={**asked, "COMP_CWORD": words}).output
+        )
+
+    assert "tides" not in completed("documind delete ti")  # no server runs on this data
+    with listening(opened.app, lifespan="off") as address, DirectoryLock([lock], address):
+        assert completed("documind delete ti").split() == ["tides.html"]
+        assert completed("documind ask why --document ti").split() == ["tides.html"]
+        assert completed("documind delete zz").split() == []
