@@ -15,6 +15,7 @@ import type {
   Health,
   JobList,
   JobRecord,
+  KeyList,
   Ledger,
   LibrariesResponse,
   Library,
@@ -190,6 +191,12 @@ export const diagnostics = queryOptions({
   queryKey: ["diagnostics"],
   queryFn: ({ signal }) => get<Diagnostics>("api/v1/diagnostics", {}, signal),
   staleTime: 5000,
+});
+
+/** API keys; what opens with one is shown when it is made, and never again. */
+export const keys = queryOptions({
+  queryKey: ["keys"],
+  queryFn: ({ signal }) => get<KeyList>("api/v1/keys", {}, signal),
 });
 
 export const ledger = queryOptions({

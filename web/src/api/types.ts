@@ -72,6 +72,11 @@ export type Health = Schemas["Health"];
 export type Diagnostics = Schemas["Diagnostics"];
 export type ModelsResponse = Schemas["ModelList"];
 export type Ledger = Schemas["LedgerReply"];
+export type KeyList = Schemas["KeyList"];
+export type KeyRecord = Schemas["KeyReply"];
+export type MadeKey = Schemas["MadeKey"];
+export type NewKey = Partial<Schemas["NewKey"]> & Pick<Schemas["NewKey"], "name" | "scopes">;
+export type KeyScope = NewKey["scopes"][number];
 
 export type EvaluationRequest = Partial<Schemas["EvaluationBody"]>;
 export type EvaluationKind = Schemas["EvaluationBody"]["kind"];

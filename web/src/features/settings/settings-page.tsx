@@ -8,6 +8,7 @@ import { setTheme, THEME_NAMES, useTheme } from "@/hooks/use-theme";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { LIBRARIES, MODE_NAMES, optionsOf } from "@/lib/format";
 import { browserLanguage, type Language, LANGUAGES, speak, t, tx } from "@/lib/language";
+import { KeysSection } from "./keys-section";
 import { ModelsSection } from "./models-section";
 
 const LANGUAGE_CHOICES = (Object.keys(LANGUAGES) as Language[]).map((value) => ({ value, label: LANGUAGES[value] }));
@@ -66,6 +67,7 @@ export function SettingsPage() {
           </Setting>
         </dl>
       </Section>
+      <KeysSection />
       <p className="text-sm text-muted">
         {tx("What the server holds and does right now stands under {status}.", {
           status: (
