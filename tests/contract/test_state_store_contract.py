@@ -243,3 +243,23 @@ def test_keys_are_kept_by_their_digest_until_they_are_revoked(
         with pytest.raises(NotFound):
             keys.revoke("b")
         assert [one.caller.name for one in other.read()] == ["a"]
+
+
+def test_a_share_opens_by_its_token_until_it_is_revoked(tmp_path: Path, database_url: str) -> None:
+    options = IndexOptions(tmp_path, tmp_path / "chroma", database_url, tantivy_threads=1)
+    with IndexStore(options, vector_store="off") as store:
+        shares = store.shares
+        token, made = shares.add("a", {"question": "Who?", "answer": "Z\u00fcrich."})
+        other, _ = shares.add("a", {"question": "Where?"})
+        assert shares.open(token) == made
+        assert {one.record["question"] for one in shares.list("a")} == {"Who?", "Where?"}
+        assert shares.list("b") == []
+        assert shares.revoke(made.share_id) == made
+        for call in (lambda: shares.open(token), lambda: shares.revoke(made.share_id)):
+            with pytest.raises(NotFound):
+                call()
+        assert shares.open(other).record == {"question": "Where?"}
+        store.answers.delete("2026-01-01T00:00:00Z")
+        assert len(shares.list()) == 1
+        store.answers.delete()
+        assert shares.list() == []

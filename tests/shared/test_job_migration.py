@@ -23,7 +23,7 @@ ALTER TABLE jobs {", ".join(f"DROP COLUMN {name}" for name in NEW)};
 DROP INDEX ix_jobs_state;
 ALTER TABLE revisions DROP COLUMN outline;
 ALTER TABLE documents DROP COLUMN other_titles, DROP COLUMN tags, DROP COLUMN metadata;
-DROP TABLE labels, page_words, keys;
+DROP TABLE labels, page_words, keys, shares;
 UPDATE alembic_version SET version_num = '0006';
 CREATE TABLE job_tickets (job TEXT PRIMARY KEY, ticket BIGINT NOT NULL, stop TEXT);
 CREATE TABLE job_turns (name TEXT PRIMARY KEY, at TIMESTAMPTZ NOT NULL);

@@ -12,7 +12,8 @@ from app.core.errors import NotFound
 from app.core.ids import new_id
 from app.core.types import Answer, Library, Message
 from app.storage.catalog.database import Database
-from app.storage.catalog.schema import answer_documents, answers, conversations, turns
+from app.storage.catalog.schema import answer_documents, answers, conversations, shares, turns
+from app.storage.catalog.shares import rewrite_shares
 from app.storage.files.durable import utc_now
 
 # Blank quotes of a deleted document in a stored answer's JSON record.
@@ -160,18 +161,26 @@ class AnswerStore:
         return [_record_from(*row) for row in self._database.rows(found)]
 
     def delete(self, older_than: str | None = None) -> int:
-        """Forget all answers, or those before a UTC time; return how many."""
+        """Forget all answers with their shared copies, or those before a UTC time; return count.
+
+        A shared copy outlives the retention of its answer, until it is revoked.
+        """
         old = (
             delete(answers)
             if older_than is None
             else delete(answers).where(answers.c.created_at < older_than)
         )
         with self._database.write("answer") as sql:
+            if older_than is None:
+                sql.execute(delete(shares))
             return sql.execute(old).rowcount
 
 
 def purge_quotes(sql: Connection, library: Library, doc_id: str) -> int:
-    """Blank a document's quotes in stored answers and conversations; return count."""
+    """Blank a document's quotes in stored and shared answers and conversations; return count.
+
+    Shared copies of stored answers are not counted again.
+    """
     blanked = 0
     for n, answer_id, packed in sql.execute(
         _QUOTING, {"of": library.value, "wanted": doc_id}
@@ -189,6 +198,7 @@ def purge_quotes(sql: Connection, library: Library, doc_id: str) -> int:
         touched = conversations.c.n.in_(select(turns.c.conversation).where(of_answer))
         sql.execute(update(conversations).where(touched).values(summary="", folded=0))
     sql.execute(_FORGET, {"of": library.value, "wanted": doc_id})
+    rewrite_shares(sql, doc_id, lambda record: redact_answer(record, library.value, doc_id)[0])
     return blanked
 
 

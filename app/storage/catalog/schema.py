@@ -53,7 +53,7 @@ def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind, nullable=False) for name in names]
 
 
-SCHEMA_VERSION = "0011"
+SCHEMA_VERSION = "0012"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 
@@ -378,6 +378,15 @@ keys = Table(
     Column("digest", Text, nullable=False, unique=True),
     *required(Text, "scopes", "libraries", "created_at"),
     Column("used_at", Text),
+)
+
+# Copies of answers that a link opens, by the SHA-256 of its token.
+shares = Table(
+    "shares",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),
+    *required(Text, "answer_id", "record", "created_at"),
 )
 
 

@@ -23,6 +23,8 @@ import type {
   PageBoxes,
   Scope,
   SearchResponse,
+  SharedAnswer,
+  ShareList,
   StoredAnswer,
   SuggestionList,
   TagList,
@@ -198,6 +200,23 @@ export const keys = queryOptions({
   queryKey: ["keys"],
   queryFn: ({ signal }) => get<KeyList>("api/v1/keys", {}, signal),
 });
+
+/** Links to shared answers, or to one of them. */
+export function shares(answerId: string | null) {
+  return queryOptions({
+    queryKey: ["shares", answerId],
+    queryFn: ({ signal }) => get<ShareList>("api/v1/shares", { answer_id: answerId }, signal),
+  });
+}
+
+/** What a link shows, without a key. */
+export function sharedAnswer(token: string) {
+  return queryOptions({
+    queryKey: ["shared", token],
+    queryFn: ({ signal }) => get<SharedAnswer>(`shared/${encodeURIComponent(token)}`, {}, signal),
+    staleTime: Infinity,
+  });
+}
 
 export const ledger = queryOptions({
   queryKey: ["ledger"],

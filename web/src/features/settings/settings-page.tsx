@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { ShareLinks } from "@/components/share-links";
 import { Segmented, Select } from "@/components/ui/field";
 import { Page, Section } from "@/components/ui/section";
 import { useChat } from "@/hooks/use-chat";
@@ -68,6 +69,9 @@ export function SettingsPage() {
         </dl>
       </Section>
       <KeysSection />
+      <Section title={t("Shared answers")}>
+        <ShareLinks answerId={null} />
+      </Section>
       <p className="text-sm text-muted">
         {tx("What the server holds and does right now stands under {status}.", {
           status: (
