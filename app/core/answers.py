@@ -307,6 +307,8 @@ class Question:
     filters: Filters = Filters()
     history: tuple[Message, ...] = ()
     conversation_id: str | None = None
+    replaces: str | None = None
+    """Id of the conversation's answer whose question this one is, changed: a branch next to it."""
     fusion: Fusion | None = None
     rerank: Rerank | None = None
     """None: as configured."""

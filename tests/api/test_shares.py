@@ -43,7 +43,7 @@ def shared(shop: Site, answer_id: str) -> dict[str, str]:
 
 
 def read(shop: Site, path: str) -> httpx2.Response:
-    return shop.client.get(path, headers=PLAIN)  # type: ignore[return-value]
+    return shop.client.get(path, headers=PLAIN)
 
 
 def test_a_link_shows_the_answer_without_a_key_and_nothing_else(closed: Site) -> None:

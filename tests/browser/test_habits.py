@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.documents import ENGINEER, PEARS, lighthouse_pdf
+from tests.browser.documents import ENGINEER, LENS, PEARS, lighthouse_pdf
 from tests.browser.servers import DocuMind
 from tests.browser.views import ask, choose, go, show_pane, wait_until
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble, Script
@@ -257,6 +257,46 @@ def test_an_answer_is_written_again_by_another_model(tmp_path: Path, open_page: 
             "dict[str, str]", server.get(f"/api/v1/answers/{newest['answer_id']}")["asked"]
         )
         assert (asked["question"], asked["model"]) == (ENGINEER, "small:1b")
+
+
+def test_a_changed_question_is_a_branch_in_every_tab(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    ask(page, ENGINEER)
+    ask(page, PEARS)
+    page.get_by_role("button", name="Edit the question").first.click()
+    box = page.get_by_label("Changed question")
+    expect(box).to_be_focused()
+    expect(box).to_have_value(ENGINEER)
+    box.press("Escape")
+    expect(box).to_have_count(0)
+    page.get_by_role("button", name="Edit the question").first.click()
+    box.fill(LENS)
+    box.press("Enter")
+    branch = page.get_by_role("article", name=LENS)
+    expect(branch.get_by_role("button", name="Good answer")).to_be_visible()
+    versions = page.get_by_role("group", name="Versions of this question")
+    expect(versions).to_contain_text("2 / 2")
+    asked = page.get_by_role("region", name="Conversation", exact=True).get_by_role("article")
+    expect(asked).to_have_count(1)
+    page.reload()
+    expect(branch).to_contain_text("mercury bath")
+    expect(versions).to_contain_text("2 / 2")
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.get_by_role("article", name=LENS)).to_be_visible()
+
+    versions.get_by_role("button", name="Earlier version").click()
+    for tab in (page, other):
+        expect(tab.get_by_role("article", name=ENGINEER)).to_contain_text("Ilse Tarrow")
+        expect(tab.get_by_role("article", name=PEARS)).to_contain_text("sixty kinds")
+        expect(tab.get_by_role("group", name="Versions of this question")).to_contain_text("1 / 2")
+    page.reload()
+    expect(asked.get_by_role("button", name="Good answer")).to_have_count(2)
+    # what is asked now goes on with the branch that is shown
+    ask(page, LENS)
+    expect(asked).to_have_count(3)
+    expect(other.get_by_role("article", name=LENS)).to_contain_text("mercury bath")
 
 
 def test_settings_count_at_once_and_in_the_next_tab(filled: DocuMind, open_page: OpenPage) -> None:

@@ -24,6 +24,8 @@ DROP INDEX ix_jobs_state;
 ALTER TABLE revisions DROP COLUMN outline;
 ALTER TABLE documents DROP COLUMN other_titles, DROP COLUMN tags, DROP COLUMN metadata;
 DROP TABLE labels, page_words, keys, shares;
+ALTER TABLE turns DROP COLUMN parent;
+ALTER TABLE conversations DROP COLUMN tip;
 UPDATE alembic_version SET version_num = '0006';
 CREATE TABLE job_tickets (job TEXT PRIMARY KEY, ticket BIGINT NOT NULL, stop TEXT);
 CREATE TABLE job_turns (name TEXT PRIMARY KEY, at TIMESTAMPTZ NOT NULL);

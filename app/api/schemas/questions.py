@@ -261,6 +261,11 @@ class ChatRequest(QueryOptions):
     conversation_id: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = Field(
         None, description="null starts a conversation"
     )
+    replaces: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = Field(
+        None,
+        description="id of an answer of the conversation whose question this is, changed: a branch"
+        " next to it begins, and the old one stays",
+    )
 
 
 class QueryResponse(AnswerRecord):
@@ -308,13 +313,22 @@ class ConversationTurn(Reply):
     content: str
     answer_id: str | None
     at: str
+    versions: list[str] = Field(
+        description="answer ids of the versions of its question, oldest first, its own included"
+    )
 
 
 class Conversation(ConversationSummary):
-    """A conversation with its turns."""
+    """A conversation with the turns of the branch that is shown."""
 
     summary: str = Field(description="summary of the beginning")
     turns: list[ConversationTurn]
+
+
+class Branch(Request):
+    """An answer to go to."""
+
+    answer_id: Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class Forgotten(Reply):

@@ -274,6 +274,9 @@ conversations = Table(
     *required(Text, "created_at", "updated_at"),
     # When a deleted one is forgotten for good; until then it can be restored.
     Column("forget_at", Text),
+    # The answer id of the last exchange of the branch that is shown; empty before the first one,
+    # NULL: that of the last turn.
+    Column("tip", Text),
 )
 turns = Table(
     "turns",
@@ -283,6 +286,8 @@ turns = Table(
     *required(Text, "role", "content"),
     Column("answer_id", Text),
     Column("at", Text, nullable=False),
+    # The answer id of the exchange that it follows; empty for a first one, NULL: the one before.
+    Column("parent", Text),
 )
 Index("ix_turns_conversation", turns.c.conversation, turns.c.n)
 Index("ix_turns_answer", turns.c.answer_id)

@@ -4,6 +4,9 @@ import type { StreamEvent, WaitsFor } from "@/api/stream";
 /** `broken`: a stored question that got no answer, because the page or the server went away. */
 export type ExchangeState = "waiting" | "streaming" | "done" | "stopped" | "failed" | "broken";
 
+/** Characters of a question at most. */
+export const LONGEST = 4000;
+
 /** A document that a question is limited to. */
 export interface Limit {
   doc_id: string;
@@ -33,6 +36,8 @@ export interface Exchange {
   scope: readonly Limit[];
   /** What else it was narrowed to, in words. */
   filter: string;
+  /** Answer ids of the versions of this question, oldest first; empty while there is one. */
+  versions: readonly string[];
   state: ExchangeState;
   /** Provisional text, replaced by the guarded answer when it closes. */
   draft: string;
@@ -47,7 +52,7 @@ export interface Exchange {
 
 /** A question of which nothing is known yet. */
 export function asked(id: string, question: string, library: Scope, scope: readonly Limit[], filter = ""): Exchange {
-  return { id, question, library, scope, filter, state: "waiting", draft: "", sources: [], quote: null, reading: null, answerId: null, answer: null, error: null };
+  return { id, question, library, scope, filter, versions: [], state: "waiting", draft: "", sources: [], quote: null, reading: null, answerId: null, answer: null, error: null };
 }
 
 /** The exchange after one event of its stream. */

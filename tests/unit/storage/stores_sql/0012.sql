@@ -29,8 +29,8 @@ CREATE TABLE builds (
 	created_at TEXT NOT NULL, 
 	PRIMARY KEY (build)
 );
-INSERT INTO "builds" VALUES(1,'papers','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-26T21:15:40.100Z');
-INSERT INTO "builds" VALUES(2,'public','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-26T21:15:40.126Z');
+INSERT INTO "builds" VALUES(1,'papers','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-26T21:22:44.093Z');
+INSERT INTO "builds" VALUES(2,'public','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-26T21:22:44.111Z');
 CREATE TABLE changes (
 	seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	library TEXT NOT NULL, 
@@ -75,10 +75,11 @@ CREATE TABLE conversations (
 	created_at TEXT NOT NULL, 
 	updated_at TEXT NOT NULL, 
 	forget_at TEXT, 
+	tip TEXT, 
 	PRIMARY KEY (n), 
 	UNIQUE (id)
 );
-INSERT INTO "conversations" VALUES(1,'0533e753d18e47518734d18de070dfe2','A talk','papers','',0,'2026-11-26T21:15:40.285Z','2026-11-26T21:15:40.287Z',NULL);
+INSERT INTO "conversations" VALUES(1,'f5459cc705464c7098c8593c415df4e1','A talk','papers','',0,'2026-11-26T21:22:44.239Z','2026-11-26T21:22:44.240Z',NULL,'kept');
 CREATE TABLE documents (
 	doc INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	library TEXT NOT NULL, 
@@ -120,12 +121,12 @@ CREATE TABLE documents (
 );
 INSERT INTO "documents" VALUES(1,'papers','171b21fb571555e6','a.txt',2,'live','a.txt','text','c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8','Title of a.txt','["Ann", "Bo"]','ann
 bo',2021,NULL,NULL,NULL,'[]',1,29,1,29,2,2,NULL,NULL,0,0,'title of a.txt
-a.txt','2026-11-26T21:15:39.620Z','2026-11-26T21:15:39.709Z',NULL,'','','["Sea"]','{"rating": 5, "due": "2026-02-01", "project": "Apollo"}');
+a.txt','2026-11-26T21:22:43.833Z','2026-11-26T21:22:43.882Z',NULL,'','','["Sea"]','{"rating": 5, "due": "2026-02-01", "project": "Apollo"}');
 INSERT INTO "documents" VALUES(2,'papers','9413343236653f3d','b.txt',2,'live','b.txt','text','22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c','Title of b.txt','["Ann", "Bo"]','ann
 bo',2021,NULL,NULL,NULL,'[]',1,30,1,30,2,2,NULL,NULL,0,0,'title of b.txt
-b.txt','2026-11-26T21:15:39.832Z','2026-11-26T21:15:39.895Z',NULL,'','','["Sea"]','{"rating": 5, "due": "2026-02-01", "project": "Apollo"}');
+b.txt','2026-11-26T21:22:43.945Z','2026-11-26T21:22:43.981Z',NULL,'','','["Sea"]','{"rating": 5, "due": "2026-02-01", "project": "Apollo"}');
 INSERT INTO "documents" VALUES(3,'public','60d022a1088ae026','wiki:7',1,'live','wiki:7','text','f356d18a1e583bfb8a5f4e72a2788bb4c4c1d6aeb52b0744ee0a54146c257860','Title of wiki:7','[]','',NULL,NULL,NULL,NULL,'[]',0,20,1,20,2,2,NULL,NULL,0,0,'title of wiki:7
-wiki:7','2026-11-26T21:15:40.023Z','2026-11-26T21:15:40.023Z',NULL,'','','[]','{}');
+wiki:7','2026-11-26T21:22:44.017Z','2026-11-26T21:22:44.017Z',NULL,'','','[]','{}');
 CREATE TABLE jobs (
 	n INTEGER NOT NULL, 
 	id TEXT NOT NULL, 
@@ -150,7 +151,7 @@ CREATE TABLE jobs (
 	PRIMARY KEY (n), 
 	UNIQUE (id)
 );
-INSERT INTO "jobs" VALUES(1,'b886f12061ff4e808273411f69da59a4','ingest','queued',0,3,'chunks',NULL,'[]','[]','{"files": ["a"]}',NULL,'2026-11-26T21:15:40.273Z','2026-11-26T21:15:40.273Z','',NULL,NULL,NULL,NULL,0);
+INSERT INTO "jobs" VALUES(1,'8bdff0e2501944a8937773a468a13856','ingest','queued',0,3,'chunks',NULL,'[]','[]','{"files": ["a"]}',NULL,'2026-11-26T21:22:44.225Z','2026-11-26T21:22:44.225Z','',NULL,NULL,NULL,NULL,0);
 CREATE TABLE keys (
 	name TEXT NOT NULL, 
 	digest TEXT NOT NULL, 
@@ -209,8 +210,8 @@ CREATE TABLE meta (
 	PRIMARY KEY ("key")
 );
 INSERT INTO "meta" VALUES('codes_version','minilm-128-1');
-INSERT INTO "meta" VALUES('labels_version','47a85062b2c74333b8454da6ba0a0a9e');
-INSERT INTO "meta" VALUES('deleted_since_purge/papers','2026-11-26T21:15:40.270Z');
+INSERT INTO "meta" VALUES('labels_version','6a41419dc528453fbdfe2ebb253f0688');
+INSERT INTO "meta" VALUES('deleted_since_purge/papers','2026-11-26T21:22:44.221Z');
 CREATE TABLE model_speeds (
 	host TEXT NOT NULL, 
 	model TEXT NOT NULL, 
@@ -255,11 +256,11 @@ CREATE TABLE revisions (
 	CONSTRAINT uq_revisions_revision UNIQUE (doc, revision), 
 	FOREIGN KEY(doc) REFERENCES documents (doc) ON DELETE CASCADE
 );
-INSERT INTO "revisions" VALUES(1,1,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-26T21:15:39.620Z',NULL);
-INSERT INTO "revisions" VALUES(2,1,2,'c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8',NULL,1,29,'[[1,0,29]]',X'28B52FFD241DE9000057616C72757365732077686973746C6520696E207468652077696E642E59337A08','2026-11-26T21:15:39.709Z','[0,8,1]');
-INSERT INTO "revisions" VALUES(3,2,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-26T21:15:39.832Z',NULL);
-INSERT INTO "revisions" VALUES(4,2,2,'22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c',NULL,1,30,'[[1,0,30]]',X'28B52FFD241EF1000050656E6775696E732070617261646520706173742074686520706F6C652E3F40A946','2026-11-26T21:15:39.895Z','[0,8,1]');
-INSERT INTO "revisions" VALUES(5,3,1,'f356d18a1e583bfb8a5f4e72a2788bb4c4c1d6aeb52b0744ee0a54146c257860',NULL,0,20,'[[1,0,20]]',X'28B52FFD2414A100004C696F6E7320736C656570206174206E6F6F6E2EDEE35FF1','2026-11-26T21:15:40.023Z',NULL);
+INSERT INTO "revisions" VALUES(1,1,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-26T21:22:43.833Z',NULL);
+INSERT INTO "revisions" VALUES(2,1,2,'c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8',NULL,1,29,'[[1,0,29]]',X'28B52FFD241DE9000057616C72757365732077686973746C6520696E207468652077696E642E59337A08','2026-11-26T21:22:43.882Z','[0,8,1]');
+INSERT INTO "revisions" VALUES(3,2,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-26T21:22:43.945Z',NULL);
+INSERT INTO "revisions" VALUES(4,2,2,'22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c',NULL,1,30,'[[1,0,30]]',X'28B52FFD241EF1000050656E6775696E732070617261646520706173742074686520706F6C652E3F40A946','2026-11-26T21:22:43.981Z','[0,8,1]');
+INSERT INTO "revisions" VALUES(5,3,1,'f356d18a1e583bfb8a5f4e72a2788bb4c4c1d6aeb52b0744ee0a54146c257860',NULL,0,20,'[[1,0,20]]',X'28B52FFD2414A100004C696F6E7320736C656570206174206E6F6F6E2EDEE35FF1','2026-11-26T21:22:44.017Z',NULL);
 CREATE TABLE shares (
 	id TEXT NOT NULL, 
 	digest TEXT NOT NULL, 
@@ -286,11 +287,12 @@ CREATE TABLE turns (
 	content TEXT NOT NULL, 
 	answer_id TEXT, 
 	at TEXT NOT NULL, 
+	parent TEXT, 
 	PRIMARY KEY (n), 
 	FOREIGN KEY(conversation) REFERENCES conversations (n) ON DELETE CASCADE
 );
-INSERT INTO "turns" VALUES(1,1,'user','Who whistles?','kept','2026-11-26T21:15:40.288Z');
-INSERT INTO "turns" VALUES(2,1,'assistant','Walruses. [1]','kept','2026-11-26T21:15:40.288Z');
+INSERT INTO "turns" VALUES(1,1,'user','Who whistles?','kept','2026-11-26T21:22:44.243Z','');
+INSERT INTO "turns" VALUES(2,1,'assistant','Walruses. [1]','kept','2026-11-26T21:22:44.243Z','');
 CREATE TABLE type_counts (
 	library TEXT NOT NULL, 
 	type TEXT NOT NULL, 
@@ -304,8 +306,8 @@ CREATE TABLE unlinks (
 	recorded_at TEXT NOT NULL, 
 	PRIMARY KEY (sha256)
 );
-INSERT INTO "unlinks" VALUES('c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8','2026-11-26T21:15:39.611Z');
-INSERT INTO "unlinks" VALUES('22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c','2026-11-26T21:15:39.828Z');
+INSERT INTO "unlinks" VALUES('c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8','2026-11-26T21:22:43.831Z');
+INSERT INTO "unlinks" VALUES('22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c','2026-11-26T21:22:43.942Z');
 CREATE TABLE vectors (
 	"key" INTEGER NOT NULL, 
 	vector BLOB NOT NULL, 
@@ -327,22 +329,22 @@ INSERT INTO "watermarks" VALUES('papers','lexical',9);
 INSERT INTO "watermarks" VALUES('public','lexical',5);
 CREATE INDEX ix_documents_longest ON documents (library, characters) WHERE state = 'live' AND embedded < chunks;
 CREATE INDEX ix_documents_pending ON documents (library, doc) WHERE state = 'live' AND embedded < chunks;
+CREATE INDEX ix_documents_sha256 ON documents (library, sha256);
 CREATE INDEX ix_documents_purge ON documents (purge_at) WHERE purge_at IS NOT NULL;
 CREATE INDEX ix_documents_linked ON documents (library, links) WHERE state = 'live' AND embedded < chunks;
-CREATE INDEX ix_documents_sha256 ON documents (library, sha256);
 CREATE INDEX ix_changes_library ON changes (library, seq);
-CREATE INDEX ix_jobs_worker ON jobs (worker);
 CREATE UNIQUE INDEX ux_jobs_mark ON jobs (mark) WHERE state = 'running' AND mark <> '';
+CREATE INDEX ix_jobs_worker ON jobs (worker);
 CREATE INDEX ix_jobs_state ON jobs (state, n);
 CREATE INDEX ix_answers_created_at ON answers (created_at);
 CREATE INDEX ix_ledger_state ON ledger (library, source, state, reason);
 CREATE INDEX ix_sync_claims_folder ON sync_claims (library, folder);
-CREATE INDEX ix_labels_value ON labels ("key", value, library, doc);
 CREATE INDEX ix_labels_number ON labels ("key", library, number, doc) WHERE number IS NOT NULL;
+CREATE INDEX ix_labels_value ON labels ("key", value, library, doc);
 CREATE INDEX ix_revisions_original ON revisions (sha256) WHERE has_original = 1;
 CREATE INDEX ix_chunks_doc ON chunks (doc, revision, ordinal);
-CREATE INDEX ix_turns_answer ON turns (answer_id);
 CREATE INDEX ix_turns_conversation ON turns (conversation, n);
+CREATE INDEX ix_turns_answer ON turns (answer_id);
 CREATE INDEX ix_answer_documents_doc ON answer_documents (library, doc_id);
 DELETE FROM "sqlite_sequence";
 INSERT INTO "sqlite_sequence" VALUES('documents',4);

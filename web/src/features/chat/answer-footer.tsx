@@ -18,7 +18,7 @@ import { chatModels } from "@/lib/models";
 import { confidenceOf, supportOf, type Trust } from "@/lib/trust";
 
 /** Under an answer: how well it is supported, who answered, and what to do with it. */
-export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { question: string; answer: AnswerRecord; onAskAgain: (question: string, model?: string) => void; onEdit: (question: string) => void }) {
+export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { question: string; answer: AnswerRecord; onAskAgain: (question: string, model?: string) => void; onEdit: () => void }) {
   const { state, copy } = useCopied();
   const { isPinned, toggle } = usePins();
   const [sharing, setSharing] = useState(false);
@@ -55,7 +55,7 @@ export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { questio
             actions={[[t("With what Options say now"), () => onAskAgain(question)], ...installed.map((name): Action => [t("With {model}", { model: name }), () => onAskAgain(question, name)])]}
           />
         )}
-        <IconButton icon="edit" label={t("Edit the question")} onClick={() => onEdit(question)} />
+        <IconButton icon="edit" label={t("Edit the question")} onClick={onEdit} />
         <ActionMenu
           icon="copy"
           label={t("Copy answer")}

@@ -1,4 +1,4 @@
-"""Shared answers."""
+"""Shared answers; branches of conversations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the table; nothing of before is shared."""
+    """Create the table, and the columns; a conversation of before is one line of turns."""
     text = 'TEXT COLLATE "C"' if op.get_bind().dialect.name == "postgresql" else "TEXT"
     op.execute(
         f"""
@@ -26,3 +26,5 @@ def upgrade() -> None:
         )
         """
     )
+    op.execute(f"ALTER TABLE turns ADD COLUMN parent {text}")
+    op.execute(f"ALTER TABLE conversations ADD COLUMN tip {text}")
