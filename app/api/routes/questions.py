@@ -45,6 +45,7 @@ from app.core.access import Caller
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound, TooLarge
 from app.core.languages import DEFAULT
+from app.core.normalisation import normalise
 from app.core.text import tokenise
 from app.core.trace import Trace, ended_with_block
 from app.core.types import Filters, Hit, Library, Question, Scope
@@ -97,7 +98,7 @@ async def chat(asked: ChatRequest, door: AtDoor) -> Response:
             door.services.memory.open, asked.conversation_id, library, asked.message
         ),
     )
-    question = replace(question, replaces=asked.replaces)
+    question = replace(question, replaces=asked.replaces, begun=normalise(asked.begun)[0])
     if asked.filters.collection:
         question = await asyncio.to_thread(collected, door.services, asked.filters, question)
     return await reply(

@@ -266,6 +266,11 @@ class ChatRequest(QueryOptions):
         description="id of an answer of the conversation whose question this is, changed: a branch"
         " next to it begins, and the old one stays",
     )
+    begun: Annotated[str, StringConstraints(max_length=20_000)] = Field(
+        "",
+        description="the text of an answer to the same question that was cut: a model goes on after"
+        " its last whole sentence, and all of it is checked",
+    )
 
 
 class QueryResponse(AnswerRecord):

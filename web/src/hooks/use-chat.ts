@@ -7,7 +7,7 @@ import type { EvidenceKind, Mode, Question, Scope, Strategy } from "@/api/types"
 import { preferences } from "@/hooks/use-preferences";
 import { useStore } from "@/hooks/use-store";
 import type { Workspace } from "@/hooks/use-workspace";
-import { answered, asked, received, type Exchange, type Limit } from "@/lib/exchange";
+import { answered, asked, cutWords, received, type Exchange, type Limit } from "@/lib/exchange";
 import { filterFields, filterWords, narrows } from "@/lib/filters";
 import { t } from "@/lib/language";
 import { localId } from "@/lib/local-id";
@@ -73,25 +73,40 @@ export class ChatSession {
 
   /** Ask within the current scope and as the page is set, unless told otherwise; an answer under way is stopped first. */
   async ask(question: string, client: QueryClient, otherwise: Otherwise = {}): Promise<void> {
-    this.stop();
-    const running = new AbortController();
-    this.#running = running;
     const workspace = this.#workspace.get();
     const library = otherwise.document?.library ?? workspace.library;
     const scope = otherwise.document === undefined ? workspace.scope : [otherwise.document];
-    const id = localId();
-    const fresh = asked(id, question, library, scope, otherwise.document === undefined ? filterWords(workspace.filter) : "");
+    const fresh = asked(localId(), question, library, scope, otherwise.document === undefined ? filterWords(workspace.filter) : "");
+    await this.#send(fresh, this.#request(question, library, scope, otherwise), otherwise.replaces ?? null, client);
+  }
+
+  /** Let the model go on where its answer was cut; what it says in all is checked and takes the place of the cut one. */
+  async goOn(cut: Exchange, client: QueryClient): Promise<void> {
+    const begun = cutWords(cut);
+    if (begun === null || cut.request === null) return;
+    const { conversationId } = this.store.get();
+    // The server keeps a stopped question alone, and drops it when it comes again.
+    const replaces = cut.answer?.answer_id ?? null;
+    const request = { ...cut.request, begun, replaces, conversation_id: conversationId };
+    await this.#send(asked(localId(), cut.question, cut.library, cut.scope, cut.filter), request, cut, client);
+  }
+
+  /** Send a question and show what comes; an answer under way is stopped first. */
+  async #send(shown: Exchange, request: Question, replaced: Exchange | null, client: QueryClient): Promise<void> {
+    this.stop();
+    const running = new AbortController();
+    this.#running = running;
+    const { id, question } = shown;
     const { exchanges: before } = this.store.get();
-    const { replaces } = otherwise;
-    const kept = replaces === undefined ? before : before.slice(0, before.findIndex((e) => e.id === replaces.id));
+    const kept = replaced === null ? before : before.slice(0, before.findIndex((e) => e.id === replaced.id));
     // Asked again, a question that was broken off goes: the server drops it too.
-    this.store.set((chat) => ({ ...chat, exchanges: [...kept.filter((e) => e.state !== "broken" || e.question !== question), fresh] }));
+    this.store.set((chat) => ({ ...chat, exchanges: [...kept.filter((e) => e.state !== "broken" || e.question !== question), { ...shown, request }] }));
     // The document that is open gives way to the sources of the new answer.
     this.#workspace.set((w) => ({ ...w, focus: null, reader: null }));
     const paint = new TokenPainter((text) => this.#update(id, (e) => received(e, { kind: "token", text })));
     try {
       let closed = false;
-      for await (const event of ask(this.#request(question, library, scope, otherwise), running.signal)) {
+      for await (const event of ask(request, running.signal)) {
         if (event.kind === "token") {
           paint.add(event.text);
           continue;
@@ -101,7 +116,7 @@ export class ChatSession {
           paint.drop();
         }
         this.#update(id, (e) => received(e, event));
-        if (event.kind === "meta" && replaces !== undefined) this.#update(id, (e) => ({ ...e, versions: [...versionsOf(replaces), event.answerId] }));
+        if (event.kind === "meta" && replaced !== null) this.#update(id, (e) => ({ ...e, versions: versionsAfter(replaced, request, event.answerId) }));
         const conversationId = event.kind === "meta" ? event.conversationId : event.kind === "final" ? event.answer.conversation_id : null;
         if (conversationId !== null) this.store.set((chat) => ({ ...chat, conversationId }));
       }
@@ -250,8 +265,10 @@ class TokenPainter {
   }
 }
 
-function versionsOf({ versions, answerId }: Exchange): readonly string[] {
-  return versions.length > 0 ? versions : answerId === null ? [] : [answerId];
+/** The versions of a question once another exchange stands in the place of one: next to it, or instead of a stopped one. */
+function versionsAfter({ versions, answerId }: Exchange, { replaces }: Question, now: string): readonly string[] {
+  if (replaces == null) return versions.map((one) => (one === answerId ? now : one));
+  return [...(versions.length > 0 ? versions : [replaces]), now];
 }
 
 function asError(value: unknown): Error {
@@ -265,6 +282,8 @@ export interface ChatActions {
   /** Ask a changed question in a branch next to the old one. */
   edit: (exchange: Exchange, question: string) => void;
   show: (answerId: string) => Promise<void>;
+  /** Let the model go on where its answer was cut. */
+  goOn: (cut: Exchange) => void;
   summarise: (document: Limit) => void;
   stop: () => void;
   reset: () => void;
@@ -289,6 +308,7 @@ export function useChat(): Chat & ChatActions & { busy: boolean } {
       ask: (question, model) => void session.ask(question, client, model === undefined ? {} : { model }),
       edit: (replaces, question) => void session.ask(question, client, { replaces }),
       show: (answerId) => session.show(answerId, client),
+      goOn: (cut) => void session.goOn(cut, client),
       summarise: (document) => void session.ask(t("Summarise “{title}”", { title: document.title }), client, { document, mode: "summary" }),
       stop: () => session.stop(),
       reset: () => session.reset(),

@@ -1,4 +1,4 @@
-import type { AnswerRecord, QuoteRecord, Scope, SentenceRecord, SourceRecord } from "@/api/types";
+import type { AnswerRecord, Question, QuoteRecord, Scope, SentenceRecord, SourceRecord } from "@/api/types";
 import type { StreamEvent, WaitsFor } from "@/api/stream";
 
 /** `broken`: a stored question that got no answer, because the page or the server went away. */
@@ -36,6 +36,8 @@ export interface Exchange {
   scope: readonly Limit[];
   /** What else it was narrowed to, in words. */
   filter: string;
+  /** What was sent; null for a stored one. */
+  request: Question | null;
   /** Answer ids of the versions of this question, oldest first; empty while there is one. */
   versions: readonly string[];
   state: ExchangeState;
@@ -52,7 +54,7 @@ export interface Exchange {
 
 /** A question of which nothing is known yet. */
 export function asked(id: string, question: string, library: Scope, scope: readonly Limit[], filter = ""): Exchange {
-  return { id, question, library, scope, filter, versions: [], state: "waiting", draft: "", sources: [], quote: null, reading: null, answerId: null, answer: null, error: null };
+  return { id, question, library, scope, filter, request: null, versions: [], state: "waiting", draft: "", sources: [], quote: null, reading: null, answerId: null, answer: null, error: null };
 }
 
 /** The exchange after one event of its stream. */
@@ -87,6 +89,14 @@ export function isQuoted({ generator, model_text: words }: Pick<AnswerRecord, "g
 /** The exchange whose sources are shown: the one that a pill points at, else the last. */
 export function lookedAt(exchanges: readonly Exchange[], pointed: string | undefined): Exchange | undefined {
   return exchanges.find((one) => one.id === pointed) ?? exchanges.at(-1);
+}
+
+/** The words of a model that were cut, by Stop or at its length limit, so that it can go on; null where that helps nobody. */
+export function cutWords(exchange: Exchange): string | null {
+  const { state, request, reading, answer } = exchange;
+  const cut = state === "stopped" ? reading !== null : answer?.notices.some((notice) => notice.code === "answer_cut") === true;
+  const { text } = shownOf(exchange).words;
+  return cut && request !== null && text !== "" ? text : null;
 }
 
 function stands(quote: QuoteRecord | null, sources: readonly SourceRecord[]): boolean {

@@ -7,7 +7,7 @@ import { Failure } from "@/components/ui/states";
 import { Tag } from "@/components/ui/tag";
 import { hrefOf } from "@/hooks/use-route";
 import { useWorkspace } from "@/hooks/use-workspace";
-import { LONGEST, shownOf, type Exchange } from "@/lib/exchange";
+import { cutWords, LONGEST, shownOf, type Exchange } from "@/lib/exchange";
 import { LIBRARY_NAMES, modelName, sentence } from "@/lib/format";
 import { type Message, t } from "@/lib/language";
 import { AnswerFooter } from "./answer-footer";
@@ -28,12 +28,14 @@ interface Props {
   onEdit: (exchange: Exchange, question: string) => void;
   /** Goes to another version of the question. */
   onShow: (answerId: string) => Promise<void>;
+  /** Lets the model go on where its answer was cut. */
+  onGoOn: (cut: Exchange) => void;
   /** The newest of the conversation: further questions stand under it alone, so that nothing above moves while one reads. */
   newest?: boolean;
 }
 
 /** A question and its answer. */
-export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, onEdit, onShow, newest = false }: Props) {
+export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, onEdit, onShow, onGoOn, newest = false }: Props) {
   const { answer, state } = exchange;
   const [editing, setEditing] = useState(false);
   const { quote, place, words } = useMemo(() => shownOf(exchange), [exchange]);
@@ -81,6 +83,14 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, o
       )}
       {quote !== null && place === "under" && <FoldedQuote exchange={exchange} quote={quote} />}
       {state === "stopped" && <p className="mt-2 text-xs text-muted">{t(words.text !== "" ? STOPPED : above ? STOPPED_QUOTED : STOPPED_EARLY)}</p>}
+      {newest && cutWords(exchange) !== null && (
+        <p className="mt-2 flex flex-wrap items-center gap-2 text-sm text-muted">
+          {answer !== null && t("The model reached the length limit.")}
+          <Button icon="play" onClick={() => onGoOn(exchange)}>
+            {t("Continue")}
+          </Button>
+        </p>
+      )}
       {state === "broken" && (
         <p className="flex flex-wrap items-center gap-2 text-sm text-muted">
           {t("Broken off before an answer came.")}
