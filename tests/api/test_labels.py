@@ -48,6 +48,17 @@ def test_an_upload_gives_labels_and_filters_find_them(tagged: Site) -> None:
     assert titles(tagged, metadata="rating=1..4") == ["Moon"]
     assert titles(tagged, tags="dropped") == []
 
+    def of_tags(*tags: str) -> list[str]:
+        asked = {"library": "papers", "tag": list(tags), "limit": 1}
+        page = tagged.client.get("/api/v1/papers", params=asked).json()
+        following = tagged.client.get(
+            "/api/v1/papers", params={**asked, "cursor": page["next_cursor"] or "0"}
+        ).json()
+        return [one["filename"] for one in page["documents"] + following["documents"]]
+
+    assert of_tags("SEA") == of_tags("sea", "water", "dropped") == ["tides.md"]
+    assert of_tags("sky", "ocean") == of_tags("") == ["moon.md", "tides.md"]
+
 
 def test_a_question_is_answered_from_what_the_filter_allows(tagged: Site) -> None:
     def ask(filters: dict[str, object]) -> dict[str, object]:

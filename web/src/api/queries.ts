@@ -56,7 +56,7 @@ export const libraries = queryOptions({
   staleTime: 2000,
 });
 
-export function documents(library: Library, q: string, tag = "") {
+export function documents(library: Library, q: string, tag: readonly string[] = []) {
   return infiniteQueryOptions({
     queryKey: ["documents", library, q, tag],
     queryFn: ({ pageParam, signal }) =>
