@@ -49,12 +49,16 @@ def test_an_upload_gives_labels_and_filters_find_them(tagged: Site) -> None:
     assert titles(tagged, tags="dropped") == []
 
     def of_tags(*tags: str) -> list[str]:
-        asked = {"library": "papers", "tag": list(tags), "limit": 1}
-        page = tagged.client.get("/api/v1/papers", params=asked).json()
-        following = tagged.client.get(
-            "/api/v1/papers", params={**asked, "cursor": page["next_cursor"] or "0"}
-        ).json()
-        return [one["filename"] for one in page["documents"] + following["documents"]]
+        found: list[str] = []
+        cursor = ""
+        while len(found) < 3:
+            asked: dict[str, Any] = {"library": "papers", "tag": list(tags), "cursor": cursor}
+            page = tagged.client.get("/api/v1/papers?limit=1", params=asked).json()
+            found += [one["filename"] for one in page["documents"]]
+            cursor = page["next_cursor"] or ""
+            if not cursor:
+                break
+        return found
 
     assert of_tags("SEA") == of_tags("sea", "water", "dropped") == ["tides.md"]
     assert of_tags("sky", "ocean") == of_tags("") == ["moon.md", "tides.md"]
