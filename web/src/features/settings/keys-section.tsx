@@ -66,19 +66,15 @@ function KeyRow({ kept: { name, scopes, libraries, used_at } }: { kept: KeyRecor
   if (asking) {
     return (
       <tr>
-        <td colSpan={5}>
-          <Banner
-            tone="warn"
-            action={
-              <span className="flex flex-wrap gap-1">
-                <Button look="danger" disabled={revoke.isPending} onClick={() => revoke.mutate(last)}>
-                  {last ? t("Revoke and open the server") : t("Revoke")}
-                </Button>
-                <Button onClick={close}>{t("Keep")}</Button>
-              </span>
-            }
-          >
+        <td colSpan={5} className="max-sm:block! max-sm:text-left! max-sm:before:hidden!">
+          <Banner tone="warn">
             {last ? t("“{name}” is the last key: without it everything is open to all who reach this server.", { name }) : t("Revoke “{name}”? What uses it stops working at once.", { name })}
+            <span className="mt-1.5 flex flex-wrap gap-1.5">
+              <Button look="danger" disabled={revoke.isPending} onClick={() => revoke.mutate(last)}>
+                {last ? t("Revoke and open the server") : t("Revoke")}
+              </Button>
+              <Button onClick={close}>{t("Keep")}</Button>
+            </span>
           </Banner>
           {revoke.isError && !last && <Failure error={revoke.error} what={t("That did not work.")} />}
         </td>
@@ -87,10 +83,12 @@ function KeyRow({ kept: { name, scopes, libraries, used_at } }: { kept: KeyRecor
   }
   return (
     <tr>
-      <td className="[overflow-wrap:anywhere]">{name}</td>
-      <td>{scopes.map((scope) => t(SCOPES[scope][0])).join(", ")}</td>
-      <td>{libraries.map((library) => t(LIBRARIES[library])).join(", ")}</td>
-      <td>{used_at === null ? t("never") : ago(used_at)}</td>
+      <td data-label={t("Name")} className="[overflow-wrap:anywhere]">
+        {name}
+      </td>
+      <td data-label={t("Opens")}>{scopes.map((scope) => t(SCOPES[scope][0])).join(", ")}</td>
+      <td data-label={t("Library")}>{libraries.map((library) => t(LIBRARIES[library])).join(", ")}</td>
+      <td data-label={t("Last used")}>{used_at === null ? t("never") : ago(used_at)}</td>
       <td>
         <IconButton icon="trash" label={t("Revoke {name}", { name })} onClick={() => setAsking(true)} />
       </td>
@@ -124,7 +122,7 @@ function NewKeyForm({ first }: { first: boolean }) {
     else make.mutate({ name, scopes: [...scopes], libraries: library === "all" ? [] : [library], confirm: first });
   };
   return (
-    <form aria-label={t("New key")} className="flex flex-col gap-3 border-t border-line pt-3" onSubmit={submit}>
+    <form aria-label={t("New key")} className="flex flex-col gap-3" onSubmit={submit}>
       {make.data !== undefined && <Shown made={make.data} onClose={() => make.reset()} />}
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
         <Input
