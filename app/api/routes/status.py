@@ -28,6 +28,8 @@ from app.api.schemas.status import (
     ChoiceRequest,
     Diagnostics,
     Health,
+    HostReply,
+    HostRequest,
     JobReply,
     LibraryDiagnostics,
     Live,
@@ -41,7 +43,7 @@ from app.api.schemas.status import (
     TestRequest,
 )
 from app.core.errors import InvalidInput
-from app.core.ids import checkout_sha, package_version
+from app.core.ids import checkout_sha, package_version, without_credentials
 from app.core.types import Library, LibraryName
 from app.jobs.kinds import PULL
 from app.storage.files.durable import bytes_by_store
@@ -230,6 +232,33 @@ def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
     """
     services.models.choose(wanted.model or "")
     return list_models(services)
+
+
+@models_router.get("/models/host", dependencies=needs("admin", every_library=True))
+def get_host(services: Composition) -> HostReply:
+    """The OpenAI-compatible host that was chosen; empty without one. Its key is never shown."""
+    host, overruled_by = services.models.host()
+    return HostReply(
+        base_url=without_credentials(host.base_url) if host else "",
+        model=host.model if host else "",
+        has_key=bool(host and host.api_key),
+        overruled_by=overruled_by,
+    )
+
+
+@models_router.put(
+    "/models/host",
+    dependencies=needs("admin", every_library=True),
+    responses=declared("conflict", "disk_full"),
+)
+def choose_host(services: Composition, wanted: HostRequest) -> HostReply:
+    """Let a model of an OpenAI-compatible host answer, from the next question on.
+
+    Questions and passages go to that host. Refused while the environment names a model or host;
+    `PUT /api/v1/models/answering` takes its place again.
+    """
+    services.models.choose_host(wanted.base_url.strip(), wanted.model, wanted.api_key)
+    return get_host(services)
 
 
 @models_router.post(

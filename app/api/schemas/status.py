@@ -219,6 +219,27 @@ class ChoiceRequest(Request):
     model: ModelName | None = Field(description="null: the server decides")
 
 
+class HostReply(Reply):
+    """An OpenAI-compatible host as it was chosen; its key is not shown."""
+
+    base_url: str
+    model: str
+    has_key: bool
+    overruled_by: str = Field(
+        description="the setting of the environment that decides instead; empty: none"
+    )
+
+
+class HostRequest(Request):
+    """An OpenAI-compatible host whose model answers from now on."""
+
+    base_url: Annotated[str, Field(max_length=500, examples=["https://api.example.com/v1"])]
+    model: ModelName
+    api_key: str | None = Field(
+        None, repr=False, description="null: that of before, if the address is the same"
+    )
+
+
 class TestRequest(Request):
     """Which model to test."""
 

@@ -3,6 +3,7 @@ import { get } from "@/api/http";
 import type { Filter } from "@/lib/filters";
 import type {
   AnswerList,
+  ChosenHost,
   CollectionList,
   Conversation,
   ConversationList,
@@ -187,6 +188,12 @@ export const models = queryOptions({
   queryKey: ["models"],
   queryFn: ({ signal }) => get<ModelsResponse>("api/v1/models", {}, signal),
   staleTime: 10_000,
+});
+
+/** The OpenAI-compatible host that was chosen; without its key. */
+export const host = queryOptions({
+  queryKey: ["host"],
+  queryFn: ({ signal }) => get<ChosenHost>("api/v1/models/host", {}, signal),
 });
 
 export const diagnostics = queryOptions({
