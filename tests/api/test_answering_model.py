@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from app.api.app import create_app
 from app.bootstrap.services import build_services
 from app.cli.models import answering
+from app.generation.prompts import PromptLibrary
 from tests.api.conftest import BASE, settings_for
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 from tests.fakes.openai_double import OpenAIDouble, finish, piece, sse
@@ -234,3 +235,22 @@ def test_a_host_chosen_on_the_page_answers_at_once_and_its_key_is_nowhere_else(
     assert target.exists()
     for file in tmp_path.rglob("*"):
         assert not file.is_file() or double.key.encode() not in file.read_bytes(), file
+
+
+def test_the_prompt_of_a_kind_of_answer_is_shown_as_it_is_sent(
+    serve: Serve, tmp_path: Path
+) -> None:
+    own = tmp_path / "prompts"
+    own.mkdir()
+    packaged = PromptLibrary.load().sources["compare.yml"].read_text("utf-8")
+    (own / "compare.yml").write_text(packaged, "utf-8")
+    with serve(NOWHERE, prompts_dir=own) as client:
+        shown = client.get("/api/v1/models/prompts?query_mode=compare").json()
+        assert shown["own"] == ["compare.yml"]
+        for size in ("full", "compact"):
+            *_, last = shown[size]
+            assert last["role"] == "user"
+            assert "{question}" in last["content"]
+            assert "{passages}" in "".join(one["content"] for one in shown[size])
+        none = client.get("/api/v1/models/prompts?query_mode=datasets")
+        assert (none.status_code, none.json()["code"]) == (422, "invalid_input")

@@ -353,6 +353,12 @@ def test_an_answer_that_was_cut_goes_on(tmp_path: Path, open_page: OpenPage) -> 
 def test_settings_count_at_once_and_in_the_next_tab(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
     go(page, "Settings")
+    page.get_by_text("What a model is told, word for word.").click()
+    prompt = page.get_by_role("list", name="The prompt")
+    expect(prompt).to_contain_text("{question}")
+    before = prompt.inner_text()
+    page.get_by_label("Kind of answer of the prompt").select_option("compare")
+    expect(prompt).not_to_have_text(before)
     page.get_by_label("Kind of answer at the start").select_option("compare")
     page.get_by_label("Library at the start").select_option("all")
     page.get_by_role("group", name="Theme").get_by_role("button", name="Dark").click()

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import OpenPage
 from tests.browser.documents import ENGINEER, lighthouse_pdf
 from tests.browser.servers import DocuMind
+from tests.browser.test_accessibility import violations
 from tests.browser.views import ask, go
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 from tests.fakes.openai_double import OpenAIDouble, finish, piece, sse
@@ -75,6 +76,9 @@ def test_a_model_of_another_host_answers_once_its_key_is_given(
         form.get_by_label("Address of the host").fill(f"{double.url}/v1")
         form.get_by_label("Model on the host").fill("chat-1")
         form.get_by_label("Key of the host").fill(double.key)
+        page.get_by_text("What a model is told, word for word.").click()
+        expect(page.get_by_role("list", name="The prompt")).to_be_visible()
+        assert violations(page) == ""
         form.get_by_role("button", name="Use this").click()
         header = page.get_by_role("banner")
         expect(header).to_contain_text("chat-1")

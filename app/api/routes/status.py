@@ -38,13 +38,14 @@ from app.api.schemas.status import (
     ModelOnDisk,
     ModelTest,
     ModelTests,
+    PromptReply,
     PullRequest,
     Ready,
     TestRequest,
 )
 from app.core.errors import InvalidInput
 from app.core.ids import checkout_sha, package_version, without_credentials
-from app.core.types import Library, LibraryName
+from app.core.types import Library, LibraryName, Mode, Scope
 from app.jobs.kinds import PULL
 from app.storage.files.durable import bytes_by_store
 
@@ -259,6 +260,21 @@ def choose_host(services: Composition, wanted: HostRequest) -> HostReply:
     """
     services.models.choose_host(wanted.base_url.strip(), wanted.model, wanted.api_key)
     return get_host(services)
+
+
+@models_router.get("/models/prompts", dependencies=needs("admin", every_library=True))
+def show_prompts(
+    services: Composition, query_mode: Mode = "general", library: Scope = "all"
+) -> PromptReply:
+    """The prompts of a kind of answer; `datasets` asks no model and has none."""
+    prompts = services.prompts
+    reasoning = prompts.answer(query_mode, library).reasoning or services.settings.reasoning
+    asked = ("{question}", "{passages}")
+    return PromptReply(
+        full=list(prompts.build(query_mode, library, *asked, fence="---", reasoning=reasoning)),
+        compact=list(prompts.small(query_mode, *asked, reasoning)),
+        own=sorted(name for name in prompts.sources if prompts.is_overlaid(name[:-4])),
+    )
 
 
 @models_router.post(

@@ -20,6 +20,7 @@ from app.core.types import (
     JobFile,
     JobState,
     LibraryName,
+    Message,
     ModelFindings,
 )
 
@@ -238,6 +239,14 @@ class HostRequest(Request):
     api_key: str | None = Field(
         None, repr=False, description="null: that of before, if the address is the same"
     )
+
+
+class PromptReply(Reply):
+    """What is sent to a model, with {question} and {passages} for what varies."""
+
+    full: list[Message]
+    compact: list[Message] = Field(description="for small or slow models (MODEL_PROMPTS)")
+    own: list[str] = Field(description="files of PROMPTS_DIR that took the place of packaged ones")
 
 
 class TestRequest(Request):

@@ -21,7 +21,9 @@ import type {
   LibrariesResponse,
   Library,
   ModelsResponse,
+  Mode,
   PageBoxes,
+  Prompts,
   Scope,
   SearchResponse,
   SharedAnswer,
@@ -195,6 +197,15 @@ export const host = queryOptions({
   queryKey: ["host"],
   queryFn: ({ signal }) => get<ChosenHost>("api/v1/models/host", {}, signal),
 });
+
+/** What is sent to a model for a kind of answer. */
+export function prompts(mode: Mode) {
+  return queryOptions({
+    queryKey: ["prompts", mode],
+    queryFn: ({ signal }) => get<Prompts>("api/v1/models/prompts", { query_mode: mode }, signal),
+    staleTime: Infinity,
+  });
+}
 
 export const diagnostics = queryOptions({
   queryKey: ["diagnostics"],

@@ -71,6 +71,7 @@ export type Feedback = Schemas["FeedbackRequest"];
 export type Health = Schemas["Health"];
 export type Diagnostics = Schemas["Diagnostics"];
 export type ModelsResponse = Schemas["ModelList"];
+export type Prompts = Schemas["PromptReply"];
 export type ChosenHost = Schemas["HostReply"];
 export type Ledger = Schemas["LedgerReply"];
 export type ShareList = Schemas["ShareList"];

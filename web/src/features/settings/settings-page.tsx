@@ -11,6 +11,7 @@ import { LIBRARIES, MODE_NAMES, optionsOf } from "@/lib/format";
 import { browserLanguage, type Language, LANGUAGES, speak, t, tx } from "@/lib/language";
 import { KeysSection } from "./keys-section";
 import { ModelsSection } from "./models-section";
+import { PromptsSection } from "./prompts-section";
 
 const LANGUAGE_CHOICES = (Object.keys(LANGUAGES) as Language[]).map((value) => ({ value, label: LANGUAGES[value] }));
 
@@ -68,6 +69,7 @@ export function SettingsPage() {
           </Setting>
         </dl>
       </Section>
+      <PromptsSection />
       <KeysSection />
       <Section title={t("Shared answers")}>
         <ShareLinks answerId={null} />
