@@ -10,7 +10,6 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from app.answer.records import root_path
 from app.core.ids import new_id
 from tests.api.conftest import LIBRARY, Site, site
 
@@ -145,11 +144,20 @@ def test_a_copy_stays_as_it_was_but_for_deleted_documents(closed: Site) -> None:
     assert read(closed, link["path"]).status_code == 404
 
 
-def test_what_is_kept_as_hashes_is_not_shared(tmp_path: Path) -> None:
-    with site(tmp_path, store_answers="hash", root_path="/docs") as shop:
+def test_a_link_leads_to_the_page_where_a_proxy_serves_it(tmp_path: Path) -> None:
+    with site(tmp_path, root_path="/docs") as shop:
         shop.upload(*((name, text.encode()) for name, text in LIBRARY.items()))
-        body = {"message": QUESTION, "library": "papers"}
-        answer_id = shop.client.post("/api/v1/chat", json=body).json()["answer_id"]
-        refused = shop.client.post(f"/api/v1/answers/{answer_id}/share")
+        link = shared(shop, asked(shop))
+        assert link["path"].startswith("/docs/shared/")
+        assert read(shop, link["path"]).json()["question"] == QUESTION
+        page = shop.client.get(
+            link["path"], headers={"accept": "text/html"}, follow_redirects=False
+        )
+        assert page.headers["location"] == f"/docs/#{link['path'].removeprefix('/docs')}"
+
+
+def test_what_is_kept_as_hashes_is_not_shared(tmp_path: Path) -> None:
+    with site(tmp_path, store_answers="hash") as shop:
+        shop.upload(*((name, text.encode()) for name, text in LIBRARY.items()))
+        refused = shop.client.post(f"/api/v1/answers/{asked(shop)}/share")
         assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
-    assert root_path.get() == ""
