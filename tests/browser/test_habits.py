@@ -319,6 +319,7 @@ def test_an_answer_that_was_cut_goes_on(tmp_path: Path, open_page: OpenPage) -> 
         double.say(replace(cut, done_reason="length"))
         ask(page, ENGINEER)
         expect(asked).to_contain_text("The model reached the length limit.")
+        page.reload()  # what was asked is kept with the answer
         double.say(Script.of(second, asked=ENGINEER))
         go_on.click()
         expect(asked.get_by_role("group", name="Versions of this question")).to_contain_text(

@@ -7,7 +7,7 @@ import type { EvidenceKind, Mode, Question, Scope, Strategy } from "@/api/types"
 import { preferences } from "@/hooks/use-preferences";
 import { useStore } from "@/hooks/use-store";
 import type { Workspace } from "@/hooks/use-workspace";
-import { answered, asked, cutWords, received, type Exchange, type Limit } from "@/lib/exchange";
+import { answered, asked, cutWords, received, requestOf, type Exchange, type Limit } from "@/lib/exchange";
 import { filterFields, filterWords, narrows } from "@/lib/filters";
 import { t } from "@/lib/language";
 import { localId } from "@/lib/local-id";
@@ -197,7 +197,7 @@ export class ChatSession {
         if (exchange.answerId === null || exchange.answer !== null || exchange.state === "broken") return;
         const answer = await client.query(storedAnswer(exchange.answerId)).catch(() => null);
         if (answer?.kept !== "full") return;
-        this.#update(exchange.id, (e) => answered(e, answer));
+        this.#update(exchange.id, (e) => ({ ...answered(e, answer), request: requestOf(answer) }));
       }),
     );
     if (wanted()) this.store.set((chat) => ({ ...chat, opening: null }));

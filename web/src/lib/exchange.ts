@@ -1,4 +1,5 @@
-import type { AnswerRecord, Question, QuoteRecord, Scope, SentenceRecord, SourceRecord } from "@/api/types";
+import type { AnswerRecord, Question, QuoteRecord, Scope, SentenceRecord, SourceRecord, StoredAnswer } from "@/api/types";
+import { conditionOf } from "@/lib/filters";
 import type { StreamEvent, WaitsFor } from "@/api/stream";
 
 /** `broken`: a stored question that got no answer, because the page or the server went away. */
@@ -36,7 +37,7 @@ export interface Exchange {
   scope: readonly Limit[];
   /** What else it was narrowed to, in words. */
   filter: string;
-  /** What was sent; null for a stored one. */
+  /** What was sent; null where that is not kept. */
   request: Question | null;
   /** Answer ids of the versions of this question, oldest first; empty while there is one. */
   versions: readonly string[];
@@ -89,6 +90,12 @@ export function isQuoted({ generator, model_text: words }: Pick<AnswerRecord, "g
 /** The exchange whose sources are shown: the one that a pill points at, else the last. */
 export function lookedAt(exchanges: readonly Exchange[], pointed: string | undefined): Exchange | undefined {
   return exchanges.find((one) => one.id === pointed) ?? exchanges.at(-1);
+}
+
+/** The request that a stored answer answered, to send it again. */
+export function requestOf({ asked: { question, filters, library, query_mode, retrieval_strategy, model, fallback, evidence } }: StoredAnswer): Question {
+  const metadata = Object.fromEntries(filters.metadata.map(conditionOf));
+  return { message: question, library, query_mode, retrieval_strategy, model, fallback, evidence, filters: { ...filters, metadata }, trace: "full", stream: true };
 }
 
 /** The words of a model that were cut, by Stop or at its length limit, so that it can go on; null where that helps nobody. */
