@@ -515,6 +515,7 @@ class Settings(BaseSettings):
             ollama_base_url=self.ollama_base_url.rstrip("/"),
             memory_bytes=_memory_bytes(),
             hosted=hosted,
+            chosen_host_file=self.data_dir / "hosted.json",
             model_cache_dir=self.data_dir / "models",
             arxiv_base_url=self.arxiv_base_url.rstrip("/"),
         )

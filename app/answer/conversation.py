@@ -138,8 +138,16 @@ class ConversationMemory:
             self._store.set_summary(question.conversation_id, summary, folded)
         return Memory(summary, keep, asked)
 
-    def begin(self, conversation_id: str, question: str, answer_id: str) -> None:
-        """Keep a question before it is answered, unless nothing may be stored."""
+    def begin(
+        self, conversation_id: str, question: str, answer_id: str, replaces: str | None = None
+    ) -> None:
+        """Keep a question before it is answered, unless nothing may be stored.
+
+        Raises:
+            NotFound: The conversation has no answer `replaces`.
+        """
+        if replaces is not None:
+            self._store.leave(conversation_id, replaces)
         if self._options.store_answers != "off":
             self._store.begin(conversation_id, question, answer_id)
 

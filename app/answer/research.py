@@ -48,6 +48,7 @@ from app.answer.writing import (
     quote_of,
     quoted_instead,
     settle,
+    whole_sentences,
     write,
 )
 from app.core.errors import InvalidInput, ProviderError
@@ -357,6 +358,7 @@ class Research:
             few=compact and (parameters is None or parameters < self.answer_writer.few_below),
             reasoning=self.answer_writer.reasoning(asked.question),
             missing=quoted.missing,
+            begun=whole_sentences(asked.question.begun),
         )
         try:
             with asked.trace.stage("generate", len(found.evidence)) as stage:

@@ -223,7 +223,9 @@ class RAGService:
         if question.conversation_id is None or question.retrieve_only:
             return
         try:
-            self._memory.begin(question.conversation_id, question.text, answer_id)
+            self._memory.begin(
+                question.conversation_id, question.text, answer_id, question.replaces
+            )
         except StorageError as error:
             _LOG.error("question %s could not be stored: %s", answer_id, error)
 

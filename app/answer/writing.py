@@ -39,6 +39,7 @@ from app.generation.context import (
     cut_notice,
     extracts,
     rendered_evidence,
+    text_size,
     without_instructions,
 )
 from app.generation.grounding import Grounded, Grounder
@@ -60,6 +61,27 @@ more tokens than any before."""
 CONFIDENT = 0.5
 """Probability that the quoted sentences bear on the question from which a model's refusal is
 overruled."""
+
+
+_GO_ON = (
+    "Your answer was cut. Go on after its last sentence with what is still missing: cite as before,"
+    " and repeat nothing."
+)
+"""Asked of every host alike: few go on with a message of the assistant that ends a prompt."""
+_ANSWER_CUT = Notice(
+    "answer_cut",
+    "the model's answer ends at the length limit (LLM_MAX_TOKENS); `begun` lets it go on",
+)
+_WHOLE = re.compile(
+    r"(?s:.*)(?:[.!?\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*(?:[ \t]*\[[\d, ]+\])*(?=\s|\Z)|\n)"
+)
+
+
+def whole_sentences(begun: str) -> str:
+    """Return a text that was cut up to its last whole sentence or line, ready to go on."""
+    found = _WHOLE.match(begun)
+    text = found[0] if found else ""
+    return f"{text} " if text and not text.endswith("\n") else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +148,8 @@ class Assignment:
     """What the question names and no passage does: the model is told."""
     texts: Mapping[int, str] = field(default_factory=dict)
     """What is handed over of each passage, by evidence number; empty: as the manner says."""
+    begun: str = ""
+    """Whole sentences of an answer that was cut, after which the model goes on."""
 
     @property
     def asked(self) -> str:
@@ -213,7 +237,7 @@ def write(
         composed = compose_prompt(
             answer_writer.prompts,
             request,
-            window_tokens=int(window * share),
+            window_tokens=int(window * share) - estimate.tokens(task.begun),
             max_answer_tokens=answer_writer.options.max_tokens,
             estimate=estimate,
             evidence_tokens=evidence_tokens,
@@ -227,7 +251,9 @@ def write(
         else:
             break
     cut = cut_notice(composed.plan, was_cut=stream.was_cut)
-    return ModelText(stream.guard.text, stream.guard.stopped, (cut,) if cut else ())
+    ended = _ANSWER_CUT if stream.is_unfinished and not request.compact else None
+    notices = tuple(one for one in (cut, ended) if one is not None)
+    return ModelText(stream.guard.text, stream.guard.stopped, notices)
 
 
 class _Stream:
@@ -240,11 +266,18 @@ class _Stream:
         quoted = [REFUSAL, task.asked, *(item.hit.passage.chunk.text for item in task.evidence)]
         self.guard = RunawayGuard(composed.instructions, quoted)
         self.was_cut = False
+        self.is_unfinished = False
+        """The model reached the length limit of its answer."""
 
     def events(self, model: Generator) -> Steps[ReadingEvent | TokenEvent, None, None]:
         """Yield how long reading takes, then what may be shown of the model's words."""
         task, plan = self._task, self._composed.plan
-        prompt = replace(self._composed.prompt, model=task.question.model)
+        prompt, size = self._composed.prompt, self._composed.prompt_size
+        if task.begun:
+            on = (Message("assistant", task.begun.strip()), Message("user", _GO_ON))
+            prompt = replace(prompt, messages=(*prompt.messages, *on))
+            size += sum(text_size(message.content) for message in on)
+        prompt = replace(prompt, model=task.question.model)
         marks = StreamGuard([item.n for item in task.evidence])
         seen: int | None = None
         self._trace(None)
@@ -254,6 +287,8 @@ class _Stream:
         )
         yield reading
         waits_for = self._calls.watch()
+        if shown := marks.feed(self.guard.feed(task.begun)):
+            yield TokenEvent(shown)
         with closing(self._calls.paced(model, prompt)) as tokens:
             for token in tokens:
                 if token is None:
@@ -263,6 +298,7 @@ class _Stream:
                     continue
                 if token.usage is not None:
                     seen = token.usage.prompt_tokens
+                self.is_unfinished = token.finish == "length"
                 if token.text and (shown := marks.feed(self.guard.feed(token.text))):
                     yield TokenEvent(shown)
                 if self.guard.stopped:
@@ -270,9 +306,7 @@ class _Stream:
         if shown := marks.feed(self.guard.close()) + marks.close():
             yield TokenEvent(shown)
         self._trace(seen)
-        self.was_cut = self._tokens.observe(
-            model.name, self._composed.prompt_size, len(prompt.messages), seen
-        )
+        self.was_cut = self._tokens.observe(model.name, size, len(prompt.messages), seen)
 
     def _trace(self, seen: int | None) -> None:
         manner = self._task.manner

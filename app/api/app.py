@@ -31,9 +31,9 @@ from app.api.errors import problem, problem_response, request_id_of, response_of
 from app.api.mcp import McpDoor
 from app.api.middleware.access import ApiKey, HostAndOrigin, KeyCheck, SecurityHeaders
 from app.api.middleware.limits import BodyLimit, Concurrency, Dialect, RateLimit, route_path
-from app.api.middleware.observing import Observed, ProxyPrefix, RequestEdge
+from app.api.middleware.observing import Observed, ProxyPrefix, RequestEdge, shown_path
 from app.api.page import add_docs, add_page
-from app.api.routes import documents, ingest, jobs, keys, questions, status
+from app.api.routes import documents, ingest, jobs, keys, questions, shares, status
 from app.api.startup import Startup
 from app.api.streaming import StreamSlots
 from app.core import errors
@@ -61,9 +61,8 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(errors.DocuMindError)
     def ours(request: Request, error: errors.DocuMindError) -> Response:
         if status_of(type(error)) >= 500:
-            logger.warning(
-                "%s %s: %s: %s", request.method, request.scope["path"], error.code, error.message
-            )
+            path = shown_path(request.scope)
+            logger.warning("%s %s: %s: %s", request.method, path, error.code, error.message)
         caller: Caller | None = request.scope.get("caller")
         return response_of(caller.heard(error) if caller else error, request_id_of(request))
 
@@ -222,6 +221,8 @@ def create_app(
         status.models_router,
         jobs.maintenance_router,
         keys.router,
+        shares.router,
+        shares.open_router,
     ):
         app.include_router(router)
     app.include_router(openai.router)

@@ -373,7 +373,7 @@ async def _list(at: At, asked: ListArguments) -> CallToolResult:
     library = at.caller.library(Library(asked.library))
     page = await to_thread.run_sync(
         documents.list_documents,
-        at.services, library, asked.query, asked.cursor, asked.limit, asked.tag,
+        at.services, library, asked.query, asked.cursor, asked.limit, [asked.tag],
     )  # fmt: skip
     lines = [
         f"{one.doc_id}: {one.title} ({one.filename}, {one.type}, {one.characters} characters"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Self, TypeVar, cast
+from typing import Final, Literal, Self, TypeVar, cast
 
 from app.answer.model_test import right_share
 from app.answer.models import ModelChoice
@@ -34,6 +34,7 @@ from app.core.types import (
 )
 from app.generation.prompts import GenerationOptions
 from app.generation.quoting import ExtractiveGenerator
+from app.models.chosen_host import ChosenHost
 from app.models.embedding import RememberedEmbedder, TimelyEmbedder
 from app.models.late import LateEncoder
 from app.models.minilm import MiniLmEmbedder
@@ -146,6 +147,8 @@ class EmbeddedModels:
 
 logger = logging.getLogger(__name__)
 
+_CHOSEN: Final = "openai_compatible"
+"""Provider of a host that was chosen on the page."""
 _ASK_S = 1.0
 """Longest wait for what a host has in memory, seconds."""
 BUSY_AFTER_S = 30.0
@@ -175,6 +178,9 @@ class Models:
         self._lock = threading.Lock()
         self._generators: dict[tuple[str, str], Generator] = {}
         self._endpoints: dict[str, HostedEndpoint] = {}
+        self._retired: list[HostedEndpoint] = []
+        """Of hosts that were chosen before: a call may be under way."""
+        self._host = ChosenHost(options.chosen_host_file)
         self._embedders: dict[tuple[str, str, int | None], Embedder] = {}
         self._timely: dict[int, Embedder] = {}
         """By the identity of the embedder that asks a host."""
@@ -185,7 +191,7 @@ class Models:
 
     def __exit__(self, *_: object) -> None:
         self.ollama.http.close()
-        for endpoint in self._endpoints.values():
+        for endpoint in (*self._endpoints.values(), *self._retired):
             endpoint.http.close()
 
     def _endpoint(self, provider: str) -> HostedEndpoint:
@@ -193,13 +199,18 @@ class Models:
         if provider not in self._endpoints:
             self._endpoints[provider] = HostedEndpoint(
                 provider,
-                self._options.hosted.get(provider, HostedOptions()),
+                self._in_force.hosted.get(provider, HostedOptions()),
                 timeout_s=self._options.ollama_timeout_s,
             )
         return self._endpoints[provider]
 
     def select(self, model: str | None = None) -> ModelChoice:
-        choice = choose_generator(self._options, self.watch, model, self._preferences())
+        options = self._in_force
+        if options is not self._options and model is not None and self.watch.status().has(model):
+            options = self._options
+        choice = choose_generator(options, self.watch, model, self._preferences())
+        if options is not self._options:
+            choice = replace(choice, why="it was chosen in the settings of the page")
         if choice.provider == "extractive":
             return ModelChoice(None, reason=choice.reason, once=choice.once, why=choice.why)
         helper = self._generator(choice.provider, choice.helper) if choice.helper else None
@@ -236,8 +247,63 @@ class Models:
 
         return waits_for
 
+    @property
+    def _in_force(self) -> ProviderOptions:
+        """The options, with the host that was chosen where the environment names no model."""
+        host = self._host.options
+        if host is None or self._host_decided_by_environment:
+            return self._options
+        hosted = {**self._options.hosted, _CHOSEN: host}
+        return replace(self._options, llm_provider=_CHOSEN, hosted=hosted)
+
+    @property
+    def _host_decided_by_environment(self) -> str:
+        """Return the setting that leaves no choice of a host; empty where none does."""
+        options = self._options
+        if options.llm_provider == "ollama" or options.embedding_provider == _CHOSEN:
+            provider = options.llm_provider == "ollama"
+            return "LLM_PROVIDER=ollama" if provider else f"EMBEDDING_PROVIDER={_CHOSEN}"
+        if options.hosted.get(_CHOSEN, HostedOptions()) != HostedOptions():
+            return "OPENAI_BASE_URL, OPENAI_API_KEY or OPENAI_MODEL"
+        return self._decided_by_environment
+
+    def host(self) -> tuple[HostedOptions | None, str]:
+        """Return the chosen host, and the setting of the environment that overrules it, if one."""
+        return self._host.options, self._host_decided_by_environment
+
+    def choose_host(self, base_url: str, model: str, api_key: str | None) -> None:
+        """Let a model of an OpenAI-compatible host answer from now on.
+
+        Without a key that of before stays, as long as the address does.
+
+        Raises:
+            Conflict: The environment decides.
+            InvalidInput: The address cannot be read.
+        """
+        if decided := self._host_decided_by_environment:
+            raise Conflict(
+                f"{decided} decides which model answers; take it out of the environment (or"
+                " .env) and start the server again to choose here"
+            )
+        before = self._host.options
+        if api_key is None:
+            api_key = before.api_key if before and before.base_url == base_url else ""
+        options = HostedOptions(base_url, api_key, model)
+        HostedEndpoint(_CHOSEN, options).http.close()  # refuses what is no address
+        self._take_host(options)
+
+    def _take_host(self, options: HostedOptions | None) -> None:
+        self._host.keep(options)
+        with self._lock:
+            if endpoint := self._endpoints.pop(_CHOSEN, None):
+                self._retired.append(endpoint)
+            for key in [key for key in self._generators if key[0] == _CHOSEN]:
+                del self._generators[key]
+
     def choose(self, model: str) -> None:
         """Keep which of Ollama's models answers from now on; empty: the server decides.
+
+        A host that was chosen is forgotten.
 
         Raises:
             Conflict: The environment decides.
@@ -261,6 +327,8 @@ class Models:
                 )
             if not found.chats:
                 raise InvalidInput(f"model {model!r} embeds and cannot chat; choose another one")
+        if self._host.options is not None:
+            self._take_host(None)
         if self._store is not None:
             self._store.choose(model)
 
@@ -442,7 +510,9 @@ class Models:
         chosen = self._preferences().chosen
         if self._decided_by_environment:
             decided_by = "environment"
-        elif chosen and same_model(answers.name.removeprefix("ollama:"), chosen):
+        elif self._in_force is not self._options or (
+            chosen and same_model(answers.name.removeprefix("ollama:"), chosen)
+        ):
             decided_by = "choice"
         rows = self.watch.status().models
         try:

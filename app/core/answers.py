@@ -307,6 +307,10 @@ class Question:
     filters: Filters = Filters()
     history: tuple[Message, ...] = ()
     conversation_id: str | None = None
+    replaces: str | None = None
+    """Id of the conversation's answer whose question this one is, changed: a branch next to it."""
+    begun: str = ""
+    """Where an answer was cut: what it said, from which a model goes on."""
     fusion: Fusion | None = None
     rerank: Rerank | None = None
     """None: as configured."""

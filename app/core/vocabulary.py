@@ -104,6 +104,7 @@ NoticeCode = Literal[
     "vectors_missing",
     "index_rebuilding",
     "context_cut",
+    "answer_cut",
     "library_empty",
     "filter_matched_nothing",
     "injection_flagged",

@@ -62,6 +62,8 @@ class ProviderOptions:
     """Of this machine; 0: unknown."""
     hosted: dict[str, HostedOptions] = field(default_factory=dict)
     """By provider name."""
+    chosen_host_file: Path | None = None
+    """Where the host that was chosen on the page is kept."""
     cross_encoder_dir: Path | None = None
     model_threads: int = 0
     """ONNX Runtime threads; 0: one per core."""

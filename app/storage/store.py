@@ -24,6 +24,7 @@ from app.storage.catalog.keys import KeyStore
 from app.storage.catalog.labels import LabelStore
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.shares import ShareStore
 from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.catalog.state import (
     BulkLedger,
@@ -214,6 +215,7 @@ class IndexStore:
         self.labels = LabelStore(self.database)
         self.keys = KeyStore(self.database)
         self.answers = AnswerStore(self.database)
+        self.shares = ShareStore(self.database)
         self.calibrations = CalibrationRows(self.database)
         self.conversations = ConversationStore(self.database)
         self.models = ModelStore(self.database)

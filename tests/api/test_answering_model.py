@@ -14,8 +14,10 @@ from starlette.testclient import TestClient
 from app.api.app import create_app
 from app.bootstrap.services import build_services
 from app.cli.models import answering
+from app.generation.prompts import PromptLibrary
 from tests.api.conftest import BASE, settings_for
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
+from tests.fakes.openai_double import OpenAIDouble, finish, piece, sse
 
 Json = dict[str, object]
 EMBEDS = DoubleModel("nomic-embed-text:latest", "nomic-bert", 2048, dimension=64)
@@ -168,3 +170,87 @@ def test_what_is_set_reaches_the_model(serve: Serve) -> None:
     for request in asked:
         options = cast("Json", request.body["options"])
         assert (options["temperature"], options["num_predict"]) == (0.6, 77)
+
+
+NOWHERE = "http://127.0.0.1:9"
+
+
+def _answered_by(client: TestClient) -> tuple[str, list[str]]:
+    body = {"question": "What does copper melt at?", "library": "papers"}
+    reply = client.post("/api/v1/query", json=body)
+    assert reply.status_code == 200, reply.text
+    return reply.json()["generator"], [one["code"] for one in reply.json()["notices"]]
+
+
+def test_a_host_chosen_on_the_page_answers_at_once_and_its_key_is_nowhere_else(
+    serve: Serve, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = tmp_path / "data" / "hosted.json"
+    with OpenAIDouble() as double, caplog.at_level("DEBUG"):
+        said = sse(piece("Copper melts at 1085 degrees Celsius [1]."), finish("stop"))
+        chosen = {"base_url": f"{double.url}/v1", "model": "chat-1", "api_key": double.key}
+        with serve(NOWHERE) as client:
+            client.post("/api/v1/ingest", files={"file": COPPER}, data={"library": "papers"})
+            none = {"base_url": "", "model": "", "has_key": False, "overruled_by": ""}
+            assert client.get("/api/v1/models/host").json() == none
+            assert _answered_by(client)[0] == "extractive"
+            shown = client.put("/api/v1/models/host", json=chosen)
+            assert shown.json() == {
+                "base_url": chosen["base_url"], "model": "chat-1", "has_key": True,
+                "overruled_by": "",
+            }  # fmt: skip
+            assert kept.stat().st_mode & 0o777 == 0o600
+            double.queue(said)
+            assert _answered_by(client) == ("openai_compatible:chat-1", [])
+            assert double.asked[-1].headers["Authorization"] == f"Bearer {double.key}"
+            listed = client.get("/api/v1/models").json()
+            assert listed["decided_by"] == "choice"
+            again = {"base_url": chosen["base_url"], "model": "chat-2"}  # the key stays
+            assert client.put("/api/v1/models/host", json=again).json()["has_key"] is True
+            assert client.put("/api/v1/models/host", json=chosen).status_code == 200
+            for path in ("/api/v1/models/host", "/api/v1/diagnostics", "/health"):
+                assert double.key not in client.get(path).text
+            target = tmp_path / "copy"
+            job = client.post("/api/v1/backup", json={"path": str(target)}).json()
+            _until(lambda: client.get(f"/api/v1/jobs/{job['id']}").json()["state"] == "done")
+            elsewhere = {"base_url": "http://127.0.0.1:9/v1", "model": "chat-1"}
+            assert client.put("/api/v1/models/host", json=elsewhere).json()["has_key"] is False
+            assert client.put("/api/v1/models/host", json=chosen).status_code == 200
+            refused = client.put("/api/v1/models/host", json={**chosen, "base_url": "ftp://x"})
+            assert (refused.status_code, double.key in refused.text) == (422, False)
+        with serve(NOWHERE) as client:
+            double.queue(said)
+            assert _answered_by(client)[0] == "openai_compatible:chat-1"
+        with serve(NOWHERE, openai_model="other") as client:
+            named = "OPENAI_BASE_URL, OPENAI_API_KEY or OPENAI_MODEL"
+            assert client.get("/api/v1/models/host").json()["overruled_by"] == named
+            assert client.put("/api/v1/models/host", json=chosen).status_code == 409
+            assert _answered_by(client)[0] == "extractive"
+        with serve(NOWHERE) as client:
+            back = client.put("/api/v1/models/answering", json={"model": None})
+            assert back.status_code == 200
+            assert _answered_by(client)[0] == "extractive"
+            assert not kept.exists()
+    assert double.key not in caplog.text
+    assert target.exists()
+    for file in tmp_path.rglob("*"):
+        assert not file.is_file() or double.key.encode() not in file.read_bytes(), file
+
+
+def test_the_prompt_of_a_kind_of_answer_is_shown_as_it_is_sent(
+    serve: Serve, tmp_path: Path
+) -> None:
+    own = tmp_path / "prompts"
+    own.mkdir()
+    packaged = PromptLibrary.load().sources["compare.yml"].read_text("utf-8")
+    (own / "compare.yml").write_text(packaged, "utf-8")
+    with serve(NOWHERE, prompts_dir=own) as client:
+        shown = client.get("/api/v1/models/prompts?query_mode=compare").json()
+        assert shown["own"] == ["compare.yml"]
+        for size in ("full", "compact"):
+            *_, last = shown[size]
+            assert last["role"] == "user"
+            assert "{question}" in last["content"]
+            assert "{passages}" in "".join(one["content"] for one in shown[size])
+        none = client.get("/api/v1/models/prompts?query_mode=datasets")
+        assert (none.status_code, none.json()["code"]) == (422, "invalid_input")

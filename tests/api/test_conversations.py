@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from app.api.schemas.questions import StoredAnswer
 from app.core.cancel import CancelToken
@@ -245,3 +246,54 @@ def test_each_question_of_a_message_is_answered_or_named(shop: Site) -> None:
     )
     assert "1388" in text
     assert missing == ["nothing that was found answers 'who painted the chapel of Saint Bran?'"]
+
+
+def test_a_changed_question_is_a_branch_that_is_remembered_alone(shop: Site) -> None:
+    filled_with(shop)
+
+    def chat(message: str, **more: str) -> dict[str, Any]:
+        asked = {"message": message, "library": "papers", **more}
+        reply = shop.client.post("/api/v1/chat", json=asked)
+        assert reply.status_code == 200, reply.text
+        return reply.json()  # type: ignore[no-any-return]
+
+    def shown() -> list[tuple[str, list[str]]]:
+        turns = shop.client.get(path).json()["turns"]
+        return [(one["content"], one["versions"]) for one in turns if one["role"] == "user"]
+
+    copper, lions = "What is the melting point of copper?", "How long do lions sleep?"
+    first = chat(copper)
+    talk = {"conversation_id": first["conversation_id"]}
+    path = f"/api/v1/conversations/{first['conversation_id']}"
+    changed = chat(lions, replaces=first["answer_id"], **talk)
+    versions = [first["answer_id"], changed["answer_id"]]
+    assert shown() == [(lions, versions)]
+    recalled = chat("What did I ask before?", **talk)
+    assert (lions in recalled["answer"], copper in recalled["answer"]) == (True, False)
+    back = shop.client.put(f"{path}/branch", json={"answer_id": first["answer_id"]})
+    assert next(turn["content"] for turn in back.json()["turns"]) == copper
+    assert shown() == [(copper, versions)]
+    there = shop.client.put(f"{path}/branch", json={"answer_id": changed["answer_id"]})
+    assert len(there.json()["turns"]) == 4
+    unknown = {"message": copper, "library": "papers", "replaces": "nope", **talk}
+    assert shop.client.post("/api/v1/chat", json=unknown).status_code == 404
+    assert shop.client.put(f"{path}/branch", json={"answer_id": "nope"}).status_code == 404
+    assert len(shop.client.get(path).json()["turns"]) == 4
+
+
+def test_a_branch_begins_where_nothing_is_stored_before_its_answer(tmp_path: Path) -> None:
+    with site(tmp_path, store_answers="off") as shop:
+        filled_with(shop)
+        body = {"message": "What is the melting point of copper?", "library": "papers"}
+        first = shop.client.post("/api/v1/chat", json=body).json()
+        changed = {
+            "message": "How long do lions sleep?",
+            "library": "papers",
+            "conversation_id": first["conversation_id"],
+            "replaces": first["answer_id"],
+        }
+        shop.client.post("/api/v1/chat", json=changed)
+        path = f"/api/v1/conversations/{first['conversation_id']}"
+        turns = shop.client.get(path).json()["turns"]
+        assert next(turn["content"] for turn in turns) == changed["message"]
+        assert len(turns[0]["versions"]) == 2

@@ -48,6 +48,21 @@ def test_an_upload_gives_labels_and_filters_find_them(tagged: Site) -> None:
     assert titles(tagged, metadata="rating=1..4") == ["Moon"]
     assert titles(tagged, tags="dropped") == []
 
+    def of_tags(*tags: str) -> list[str]:
+        found: list[str] = []
+        cursor = ""
+        while len(found) < 3:
+            asked: dict[str, Any] = {"library": "papers", "tag": list(tags), "cursor": cursor}
+            page = tagged.client.get("/api/v1/papers?limit=1", params=asked).json()
+            found += [one["filename"] for one in page["documents"]]
+            cursor = page["next_cursor"] or ""
+            if not cursor:
+                break
+        return found
+
+    assert of_tags("SEA") == of_tags("sea", "water", "dropped") == ["tides.md"]
+    assert of_tags("sky", "ocean") == of_tags("") == ["moon.md", "tides.md"]
+
 
 def test_a_question_is_answered_from_what_the_filter_allows(tagged: Site) -> None:
     def ask(filters: dict[str, object]) -> dict[str, object]:

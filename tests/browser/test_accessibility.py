@@ -33,7 +33,7 @@ def library(server: DocuMind) -> DocuMind:
     return server
 
 
-def _violations(page: Page) -> str:
+def violations(page: Page) -> str:
     # A fade under way would be measured half transparent.
     wait_until(page, STILL)
     # Evaluated, not added as a script: the policy of the page rightly refuses inline scripts.
@@ -50,7 +50,7 @@ def test_axe_finds_nothing(
 ) -> None:
     page = open_page(library, width=width, height=900 if width > 600 else 800, theme=theme)
     VIEWS[view](page)
-    assert not _violations(page), _violations(page)
+    assert not violations(page), violations(page)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -59,4 +59,4 @@ def test_axe_finds_nothing_on_the_first_run(
 ) -> None:
     page = open_page(empty, theme=theme)
     VIEWS["first-run"](page)
-    assert not _violations(page), _violations(page)
+    assert not violations(page), violations(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -57,6 +58,37 @@ def test_a_pasted_text_gets_verdicts_places_and_a_report(
     assert json.loads((tmp_path / "check.json").read_text())["counts"]["contradicted"] == 1
     checked.get_by_role("button", name="Open").first.click()
     expect(page.locator("[data-highlight]").first).to_contain_text("6 August 1966")
+
+
+def test_one_sentence_is_changed_and_checked_by_itself(
+    empty: DocuMind, open_page: OpenPage
+) -> None:
+    empty.upload(("bridge.md", SOURCE.encode()), ("orchard.md", ORCHARD.encode()))
+    page = open_page(empty)
+    page.get_by_role("link", name="Check", exact=True).click()
+    choose(page, "Papers")
+    text = page.get_by_label("Text to check")
+    text.fill("It is 3277 metres long. Bananas ripen in Ecuador.")
+    assert _checked(page) == {"contradicted": 1, "not found": 1}
+    sent: list[str] = []
+    page.on("request", lambda one: sent.append(one.post_data or "") if "check" in one.url else None)
+    row = page.get_by_role("region", name="Checked text").get_by_role("listitem").first
+    row.get_by_role("button", name="Change this sentence").click()
+    box = page.get_by_label("Changed sentence")
+    expect(box).to_be_focused()
+    box.fill("The bridge over the river Tagus is 2277 metres long.")
+    page.get_by_role("button", name="Check this sentence").click()
+    expect(row).to_contain_text("supported")
+    assert [json.loads(one)["text"] for one in sent] == [
+        "The bridge over the river Tagus is 2277 metres long."
+    ]
+    whole = "The bridge over the river Tagus is 2277 metres long. Bananas ripen in Ecuador."
+    expect(text).to_have_value(whole)
+    expect(page.get_by_role("region", name="Checked text").get_by_role("status")).to_have_text(
+        re.compile(r"1 supported\s*1 not found")
+    )
+    page.reload()
+    expect(text).to_have_value(whole)
 
 
 def test_a_file_is_read_and_a_source_that_does_not_hold_gets_a_better_one(

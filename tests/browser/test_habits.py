@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -10,10 +11,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.documents import ENGINEER, PEARS, lighthouse_pdf
+from tests.browser.documents import ENGINEER, LENS, PEARS, lighthouse_pdf
 from tests.browser.servers import DocuMind
 from tests.browser.views import ask, choose, go, show_pane, wait_until
-from tests.fakes.ollama_double import DoubleModel, OllamaDouble, Script
+from tests.fakes.ollama_double import DoubleModel, Fault, OllamaDouble, Script
 
 
 def test_on_a_phone_back_closes_what_was_opened(filled: DocuMind, open_page: OpenPage) -> None:
@@ -259,9 +260,106 @@ def test_an_answer_is_written_again_by_another_model(tmp_path: Path, open_page: 
         assert (asked["question"], asked["model"]) == (ENGINEER, "small:1b")
 
 
+def test_a_changed_question_is_a_branch_in_every_tab(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    ask(page, ENGINEER)
+    ask(page, PEARS)
+    page.get_by_role("button", name="Edit the question").first.click()
+    box = page.get_by_label("Changed question")
+    expect(box).to_be_focused()
+    expect(box).to_have_value(ENGINEER)
+    box.press("Escape")
+    expect(box).to_have_count(0)
+    page.get_by_role("button", name="Edit the question").first.click()
+    box.fill(LENS)
+    box.press("Enter")
+    branch = page.get_by_role("article", name=LENS)
+    expect(branch.get_by_role("button", name="Good answer")).to_be_visible()
+    versions = page.get_by_role("group", name="Versions of this question")
+    expect(versions).to_contain_text("2 / 2")
+    asked = page.get_by_role("region", name="Conversation", exact=True).get_by_role("article")
+    expect(asked).to_have_count(1)
+    page.reload()
+    expect(branch).to_contain_text("mercury bath")
+    expect(versions).to_contain_text("2 / 2")
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.get_by_role("article", name=LENS)).to_be_visible()
+
+    versions.get_by_role("button", name="Earlier version").click()
+    for tab in (page, other):
+        expect(tab.get_by_role("article", name=ENGINEER)).to_contain_text("Ilse Tarrow")
+        expect(tab.get_by_role("article", name=PEARS)).to_contain_text("sixty kinds")
+        expect(tab.get_by_role("group", name="Versions of this question")).to_contain_text("1 / 2")
+    page.reload()
+    expect(asked.get_by_role("button", name="Good answer")).to_have_count(2)
+    # what is asked now goes on with the branch that is shown
+    ask(page, LENS)
+    expect(asked).to_have_count(3)
+    expect(other.get_by_role("article", name=LENS)).to_contain_text("mercury bath")
+
+
+@pytest.mark.timeout(300)
+def test_an_answer_that_was_cut_goes_on(tmp_path: Path, open_page: OpenPage) -> None:
+    first = "The engineer Ilse Tarrow designed the lighthouse [1]."
+    second = "It was finished in the autumn of 1874 [1]."
+    models = [DoubleModel("large:8b", parameter_size="8.0B")]
+    with (
+        OllamaDouble(models) as double,
+        DocuMind(
+            tmp_path / "data", OLLAMA_BASE_URL=double.url, EMBEDDING_PROVIDER="minilm"
+        ) as server,
+    ):
+        server.upload(("lighthouse.pdf", lighthouse_pdf()))
+        page = open_page(server)
+        asked = page.get_by_role("article", name=ENGINEER)
+        go_on = asked.get_by_role("button", name="Continue")
+        cut = Script.of(f"{first} It was fin", asked=ENGINEER)
+        double.say(replace(cut, done_reason="length"))
+        ask(page, ENGINEER)
+        expect(asked).to_contain_text("The model reached the length limit.")
+        page.reload()  # what was asked is kept with the answer
+        double.say(Script.of(second, asked=ENGINEER))
+        go_on.click()
+        expect(asked.get_by_role("group", name="Versions of this question")).to_contain_text(
+            "2 / 2", timeout=60_000
+        )
+        expect(asked.get_by_role("button", name="Good answer")).to_be_visible(timeout=60_000)
+        expect(go_on).to_have_count(0)
+        kept = cast("list[dict[str, str]]", server.get("/api/v1/answers")["answers"])[0]
+        answer = server.get(f"/api/v1/answers/{kept['answer_id']}")
+        sentences = cast("list[dict[str, object]]", answer["sentences"])
+        assert [one["text"] for one in sentences] == [first, second]
+        assert all(one["citations"] for one in sentences)
+
+        page.get_by_role("button", name="New conversation").first.click()
+        double.fail("/api/chat", Fault("stall", after=12))
+        double.say(Script.of(f"{first} {second}", asked=ENGINEER))
+        box = page.get_by_label("Question", exact=True)
+        box.fill(ENGINEER)
+        box.press("Enter")
+        expect(asked).to_contain_text("designed the lighthouse", timeout=60_000)
+        page.get_by_role("button", name="Stop", exact=True).click()
+        double.say(Script.of(second, asked=ENGINEER))
+        go_on.click()
+        expect(asked.get_by_role("button", name="Good answer")).to_be_visible(timeout=60_000)
+        expect(asked).to_contain_text("finished in the autumn")
+        expect(asked).to_have_count(1)
+        page.reload()
+        expect(asked.get_by_role("button", name="Good answer")).to_be_visible(timeout=60_000)
+        expect(asked).to_have_count(1)
+
+
 def test_settings_count_at_once_and_in_the_next_tab(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
     go(page, "Settings")
+    page.get_by_text("What a model is told, word for word.").click()
+    prompt = page.get_by_role("list", name="The prompt")
+    expect(prompt).to_contain_text("{question}")
+    before = prompt.inner_text()
+    page.get_by_label("Kind of answer of the prompt").select_option("compare")
+    expect(prompt).not_to_have_text(before)
     page.get_by_label("Kind of answer at the start").select_option("compare")
     page.get_by_label("Library at the start").select_option("all")
     page.get_by_role("group", name="Theme").get_by_role("button", name="Dark").click()

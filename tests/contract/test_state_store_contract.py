@@ -148,6 +148,64 @@ def test_a_question_is_kept_before_its_answer(conversations: ConversationStore) 
     assert said(conversations, made)[-2:] == [("user", "One?", "a3"), ("assistant", "Yes.", "a3")]
 
 
+def _exchange(conversations: ConversationStore, made: str, question: str, answer_id: str) -> None:
+    conversations.begin(made, question, answer_id)
+    both = [Message("user", question), Message("assistant", f"{question} Yes.")]
+    conversations.append(made, both, answer_id)
+
+
+def _branch(conversations: ConversationStore, made: str) -> list[tuple[str, list[str]]]:
+    """Return the ids of the exchanges that are shown, each with its versions."""
+    turns = conversations.get(made)["turns"]
+    assert isinstance(turns, list)
+    return list(
+        {turn["answer_id"]: (turn["answer_id"], turn["versions"]) for turn in turns}.values()
+    )
+
+
+def test_a_changed_question_is_a_branch_and_the_old_one_stays(
+    conversations: ConversationStore,
+) -> None:
+    made = conversations.create()
+    for question, answer_id in (("One?", "a1"), ("Two?", "a2"), ("Three?", "a3")):
+        _exchange(conversations, made, question, answer_id)
+    conversations.set_summary(made, "So far.", 2)
+    conversations.leave(made, "a2")
+    assert _branch(conversations, made) == [("a1", ["a1"])]
+    _exchange(conversations, made, "Two, changed?", "b2")
+    assert _branch(conversations, made) == [("a1", ["a1"]), ("b2", ["a2", "b2"])]
+    assert conversations.get(made)["folded"] == 0  # the summary was of the other branch
+    _exchange(conversations, made, "And then?", "b3")
+    conversations.show(made, "a2")
+    old = [("a1", ["a1"]), ("a2", ["a2", "b2"]), ("a3", ["a3"])]
+    assert _branch(conversations, made) == old
+    conversations.show(made, "b2")
+    new = [("a1", ["a1"]), ("b2", ["a2", "b2"]), ("b3", ["b3"])]
+    assert _branch(conversations, made) == new
+    conversations.leave(made, "a1")
+    assert _branch(conversations, made) == []
+    _exchange(conversations, made, "One, changed?", "c1")
+    assert _branch(conversations, made) == [("c1", ["a1", "c1"])]
+    conversations.show(made, "a1")
+    assert _branch(conversations, made)[1:] == new[1:]
+    for away in (conversations.leave, conversations.show):
+        with pytest.raises(NotFound):
+            away(made, "nope")
+
+
+def test_a_broken_off_question_of_a_branch_gives_way_to_its_repetition(
+    conversations: ConversationStore,
+) -> None:
+    made = conversations.create()
+    _exchange(conversations, made, "One?", "a1")
+    conversations.leave(made, "a1")
+    conversations.begin(made, "Changed?", "b1")
+    _exchange(conversations, made, "After it?", "b2")
+    assert _branch(conversations, made) == [("b1", ["a1", "b1"]), ("b2", ["b2"])]
+    _exchange(conversations, made, "Changed?", "b3")
+    assert _branch(conversations, made) == [("b2", ["a1", "b2"]), ("b3", ["b3"])]
+
+
 def test_a_deleted_one_comes_back_within_its_grace(conversations: ConversationStore) -> None:
     made, other = conversations.create("kept"), conversations.create("other")
     conversations.append(made, [Message("user", "One?"), Message("assistant", "Yes.")], "a1")
@@ -243,3 +301,24 @@ def test_keys_are_kept_by_their_digest_until_they_are_revoked(
         with pytest.raises(NotFound):
             keys.revoke("b")
         assert [one.caller.name for one in other.read()] == ["a"]
+
+
+def test_a_share_opens_by_its_token_until_it_is_revoked(tmp_path: Path, database_url: str) -> None:
+    options = IndexOptions(tmp_path, tmp_path / "chroma", database_url, tantivy_threads=1)
+    with IndexStore(options, vector_store="off") as store:
+        shares = store.shares
+        token, made = shares.add("a", {"question": "Who?", "answer": "Z\u00fcrich."})
+        other, _ = shares.add("a", {"question": "Where?"})
+        assert shares.open(token) == made
+        assert {one.record["question"] for one in shares.list("a")} == {"Who?", "Where?"}
+        assert shares.list("b") == []
+        assert shares.revoke(made.share_id) == made
+        with pytest.raises(NotFound):
+            shares.open(token)
+        with pytest.raises(NotFound):
+            shares.revoke(made.share_id)
+        assert shares.open(other).record == {"question": "Where?"}
+        store.answers.delete("2026-01-01T00:00:00Z")
+        assert len(shares.list()) == 1
+        store.answers.delete()
+        assert shares.list() == []

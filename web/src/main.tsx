@@ -1,5 +1,5 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { StrictMode } from "react";
+import { lazy, StrictMode, Suspense } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError } from "@/api/http";
 import { App } from "@/app/app";
@@ -9,7 +9,7 @@ import { useLanguage } from "@/hooks/use-language";
 import { applyTheme } from "@/hooks/use-theme";
 import { UploadContext, UploadQueue } from "@/hooks/use-uploads";
 import { preferences } from "@/hooks/use-preferences";
-import { hrefOf, parseHash } from "@/hooks/use-route";
+import { hrefOf, parseHash, useShared } from "@/hooks/use-route";
 import { isNarrow, linkedReader, viewOf, viewText } from "@/hooks/use-view-address";
 import { initialWorkspace, WorkspaceContext, type Workspace } from "@/hooks/use-workspace";
 import { speak } from "@/lib/language";
@@ -47,9 +47,19 @@ tabs.listen(client, session);
 
 // Without its file a language cannot be shown; English needs none.
 await speak(preferences().language).catch(() => undefined);
+/** What a link to a shared answer opens: that alone, which needs no key. */
+const SharedPage = lazy(async () => ({ default: (await import("@/features/shared/shared-page")).SharedPage }));
+
 /** The page in its language: another one draws all of it again. */
 function Spoken() {
-  return <App key={useLanguage()} />;
+  const language = useLanguage();
+  const token = useShared();
+  if (token === null) return <App key={language} />;
+  return (
+    <Suspense>
+      <SharedPage key={language} token={token} />
+    </Suspense>
+  );
 }
 
 const root = document.getElementById("root");

@@ -24,6 +24,14 @@ from app.core.trace import SILENT, Spans, ended_with_block
 logger = logging.getLogger(__name__)
 
 
+_TOKEN = re.compile(r"(?<=/shared/)[^/]+")
+
+
+def shown_path(scope: Scope) -> str:
+    """Return a request's path as a log may show it: without the token of a shared answer."""
+    return _TOKEN.sub("(hidden)", scope["path"])
+
+
 class RequestEdge(Layer):
     """Innermost layer: catches foreign exceptions, so that outer headers are on its reply too."""
 
@@ -53,13 +61,16 @@ class RequestEdge(Layer):
                 logger.warning(
                     "%s %s: %s",
                     scope["method"],
-                    scope["path"],
+                    shown_path(scope),
                     refused.message,
                     extra={"request_id": request_id},
                 )
             else:
                 logger.exception(
-                    "%s %s failed", scope["method"], scope["path"], extra={"request_id": request_id}
+                    "%s %s failed",
+                    scope["method"],
+                    shown_path(scope),
+                    extra={"request_id": request_id},
                 )
             if started:
                 raise  # too late for a reply of ours; the server closes the connection
@@ -134,7 +145,13 @@ class Observed(Layer):
                     span.put({"error.type": str(status)})
                 if http:
                     self._metrics.request(known, route, status, elapsed_s)
-                _log(request_id, method, quote(scope["path"], errors="replace"), status, elapsed_s)
+                _log(
+                    request_id,
+                    method,
+                    quote(shown_path(scope), "/()", errors="replace"),
+                    status,
+                    elapsed_s,
+                )
 
 
 def _log(request_id: str, method: str, path: str, status: int, elapsed_s: float) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
+from pydantic import StringConstraints
 from starlette.responses import FileResponse
 
 from app.answer.records import AskedFilters
@@ -27,7 +28,7 @@ from app.api.schemas.documents import (
 )
 from app.api.schemas.questions import FilterFields
 from app.core.errors import InvalidInput, NotFound
-from app.core.labels import MOST_LABEL_CHARACTERS
+from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS
 from app.core.types import Labels, Library, Metadata, PageBoxes, TextSpan
 from app.ingest.names import page_texts
 
@@ -66,10 +67,15 @@ def list_documents(
     q: Annotated[str, Query(max_length=500, description="part of the title or file name")] = "",
     cursor: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
-    tag: Annotated[str, Query(max_length=MOST_LABEL_CHARACTERS)] = "",
+    tag: Annotated[
+        list[Annotated[str, StringConstraints(max_length=MOST_LABEL_CHARACTERS)]],
+        Query(max_length=MOST_TAGS, description="of those that have one of these tags"),
+    ] = [],  # noqa: B006  # FastAPI copies it
 ) -> DocumentPage:
     """One page of a library's documents."""
-    found, following = services.catalog.documents(library, q, cursor or None, limit, tag)
+    found, following = services.catalog.documents(
+        library, q, cursor or None, limit, [*filter(None, tag)]
+    )
     return DocumentPage(
         documents=[DocumentReply.model_validate(document) for document in found],
         next_cursor=following,

@@ -18,6 +18,7 @@ from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.questions import (
     MOST_CHARACTERS,
     AnswerList,
+    Branch,
     ChatRequest,
     CheckRequest,
     CheckResponse,
@@ -44,6 +45,7 @@ from app.core.access import Caller
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound, TooLarge
 from app.core.languages import DEFAULT
+from app.core.normalisation import normalise
 from app.core.text import tokenise
 from app.core.trace import Trace, ended_with_block
 from app.core.types import Filters, Hit, Library, Question, Scope
@@ -96,6 +98,7 @@ async def chat(asked: ChatRequest, door: AtDoor) -> Response:
             door.services.memory.open, asked.conversation_id, library, asked.message
         ),
     )
+    question = replace(question, replaces=asked.replaces, begun=normalise(asked.begun)[0])
     if asked.filters.collection:
         question = await asyncio.to_thread(collected, door.services, asked.filters, question)
     return await reply(
@@ -255,6 +258,17 @@ def rename_conversation(
 ) -> Conversation:
     """Give a conversation another title."""
     services.store.conversations.rename(conversation_id, rename.title)
+    return Conversation.model_validate(services.store.conversations.get(conversation_id))
+
+
+@conversations_router.put(
+    "/conversations/{conversation_id}/branch",
+    dependencies=needs("ask", every_library=True),
+    responses=declared("not_found", "disk_full"),
+)
+def show_branch(services: Composition, conversation_id: Identity, branch: Branch) -> Conversation:
+    """Show the newest branch that has an answer; the next question goes on from there."""
+    services.store.conversations.show(conversation_id, branch.answer_id)
     return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 

@@ -28,6 +28,8 @@ from app.api.schemas.status import (
     ChoiceRequest,
     Diagnostics,
     Health,
+    HostReply,
+    HostRequest,
     JobReply,
     LibraryDiagnostics,
     Live,
@@ -36,13 +38,14 @@ from app.api.schemas.status import (
     ModelOnDisk,
     ModelTest,
     ModelTests,
+    PromptReply,
     PullRequest,
     Ready,
     TestRequest,
 )
 from app.core.errors import InvalidInput
-from app.core.ids import checkout_sha, package_version
-from app.core.types import Library, LibraryName
+from app.core.ids import checkout_sha, package_version, without_credentials
+from app.core.types import Library, LibraryName, Mode, Scope
 from app.jobs.kinds import PULL
 from app.storage.files.durable import bytes_by_store
 
@@ -230,6 +233,48 @@ def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
     """
     services.models.choose(wanted.model or "")
     return list_models(services)
+
+
+@models_router.get("/models/host", dependencies=needs("admin", every_library=True))
+def get_host(services: Composition) -> HostReply:
+    """The OpenAI-compatible host that was chosen; empty without one. Its key is never shown."""
+    host, overruled_by = services.models.host()
+    return HostReply(
+        base_url=without_credentials(host.base_url) if host else "",
+        model=host.model if host else "",
+        has_key=bool(host and host.api_key),
+        overruled_by=overruled_by,
+    )
+
+
+@models_router.put(
+    "/models/host",
+    dependencies=needs("admin", every_library=True),
+    responses=declared("conflict", "disk_full"),
+)
+def choose_host(services: Composition, wanted: HostRequest) -> HostReply:
+    """Let a model of an OpenAI-compatible host answer, from the next question on.
+
+    Questions and passages go to that host. Refused while the environment names a model or host;
+    `PUT /api/v1/models/answering` takes its place again.
+    """
+    services.models.choose_host(wanted.base_url.strip(), wanted.model, wanted.api_key)
+    return get_host(services)
+
+
+@models_router.get("/models/prompts", dependencies=needs("admin", every_library=True))
+def show_prompts(
+    services: Composition, query_mode: Mode = "general", library: Scope = "all"
+) -> PromptReply:
+    """The prompts of a kind of answer; `datasets` asks no model and has none."""
+    prompts = services.prompts
+    reasoning = prompts.answer(query_mode, library).reasoning or services.settings.reasoning
+    asked = ("{question}", "{passages}")
+    return PromptReply(
+        full=list(prompts.build(query_mode, library, *asked, fence="---", reasoning=reasoning)),
+        compact=list(prompts.small(query_mode, *asked, reasoning)),
+        own=sorted(name for name in prompts.sources if prompts.is_overlaid(name[:-4])),
+    )
 
 
 @models_router.post(

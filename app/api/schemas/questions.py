@@ -261,6 +261,16 @@ class ChatRequest(QueryOptions):
     conversation_id: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = Field(
         None, description="null starts a conversation"
     )
+    replaces: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = Field(
+        None,
+        description="id of an answer of the conversation whose question this is, changed: a branch"
+        " next to it begins, and the old one stays",
+    )
+    begun: Annotated[str, StringConstraints(max_length=20_000)] = Field(
+        "",
+        description="the text of an answer to the same question that was cut: a model goes on after"
+        " its last whole sentence, and all of it is checked",
+    )
 
 
 class QueryResponse(AnswerRecord):
@@ -308,13 +318,22 @@ class ConversationTurn(Reply):
     content: str
     answer_id: str | None
     at: str
+    versions: list[str] = Field(
+        description="answer ids of the versions of its question, oldest first, its own included"
+    )
 
 
 class Conversation(ConversationSummary):
-    """A conversation with its turns."""
+    """A conversation with the turns of the branch that is shown."""
 
     summary: str = Field(description="summary of the beginning")
     turns: list[ConversationTurn]
+
+
+class Branch(Request):
+    """An answer to go to."""
+
+    answer_id: Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class Forgotten(Reply):

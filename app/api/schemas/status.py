@@ -20,6 +20,7 @@ from app.core.types import (
     JobFile,
     JobState,
     LibraryName,
+    Message,
     ModelFindings,
 )
 
@@ -217,6 +218,35 @@ class ChoiceRequest(Request):
     """Which model answers from now on."""
 
     model: ModelName | None = Field(description="null: the server decides")
+
+
+class HostReply(Reply):
+    """An OpenAI-compatible host as it was chosen; its key is not shown."""
+
+    base_url: str
+    model: str
+    has_key: bool
+    overruled_by: str = Field(
+        description="the setting of the environment that decides instead; empty: none"
+    )
+
+
+class HostRequest(Request):
+    """An OpenAI-compatible host whose model answers from now on."""
+
+    base_url: Annotated[str, Field(max_length=500, examples=["https://api.example.com/v1"])]
+    model: ModelName
+    api_key: str | None = Field(
+        None, repr=False, description="null: that of before, if the address is the same"
+    )
+
+
+class PromptReply(Reply):
+    """What is sent to a model, with {question} and {passages} for what varies."""
+
+    full: list[Message]
+    compact: list[Message] = Field(description="for small or slow models (MODEL_PROMPTS)")
+    own: list[str] = Field(description="files of PROMPTS_DIR that took the place of packaged ones")
 
 
 class TestRequest(Request):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, Select, Update, and_, bindparam, delete, insert, select, update
@@ -12,7 +12,8 @@ from app.core.errors import NotFound
 from app.core.ids import new_id
 from app.core.types import Answer, Library, Message
 from app.storage.catalog.database import Database
-from app.storage.catalog.schema import answer_documents, answers, conversations, turns
+from app.storage.catalog.schema import answer_documents, answers, conversations, shares, turns
+from app.storage.catalog.shares import rewrite_shares
 from app.storage.files.durable import utc_now
 
 # Blank quotes of a deleted document in a stored answer's JSON record.
@@ -160,18 +161,26 @@ class AnswerStore:
         return [_record_from(*row) for row in self._database.rows(found)]
 
     def delete(self, older_than: str | None = None) -> int:
-        """Forget all answers, or those before a UTC time; return how many."""
+        """Forget all answers with their shared copies, or those before a UTC time; return count.
+
+        A shared copy outlives the retention of its answer, until it is revoked.
+        """
         old = (
             delete(answers)
             if older_than is None
             else delete(answers).where(answers.c.created_at < older_than)
         )
         with self._database.write("answer") as sql:
+            if older_than is None:
+                sql.execute(delete(shares))
             return sql.execute(old).rowcount
 
 
 def purge_quotes(sql: Connection, library: Library, doc_id: str) -> int:
-    """Blank a document's quotes in stored answers and conversations; return count."""
+    """Blank a document's quotes in stored and shared answers and conversations; return count.
+
+    Shared copies of stored answers are not counted again.
+    """
     blanked = 0
     for n, answer_id, packed in sql.execute(
         _QUOTING, {"of": library.value, "wanted": doc_id}
@@ -189,6 +198,7 @@ def purge_quotes(sql: Connection, library: Library, doc_id: str) -> int:
         touched = conversations.c.n.in_(select(turns.c.conversation).where(of_answer))
         sql.execute(update(conversations).where(touched).values(summary="", folded=0))
     sql.execute(_FORGET, {"of": library.value, "wanted": doc_id})
+    rewrite_shares(sql, doc_id, lambda record: redact_answer(record, library.value, doc_id)[0])
     return blanked
 
 
@@ -205,14 +215,21 @@ def _record_from(record: str, feedback: str | None) -> Record:
 
 # Conversations in the catalog: turns, titles, running summaries.
 
-_SHOWN = tuple(column for column in conversations.c if column.name not in {"n", "forget_at"})
+_HIDDEN = {"n", "forget_at", "tip"}
+_SHOWN = tuple(column for column in conversations.c if column.name not in _HIDDEN)
 _KEPT = conversations.c.forget_at.is_(None)
 _ADD_TURN = insert(turns)
-_TURNS = select(turns.c.role, turns.c.content, turns.c.answer_id, turns.c.at).order_by(turns.c.n)
+_TURNS = select(
+    turns.c.role, turns.c.content, turns.c.answer_id, turns.c.at, turns.c.parent
+).order_by(turns.c.n)
 
 
 class ConversationStore:
-    """Conversations: id, title, turns, running summary."""
+    """Conversations: id, title, turns, running summary.
+
+    Exchanges, named by their answer ids, are a tree: one that replaces another follows what that
+    followed. The tip says which branch is shown and remembered.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -225,17 +242,18 @@ class ConversationStore:
         return str(row["id"])
 
     def get(self, conversation_id: str) -> Mapping[str, object]:
-        """Return one with its turns.
+        """Return one with the turns of the branch that is shown.
 
         Keys: id, title, library, summary, folded, created_at, updated_at, turns [{role, content,
-        answer_id, at}].
+        answer_id, at, versions}]. Versions are the exchanges with the same predecessor, oldest
+        first.
 
         Raises:
             NotFound: No such conversation.
         """
         with self._database.read() as sql:
             row = sql.execute(
-                select(conversations.c.n, *_SHOWN).where(
+                select(conversations.c.n, conversations.c.tip, *_SHOWN).where(
                     conversations.c.id == conversation_id, _KEPT
                 )
             ).first()
@@ -243,8 +261,16 @@ class ConversationStore:
                 raise _unknown(conversation_id)
             said = sql.execute(_TURNS.where(turns.c.conversation == row.n)).mappings().all()
         found: dict[str, object] = dict(row._mapping)
-        del found["n"]
-        return found | {"turns": [dict(turn) for turn in said]}
+        del found["n"], found["tip"]
+        parents = _parents((turn["answer_id"], turn["parent"]) for turn in said)
+        shown = _branch(parents, row.tip)
+        turns_shown = [
+            {name: turn[name] for name in ("role", "content", "answer_id", "at")}
+            | {"versions": _following(parents, parents[turn["answer_id"] or ""])}
+            for turn in said
+            if (turn["answer_id"] or "") in shown
+        ]
+        return found | {"turns": turns_shown}
 
     def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
         """Return conversations without turns, newest first."""
@@ -252,7 +278,7 @@ class ConversationStore:
         return [dict(row._mapping) for row in self._database.rows(newest)]
 
     def begin(self, conversation_id: str, question: str, answer_id: str) -> None:
-        """Keep a question that is being answered, as a turn of the user.
+        """Keep a question that is being answered, as a turn of the user after the tip.
 
         It takes the place of the same question where that got no answer.
 
@@ -260,10 +286,21 @@ class ConversationStore:
             NotFound: No such conversation.
         """
         with self._database.write("conversation") as sql:
-            n = _touch(sql, conversation_id)
+            n, tip = _touch(sql, conversation_id)
+            parents = _tree(sql, n)
             same = (turns.c.conversation == n) & (turns.c.content == question)
-            sql.execute(delete(turns).where(same, turns.c.answer_id.not_in(_answered(n))))
-            sql.execute(_ADD_TURN, _turn(n, Message("user", question), answer_id))
+            broken = delete(turns).where(same, turns.c.answer_id.not_in(_answered(n)))
+            gone = set(sql.execute(broken.returning(turns.c.answer_id)).scalars())
+
+            def kept(exchange: str) -> str:
+                return kept(parents[exchange]) if exchange in gone else exchange
+
+            for exchange in gone:
+                after = (turns.c.conversation == n) & (turns.c.parent == exchange)
+                sql.execute(update(turns).where(after).values(parent=kept(exchange)))
+            parent = kept(_last(parents, tip))
+            sql.execute(_ADD_TURN, _turn(n, Message("user", question), answer_id, parent))
+            _show(sql, n, answer_id)
 
     def append(self, conversation_id: str, said: Sequence[Message], answer_id: str) -> None:
         """Add a finished exchange atomically, in the place of the question that was kept alone.
@@ -272,10 +309,38 @@ class ConversationStore:
             NotFound: No such conversation.
         """
         with self._database.write("conversation") as sql:
-            n = _touch(sql, conversation_id)
+            n, tip = _touch(sql, conversation_id)
+            parents = _tree(sql, n)
+            parent = parents.get(answer_id, _last(parents, tip))
             begun = delete(turns).where(turns.c.conversation == n, turns.c.answer_id == answer_id)
             sql.execute(begun)
-            sql.execute(_ADD_TURN, [_turn(n, message, answer_id) for message in said])
+            sql.execute(_ADD_TURN, [_turn(n, message, answer_id, parent) for message in said])
+            if answer_id not in parents:
+                _show(sql, n, answer_id)
+
+    def leave(self, conversation_id: str, answer_id: str) -> None:
+        """Go back to before an exchange: the next question begins a branch next to it.
+
+        Raises:
+            NotFound: No such conversation, or no such exchange in it.
+        """
+        with self._database.write("conversation") as sql:
+            n, _ = _touch(sql, conversation_id)
+            _show(sql, n, _known(_tree(sql, n), answer_id), summary="", folded=0)
+
+    def show(self, conversation_id: str, answer_id: str) -> None:
+        """Go to the newest branch that has an exchange.
+
+        Raises:
+            NotFound: No such conversation, or no such exchange in it.
+        """
+        with self._database.write("conversation") as sql:
+            n, _ = _touch(sql, conversation_id)
+            parents = _tree(sql, n)
+            _known(parents, answer_id)
+            while following := _following(parents, answer_id):
+                answer_id = following[-1]
+            _show(sql, n, answer_id, summary="", folded=0)
 
     def set_summary(self, conversation_id: str, summary: str, folded: int) -> None:
         """Keep the summary of the first `folded` messages.
@@ -344,18 +409,73 @@ def _answered(n: int) -> Select[tuple[str]]:
     return select(replies.c.answer_id).where(ours, replies.c.answer_id.is_not(None))
 
 
-def _touch(sql: Connection, conversation_id: str) -> int:
-    """Mark a conversation as changed now, and return its number."""
-    changed = _of(conversation_id).values(updated_at=utc_now()).returning(conversations.c.n)
-    n = sql.execute(changed).scalar()
-    if n is None:
+def _touch(sql: Connection, conversation_id: str) -> tuple[int, str | None]:
+    """Mark a conversation as changed now, and return its number and tip."""
+    changed = _of(conversation_id).values(updated_at=utc_now())
+    row = sql.execute(changed.returning(conversations.c.n, conversations.c.tip)).first()
+    if row is None:
         raise _unknown(conversation_id)
-    return int(n)
+    return int(row.n), row.tip
 
 
-def _turn(n: int, message: Message, answer_id: str) -> dict[str, object]:
-    said = {"role": message.role, "content": message.content}
+def _turn(n: int, message: Message, answer_id: str, parent: str) -> dict[str, object]:
+    said = {"role": message.role, "content": message.content, "parent": parent}
     return {"conversation": n, "answer_id": answer_id, "at": utc_now(), **said}
+
+
+def _show(sql: Connection, n: int, tip: str, **values: object) -> None:
+    shown = update(conversations).where(conversations.c.n == n)
+    sql.execute(shown.values({"tip": tip, **values}))
+
+
+def _tree(sql: Connection, n: int) -> dict[str, str]:
+    """Return what each exchange of a conversation follows, in the order of writing."""
+    said = select(turns.c.answer_id, turns.c.parent).where(turns.c.conversation == n)
+    return _parents(map(tuple, sql.execute(said.order_by(turns.c.n))))
+
+
+def _parents(said: Iterable[tuple[str | None, str | None]]) -> dict[str, str]:
+    """Return what each exchange follows, from the answer id and the parent of each turn."""
+    parents: dict[str, str] = {}
+    last = ""
+    for answer_id, parent in said:
+        exchange = answer_id or ""
+        if exchange not in parents:
+            parents[exchange] = last if parent is None else parent
+            last = exchange
+    return parents
+
+
+def _last(parents: Mapping[str, str], tip: str | None) -> str:
+    """Return the last exchange that is shown; empty where there is none."""
+    known = tip in parents or tip == ""
+    return tip if known and tip is not None else next(reversed(list(parents)), "")
+
+
+def _branch(parents: Mapping[str, str], tip: str | None) -> set[str]:
+    """Return the exchanges that lead to the tip."""
+    shown: set[str] = set()
+    at = _last(parents, tip)
+    while at in parents and at not in shown:
+        shown.add(at)
+        at = parents[at]
+    return shown
+
+
+def _following(parents: Mapping[str, str], exchange: str) -> list[str]:
+    """Return what follows an exchange, oldest first: versions of one question."""
+    return [one for one, before in parents.items() if before == exchange and one != exchange]
+
+
+def _known(parents: Mapping[str, str], answer_id: str) -> str:
+    """Return what an exchange follows.
+
+    Raises:
+        NotFound: The conversation has no such exchange.
+    """
+    if answer_id not in parents:
+        raise NotFound(f"no answer {answer_id!r} in this conversation; load it again")
+    return parents[answer_id]
 
 
 def _unknown(conversation_id: str) -> NotFound:

@@ -268,11 +268,11 @@ class SqliteCatalog:
         query: str = "",
         cursor: str | None = None,
         limit: int = 50,
-        tag: str = "",
+        tags: Sequence[str] = (),
     ) -> tuple[list[Document], str | None]:
         """Return documents with `query` in title or file name, newest first, and the next cursor.
 
-        Where a tag is given, of those that have it.
+        Where tags are given, of those that have one of them.
 
         Raises:
             InvalidInput: The cursor is not one of ours, or the limit is not in 1..1000.
@@ -290,8 +290,9 @@ class SqliteCatalog:
             page = page.where(documents.c.doc < int(cursor))
         if query:
             page = page.where(documents.c.search_key.contains(query.casefold(), autoescape=True))
-        if tag:
-            has = select(labels.c.doc).where(labels.c.key == TAG_KEY, labels.c.value == fold(tag))
+        if tags:
+            wanted = labels.c.value.in_(sorted(map(fold, tags)))
+            has = select(labels.c.doc).where(labels.c.key == TAG_KEY, wanted)
             page = page.where(documents.c.doc.in_(has))
         rows = self._database.rows(page.order_by(documents.c.doc.desc()).limit(limit + 1))
         found = [document_from(row[1:]) for row in rows[:limit]]

@@ -53,7 +53,7 @@ def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind, nullable=False) for name in names]
 
 
-SCHEMA_VERSION = "0011"
+SCHEMA_VERSION = "0012"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 
@@ -274,6 +274,9 @@ conversations = Table(
     *required(Text, "created_at", "updated_at"),
     # When a deleted one is forgotten for good; until then it can be restored.
     Column("forget_at", Text),
+    # The answer id of the last exchange of the branch that is shown; empty before the first one,
+    # NULL: that of the last turn.
+    Column("tip", Text),
 )
 turns = Table(
     "turns",
@@ -283,6 +286,8 @@ turns = Table(
     *required(Text, "role", "content"),
     Column("answer_id", Text),
     Column("at", Text, nullable=False),
+    # The answer id of the exchange that it follows; empty for a first one, NULL: the one before.
+    Column("parent", Text),
 )
 Index("ix_turns_conversation", turns.c.conversation, turns.c.n)
 Index("ix_turns_answer", turns.c.answer_id)
@@ -378,6 +383,15 @@ keys = Table(
     Column("digest", Text, nullable=False, unique=True),
     *required(Text, "scopes", "libraries", "created_at"),
     Column("used_at", Text),
+)
+
+# Copies of answers that a link opens, by the SHA-256 of its token.
+shares = Table(
+    "shares",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),
+    *required(Text, "answer_id", "record", "created_at"),
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 from app.answer.models import manner, worth_asking
 from app.answer.options import AnswerOptions, MannerOptions
 from app.answer.strategies import renumbered
-from app.answer.writing import is_refusal
+from app.answer.writing import is_refusal, whole_sentences
 from app.core.cancel import CancelToken
 from app.core.errors import (
     Cancelled,
@@ -387,6 +387,40 @@ def test_a_cut_context_is_said() -> None:
     assert dropped.trace.context.dropped
     host_cut = Bench(models=FixedModels(ScriptedGenerator(REPLY, reads=0.4))).ask(papers(QUESTION))
     assert codes(host_cut) == ["context_cut"]
+
+
+def test_an_answer_that_was_cut_goes_on_after_its_last_whole_sentence() -> None:
+    begun = f"{REPLY} It conducts he"
+    cut = [Token(begun), Token("", finish="length")]
+    model = ScriptedGenerator(cut, f"{REPLY} Copper is a soft red metal [1].")
+    bench = Bench(models=FixedModels(model))
+    assert codes(bench.ask(papers(QUESTION))) == ["answer_cut"]
+    events = bench.events(papers(QUESTION, begun=begun))
+    answer = final(events)
+    *_, said, wish = model.prompts[-1].messages
+    assert (said.role, said.content, wish.role) == ("assistant", REPLY, "user")
+    assert len(model.prompts[-1].messages) == len(model.prompts[0].messages) + 2
+    # what it had said stands once, and all of it is checked
+    assert answer.text.split() == f"{REPLY} Copper is a soft red metal [1].".split()
+    assert [len(sentence.citations) for sentence in answer.sentences] == [1, 1]
+    shown = "".join(event.text for event in events if isinstance(event, TokenEvent))
+    assert shown.count(REPLY) == 1
+    assert codes(answer) == []
+
+
+@pytest.mark.parametrize(
+    ("begun", "whole"),
+    [
+        ("One [1]. Two is", "One [1]. "),
+        ("One. [1, 2]", "One. [1, 2] "),
+        ("- one\n- two\n- thr", "- one\n- two\n"),
+        ("No sentence ends he", ""),
+        ("At 3.5 met", ""),
+        ("", ""),
+    ],
+)
+def test_what_of_a_cut_answer_is_whole(begun: str, whole: str) -> None:
+    assert whole_sentences(begun) == whole
 
 
 def test_a_prompt_that_proves_too_long_is_made_shorter_once() -> None:

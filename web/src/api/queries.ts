@@ -3,6 +3,7 @@ import { get } from "@/api/http";
 import type { Filter } from "@/lib/filters";
 import type {
   AnswerList,
+  ChosenHost,
   CollectionList,
   Conversation,
   ConversationList,
@@ -15,13 +16,18 @@ import type {
   Health,
   JobList,
   JobRecord,
+  KeyList,
   Ledger,
   LibrariesResponse,
   Library,
   ModelsResponse,
+  Mode,
   PageBoxes,
+  Prompts,
   Scope,
   SearchResponse,
+  SharedAnswer,
+  ShareList,
   StoredAnswer,
   SuggestionList,
   TagList,
@@ -53,7 +59,7 @@ export const libraries = queryOptions({
   staleTime: 2000,
 });
 
-export function documents(library: Library, q: string, tag = "") {
+export function documents(library: Library, q: string, tag: readonly string[] = []) {
   return infiniteQueryOptions({
     queryKey: ["documents", library, q, tag],
     queryFn: ({ pageParam, signal }) =>
@@ -186,11 +192,49 @@ export const models = queryOptions({
   staleTime: 10_000,
 });
 
+/** The OpenAI-compatible host that was chosen; without its key. */
+export const host = queryOptions({
+  queryKey: ["host"],
+  queryFn: ({ signal }) => get<ChosenHost>("api/v1/models/host", {}, signal),
+});
+
+/** What is sent to a model for a kind of answer. */
+export function prompts(mode: Mode) {
+  return queryOptions({
+    queryKey: ["prompts", mode],
+    queryFn: ({ signal }) => get<Prompts>("api/v1/models/prompts", { query_mode: mode }, signal),
+    staleTime: Infinity,
+  });
+}
+
 export const diagnostics = queryOptions({
   queryKey: ["diagnostics"],
   queryFn: ({ signal }) => get<Diagnostics>("api/v1/diagnostics", {}, signal),
   staleTime: 5000,
 });
+
+/** API keys; what opens with one is shown when it is made, and never again. */
+export const keys = queryOptions({
+  queryKey: ["keys"],
+  queryFn: ({ signal }) => get<KeyList>("api/v1/keys", {}, signal),
+});
+
+/** Links to shared answers, or to one of them. */
+export function shares(answerId: string | null) {
+  return queryOptions({
+    queryKey: ["shares", answerId],
+    queryFn: ({ signal }) => get<ShareList>("api/v1/shares", { answer_id: answerId }, signal),
+  });
+}
+
+/** What a link shows, without a key. */
+export function sharedAnswer(token: string) {
+  return queryOptions({
+    queryKey: ["shared", token],
+    queryFn: ({ signal }) => get<SharedAnswer>(`shared/${encodeURIComponent(token)}`, {}, signal),
+    staleTime: Infinity,
+  });
+}
 
 export const ledger = queryOptions({
   queryKey: ["ledger"],

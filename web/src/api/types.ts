@@ -71,7 +71,17 @@ export type Feedback = Schemas["FeedbackRequest"];
 export type Health = Schemas["Health"];
 export type Diagnostics = Schemas["Diagnostics"];
 export type ModelsResponse = Schemas["ModelList"];
+export type Prompts = Schemas["PromptReply"];
+export type ChosenHost = Schemas["HostReply"];
 export type Ledger = Schemas["LedgerReply"];
+export type ShareList = Schemas["ShareList"];
+export type MadeShare = Schemas["MadeShare"];
+export type SharedAnswer = Schemas["SharedAnswer"];
+export type KeyList = Schemas["KeyList"];
+export type KeyRecord = Schemas["KeyReply"];
+export type MadeKey = Schemas["MadeKey"];
+export type NewKey = Partial<Schemas["NewKey"]> & Pick<Schemas["NewKey"], "name" | "scopes">;
+export type KeyScope = NewKey["scopes"][number];
 
 export type EvaluationRequest = Partial<Schemas["EvaluationBody"]>;
 export type EvaluationKind = Schemas["EvaluationBody"]["kind"];

@@ -1,12 +1,13 @@
 import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { createContext, useContext, useMemo } from "react";
+import { call } from "@/api/http";
 import { conversation, storedAnswer } from "@/api/queries";
 import { ask } from "@/api/stream";
 import type { EvidenceKind, Mode, Question, Scope, Strategy } from "@/api/types";
 import { preferences } from "@/hooks/use-preferences";
 import { useStore } from "@/hooks/use-store";
 import type { Workspace } from "@/hooks/use-workspace";
-import { answered, asked, received, type Exchange, type Limit } from "@/lib/exchange";
+import { answered, asked, cutWords, received, requestOf, type Exchange, type Limit } from "@/lib/exchange";
 import { filterFields, filterWords, narrows } from "@/lib/filters";
 import { t } from "@/lib/language";
 import { localId } from "@/lib/local-id";
@@ -28,6 +29,8 @@ export interface Otherwise {
   document?: Limit;
   mode?: Mode;
   model?: string;
+  /** The exchange whose question this is, changed: a branch next to it. */
+  replaces?: Exchange;
 }
 
 /** How far a conversation was scrolled, in pixels. */
@@ -70,22 +73,40 @@ export class ChatSession {
 
   /** Ask within the current scope and as the page is set, unless told otherwise; an answer under way is stopped first. */
   async ask(question: string, client: QueryClient, otherwise: Otherwise = {}): Promise<void> {
-    this.stop();
-    const running = new AbortController();
-    this.#running = running;
     const workspace = this.#workspace.get();
     const library = otherwise.document?.library ?? workspace.library;
     const scope = otherwise.document === undefined ? workspace.scope : [otherwise.document];
-    const id = localId();
-    const fresh = asked(id, question, library, scope, otherwise.document === undefined ? filterWords(workspace.filter) : "");
+    const fresh = asked(localId(), question, library, scope, otherwise.document === undefined ? filterWords(workspace.filter) : "");
+    await this.#send(fresh, this.#request(question, library, scope, otherwise), otherwise.replaces ?? null, client);
+  }
+
+  /** Let the model go on where its answer was cut; what it says in all is checked and takes the place of the cut one. */
+  async goOn(cut: Exchange, client: QueryClient): Promise<void> {
+    const begun = cutWords(cut);
+    if (begun === null || cut.request === null) return;
+    const { conversationId } = this.store.get();
+    // The server keeps a stopped question alone, and drops it when it comes again.
+    const replaces = cut.answer?.answer_id ?? null;
+    const request = { ...cut.request, begun, replaces, conversation_id: conversationId };
+    await this.#send(asked(localId(), cut.question, cut.library, cut.scope, cut.filter), request, cut, client);
+  }
+
+  /** Send a question and show what comes; an answer under way is stopped first. */
+  async #send(shown: Exchange, request: Question, replaced: Exchange | null, client: QueryClient): Promise<void> {
+    this.stop();
+    const running = new AbortController();
+    this.#running = running;
+    const { id, question } = shown;
+    const { exchanges: before } = this.store.get();
+    const kept = replaced === null ? before : before.slice(0, before.findIndex((e) => e.id === replaced.id));
     // Asked again, a question that was broken off goes: the server drops it too.
-    this.store.set((chat) => ({ ...chat, exchanges: [...chat.exchanges.filter((e) => e.state !== "broken" || e.question !== question), fresh] }));
+    this.store.set((chat) => ({ ...chat, exchanges: [...kept.filter((e) => e.state !== "broken" || e.question !== question), { ...shown, request }] }));
     // The document that is open gives way to the sources of the new answer.
     this.#workspace.set((w) => ({ ...w, focus: null, reader: null }));
     const paint = new TokenPainter((text) => this.#update(id, (e) => received(e, { kind: "token", text })));
     try {
       let closed = false;
-      for await (const event of ask(this.#request(question, library, scope, otherwise), running.signal)) {
+      for await (const event of ask(request, running.signal)) {
         if (event.kind === "token") {
           paint.add(event.text);
           continue;
@@ -95,6 +116,7 @@ export class ChatSession {
           paint.drop();
         }
         this.#update(id, (e) => received(e, event));
+        if (event.kind === "meta" && replaced !== null) this.#update(id, (e) => ({ ...e, versions: versionsAfter(replaced, request, event.answerId) }));
         const conversationId = event.kind === "meta" ? event.conversationId : event.kind === "final" ? event.answer.conversation_id : null;
         if (conversationId !== null) this.store.set((chat) => ({ ...chat, conversationId }));
       }
@@ -103,6 +125,8 @@ export class ChatSession {
       paint.flush();
       const stopped = running.signal.aborted;
       this.#update(id, (e) => ({ ...e, state: stopped ? "stopped" : "failed", error: stopped ? null : asError(error) }));
+      // Where no branch began, the old one is still what there is.
+      this.store.set((chat) => ({ ...chat, exchanges: chat.exchanges.some((e) => e.id === id && e.answerId === null) ? [...before, ...chat.exchanges.slice(-1)] : chat.exchanges }));
     } finally {
       if (this.#running === running) this.#running = null;
       tabs.tell(this.store.get().conversationId);
@@ -136,6 +160,16 @@ export class ChatSession {
     }
   }
 
+  /** Go to another version of a question, with what followed it. */
+  async show(answerId: string, client: QueryClient): Promise<void> {
+    const { conversationId } = this.store.get();
+    if (conversationId === null) return;
+    this.stop();
+    await call("PUT", `api/v1/conversations/${encodeURIComponent(conversationId)}/branch`, { answer_id: answerId });
+    await this.follow(conversationId, client);
+    tabs.tell(conversationId);
+  }
+
   /** Show what another tab added to the conversation that is shown here too. */
   async follow(conversationId: string, client: QueryClient): Promise<void> {
     const wanted = (): boolean => this.#running === null && this.store.get().conversationId === conversationId;
@@ -150,20 +184,20 @@ export class ChatSession {
     const exchanges: Exchange[] = [];
     for (const turn of stored.turns) {
       if (turn.role === "user") {
-        exchanges.push({ ...asked(localId(), turn.content, this.#workspace.get().library, []), state: "broken" });
+        exchanges.push({ ...asked(localId(), turn.content, this.#workspace.get().library, []), state: "broken", answerId: turn.answer_id, versions: turn.versions });
       } else if (turn.role === "assistant") {
         const last = exchanges.at(-1);
         if (last === undefined) continue;
-        exchanges[exchanges.length - 1] = known.get(turn.answer_id ?? "") ?? { ...last, state: "done", draft: turn.content, answerId: turn.answer_id };
+        exchanges[exchanges.length - 1] = { ...(known.get(turn.answer_id ?? "") ?? { ...last, state: "done", draft: turn.content }), versions: turn.versions };
       }
     }
     this.store.set((chat) => ({ ...chat, conversationId, exchanges }));
     await Promise.all(
       exchanges.map(async (exchange) => {
-        if (exchange.answerId === null || exchange.answer !== null) return;
+        if (exchange.answerId === null || exchange.answer !== null || exchange.state === "broken") return;
         const answer = await client.query(storedAnswer(exchange.answerId)).catch(() => null);
         if (answer?.kept !== "full") return;
-        this.#update(exchange.id, (e) => answered(e, answer));
+        this.#update(exchange.id, (e) => ({ ...answered(e, answer), request: requestOf(answer) }));
       }),
     );
     if (wanted()) this.store.set((chat) => ({ ...chat, opening: null }));
@@ -182,10 +216,11 @@ export class ChatSession {
     this.store.set((chat) => ({ ...chat, typed }));
   }
 
-  #request(question: string, library: Scope, scope: readonly Limit[], { document, mode, model }: Otherwise): Question {
+  #request(question: string, library: Scope, scope: readonly Limit[], { document, mode, model, replaces }: Otherwise): Question {
     const { conversationId, controls } = this.store.get();
     const request: Question = { message: question, library, query_mode: mode ?? controls.mode, trace: "full", stream: true };
     if (conversationId !== null) request.conversation_id = conversationId;
+    if (replaces?.answerId != null) request.replaces = replaces.answerId;
     if (controls.strategy !== null) request.retrieval_strategy = controls.strategy;
     const writer = model ?? controls.model;
     if (writer !== null) request.model = writer;
@@ -230,6 +265,12 @@ class TokenPainter {
   }
 }
 
+/** The versions of a question once another exchange stands in the place of one: next to it, or instead of a stopped one. */
+function versionsAfter({ versions, answerId }: Exchange, { replaces }: Question, now: string): readonly string[] {
+  if (replaces == null) return versions.map((one) => (one === answerId ? now : one));
+  return [...(versions.length > 0 ? versions : [replaces]), now];
+}
+
 function asError(value: unknown): Error {
   return value instanceof Error ? value : new Error(String(value));
 }
@@ -238,6 +279,11 @@ export const ChatContext = createContext<ChatSession | null>(null);
 
 export interface ChatActions {
   ask: (question: string, model?: string) => void;
+  /** Ask a changed question in a branch next to the old one. */
+  edit: (exchange: Exchange, question: string) => void;
+  show: (answerId: string) => Promise<void>;
+  /** Let the model go on where its answer was cut. */
+  goOn: (cut: Exchange) => void;
   summarise: (document: Limit) => void;
   stop: () => void;
   reset: () => void;
@@ -260,6 +306,9 @@ export function useChat(): Chat & ChatActions & { busy: boolean } {
   const actions = useMemo<ChatActions>(
     () => ({
       ask: (question, model) => void session.ask(question, client, model === undefined ? {} : { model }),
+      edit: (replaces, question) => void session.ask(question, client, { replaces }),
+      show: (answerId) => session.show(answerId, client),
+      goOn: (cut) => void session.goOn(cut, client),
       summarise: (document) => void session.ask(t("Summarise “{title}”", { title: document.title }), client, { document, mode: "summary" }),
       stop: () => session.stop(),
       reset: () => session.reset(),

@@ -66,3 +66,9 @@ export function useRoute(): Route {
   const hash = useSyncExternalStore(subscribe, () => window.location.hash);
   return parseHash(hash);
 }
+
+/** The token of the shared answer that the address names; null where it names a page. */
+export function useShared(): string | null {
+  const hash = useSyncExternalStore(subscribe, () => window.location.hash);
+  return /^#\/shared\/([^/?]+)/.exec(hash)?.[1] ?? null;
+}

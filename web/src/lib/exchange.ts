@@ -1,8 +1,12 @@
-import type { AnswerRecord, QuoteRecord, Scope, SentenceRecord, SourceRecord } from "@/api/types";
+import type { AnswerRecord, Question, QuoteRecord, Scope, SentenceRecord, SourceRecord, StoredAnswer } from "@/api/types";
+import { conditionOf } from "@/lib/filters";
 import type { StreamEvent, WaitsFor } from "@/api/stream";
 
 /** `broken`: a stored question that got no answer, because the page or the server went away. */
 export type ExchangeState = "waiting" | "streaming" | "done" | "stopped" | "failed" | "broken";
+
+/** Characters of a question at most. */
+export const LONGEST = 4000;
 
 /** A document that a question is limited to. */
 export interface Limit {
@@ -33,6 +37,10 @@ export interface Exchange {
   scope: readonly Limit[];
   /** What else it was narrowed to, in words. */
   filter: string;
+  /** What was sent; null where that is not kept. */
+  request: Question | null;
+  /** Answer ids of the versions of this question, oldest first; empty while there is one. */
+  versions: readonly string[];
   state: ExchangeState;
   /** Provisional text, replaced by the guarded answer when it closes. */
   draft: string;
@@ -47,7 +55,7 @@ export interface Exchange {
 
 /** A question of which nothing is known yet. */
 export function asked(id: string, question: string, library: Scope, scope: readonly Limit[], filter = ""): Exchange {
-  return { id, question, library, scope, filter, state: "waiting", draft: "", sources: [], quote: null, reading: null, answerId: null, answer: null, error: null };
+  return { id, question, library, scope, filter, request: null, versions: [], state: "waiting", draft: "", sources: [], quote: null, reading: null, answerId: null, answer: null, error: null };
 }
 
 /** The exchange after one event of its stream. */
@@ -82,6 +90,20 @@ export function isQuoted({ generator, model_text: words }: Pick<AnswerRecord, "g
 /** The exchange whose sources are shown: the one that a pill points at, else the last. */
 export function lookedAt(exchanges: readonly Exchange[], pointed: string | undefined): Exchange | undefined {
   return exchanges.find((one) => one.id === pointed) ?? exchanges.at(-1);
+}
+
+/** The request that a stored answer answered, to send it again. */
+export function requestOf({ asked: { question, filters, library, query_mode, retrieval_strategy, model, fallback, evidence } }: StoredAnswer): Question {
+  const metadata = Object.fromEntries(filters.metadata.map(conditionOf));
+  return { message: question, library, query_mode, retrieval_strategy, model, fallback, evidence, filters: { ...filters, metadata }, trace: "full", stream: true };
+}
+
+/** The words of a model that were cut, by Stop or at its length limit, so that it can go on; null where that helps nobody. */
+export function cutWords(exchange: Exchange): string | null {
+  const { state, request, reading, answer } = exchange;
+  const cut = state === "stopped" ? reading !== null : answer?.notices.some((notice) => notice.code === "answer_cut") === true;
+  const { text } = shownOf(exchange).words;
+  return cut && request !== null && text !== "" ? text : null;
 }
 
 function stands(quote: QuoteRecord | null, sources: readonly SourceRecord[]): boolean {

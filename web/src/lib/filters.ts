@@ -32,10 +32,16 @@ export function conditionOf(text: string): [string, string | number] {
   return [text.slice(0, at).trim(), /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value];
 }
 
+/** The tags of which a document has to have one: those that are chosen, else those of the saved filter. */
+export function wantedTags({ tags, collection }: Filter, saved: readonly SavedFilter[]): readonly string[] {
+  return tags.length > 0 ? tags : (saved.find((one) => one.name === collection)?.filters.tags ?? []);
+}
+
 /** Whether a filter lets a document through, for a list that is here already. */
-export function allows(document: DocumentRecord, { tags, metadata, collection }: Filter, saved: readonly SavedFilter[]): boolean {
+export function allows(document: DocumentRecord, filter: Filter, saved: readonly SavedFilter[]): boolean {
+  const { metadata, collection } = filter;
   const of = saved.find((one) => one.name === collection)?.filters;
-  const wanted = tags.length > 0 ? tags : (of?.tags ?? []);
+  const wanted = wantedTags(filter, saved);
   return (
     (wanted.length === 0 || wanted.some((tag) => document.tags.some((one) => folded(one) === folded(tag)))) &&
     [...(of?.metadata ?? []), ...metadata].every((condition) => holds(document.metadata, condition)) &&

@@ -1,7 +1,9 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { call } from "@/api/http";
 import { models } from "@/api/queries";
 import type { AnswerRecord, Feedback, StoredAnswer } from "@/api/types";
+import { ShareDialog } from "@/components/share-links";
 import { IconButton } from "@/components/ui/button";
 import { LineForm } from "@/components/ui/field";
 import { type Action, ActionMenu } from "@/components/ui/menu";
@@ -16,9 +18,10 @@ import { chatModels } from "@/lib/models";
 import { confidenceOf, supportOf, type Trust } from "@/lib/trust";
 
 /** Under an answer: how well it is supported, who answered, and what to do with it. */
-export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { question: string; answer: AnswerRecord; onAskAgain: (question: string, model?: string) => void; onEdit: (question: string) => void }) {
+export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { question: string; answer: AnswerRecord; onAskAgain: (question: string, model?: string) => void; onEdit: () => void }) {
   const { state, copy } = useCopied();
   const { isPinned, toggle } = usePins();
+  const [sharing, setSharing] = useState(false);
   const installed = chatModels(useQuery(models).data);
   const vote = useMutation({
     mutationFn: (given: Feedback) => call("POST", `api/v1/answers/${encodeURIComponent(answer.answer_id)}/feedback`, given),
@@ -52,7 +55,7 @@ export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { questio
             actions={[[t("With what Options say now"), () => onAskAgain(question)], ...installed.map((name): Action => [t("With {model}", { model: name }), () => onAskAgain(question, name)])]}
           />
         )}
-        <IconButton icon="edit" label={t("Edit the question")} onClick={() => onEdit(question)} />
+        <IconButton icon="edit" label={t("Edit the question")} onClick={onEdit} />
         <ActionMenu
           icon="copy"
           label={t("Copy answer")}
@@ -61,8 +64,10 @@ export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { questio
             [t("Sources as BibTeX"), () => copy(asBibtex(answer.sources))],
             [t("Text only"), () => copy(answer.answer)],
             [t("Link to this answer"), () => copy(addressOf(answer))],
+            [t("Share by link…"), () => setSharing(true)],
           ]}
         />
+        <ShareDialog answerId={answer.answer_id} open={sharing} onClose={() => setSharing(false)} />
         <a href={hrefOf("inspect", answer.answer_id)} className="ml-1 rounded-md px-2 py-1 text-xs hover:bg-sunken hover:text-ink">
           {t("Inspect")}
         </a>

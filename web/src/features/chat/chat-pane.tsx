@@ -1,4 +1,4 @@
-import { useCallback, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Button, IconButton } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import { Guarded } from "@/components/ui/guarded";
@@ -15,16 +15,9 @@ import { useReadingPlace } from "./use-reading-place";
 
 /** Middle pane: the conversation and the question box, which stands in the middle until something was asked. */
 export function ChatPane({ above, below }: { above: ReactNode; below: ReactNode }) {
-  const { exchanges, opening, ask, open, reset, setTyped } = useChat();
+  const { exchanges, opening, ask, edit, show, goOn, open, reset } = useChat();
   const { sideShown, toggleSide } = useWorkspace();
   const { scroller, content, onScroll } = useReadingPlace();
-  const edit = useCallback(
-    (question: string): void => {
-      setTyped(question);
-      document.getElementById("question")?.focus();
-    },
-    [setTyped],
-  );
   const fresh = exchanges.length === 0 && opening === null;
   return (
     <section aria-label={t("Chat")} className="flex h-full min-h-0 flex-col bg-surface">
@@ -61,7 +54,7 @@ export function ChatPane({ above, below }: { above: ReactNode; below: ReactNode 
             )}
             {exchanges.map((exchange, at) => (
               <Guarded key={exchange.id} what={t("This answer")}>
-                <ExchangeView exchange={exchange} onAskAgain={ask} onEdit={edit} newest={at === exchanges.length - 1} />
+                <ExchangeView exchange={exchange} onAskAgain={ask} onEdit={edit} onShow={show} onGoOn={goOn} newest={at === exchanges.length - 1} />
               </Guarded>
             ))}
           </div>

@@ -4,11 +4,11 @@ import { Icon } from "@/components/ui/icon";
 import { useChat } from "@/hooks/use-chat";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { filterWords, narrows, NO_FILTER } from "@/lib/filters";
+import { LONGEST } from "@/lib/exchange";
 import { LIBRARY_NAMES } from "@/lib/format";
 import { t, tx } from "@/lib/language";
 import { ChatControls } from "./chat-controls";
 
-const LONGEST = 4000;
 
 /** The question box with its scope above and its controls below. */
 export function Composer() {

@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
-import { memo, useMemo } from "react";
+import { memo, useMemo, useState } from "react";
 import { libraries } from "@/api/queries";
 import { Banner } from "@/components/ui/banner";
-import { Button } from "@/components/ui/button";
+import { Button, IconButton } from "@/components/ui/button";
 import { Failure } from "@/components/ui/states";
 import { Tag } from "@/components/ui/tag";
 import { hrefOf } from "@/hooks/use-route";
 import { useWorkspace } from "@/hooks/use-workspace";
-import { shownOf, type Exchange } from "@/lib/exchange";
+import { cutWords, LONGEST, shownOf, type Exchange } from "@/lib/exchange";
 import { LIBRARY_NAMES, modelName, sentence } from "@/lib/format";
 import { type Message, t } from "@/lib/language";
 import { AnswerFooter } from "./answer-footer";
@@ -24,14 +24,20 @@ const STOPPED_QUOTED: Message = "Stopped. What stands above is from your documen
 interface Props {
   exchange: Exchange;
   onAskAgain: (question: string, model?: string) => void;
-  onEdit: (question: string) => void;
+  /** Asks a changed question in its place. */
+  onEdit: (exchange: Exchange, question: string) => void;
+  /** Goes to another version of the question. */
+  onShow: (answerId: string) => Promise<void>;
+  /** Lets the model go on where its answer was cut. */
+  onGoOn: (cut: Exchange) => void;
   /** The newest of the conversation: further questions stand under it alone, so that nothing above moves while one reads. */
   newest?: boolean;
 }
 
 /** A question and its answer. */
-export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, onEdit, newest = false }: Props) {
+export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, onEdit, onShow, onGoOn, newest = false }: Props) {
   const { answer, state } = exchange;
+  const [editing, setEditing] = useState(false);
   const { quote, place, words } = useMemo(() => shownOf(exchange), [exchange]);
   const busy = state === "waiting" || state === "streaming";
   const writer = answer?.generator ?? exchange.reading?.model ?? null;
@@ -41,7 +47,19 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, o
   return (
     <article aria-label={exchange.question} data-answer={exchange.answerId ?? undefined} className="border-b border-line py-5 last:border-b-0">
       <header className="mb-3">
-        <h2 className="font-sans text-base font-semibold whitespace-pre-wrap [overflow-wrap:anywhere]">{exchange.question}</h2>
+        {editing ? (
+          <EditQuestion
+            question={exchange.question}
+            onSend={(question) => {
+              setEditing(false);
+              onEdit(exchange, question);
+            }}
+            onClose={() => setEditing(false)}
+          />
+        ) : (
+          <h2 className="font-sans text-base font-semibold whitespace-pre-wrap [overflow-wrap:anywhere]">{exchange.question}</h2>
+        )}
+        <Versions exchange={exchange} onShow={onShow} />
         <ScopeLine exchange={exchange} />
       </header>
       {notices.length > 0 && (
@@ -65,6 +83,14 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, o
       )}
       {quote !== null && place === "under" && <FoldedQuote exchange={exchange} quote={quote} />}
       {state === "stopped" && <p className="mt-2 text-xs text-muted">{t(words.text !== "" ? STOPPED : above ? STOPPED_QUOTED : STOPPED_EARLY)}</p>}
+      {newest && cutWords(exchange) !== null && (
+        <p className="mt-2 flex flex-wrap items-center gap-2 text-sm text-muted">
+          {answer !== null && t("The model reached the length limit.")}
+          <Button icon="play" onClick={() => onGoOn(exchange)}>
+            {t("Continue")}
+          </Button>
+        </p>
+      )}
       {state === "broken" && (
         <p className="flex flex-wrap items-center gap-2 text-sm text-muted">
           {t("Broken off before an answer came.")}
@@ -78,10 +104,70 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, o
       )}
       {answer?.status === "abstained" && !needsModel && <Elsewhere exchange={exchange} onAskAgain={onAskAgain} />}
       {newest && answer?.status === "answered" && <FurtherQuestions question={exchange.question} answer={answer} ask={onAskAgain} />}
-      {answer !== null && <AnswerFooter question={exchange.question} answer={answer} onAskAgain={onAskAgain} onEdit={onEdit} />}
+      {answer !== null && <AnswerFooter question={exchange.question} answer={answer} onAskAgain={onAskAgain} onEdit={() => setEditing(true)} />}
     </article>
   );
 });
+
+/** The question as a field; Enter asks it in the place of the old one, which stays as a branch. */
+function EditQuestion({ question, onSend, onClose }: { question: string; onSend: (question: string) => void; onClose: () => void }) {
+  const [text, setText] = useState(question);
+  const fits = text.trim() !== "" && text.trim() !== question;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (fits) onSend(text.trim());
+      }}
+    >
+      <textarea
+        aria-label={t("Changed question")}
+        autoFocus
+        rows={1}
+        maxLength={LONGEST}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") {
+            event.stopPropagation();
+            onClose();
+          } else if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
+            event.preventDefault();
+            event.currentTarget.form?.requestSubmit();
+          }
+        }}
+        className="block field-sizing-content max-h-50 w-full resize-none rounded-md border border-line-strong bg-surface px-2.5 py-1.5 text-base text-ink"
+      />
+      <span className="mt-1.5 flex gap-1.5">
+        <Button type="submit" look="primary" disabled={!fits}>
+          {t("Ask")}
+        </Button>
+        <Button onClick={onClose}>{t("Cancel")}</Button>
+      </span>
+    </form>
+  );
+}
+
+/** Which version of its question this is, and the way to the others. */
+function Versions({ exchange: { versions, answerId }, onShow }: Pick<Props, "exchange" | "onShow">) {
+  const [error, setError] = useState(false);
+  const at = versions.indexOf(answerId ?? "");
+  if (versions.length < 2 || at < 0) return null;
+  const go = (step: 1 | -1) => (): void => {
+    const there = versions[at + step];
+    if (there !== undefined) onShow(there).then(() => setError(false), () => setError(true));
+  };
+  return (
+    <div role="group" aria-label={t("Versions of this question")} className="-ml-1.5 flex items-center text-xs text-muted">
+      <IconButton icon="left" label={t("Earlier version")} disabled={at === 0} onClick={go(-1)} />
+      <span className="tabular-nums">
+        {at + 1} / {versions.length}
+      </span>
+      <IconButton icon="right" label={t("Later version")} disabled={at === versions.length - 1} onClick={go(1)} />
+      {error && <span role="alert">{t("That did not work.")}</span>}
+    </div>
+  );
+}
 
 function ConnectModel() {
   return (

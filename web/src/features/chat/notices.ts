@@ -18,7 +18,7 @@ export function noticeTone(code: string): Tone {
   }
 }
 
-/** Whether a notice says anything of this answer: nearest passages mean nothing where none was used. */
+/** Whether a notice says anything above this answer: nearest passages mean nothing where none was used, and a cut is told at its end. */
 export function concerns(code: string, answer: AnswerRecord | null): boolean {
-  return code !== "fallback_used" || answer?.status !== "abstained";
+  return code !== "answer_cut" && (code !== "fallback_used" || answer?.status !== "abstained");
 }

@@ -2,6 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { checkText } from "@/api/checks";
 import { models } from "@/api/queries";
+import type { CheckRequest } from "@/api/types";
 import { Button } from "@/components/ui/button";
 import { Segmented, Select } from "@/components/ui/field";
 import { Page } from "@/components/ui/section";
@@ -10,6 +11,7 @@ import { useDraft } from "@/hooks/use-draft";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { LIBRARIES, optionsOf } from "@/lib/format";
 import { t } from "@/lib/language";
+import { withSentence } from "@/lib/recheck";
 import { CheckedText } from "./checked-text";
 import { TextInput } from "./text-input";
 
@@ -22,9 +24,16 @@ export function CheckPage() {
   const setSource = (value: string | null): void => change({ source: value });
   const [judge, setJudge] = useState(NO_JUDGE);
   const { data } = useQuery(models);
+  const asked = (of: string): CheckRequest => ({ text: of, library, against: source === null || source.trim() === "" ? null : source, judge: judge === NO_JUDGE ? null : judge });
   const check = useMutation({
-    mutationFn: () => checkText({ text, library, against: source === null || source.trim() === "" ? null : source, judge: judge === NO_JUDGE ? null : judge }),
+    mutationFn: () => checkText(asked(text)),
     onSuccess: (found) => change({ report: found }),
+  });
+  const recheck = useMutation({
+    mutationFn: ({ edited }: { at: number; edited: string }) => checkText(asked(edited)),
+    onSuccess: (found, { at, edited }) => {
+      if (report !== null) change(withSentence({ text, report }, at, edited, found));
+    },
   });
   const judges = [...new Set([...(data?.installed.map((one) => one.name) ?? [])])];
   return (
@@ -76,7 +85,9 @@ export function CheckPage() {
       {check.isPending && <Skeleton lines={8} />}
       {check.isError && <Failure error={check.error} onRetry={() => check.mutate()} what={t("The check failed.")} />}
       {check.isIdle && report === null && <Empty title={t("Paste a text, or open a file")}>{t("A draft, a summary, a model’s answer: each sentence gets its verdict and the words it rests on.")}</Empty>}
-      {report !== null && !check.isPending && !check.isError && <CheckedText report={report} />}
+      {report !== null && !check.isPending && !check.isError && (
+        <CheckedText report={report} checking={recheck.isPending ? recheck.variables.at : null} error={recheck.error} onCheck={(at, edited) => recheck.mutate({ at, edited })} />
+      )}
     </Page>
   );
 }

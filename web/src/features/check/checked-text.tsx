@@ -1,8 +1,9 @@
 import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
 import { reportOf } from "@/api/checks";
 import type { CheckedSentence, CheckPlace, CheckReport, CheckVerdict } from "@/api/types";
 import { Banner } from "@/components/ui/banner";
-import { Button } from "@/components/ui/button";
+import { Button, IconButton } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import { Failure } from "@/components/ui/states";
 import { Tag } from "@/components/ui/tag";
@@ -25,8 +26,16 @@ const FORMS = ["markdown", "html", "json"] as const;
 type Form = (typeof FORMS)[number];
 const FORM_NAMES: Record<Form, string> = { markdown: "Markdown", html: "HTML", json: "JSON" };
 
-/** What a check found: counts, downloads, and each sentence with its place. */
-export function CheckedText({ report }: { report: CheckReport }) {
+interface Props {
+  report: CheckReport;
+  /** Which sentence is checked again. */
+  checking: number | null;
+  error: Error | null;
+  onCheck: (at: number, edited: string) => void;
+}
+
+/** What a check found: counts, downloads, and each sentence with its place, to be changed and checked again by itself. */
+export function CheckedText({ report, checking, error, onCheck }: Props) {
   const download = useMutation({ mutationFn: (form: Form) => save(report, form) });
   if (report.sentences.length === 0) return <Banner>{t("There is no sentence in it.")}</Banner>;
   return (
@@ -55,17 +64,19 @@ export function CheckedText({ report }: { report: CheckReport }) {
           {t("{model} failed: {why}", { model: modelName(report.judge), why: report.judge_failed })}
         </Banner>
       )}
+      {error !== null && <Failure error={error} what={t("The check failed.")} />}
       {download.isError && <Failure error={download.error} what={t("That did not work.")} />}
       <ol className="rounded-lg border border-line bg-surface">
-        {report.sentences.map((sentence) => (
-          <SentenceRow key={sentence.start} sentence={sentence} judge={report.judge} />
+        {report.sentences.map((sentence, at) => (
+          <SentenceRow key={`${sentence.start}/${sentence.text}`} sentence={sentence} judge={report.judge} busy={checking === at} onCheck={(edited) => onCheck(at, edited)} />
         ))}
       </ol>
     </section>
   );
 }
 
-function SentenceRow({ sentence, judge }: { sentence: CheckedSentence; judge: string | null }) {
+function SentenceRow({ sentence, judge, busy, onCheck }: { sentence: CheckedSentence; judge: string | null; busy: boolean; onCheck: (edited: string) => void }) {
+  const [edited, setEdited] = useState<string | null>(null);
   const { words, tone, title } = VERDICTS[sentence.verdict];
   const best = sentence.citations[0];
   return (
@@ -81,7 +92,37 @@ function SentenceRow({ sentence, judge }: { sentence: CheckedSentence; judge: st
         )}
       </div>
       <div className="min-w-0">
-        <p className={cx("font-serif text-[0.9375rem] leading-6 [overflow-wrap:anywhere]", sentence.verdict === "no_claim" && "text-muted")}>{sentence.text}</p>
+        {edited === null ? (
+          <div className="flex items-start gap-2">
+            <p className={cx("min-w-0 flex-1 font-serif text-[0.9375rem] leading-6 [overflow-wrap:anywhere]", sentence.verdict === "no_claim" && "text-muted")}>{sentence.text}</p>
+            <IconButton icon="edit" label={t("Change this sentence")} onClick={() => setEdited(sentence.text)} />
+          </div>
+        ) : (
+          <form
+            className="mb-1 flex flex-col gap-1.5"
+            onSubmit={(event) => {
+              event.preventDefault();
+              if (edited.trim() !== "") onCheck(edited.trim());
+              // A sentence that came back as it was has the same row.
+              if (edited.trim() === sentence.text) setEdited(null);
+            }}
+          >
+            <textarea
+              aria-label={t("Changed sentence")}
+              autoFocus
+              rows={2}
+              value={edited}
+              onChange={(event) => setEdited(event.target.value)}
+              className="block field-sizing-content w-full resize-none rounded-md border border-line-strong bg-surface px-2.5 py-1.5 font-serif text-[0.9375rem] leading-6 text-ink"
+            />
+            <span className="flex gap-1.5">
+              <Button type="submit" look="primary" icon="check" disabled={busy || edited.trim() === ""}>
+                {t("Check this sentence")}
+              </Button>
+              <Button onClick={() => setEdited(null)}>{t("Cancel")}</Button>
+            </span>
+          </form>
+        )}
         {best !== undefined && <Place place={best} words={PLACES[sentence.verdict]} lead="" />}
         {sentence.better !== null && <Place place={sentence.better} words={PLACES.supported} lead={`${t("A better source:")} `} />}
       </div>

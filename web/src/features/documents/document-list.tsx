@@ -5,7 +5,7 @@ import { collections, documents } from "@/api/queries";
 import type { DocumentRecord, Library } from "@/api/types";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { same, type ScopedDocument, useWorkspace } from "@/hooks/use-workspace";
-import { allows, narrows } from "@/lib/filters";
+import { allows, narrows, wantedTags } from "@/lib/filters";
 import { percent } from "@/lib/format";
 import { t } from "@/lib/language";
 import { DocumentRow, ROW_HEIGHT } from "./document-row";
@@ -26,9 +26,9 @@ interface Props {
 export function DocumentList({ library, query, types, total, onSummarise, onDelete, onEdit }: Props) {
   // What was found last stays until the next is there: the list neither blanks nor jumps while one types.
   const { scope, toggle, scopeTo, filter, read } = useWorkspace();
-  // The server lists the documents of one tag; what else narrows the list is seen here.
-  const list = useInfiniteQuery({ ...documents(library, query, filter.tags.length === 1 ? filter.tags[0] : ""), placeholderData: keepPreviousData });
   const saved = useQuery(collections).data?.collections;
+  // The server lists the documents of the tags; what else narrows the list is seen here.
+  const list = useInfiniteQuery({ ...documents(library, query, wantedTags(filter, saved ?? [])), placeholderData: keepPreviousData });
   const loaded = useMemo(() => {
     const all = list.data?.pages.flatMap((page) => page.documents) ?? [];
     return types.size === 0 && !narrows(filter) ? all : all.filter((d) => (types.size === 0 || types.has(d.type)) && allows(d, filter, saved ?? []));

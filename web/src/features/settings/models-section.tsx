@@ -12,6 +12,7 @@ import { bytes, modelName } from "@/lib/format";
 import { t, tx } from "@/lib/language";
 import { installedModels, modelsInUse } from "@/lib/models";
 import { ConnectOllama } from "@/components/connect-ollama";
+import { HostForm } from "./host-form";
 import { ModelTests } from "./model-tests";
 
 /** Which models are installed, loaded and in use, whether they fit together, and how to get another. */
@@ -49,7 +50,7 @@ export function ModelsSection() {
       {choice.isError && <Failure error={choice.error} what={t("That did not work.")} />}
       {list.isPending && <Skeleton lines={2} />}
       {list.isError && list.data === undefined && <Failure error={list.error} onRetry={() => void list.refetch()} />}
-      {list.data !== undefined && installed.length === 0 && (
+      {list.data !== undefined && installed.length === 0 && generator?.startsWith("extractive") !== false && (
         <Banner>
           {t("No language model is connected. Search, quotes and citations work without one. To have answers written:")}
           <ConnectOllama />
@@ -79,6 +80,7 @@ export function ModelsSection() {
       {list.data?.fit === false && <Banner tone="warn">{t("The chat model and the embedding model do not fit into memory together; each call may wait for a reload.")}</Banner>}
       {list.data !== undefined && (generator !== null || installed.length > 0) && <ModelTests list={list.data} />}
       <PullForm />
+      <HostForm />
     </Section>
   );
 }

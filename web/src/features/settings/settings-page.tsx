@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { ShareLinks } from "@/components/share-links";
 import { Segmented, Select } from "@/components/ui/field";
 import { Page, Section } from "@/components/ui/section";
 import { useChat } from "@/hooks/use-chat";
@@ -8,7 +9,9 @@ import { setTheme, THEME_NAMES, useTheme } from "@/hooks/use-theme";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { LIBRARIES, MODE_NAMES, optionsOf } from "@/lib/format";
 import { browserLanguage, type Language, LANGUAGES, speak, t, tx } from "@/lib/language";
+import { KeysSection } from "./keys-section";
 import { ModelsSection } from "./models-section";
+import { PromptsSection } from "./prompts-section";
 
 const LANGUAGE_CHOICES = (Object.keys(LANGUAGES) as Language[]).map((value) => ({ value, label: LANGUAGES[value] }));
 
@@ -65,6 +68,11 @@ export function SettingsPage() {
             <Segmented label={t("Theme")} value={theme} options={optionsOf(THEME_NAMES)} onValue={setTheme} />
           </Setting>
         </dl>
+      </Section>
+      <PromptsSection />
+      <KeysSection />
+      <Section title={t("Shared answers")}>
+        <ShareLinks answerId={null} />
       </Section>
       <p className="text-sm text-muted">
         {tx("What the server holds and does right now stands under {status}.", {

@@ -1,0 +1,165 @@
+"""Share answers: a link shows one answer as it was then, without a key, until it is revoked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, cast
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import RedirectResponse
+from pydantic import Field
+
+from app.answer.records import StoredRecord, WebLink, root_path, with_verdicts_of_today
+from app.api.deps import AtCaller, Composition, needs
+from app.api.errors import declared
+from app.api.middleware.access import changed
+from app.api.schemas.base import Reply
+from app.core.errors import Conflict
+from app.core.types import Quote, Sentence
+
+if TYPE_CHECKING:
+    from app.storage.catalog.shares import Share
+
+router = APIRouter(prefix="/api/v1", tags=["shares"], responses=declared())
+open_router = APIRouter(tags=["shares"])
+
+Identity = Annotated[str, Path(min_length=1, max_length=64)]
+_UNLISTED = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex, nofollow"}
+
+
+class ShareReply(Reply):
+    """A link as it is kept; its token is not."""
+
+    id: str
+    answer_id: str
+    question: str
+    created_at: str
+
+
+class MadeShare(ShareReply):
+    """A new link, which is shown this once."""
+
+    path: str = Field(description="what opens the answer, relative to the host")
+
+
+class ShareList(Reply):
+    """Links, newest first."""
+
+    shares: list[ShareReply]
+
+
+class SharedSource(Reply):
+    """What a citation of a shared answer names."""
+
+    n: int
+    title: str
+    authors: list[str]
+    year: int | None
+    page: int | None
+    licence: str | None
+    source_url: WebLink
+
+
+class SharedAnswer(Reply):
+    """An answer as it was when it was shared, with its quotes; nothing else of a document."""
+
+    question: str
+    answer: str
+    generator: str
+    at: str = Field(description="when it was answered, UTC ISO 8601")
+    quote: Quote | None
+    sentences: list[Sentence]
+    sources: list[SharedSource] = Field(description="those that are cited")
+
+
+@router.post(
+    "/answers/{answer_id}/share",
+    dependencies=needs("ask", every_library=True),
+    status_code=201,
+    responses=declared("not_found", "conflict", "disk_full"),
+)
+def share_answer(
+    request: Request,
+    services: Composition,
+    caller: AtCaller,
+    answer_id: Identity,
+    response: Response,
+) -> MadeShare:
+    """Make a link that shows an answer, as it is now, to all who have it.
+
+    It is shown this once. The key needs the scope `read` as well.
+    """
+    record = with_verdicts_of_today(services.store.answers.get(answer_id))
+    caller.require("read", every_library=True)
+    if record["kept"] != "full":
+        raise Conflict("of this answer only hashes are kept (STORE_ANSWERS); ask again to share it")
+    changed(request)
+    token, made = services.store.shares.add(answer_id, _copied(record))
+    response.headers["Cache-Control"] = "no-store"
+    return MadeShare(path=f"{root_path.get()}/shared/{token}", **_values(made))
+
+
+@router.get("/shares", dependencies=needs("read", every_library=True))
+def list_shares(
+    services: Composition,
+    answer_id: Annotated[str | None, Query(description="of this answer; default: all")] = None,
+) -> ShareList:
+    """Links to shared answers, newest first; what they open with is not kept."""
+    found = services.store.shares.list(answer_id)
+    return ShareList(shares=[ShareReply(**_values(share)) for share in found])
+
+
+@router.delete(
+    "/shares/{share_id}",
+    dependencies=needs("ask", every_library=True),
+    responses=declared("not_found", "disk_full"),
+)
+def revoke_share(request: Request, services: Composition, share_id: Identity) -> ShareReply:
+    """Revoke a link: it opens nothing any more."""
+    changed(request)
+    return ShareReply(**_values(services.store.shares.revoke(share_id)))
+
+
+@open_router.get("/shared/{token}", response_model=SharedAnswer, responses=declared("not_found"))
+def read_shared(
+    request: Request,
+    services: Composition,
+    token: Annotated[str, Path(max_length=100)],
+    response: Response,
+) -> SharedAnswer | Response:
+    """Show a shared answer, without a key; a browser is led to the page that shows it."""
+    if "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse(f"{root_path.get()}/#/shared/{token}", 303, headers=_UNLISTED)
+    response.headers.update(_UNLISTED)
+    return SharedAnswer.model_validate(services.store.shares.open(token).record)
+
+
+_OF_ANSWER = ("answer", "generator", "at", "quote", "sentences")
+_OF_SOURCE = (*SharedSource.model_fields, "doc_id", "library")
+"""The last two are not shown: a deletion finds by them what it has to blank."""
+
+
+def _copied(record: Mapping[str, object]) -> dict[str, object]:
+    """Return what is shared of a stored answer."""
+    answer = StoredRecord.model_validate(record)
+    quoted = answer.quote.sentences if answer.quote else ()
+    cited = {one.n for sentence in (*answer.sentences, *quoted) for one in sentence.citations}
+    sources = cast("Sequence[Mapping[str, object]]", record["sources"])
+    return {
+        "question": answer.asked.question,
+        **{name: record.get(name) for name in _OF_ANSWER},
+        "sources": [
+            {name: source[name] for name in _OF_SOURCE}
+            for source in sources
+            if source["n"] in cited
+        ],
+    }
+
+
+def _values(share: Share) -> dict[str, str]:
+    return {
+        "id": share.share_id,
+        "answer_id": share.answer_id,
+        "question": str(share.record["question"]),
+        "created_at": share.created_at,
+    }
