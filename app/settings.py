@@ -103,7 +103,8 @@ class Settings(BaseSettings):
     search_api_key: str = knob("", "key that the search engine asks for", repr=False)
     search_replicas: int = knob(
         _INDEX.search_replicas,
-        "copies of every point in the search engine, made with a collection",
+        "copies of every point in the search engine, made with a collection; with 2 any one node"
+        " may be away",
         ge=1,
     )
     job_lanes: Annotated[tuple[Lane, ...], NoDecode] = knob(

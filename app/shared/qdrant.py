@@ -63,7 +63,8 @@ class Nodes:
         Args:
             urls: Addresses of nodes of one cluster, with commas between them.
             api_key: What the engine asks for; empty: nothing.
-            replicas: Copies of every point, of which a write waits for the majority.
+            replicas: Copies of every point. A write waits for all that answer, and one suffices:
+                the catalog can fill the engine again, and a node that is away stops nothing.
             connect: Makes the client of a node.
 
         Raises:
@@ -231,12 +232,24 @@ class SearchEngine(Nodes):
                         vectors_config=vectors,
                         sparse_vectors_config=words or None,
                         replication_factor=self._replicas,
-                        write_consistency_factor=self._replicas // 2 + 1,
+                        write_consistency_factor=1,
                     )
                 )
             )
         for field, schema in (fields or {}).items():
             self._index(name, field, schema)
+
+    def adopt(self) -> None:
+        """Let one copy suffice for a write to collections that an earlier release made."""
+        one = models.CollectionParamsDiff(write_consistency_factor=1)
+        for name in self.collections():
+            made = self._found(None, lambda client, of=PREFIX + name: client.get_collection(of))  # type: ignore[misc]
+            if made is not None and made.config.params.write_consistency_factor != 1:
+                self.call(
+                    lambda client, of=PREFIX + name: client.update_collection(  # type: ignore[misc]
+                        of, collection_params=one
+                    )
+                )
 
     def _index(self, name: str, field: str, schema: models.PayloadSchemaType) -> None:
         self.call(
@@ -252,7 +265,9 @@ class SearchEngine(Nodes):
     # --- points; an unknown collection has none
 
     def upsert(self, name: str, points: Sequence[models.PointStruct]) -> None:
-        """Add or replace points; they are durable on a majority of replicas and found after it.
+        """Add or replace points; they are durable on a copy and found after it.
+
+        A copy that failed meanwhile is not asked again before it has caught up.
 
         Raises:
             NoCollection: There is no such collection.

@@ -110,6 +110,7 @@ def open_engine(options: IndexOptions) -> Engine | None:
         options.search_url, options.search_api_key, options.search_replicas
     )
     opened.check()
+    opened.adopt()
     engine: Engine = opened
     return engine
 

@@ -211,6 +211,40 @@ def test_a_node_that_is_away_is_passed_over(tmp_path: Path) -> None:
         store.close()
 
 
+def test_a_node_that_is_away_stops_nothing_where_there_are_two_copies(tmp_path: Path) -> None:
+    with QdrantDouble(tmp_path / "engine", peers=3) as double:
+        store = QdrantStore(SearchEngine(double.url, replicas=2), Steps(), ef_search=400)
+        store.upsert("papers__1", [1, 2], unit_rows(2), stamped())
+        double.held.down = {2}
+        store.upsert("papers__1", [3], unit_rows(3)[2:], stamped())
+        store.delete("papers__1", [1])
+        assert store.search("papers__1", unit_rows(3)[2], 1) == [3]
+        states = [
+            one["state"]
+            for part in ("local_shards", "remote_shards")
+            for one in double.held.cluster("documind_vectors_papers__1")[part]
+        ]
+        assert sorted(states) == ["Active"] * 4 + ["Dead"] * 2
+        store.close()
+
+
+def test_collections_of_an_earlier_release_take_writes_too(tmp_path: Path) -> None:
+    """It made them so that two of two copies had to confirm a write."""
+    with QdrantDouble(tmp_path / "engine", peers=3) as double:
+        name = "documind_vectors_papers__1"
+        made = {"vectors": {"dense": {"size": 16, "distance": "Cosine"}}, "replication_factor": 2}
+        double.answer("PUT", ["collections", name], {**made, "write_consistency_factor": 2}, "")
+        double.held.down = {3}
+        store = QdrantStore(SearchEngine(double.url, replicas=2), Steps(), ef_search=400)
+        with pytest.raises(SearchAway, match="fewer than 2"):
+            store.upsert("papers__1", [1], unit_rows(1), stamped())
+        options = options_for(tmp_path / "data", double.url)
+        with IndexStore(options, vector_store="off"):
+            store.upsert("papers__1", [1], unit_rows(1), stamped())
+        assert double.held.info(name)["config"]["params"]["write_consistency_factor"] == 1
+        store.close()
+
+
 def test_collections_of_others_are_left_alone(tmp_path: Path) -> None:
     with QdrantDouble(tmp_path / "engine") as double:
         engine = SearchEngine(double.url)
