@@ -275,6 +275,8 @@ class SearchEngine(Nodes):
         self.call(lambda client: client.upsert(PREFIX + name, points=list(points), wait=True))
 
     def delete(self, name: str, chosen: Sequence[int] | models.Filter) -> None:
+        if not isinstance(chosen, models.Filter) and not chosen:
+            return  # the engine refuses an update of nothing
         selector = (
             models.FilterSelector(filter=chosen)
             if isinstance(chosen, models.Filter)

@@ -211,6 +211,33 @@ def test_a_node_that_is_away_is_passed_over(tmp_path: Path) -> None:
         store.close()
 
 
+def test_no_id_is_no_request(tmp_path: Path) -> None:
+    """The engine refuses an update of nothing with 400."""
+    with QdrantDouble(tmp_path / "engine") as double:
+        engine = SearchEngine(double.url)
+        store = QdrantStore(engine, Steps(), ef_search=400)
+        store.upsert("papers__1", [1], unit_rows(1), stamped())
+        double.asked.clear()
+        engine.delete("vectors_papers__1", [])
+        store.delete("papers__1", [])
+        store.upsert("papers__1", [], unit_rows(0), stamped())
+        assert double.asked == []
+        store.close()
+
+
+def test_suites_on_a_real_engine_run_one_after_another() -> None:
+    """Side by side they would remove each other's collections."""
+
+    def made(*named: str) -> str:
+        run = ["make", "--dry-run", "--always-make", "shared-test", *named]
+        kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
+        said = subprocess.run(run, cwd=ROOT, env=kept, capture_output=True, text=True, check=True)
+        return next(line for line in said.stdout.splitlines() if "--catalog postgresql" in line)
+
+    assert "--numprocesses" in made()
+    assert "--numprocesses" not in made("SEARCH_TEST_URL=http://127.0.0.1:1")
+
+
 def test_a_node_that_is_away_stops_nothing_where_there_are_two_copies(tmp_path: Path) -> None:
     with QdrantDouble(tmp_path / "engine", peers=3) as double:
         store = QdrantStore(SearchEngine(double.url, replicas=2), Steps(), ef_search=400)
