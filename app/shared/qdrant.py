@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import TypeVar, cast
 from urllib.parse import urlsplit
 
 from qdrant_client import QdrantClient, models
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from app.core.errors import DiskFull, IndexDamaged, InvalidInput, SearchAway
@@ -21,7 +26,16 @@ from app.storage.vectors.port import Stamps
 # Call Qdrant's nodes over HTTP: one that answers, with errors as our own.
 
 SEARCH_S = 5
-"""How long a search waits for a node, in seconds."""
+"""How long a call of a question takes at most, over all nodes, in seconds."""
+
+SECOND_S = 0.3
+"""After how many seconds without an answer a second node is asked what a question needs."""
+
+READERS = 64
+"""Such calls at a time, where there are several nodes."""
+
+SHUNNED_S = 30.0
+"""How long a node that failed, or was slower than a second one, is asked last, in seconds."""
 
 WORK_S = 60
 """How long anything else waits for a node, in seconds."""
@@ -39,6 +53,10 @@ Connect = Callable[[str, str, int], QdrantClient]
 
 class NoCollection(Exception):
     """The engine has no collection of this name."""
+
+
+class _Passed(Exception):
+    """A node has no answer now; another one is asked."""
 
 
 def connect(url: str, api_key: str, timeout_s: int) -> QdrantClient:
@@ -82,8 +100,11 @@ class Nodes:
         self._replicas = replicas
         self._connect = connect
         self._clients: dict[tuple[str, int], QdrantClient] = {}
-        self._first = 0
-        """Which node is asked first: the one that answered last."""
+        self._turns = itertools.count(secrets.randbelow(len(self.urls)))
+        """Which node is asked first: each in turn, and processes begin with different ones."""
+        self._shunned = dict.fromkeys(range(len(self.urls)), 0.0)
+        """Until when each node is asked last."""
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="search")
         self._lock = threading.Lock()
         self.calls = Calls("search")
 
@@ -103,28 +124,73 @@ class Nodes:
             IndexDamaged: The engine refuses the request.
         """
         with self.calls.timed():
-            return self._first_answer(ask, timeout_s, rounds)
+            problem = ""
+            for node in self._order() * rounds:
+                try:
+                    return self._answer(node, ask, timeout_s)
+                except _Passed as exc:
+                    problem = str(exc)
+        raise _away(problem)
 
-    def _first_answer(
-        self, ask: Callable[[QdrantClient], Answer], timeout_s: int, rounds: int
-    ) -> Answer:
-        """Return the answer of the first node that has one; each failure is counted."""
-        problem = ""
-        for at in range(rounds * len(self.urls)):
-            node = (self._first + at) % len(self.urls)
-            try:
-                answer = ask(self._client(self.urls[node], timeout_s))
-            except ResponseHandlingException as exc:
-                self.calls.failed(exc)
-                problem = (
-                    f"{without_credentials(self.urls[node])} does not answer ({exc.source or exc})"
-                )
-            except UnexpectedResponse as exc:
-                problem = self._refused(self.urls[node], exc)
-            else:
-                self._first = node
-                return answer
-        raise SearchAway(f"the search engine is away: {problem}", retry_after_s=RETRY_S)
+    def read(self, ask: Callable[[QdrantClient], Answer], timeout_s: int = SEARCH_S) -> Answer:
+        """Return a node's answer in this time; a slow node and a second one are both asked.
+
+        Raises:
+            NoCollection, SearchAway, DiskFull, IndexDamaged: As `call`.
+        """
+        until_s = time.monotonic() + timeout_s
+        problem = f"no node answers in {timeout_s} s"
+        left = iter(self._order() * ROUNDS)
+        asked: dict[Future[Answer], int] = {}
+        with self.calls.timed():
+            while (left_s := until_s - time.monotonic()) > 0:
+                node = next(left, None) if len(asked) < 2 else None  # a second
+                if node is not None:
+                    asked[self._readers.submit(self._answer, node, ask, timeout_s)] = node
+                elif not asked:
+                    break
+                alone = len(asked) == 1 < len(self.urls)
+                done, _ = wait(asked, min(SECOND_S, left_s) if alone else left_s, FIRST_COMPLETED)
+                for one in done:
+                    del asked[one]
+                    try:
+                        answer = one.result()
+                    except _Passed as exc:
+                        problem = str(exc)
+                        continue
+                    for slower in asked.values():
+                        self._shun(slower)
+                    return answer
+        raise _away(problem)
+
+    def _order(self) -> list[int]:
+        """Return every node once: in turn, those that failed of late behind."""
+        first, now = next(self._turns), time.monotonic()
+        turns = [(first + at) % len(self.urls) for at in range(len(self.urls))]
+        return sorted(turns, key=lambda node: self._shunned[node] > now)
+
+    def _shun(self, node: int) -> None:
+        self._shunned[node] = time.monotonic() + SHUNNED_S
+
+    def _answer(self, node: int, ask: Callable[[QdrantClient], Answer], timeout_s: int) -> Answer:
+        """Return what a node says; a failure that another node may not have is counted.
+
+        Raises:
+            _Passed: The node does not answer, or not now; the message names it.
+        """
+        url = self.urls[node]
+        try:
+            return ask(self._client(url, timeout_s))
+        except ResponseHandlingException as exc:
+            self.calls.failed(exc)
+            problem = f"{without_credentials(url)} does not answer ({exc.source or exc})"
+        except ResourceExhaustedResponse as exc:
+            self.calls.failed(exc)
+            problem = f"{without_credentials(url)} answers 429: {exc}"
+        except UnexpectedResponse as exc:
+            problem = self._refused(url, exc)
+        self._shun(node)
+        raise _Passed(problem)
 
     def _refused(self, url: str, response: UnexpectedResponse) -> str:
         """Return why a node may answer another time, or raise what it said."""
@@ -136,7 +202,7 @@ class Nodes:
         self.calls.failed(response)
         if "No space left" in said or "disk is full" in said.lower():
             raise DiskFull(f"the search engine {url} has no space: {said}")
-        if status >= 500 or status in {401, 403, 429}:
+        if status >= 500 or status in {401, 403, 408, 429}:  # 408: a copy elsewhere is frozen
             return f"{url} answers {status}: {said}"
         raise IndexDamaged(f"the search engine {url} refused a request ({status}): {said}")
 
@@ -153,6 +219,10 @@ class Nodes:
             clients, self._clients = self._clients, {}
         for client in clients.values():
             client.close()
+
+
+def _away(problem: str) -> SearchAway:
+    return SearchAway(f"the search engine is away: {problem}", retry_after_s=RETRY_S)
 
 
 PREFIX = "documind_"
@@ -288,14 +358,10 @@ class SearchEngine(Nodes):
             )
 
     def _found(
-        self,
-        none: Answer,
-        ask: Callable[[QdrantClient], Answer],
-        timeout_s: int = SEARCH_S,
-        rounds: int = ROUNDS,
+        self, none: Answer, ask: Callable[[QdrantClient], Answer], timeout_s: int = SEARCH_S
     ) -> Answer:
         try:
-            return self.call(ask, timeout_s, rounds=rounds)
+            return self.read(ask, timeout_s)
         except NoCollection:
             return none
 
@@ -320,22 +386,27 @@ class SearchEngine(Nodes):
                 query_filter=chosen,
                 search_params=models.SearchParams(hnsw_ef=width) if width else None,
                 with_payload=False,
+                timeout=SEARCH_S,
             )
             return [(cast("int", point.id), point.score) for point in found.points]
 
-        return self._found([], ask, rounds=1)
+        return self._found([], ask)
 
-    def count(self, name: str, chosen: models.Filter | None = None) -> int:
+    def count(
+        self, name: str, chosen: models.Filter | None = None, timeout_s: int = SEARCH_S
+    ) -> int:
         def ask(client: QdrantClient) -> int:
-            return int(client.count(PREFIX + name, count_filter=chosen, exact=True).count)
+            counted = client.count(PREFIX + name, chosen, exact=True, timeout=timeout_s)
+            return int(counted.count)
 
-        return self._found(0, ask, WORK_S)
+        return self._found(0, ask, timeout_s)
 
     def values(self, name: str, field: str, n: int) -> list[str]:
         """Return up to n values of a field with an index, those of most points first."""
 
         def ask(client: QdrantClient) -> list[str]:
-            return [str(hit.value) for hit in client.facet(PREFIX + name, field, limit=n).hits]
+            found = client.facet(PREFIX + name, field, limit=n, timeout=SEARCH_S)
+            return [str(hit.value) for hit in found.hits]
 
         return self._found([], ask)
 
@@ -343,7 +414,7 @@ class SearchEngine(Nodes):
         """Return a field of several values of points; those that are gone are absent."""
 
         def ask(client: QdrantClient) -> dict[int, list[str]]:
-            found = client.retrieve(PREFIX + name, ids=list(ids), with_payload=[field])
+            found = client.retrieve(PREFIX + name, list(ids), [field], timeout=SEARCH_S)
             return {cast("int", point.id): (point.payload or {}).get(field, []) for point in found}
 
         return self._found({}, ask)
@@ -352,7 +423,7 @@ class SearchEngine(Nodes):
         """Return the lowest ids, up to n, of the points that meet a filter."""
 
         def ask(client: QdrantClient) -> list[int]:
-            found = client.scroll(PREFIX + name, scroll_filter=chosen, limit=n, with_payload=False)
+            found = client.scroll(PREFIX + name, chosen, n, with_payload=False, timeout=SEARCH_S)
             return [cast("int", point.id) for point in found[0]]
 
         return self._found([], ask)
@@ -467,7 +538,7 @@ class QdrantStore:
         return self._engine.ids(ROOM + collection)
 
     def count(self, collection: str) -> int:
-        return self._engine.count(ROOM + collection)
+        return self._engine.count(ROOM + collection, timeout_s=WORK_S)
 
     def collections(self) -> list[str]:
         found = self._engine.collections()

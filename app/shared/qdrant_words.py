@@ -18,7 +18,7 @@ from qdrant_client import models
 from app.core.languages import DEFAULT, LANGUAGES, language_of
 from app.core.text import content_or_all, edit_distance, one_edit_away, tokenise
 from app.core.types import Filters, Library, Scored
-from app.shared.qdrant import NoCollection, SearchEngine
+from app.shared.qdrant import WORK_S, NoCollection, SearchEngine
 from app.storage.catalog.rows import LexicalDocument, author_key
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
@@ -293,7 +293,7 @@ class QdrantWords:
 
     @property
     def count(self) -> int:
-        return self._engine.count(self._name)
+        return self._engine.count(self._name, timeout_s=WORK_S)
 
     def search(self, text: str, k: int, filters: Filters | None) -> list[Scored]:
         query = self._query(text)

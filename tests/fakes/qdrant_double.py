@@ -355,6 +355,8 @@ class _Handler(BaseHTTPRequestHandler):
         sent = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        if status == 429:  # too many requests
+            self.send_header("Retry-After", "1")
         self.send_header("Content-Length", str(len(sent)))
         self.end_headers()
         self.wfile.write(sent)

@@ -211,6 +211,61 @@ def test_a_node_that_is_away_is_passed_over(tmp_path: Path) -> None:
         store.close()
 
 
+@pytest.fixture
+def two_nodes(tmp_path: Path) -> Iterator[list[QdrantDouble]]:
+    """Yield two nodes that hold the same two vectors."""
+    with QdrantDouble(tmp_path / "one") as one, QdrantDouble(tmp_path / "two") as two:
+        for node in (one, two):
+            QdrantStore(SearchEngine(node.url), Steps(), ef_search=400).upsert(
+                "papers__1", [1, 2], unit_rows(2), stamped()
+            )
+            node.asked.clear()
+        yield [one, two]
+        for node in (one, two):
+            node.awake.set()
+
+
+def test_requests_go_to_every_node_in_turn(two_nodes: list[QdrantDouble]) -> None:
+    store = QdrantStore(SearchEngine(",".join(one.url for one in two_nodes)), Steps(), ef_search=4)
+    for _ in range(10):
+        assert store.search("papers__1", unit_rows(2)[1], 1) == [2]
+    assert [len(node.asked) for node in two_nodes] == [5, 5]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(408, "Healthcheck timeout 2000ms exceeded"), (429, "Too many requests"), (500, "no replica")],
+)
+def test_a_node_that_cannot_answer_now_is_passed_over_and_is_no_damage(
+    two_nodes: list[QdrantDouble], status: int, said: str
+) -> None:
+    store = QdrantStore(SearchEngine(",".join(one.url for one in two_nodes)), Steps(), ef_search=4)
+    two_nodes[0].refusals = [(status, said)] * 9
+    for _ in range(4):
+        assert store.search("papers__1", unit_rows(2)[1], 1) == [2]
+        store.upsert("papers__1", [2], unit_rows(2)[1:], stamped())
+    assert len(two_nodes[0].asked) == 1  # it is asked last for a while
+    two_nodes[1].refusals = [(status, said)] * 9
+    with pytest.raises(SearchAway, match=str(status)):
+        store.upsert("papers__1", [2], unit_rows(2)[1:], stamped())
+    store.close()
+
+
+def test_a_silent_node_holds_no_question_up(two_nodes: list[QdrantDouble]) -> None:
+    """A frozen node accepts connections and says nothing."""
+    engine = SearchEngine(",".join(one.url for one in two_nodes))
+    two_nodes[0].awake.clear()
+    for _ in range(4):
+        found = engine.read(lambda client: client.count("documind_vectors_papers__1"), 600)
+        assert found.count == 2
+    assert len(two_nodes[0].asked) <= 1  # then it is asked last
+    two_nodes[1].awake.clear()
+    with pytest.raises(SearchAway, match="no node answers in 1 s"):
+        engine.read(lambda client: client.get_collections(), 1)
+    engine.close()
+
+
 def test_no_id_is_no_request(tmp_path: Path) -> None:
     """The engine refuses an update of nothing with 400."""
     with QdrantDouble(tmp_path / "engine") as double:
