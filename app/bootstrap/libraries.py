@@ -101,6 +101,16 @@ class Libraries:
                 wired = self._wired[library] = self._wire(library, embedder, live, row)
         return wired
 
+    def _lacking(self, library: Library) -> tuple[Notice, ...]:
+        """Return the notice that searches by words miss documents, while they do."""
+        if not self.store.projector.words[library].lacking:
+            return ()
+        said = (
+            f"the words of library {library.value!r} are being filled again from the catalog:"
+            " until then searches miss documents; nothing needs to be done"
+        )
+        return (Notice("search_degraded", said),)
+
     def _wire(
         self,
         library: Library,
@@ -121,7 +131,7 @@ class Libraries:
             writer=view or store.writer,
             reranker=self.reranker,
             late=LateInteraction(store.codes, self.encoder_of()) if self.encoder_of else None,
-            remarks=lambda: self.remarks(library),
+            remarks=lambda: (*self.remarks(library), *self._lacking(library)),
             asks_host=questions is not embedder,
         )
 

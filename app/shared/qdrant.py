@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -228,6 +229,9 @@ def _away(problem: str) -> SearchAway:
 PREFIX = "documind_"
 """How the names of our collections begin, so that those of others in the engine are left alone."""
 
+COPY = "@"
+"""Stands between a name and the number of a collection that was filled in the place of another."""
+
 PROBE_S = 2
 """How long a look at the engine's health waits for a node, in seconds."""
 
@@ -268,10 +272,53 @@ class SearchEngine(Nodes):
 
     # --- collections
 
-    def collections(self) -> list[str]:
-        """Return the names of our collections, without the prefix."""
+    def _made(self) -> list[str]:
+        """Return the collections of ours that there are, without the prefix."""
         found = self.call(lambda client: client.get_collections()).collections
         return [one.name.removeprefix(PREFIX) for one in found if one.name.startswith(PREFIX)]
+
+    def collections(self) -> list[str]:
+        """Return the names under which our collections are asked, without the prefix."""
+        return sorted({one.partition(COPY)[0] for one in self._made()})
+
+    def _serving(self, name: str) -> str:
+        """Return the collection that a name means: the target of its alias, or its own."""
+        found = self.call(lambda client: client.get_aliases()).aliases
+        of = {one.alias_name: one.collection_name.removeprefix(PREFIX) for one in found}
+        return str(of.get(PREFIX + name, name))
+
+    def beside(self, name: str) -> str:
+        """Return the name of a collection to fill in the place of one that serves.
+
+        There is none of this name; what an earlier fill left is removed.
+        """
+        serving = self._serving(name)
+        for left in self._made():
+            if left != serving and left.startswith(name + COPY):
+                self.drop(left)
+        return f"{name}{COPY}{1 + int(serving.partition(COPY)[2] or 0)}"
+
+    def switch(self, name: str, filled: str) -> None:
+        """Let a name mean the collection that was filled; remove the one that it meant before."""
+        serving = self._serving(name)
+        if filled not in self._made():  # it would hold nothing
+            self.drop(name)
+            return
+        if serving == name:  # an alias cannot have the name of a collection
+            self.drop(name, copies=False)
+        alias = models.CreateAlias(collection_name=PREFIX + filled, alias_name=PREFIX + name)
+        self.call(
+            lambda client: client.update_collection_aliases(
+                [
+                    models.DeleteAliasOperation(
+                        delete_alias=models.DeleteAlias(alias_name=PREFIX + name)
+                    ),
+                    models.CreateAliasOperation(create_alias=alias),
+                ]
+            )
+        )
+        if serving not in {name, filled}:
+            self.drop(serving)
 
     def create(
         self,
@@ -309,17 +356,25 @@ class SearchEngine(Nodes):
         for field, schema in (fields or {}).items():
             self._index(name, field, schema)
 
-    def adopt(self) -> None:
-        """Let one copy suffice for a write to collections that an earlier release made."""
+    def adopt(self, fields: Mapping[str, Mapping[str, models.PayloadSchemaType]]) -> None:
+        """Bring collections that an earlier release or a killed process made to what is needed.
+
+        One copy suffices for a write, and every field that filters name has its index.
+
+        Args:
+            fields: Those fields, by how the names of collections begin.
+        """
         one = models.CollectionParamsDiff(write_consistency_factor=1)
-        for name in self.collections():
-            made = self._found(None, lambda client, of=PREFIX + name: client.get_collection(of))  # type: ignore[misc]
-            if made is not None and made.config.params.write_consistency_factor != 1:
-                self.call(
-                    lambda client, of=PREFIX + name: client.update_collection(  # type: ignore[misc]
-                        of, collection_params=one
-                    )
-                )
+        for name in self._made():
+            of = PREFIX + name
+            with suppress(NoCollection):
+                made = self.call(partial(_described, of))
+                if made.config.params.write_consistency_factor != 1:
+                    self.call(partial(_changed, of, one))
+                for room, schemas in fields.items():
+                    for field in schemas.keys() - made.payload_schema.keys():
+                        if name.startswith(room):
+                            self._index(name, field, schemas[field])
 
     def _index(self, name: str, field: str, schema: models.PayloadSchemaType) -> None:
         self.call(
@@ -328,9 +383,11 @@ class SearchEngine(Nodes):
             )
         )
 
-    def drop(self, name: str) -> None:
-        with suppress(NoCollection):
-            self.call(lambda client: client.delete_collection(PREFIX + name))
+    def drop(self, name: str, *, copies: bool = True) -> None:
+        """Remove a collection, and what is asked by its name or filled in its place."""
+        for one in self._made():
+            if one == name or (copies and one.startswith(name + COPY)):
+                self.call(partial(_dropped, PREFIX + one))
 
     # --- points; an unknown collection has none
 
@@ -375,7 +432,11 @@ class SearchEngine(Nodes):
         chosen: models.Filter | None = None,
         width: int | None = None,
     ) -> list[tuple[int, float]]:
-        """Return up to n points' ids and scores, best first."""
+        """Return up to n points' ids and scores, best first.
+
+        Raises:
+            NoCollection: There is no such collection.
+        """
 
         def ask(client: QdrantClient) -> list[tuple[int, float]]:
             found = client.query_points(
@@ -390,7 +451,7 @@ class SearchEngine(Nodes):
             )
             return [(cast("int", point.id), point.score) for point in found.points]
 
-        return self._found([], ask)
+        return self.read(ask)
 
     def count(
         self, name: str, chosen: models.Filter | None = None, timeout_s: int = SEARCH_S
@@ -428,20 +489,36 @@ class SearchEngine(Nodes):
 
         return self._found([], ask)
 
-    def ids(self, name: str, piece: int = 10_000) -> set[int]:
-        found, offset = set[int](), None
-        with suppress(NoCollection):
-            while True:
-                after = offset
-                points, offset = self.call(
-                    lambda client, after=after: client.scroll(  # type: ignore[misc]
-                        PREFIX + name, limit=piece, offset=after, with_payload=False
-                    )
+    def ids_after(self, name: str, after: int, most: int) -> list[int]:
+        """Return the lowest ids, up to so many, above one."""
+        try:
+            found = self.call(
+                lambda client: client.scroll(
+                    PREFIX + name, limit=most, offset=after + 1, with_payload=False
                 )
-                found.update(cast("int", point.id) for point in points)
-                if offset is None:
-                    break
+            )
+        except NoCollection:
+            return []
+        return [cast("int", point.id) for point in found[0]]
+
+    def ids(self, name: str, piece: int = 10_000) -> set[int]:
+        found, after = set[int](), 0
+        while page := self.ids_after(name, after, piece):
+            found.update(page)
+            after = page[-1]
         return found
+
+
+def _described(name: str, client: QdrantClient) -> models.CollectionInfo:
+    return client.get_collection(name)
+
+
+def _changed(name: str, how: models.CollectionParamsDiff, client: QdrantClient) -> bool:
+    return bool(client.update_collection(name, collection_params=how))
+
+
+def _dropped(name: str, client: QdrantClient) -> bool:
+    return bool(client.delete_collection(name))
 
 
 class _Exists(Exception):
@@ -470,7 +547,7 @@ ROOM = "vectors_"
 
 
 class QdrantStore:
-    """The VectorStore port over one engine: a collection a build."""
+    """The SharedStore port over one engine: a collection a build."""
 
     def __init__(self, engine: SearchEngine, steps: Steps, *, ef_search: int) -> None:
         """Use `engine`; nothing is sent yet.
@@ -483,6 +560,8 @@ class QdrantStore:
         self._engine = engine
         self._steps = steps
         self._ef_search = ef_search
+        self._seen: set[str] = set()
+        """Collections that were there: one of them that is gone was lost."""
 
     def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
         """Do nothing: a graph learns from no sample."""
@@ -511,9 +590,17 @@ class QdrantStore:
     def _put(self, collection: str, points: Sequence[models.PointStruct], dimension: int) -> None:
         try:
             self._engine.upsert(ROOM + collection, points)
-        except NoCollection:
+        except NoCollection as exc:
+            self._refuse_lost(collection, exc)
             self._engine.create(ROOM + collection, dense={DENSE: dimension})
             self._engine.upsert(ROOM + collection, points)
+        self._seen.add(collection)
+
+    def _refuse_lost(self, collection: str, cause: NoCollection) -> None:
+        """Refuse to go on with a collection that was there and is not."""
+        if collection in self._seen:
+            self._seen.discard(collection)
+            raise IndexDamaged(f"the search engine lost the vectors {collection}") from cause
 
     def delete(self, collection: str, chunk_ids: Sequence[int]) -> None:
         """Remove vectors, durably."""
@@ -529,9 +616,15 @@ class QdrantStore:
 
         Raises:
             SearchAway: No node answers.
+            IndexDamaged: The engine lost the collection.
         """
         width = max(n, self._ef_search)
-        found = self._engine.search(ROOM + collection, DENSE, query.tolist(), n, width=width)
+        try:
+            found = self._engine.search(ROOM + collection, DENSE, query.tolist(), n, width=width)
+        except NoCollection as exc:
+            self._refuse_lost(collection, exc)
+            return []
+        self._seen.add(collection)
         return [chunk_id for chunk_id, _ in found]
 
     def ids(self, collection: str) -> set[int]:
@@ -544,7 +637,20 @@ class QdrantStore:
         found = self._engine.collections()
         return [name.removeprefix(ROOM) for name in found if name.startswith(ROOM)]
 
+    def ids_after(self, collection: str, after: int, most: int) -> list[int]:
+        return self._engine.ids_after(ROOM + collection, after, most)
+
+    def beside(self, collection: str) -> str:
+        return self._engine.beside(ROOM + collection).removeprefix(ROOM)
+
+    def switch(self, collection: str, filled: str) -> None:
+        with self._steps.at("qdrant.switch"):
+            self._engine.switch(ROOM + collection, ROOM + filled)
+        self._seen.discard(filled)
+        self._seen.add(collection)
+
     def drop(self, collection: str) -> None:
+        self._seen.discard(collection)
         with self._steps.at("qdrant.drop"):
             self._engine.drop(ROOM + collection)
 

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 
 import numpy as np
@@ -266,17 +266,36 @@ COUNTERS = 8
 
 
 class QdrantWords:
-    """The WordIndex port over one collection."""
+    """The SharedWords port over one collection."""
 
     failed = True
     """A collection that the engine refuses to serve is made again."""
 
     def __init__(
-        self, library: Library, engine: SearchEngine, options: IndexOptions, steps: Steps
+        self,
+        library: Library,
+        engine: SearchEngine,
+        options: IndexOptions,
+        steps: Steps,
+        name: str = "",
     ) -> None:
-        self._name = f"{WORDS}_{library.value}"
+        """Use `engine`; nothing is sent yet.
+
+        Args:
+            library: Whose words.
+            engine: Where they go.
+            options: Weights of the fields.
+            steps: Told of every write.
+            name: Of the collection; empty: that which the library is searched in.
+        """
+        self._name = name or f"{WORDS}_{library.value}"
         self._engine = engine
         self._steps = steps
+        self._like_this = partial(QdrantWords, library, engine, options, steps)
+        self._filled = ""
+        """The collection that is filled beside this one."""
+        self._seen = self.lacking = False
+        """Whether the collection was there: if it is gone, it was lost."""
         boosts = {BODY: 1.0, TITLE: options.title_boost, SECTION: options.section_boost}
         self._boosts = {field: boost for field, boost in boosts.items() if boost > 0}
         self._counters = ThreadPoolExecutor(COUNTERS, thread_name_prefix=f"{self._name}-counts")
@@ -309,10 +328,22 @@ class QdrantWords:
     ) -> list[tuple[int, float]]:
         """Return k hits at least where there are as many, with all that tie for the last place."""
         chosen, limit = conditions(filters), k + 1
-        found = self._engine.search(self._name, WORDS, query, limit, chosen=chosen)
+        found = self._found(query, limit, chosen=chosen)
         while len(found) == limit and found[k - 1][1] == found[-1][1] and limit < k + MOST_TIED:
             limit = min(4 * limit, k + MOST_TIED)
-            found = self._engine.search(self._name, WORDS, query, limit, chosen=chosen)
+            found = self._found(query, limit, chosen=chosen)
+        return found
+
+    def _found(
+        self, query: models.SparseVector, n: int, *, chosen: models.Filter | None
+    ) -> list[tuple[int, float]]:
+        """Return hits; none where the collection is not there, and note that it was lost."""
+        try:
+            found = self._engine.search(self._name, WORDS, query, n, chosen=chosen)
+        except NoCollection:
+            self.lacking |= self._seen
+            return []
+        self._seen = True
         return found
 
     def _by(
@@ -321,7 +352,7 @@ class QdrantWords:
         """Return hits of an author: the engine compares whole names, and this asks for a part."""
         chosen, limit = conditions(filters), OVERFETCH * k
         while True:
-            found = self._engine.search(self._name, WORDS, query, limit, chosen=chosen)
+            found = self._found(query, limit, chosen=chosen)
             names = self._engine.payload(self._name, [chunk_id for chunk_id, _ in found], "authors")
             kept = [hit for hit in found if any(author in name for name in names.get(hit[0], []))]
             if len(kept) > k or len(found) < limit or limit >= MOST_CANDIDATES:
@@ -333,7 +364,7 @@ class QdrantWords:
         query = self._query(text)
         if query is not None and scores:
             chosen = of_ids(scores)
-            scores.update(self._engine.search(self._name, WORDS, query, len(scores), chosen=chosen))
+            scores.update(self._found(query, len(scores), chosen=chosen))
         return scores
 
     def _tokens(self, text: str) -> dict[str, int]:
@@ -412,7 +443,7 @@ class QdrantWords:
         """
         counts = self._tokens(text)
         chosen, query = of_ids([chunk_id]), sparse(question_vector(counts, 1, {}, self._boosts))
-        return not counts or bool(self._engine.search(self._name, WORDS, query, 1, chosen=chosen))
+        return not counts or bool(self._found(query, 1, chosen=chosen))
 
     # --- write
 
@@ -458,8 +489,10 @@ class QdrantWords:
         try:
             self._engine.upsert(self._name, points)
         except NoCollection:
+            self.lacking |= self._seen
             self._engine.create(self._name, sparse=[WORDS], fields=FIELDS)
             self._engine.upsert(self._name, points)
+        self._seen = True
 
     def rollback(self) -> None:
         """Forget what is queued; what was sent is replaced by the replay of the changes."""
@@ -467,8 +500,26 @@ class QdrantWords:
         with self._lock:
             self._known.clear()
 
+    def ids_after(self, after: int, most: int) -> list[int]:
+        return self._engine.ids_after(self._name, after, most)
+
+    def forget(self, chunk_ids: Sequence[int]) -> None:
+        with self._steps.at("qdrant_words.forget"):
+            self._engine.delete(self._name, chunk_ids)
+
+    def beside(self) -> QdrantWords:
+        self._filled = self._engine.beside(self._name)
+        return self._like_this(self._filled)
+
+    def switch(self) -> None:
+        with self._steps.at("qdrant_words.switch"):
+            self._engine.switch(self._name, self._filled)
+        self._seen, self.lacking = True, False
+        self.rollback()
+
     def delete_all(self) -> None:
         self.rollback()
+        self._seen = self.lacking = False
         with self._steps.at("qdrant_words.drop"):
             self._engine.drop(self._name)
 

@@ -110,7 +110,8 @@ def open_engine(options: IndexOptions) -> Engine | None:
         options.search_url, options.search_api_key, options.search_replicas
     )
     opened.check()
-    opened.adopt()
+    words = _shared("qdrant_words", "SEARCH_URL")
+    opened.adopt({words.WORDS: words.FIELDS})
     engine: Engine = opened
     return engine
 

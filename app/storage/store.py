@@ -154,6 +154,7 @@ class IndexStore:
             wanted,
             lambda: delete_unused(options, self.vector_stores, self.steps),
             self.projector.apply,
+            self._look_at_words,
             shared=options.shared,
         )
         self.fsck = Fsck(
@@ -224,6 +225,9 @@ class IndexStore:
         self.unlinks.settle_at_start()
         for library in Library:
             self._lexical.start(library, self.projector, partial(self.catalog.counts, library))
+
+    def _look_at_words(self, library: Library) -> None:
+        self._lexical.look(library, self.projector, partial(self.catalog.counts, library))
 
     def made_with(self, library: Library) -> Fingerprint | None:
         """Return a library's fingerprint; None while it has no vectors."""

@@ -365,6 +365,16 @@ class CatalogLoader:
         with self._database.read() as sql:
             return set(sql.execute(live).scalars())
 
+    def docs_of_chunks(self, library: Library, after: int, upto: int) -> dict[int, int]:
+        """Return the document of each live chunk in a range of ids: above one, up to another."""
+        chunk_id = chunks.c.chunk_id
+        live = (
+            select(chunk_id, chunks.c.doc)
+            .join(documents, IS_LIVE)
+            .where(documents.c.library == library.value, chunk_id > after, chunk_id <= upto)
+        )
+        return {row.chunk_id: row.doc for row in self._database.rows(live)}
+
     def chunk_texts(self, chunk_ids: Sequence[int]) -> list[tuple[int, str]]:
         """Return live chunks with their texts; IndexDamaged when one cannot be read."""
         of = select(chunks.c.doc).where(chunks.c.chunk_id.in_(bindparam("ids", expanding=True)))
@@ -418,10 +428,12 @@ class CatalogLoader:
             kept.append({name: value for name, value in stamp.items() if value is not None})
         return kept
 
-    def vector_ids(self, build: int) -> set[int]:
-        """Return the chunk ids of a build's vectors whose documents are live."""
+    def vector_ids(self, build: int, after: int = 0, upto: int | None = None) -> set[int]:
+        """Return the chunk ids of a build's vectors whose documents are live, or of a range."""
+        low, high = _keys_of(build)
+        keys = (low + after, high if upto is None else min(high, low + upto + 1))
         with self._database.read_raw() as cursor:
-            return {row[0] for row in cursor.execute(self._dialect.VECTOR_IDS, _keys_of(build))}
+            return {row[0] for row in cursor.execute(self._dialect.VECTOR_IDS, keys)}
 
     def document_facts(self, doc: int) -> list[DocumentFacts]:
         """Return what filters ask of a document; empty when it is gone."""

@@ -13,7 +13,7 @@ from app.core.types import Library
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.vectors.library import DenseLibrary
-from app.storage.vectors.port import VectorStore
+from app.storage.vectors.port import SharedStore, VectorStore
 from app.storage.vectors.replica import Replica
 
 log = logging.getLogger(__name__)
@@ -49,6 +49,7 @@ class StoreSupervisor:
         wanted: threading.Event,
         delete_unused: Callable[[], None],
         apply: Callable[[Library], None],
+        look: Callable[[Library], None],
         *,
         shared: bool = False,
     ) -> None:
@@ -61,9 +62,11 @@ class StoreSupervisor:
             wanted: Set when there is something to do.
             delete_unused: Called when every store is whole.
             apply: Brings the words of a library and its cache up to the catalog.
+            look: Makes the words of a library again if they were lost.
             shared: Whether other processes write as well.
         """
         self._apply = apply
+        self._look = look
         self._shared = shared
         self._log = change_log
         self._remove_unused = delete_unused
@@ -128,6 +131,8 @@ class StoreSupervisor:
             if self._stop.is_set():
                 return
             try:
+                for library in self._dense:
+                    self._look(library)
                 if woken or self._left_behind():
                     self._work()
                 failed = 0
@@ -169,7 +174,10 @@ class StoreSupervisor:
         """
         with self._busy:
             for store in self._stores:
-                if problem := self._problem(store):
+                if isinstance(store, SharedStore):
+                    for replica in self._replicas(store):
+                        replica.repair(self._stop)
+                elif problem := self._problem(store):
                     self._move_aside(store, problem, logging.ERROR)
             for dense in self._dense.values():
                 dense.replica.bring_up(self._stop)
@@ -233,7 +241,7 @@ class StoreSupervisor:
             self._busy.release()
 
     def refill(self, reason: str) -> None:
-        """Move the stores aside and refill them from the catalog, now.
+        """Refill the stores from the catalog, now: moved aside, or beside what others search.
 
         Raises:
             IndexDamaged: The store failed.
@@ -241,7 +249,13 @@ class StoreSupervisor:
         """
         with self._busy:
             for store in self._stores:
-                self._move_aside(store, reason, logging.INFO)
+                if not isinstance(store, SharedStore):
+                    self._move_aside(store, reason, logging.INFO)
+            for dense in self._dense.values():
+                if isinstance(dense.replica.store, SharedStore):
+                    log.info("vectors are filled again from the catalog: %s", reason)
+                    dense.replica.refill(self._stop)
+                    dense.delete_others()
             self.bring_up()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from app.core.types import Filters, Library, Scored
 from app.storage.catalog.reading import CatalogLoader
@@ -94,6 +94,33 @@ class WordIndex(Protocol):
     def close(self) -> None:
         """Let it go; queued chunks are dropped."""
         ...
+
+
+class SharedWords(WordIndex, Protocol):
+    """An index that other processes search too: what serves is exchanged, never emptied."""
+
+    lacking: bool
+    """Whether it was lost, or lacks so much that it is being filled again."""
+
+    def ids_after(self, after: int, most: int) -> list[int]:
+        """Return the lowest chunk ids, up to so many, above one; ascending."""
+        ...
+
+    def forget(self, chunk_ids: Sequence[int]) -> None:
+        """Remove chunks at once, durably; unknown ones are fine."""
+        ...
+
+    def beside(self) -> WordIndex:
+        """Return an empty index to fill in the place of this one."""
+        ...
+
+    def switch(self) -> None:
+        """Let searches go to what was filled beside, and remove what served before."""
+        ...
+
+
+def is_shared(index: WordIndex) -> TypeGuard[SharedWords]:
+    return hasattr(type(index), "beside")
 
 
 # Search the lexical index of each library: the LexicalIndex port.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,7 +13,7 @@ from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 from app.storage.status import BuildState
-from app.storage.words.port import WordIndex
+from app.storage.words.port import SharedWords, WordIndex, is_shared
 
 GROUP_CHUNKS = 32_000
 """A group is committed when it is this large: few large segments cost tantivy far less than many
@@ -26,6 +27,13 @@ WAITING_CHUNKS = 8_000
 REBUILD_BATCH_DOCS = 200
 """Documents per commit while an index is rebuilt: searches see it grow, writers wait for one
 batch at most."""
+
+
+RANGE = 10_000
+"""Chunks whose ids are compared at a time, under the write lock."""
+
+REFILL = "refill of words"
+"""Who keeps the changes that come while an index is filled beside the one that serves."""
 
 
 class LexicalWriter:
@@ -68,6 +76,12 @@ class LexicalWriter:
     @property
     def _index(self) -> WordIndex:
         return self._indexes[self._library]
+
+    @property
+    def lacking(self) -> bool:
+        """Return whether searches miss documents until a rebuild is done."""
+        index = self._index
+        return index.lacking if is_shared(index) else self.rebuilding is not None
 
     @property
     def in_step(self) -> bool:
@@ -126,9 +140,15 @@ class LexicalWriter:
                 self._log.set_mark(self._library, "lexical", changes[-1].seq)
 
     def rebuild(self, total_docs: int) -> None:
-        """Rebuild the index from the catalog in batches while it serves."""
+        """Rebuild the index from the catalog in batches while it serves.
+
+        One that other processes search is filled beside, and exchanged.
+        """
         self.rebuilding = BuildState("rebuilding", 0, total_docs)
         try:
+            if is_shared(self._index):
+                self._fill_beside(self._index, total_docs)
+                return
             with self._writing:
                 self.settle()
                 self._index.delete_all()
@@ -137,6 +157,43 @@ class LexicalWriter:
                 self.rebuilding = BuildState("rebuilding", done, total_docs)
         finally:
             self.rebuilding = None
+
+    def _fill_beside(self, index: SharedWords, total_docs: int) -> None:
+        begun = self._log.last()
+        self._log.hold(self._library, REFILL, begun)
+        filled = index.beside()
+        try:
+            after = done = 0
+            while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
+                self._replace(docs, filled)
+                after, done = docs[-1], done + len(docs)
+                self.rebuilding = BuildState("rebuilding", done, total_docs)
+            with self._writing:
+                self.settle()
+                for changes in self._log.batches(self._library, begun, dense=False):
+                    self._replace(list(dict.fromkeys(change.doc for change in changes)), filled)
+                index.switch()
+                self._log.set_mark(self._library, "lexical", self._log.last())
+        finally:
+            filled.close()
+            self._log.hold(self._library, REFILL, None)
+
+    def mend(self, index: SharedWords) -> int:
+        """Give the index the chunks that the catalog has, a range at a time; return how many."""
+        after = mended = 0
+        while after < sys.maxsize:
+            with self._writing:
+                self.settle()
+                held = index.ids_after(after, RANGE)
+                upto = held[-1] if len(held) == RANGE else sys.maxsize
+                wanted = self._loader.docs_of_chunks(self._library, after, upto)
+                phantom, missing = set(held) - wanted.keys(), wanted.keys() - set(held)
+                index.forget(sorted(phantom))
+                docs = sorted({wanted[chunk_id] for chunk_id in missing})
+                for at in range(0, len(docs), REBUILD_BATCH_DOCS):
+                    self._replace(docs[at : at + REBUILD_BATCH_DOCS])
+            after, mended = upto, mended + len(phantom) + len(missing)
+        return mended
 
     def refresh(self) -> None:
         """Rewrite every live document, so that no file holds deleted words.
@@ -159,9 +216,9 @@ class LexicalWriter:
             after, done = docs[-1], done + len(docs)
             yield done
 
-    def _replace(self, docs: Sequence[int]) -> None:
+    def _replace(self, docs: Sequence[int], index: WordIndex | None = None) -> None:
         """Take documents out and put in those that are live, in one commit."""
-        index = self._index
+        index = index or self._index
         try:
             for doc in docs:
                 index.delete(doc)
