@@ -107,6 +107,12 @@ class Settings(BaseSettings):
         " may be away",
         ge=1,
     )
+    search_shards: int = knob(
+        _INDEX.search_shards,
+        "shards of a new collection in the search engine, which cannot be split later; 0: twice the"
+        " nodes, at least 6",
+        ge=0,
+    )
     job_lanes: Annotated[tuple[Lane, ...], NoDecode] = knob(
         LANES,
         "lanes of jobs that this process works in, comma-separated; none: other"

@@ -6,6 +6,7 @@ import itertools
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -22,6 +23,7 @@ from app.core.ids import without_credentials
 from app.core.trace import Calls
 from app.core.types import FloatArray
 from app.storage.files.durable import Steps
+from app.storage.opening import Copies
 from app.storage.vectors.port import Stamps
 
 # Call Qdrant's nodes over HTTP: one that answers, with errors as our own.
@@ -75,7 +77,12 @@ class Nodes:
     """The nodes of one engine; thread-safe."""
 
     def __init__(
-        self, urls: str, api_key: str = "", replicas: int = 1, connect: Connect = connect
+        self,
+        urls: str,
+        api_key: str = "",
+        replicas: int = 1,
+        shards: int = 0,
+        connect: Connect = connect,
     ) -> None:
         """Use the nodes in `urls`; nothing is sent yet.
 
@@ -84,6 +91,7 @@ class Nodes:
             api_key: What the engine asks for; empty: nothing.
             replicas: Copies of every point. A write waits for all that answer, and one suffices:
                 the catalog can fill the engine again, and a node that is away stops nothing.
+            shards: Of a new collection; 0: twice the nodes of the cluster, at least 6.
             connect: Makes the client of a node.
 
         Raises:
@@ -99,6 +107,7 @@ class Nodes:
                 )
         self._key = api_key
         self._replicas = replicas
+        self._shards = shards
         self._connect = connect
         self._clients: dict[tuple[str, int], QdrantClient] = {}
         self._turns = itertools.count(secrets.randbelow(len(self.urls)))
@@ -232,6 +241,9 @@ PREFIX = "documind_"
 COPY = "@"
 """Stands between a name and the number of a collection that was filled in the place of another."""
 
+FEWEST_SHARDS = 6
+"""Shards of a collection at least, so that three nodes share it evenly, and six later."""
+
 PROBE_S = 2
 """How long a look at the engine's health waits for a node, in seconds."""
 
@@ -335,7 +347,17 @@ class SearchEngine(Nodes):
             dense: Names of vectors and their dimensions, compared by cosine.
             sparse: Names of sparse vectors, compared by their product.
             fields: Payload fields that filters name.
+
+        Raises:
+            SearchAway: The cluster has fewer nodes than copies are asked for.
         """
+        peers = self.peers()
+        if peers < self._replicas:  # it would keep one copy for ever
+            raise SearchAway(
+                f"SEARCH_REPLICAS={self._replicas} needs as many nodes, and the search engine has"
+                f" {peers}: start the other nodes, or lower SEARCH_REPLICAS",
+                retry_after_s=RETRY_S,
+            )
         vectors = {
             key: models.VectorParams(size=size, distance=models.Distance.COSINE)
             for key, size in (dense or {}).items()
@@ -348,6 +370,7 @@ class SearchEngine(Nodes):
                         PREFIX + name,
                         vectors_config=vectors,
                         sparse_vectors_config=words or None,
+                        shard_number=self.shards_for(peers),
                         replication_factor=self._replicas,
                         write_consistency_factor=1,
                     )
@@ -355,6 +378,38 @@ class SearchEngine(Nodes):
             )
         for field, schema in (fields or {}).items():
             self._index(name, field, schema)
+
+    def peers(self) -> int:
+        """Return how many nodes the cluster has."""
+        status = self.call(lambda client: client.cluster_status())
+        return len(status.peers) if isinstance(status, models.ClusterStatusOneOf1) else 1
+
+    def shards_for(self, peers: int) -> int:
+        """Return the shards of a new collection: they cannot be split when nodes join later."""
+        return self._shards or max(FEWEST_SHARDS, 2 * peers)
+
+    def copies(self) -> list[Copies]:
+        """Return how the cluster keeps each collection of ours.
+
+        Raises:
+            SearchAway: No node answers.
+        """
+        found = []
+        peers = self.peers()
+        for name in self._made():
+            with suppress(NoCollection):
+                info = self.call(partial(_placed, PREFIX + name), PROBE_S, rounds=1)
+                active: Counter[int] = Counter()
+                states = [(one.shard_id, one.state) for one in info.local_shards]
+                states += [(one.shard_id, one.state) for one in info.remote_shards]
+                for shard, state in states:
+                    active[shard] += state == models.ReplicaState.ACTIVE
+                dead = sum(state == models.ReplicaState.DEAD for _, state in states)
+                wanted = (self._replicas, self.shards_for(peers))
+                found.append(
+                    Copies(name, info.shard_count, min(active.values(), default=0), dead, *wanted)
+                )
+        return found
 
     def adopt(self, fields: Mapping[str, Mapping[str, models.PayloadSchemaType]]) -> None:
         """Bring collections that an earlier release or a killed process made to what is needed.
@@ -511,6 +566,10 @@ class SearchEngine(Nodes):
 
 def _described(name: str, client: QdrantClient) -> models.CollectionInfo:
     return client.get_collection(name)
+
+
+def _placed(name: str, client: QdrantClient) -> models.CollectionClusterInfo:
+    return client.collection_cluster_info(name)
 
 
 def _changed(name: str, how: models.CollectionParamsDiff, client: QdrantClient) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -47,7 +47,14 @@ from app.storage.maintenance.start import (
     open_catalog,
     refuse_foreign_catalog,
 )
-from app.storage.opening import delete_unused, open_engine, open_log, open_originals, open_stores
+from app.storage.opening import (
+    Copies,
+    delete_unused,
+    open_engine,
+    open_log,
+    open_originals,
+    open_stores,
+)
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
 from app.storage.queue import JobQueue
@@ -243,9 +250,17 @@ class IndexStore:
             DiskFull: No space; run it again.
         """
         for library in Library:
-            self.projector.words[library].rebuild(self.catalog.counts(library).documents)
+            with self.database.lock_of(f"words of {library.value}"):
+                self.projector.words[library].rebuild(self.catalog.counts(library).documents)
             self.dense[library].refill_cache()
         self.supervisor.refill("asked to rebuild")
+
+    def copies(self) -> Sequence[Copies]:
+        """Return how a search engine keeps each collection; nothing without one that answers."""
+        try:
+            return () if self._engine is None else self._engine.copies()
+        except StorageError:
+            return ()
 
     def missing(self) -> tuple[str, ...]:
         """Return what was deleted, cut, renamed or replaced under the server.

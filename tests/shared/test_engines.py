@@ -88,9 +88,11 @@ def test_doctor_names_each_engine_with_its_address_and_version(
     assert [(one.what, one.state) for one in found] == [
         ("PostgreSQL", "ok"),
         ("Qdrant", "ok"),
+        ("copies in Qdrant", "ok"),
         ("object store", "ok"),
     ]
-    database, search, originals = (one.detail for one in found)
+    database, search, copies, originals = (one.detail for one in found)
+    assert copies == "SEARCH_REPLICAS=1 in a cluster of 1 node: no node may be away"
     version = postgres_server.run("SHOW server_version")
     assert database.endswith(f":{postgres_server.port}/postgres, PostgreSQL {version}")
     assert search == f"{qdrant.url}, Qdrant {VERSION}"
@@ -118,8 +120,8 @@ def test_doctor_asks_each_node_and_tells_a_missing_bucket_or_setting(
     tmp_path: Path, qdrant: DoubleProcess, store: ThreadedMotoServer
 ) -> None:
     nodes, dead = f"{qdrant.url},{AWAY}", "postgresql://a:b@127.0.0.1:9/c"
-    _, there, away = asked(tmp_path, search_url=nodes, database_url=dead)
-    assert (there.state, away.state) == ("ok", "problem")
+    _, there, away, copies = asked(tmp_path, search_url=nodes, database_url=dead)
+    assert (there.state, away.state, copies.state) == ("ok", "problem", "ok")
     assert AWAY in away.detail
     (missing,) = asked(tmp_path, originals_url=f"s3://no-such-bucket?endpoint={endpoint(store)}")
     assert missing.state == "problem"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -21,6 +22,7 @@ from app.core.errors import IndexDamaged, InvalidInput, SearchAway
 from app.core.types import Library
 from app.shared.qdrant import QdrantStore, SearchEngine
 from app.storage.files.durable import Steps
+from app.storage.opening import engine_states
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from evaluation.lib.served import Served
@@ -306,7 +308,7 @@ def test_a_node_that_is_away_stops_nothing_where_there_are_two_copies(tmp_path: 
             for part in ("local_shards", "remote_shards")
             for one in double.held.cluster("documind_vectors_papers__1")[part]
         ]
-        assert sorted(states) == ["Active"] * 4 + ["Dead"] * 2
+        assert sorted(states) == ["Active"] * 8 + ["Dead"] * 4
         store.close()
 
 
@@ -325,6 +327,83 @@ def test_collections_of_an_earlier_release_take_writes_too(tmp_path: Path) -> No
             store.upsert("papers__1", [1], unit_rows(1), stamped())
         assert double.held.info(name)["config"]["params"]["write_consistency_factor"] == 1
         store.close()
+
+
+@pytest.mark.parametrize(
+    ("peers", "asked", "shards"), [(1, 0, 6), (3, 0, 6), (5, 0, 10), (3, 4, 4)]
+)
+def test_a_collection_has_shards_for_nodes_that_join_later(
+    tmp_path: Path, peers: int, asked: int, shards: int
+) -> None:
+    with QdrantDouble(tmp_path / "engine", peers=peers) as double:
+        engine = SearchEngine(double.url, shards=asked)
+        engine.create("words_papers", sparse=["words"])
+        assert [one.shards for one in engine.copies()] == [shards]
+        engine.close()
+
+
+def test_no_collection_is_made_with_fewer_nodes_than_copies(tmp_path: Path) -> None:
+    """It would keep one copy for ever: nodes of a chart start one after the other."""
+    with QdrantDouble(tmp_path / "engine") as double:
+        store = QdrantStore(SearchEngine(double.url, replicas=2), Steps(), ef_search=400)
+        with pytest.raises(SearchAway, match="start the other nodes, or lower") as caught:
+            store.upsert("papers__1", [1], unit_rows(1), stamped())
+        assert (caught.value.retryable, caught.value.retry_after_s) == (True, 5.0)
+        assert double.held.shards == {}
+        double.held.peers = 3
+        store.upsert("papers__1", [1], unit_rows(1), stamped())
+        assert {
+            len(copies) for copies in double.held.settings["documind_vectors_papers__1"]["copies"]
+        } == {2}
+        store.close()
+
+
+def test_doctor_compares_the_cluster_with_the_settings(tmp_path: Path) -> None:
+    """And `documind rebuild` makes collections as the settings say, beside those that serve."""
+    with QdrantDouble(tmp_path / "engine", peers=3) as double:
+        options = replace(
+            options_for(tmp_path / "data", double.url), search_replicas=2, search_shards=2
+        )
+
+        def state() -> tuple[bool, str]:
+            (found,) = [one for one in engine_states(options) if one.setting == "SEARCH_REPLICAS"]
+            return found.answers, found.detail
+
+        with IndexStore(options, vector_store="foreground") as store:
+            ids = write(store, "first", 20, seed=1)
+        assert state() == (True, "SEARCH_REPLICAS=2 in a cluster of 3 nodes: any 1 may be away")
+        options = replace(options, search_shards=0)
+        assert not state()[0]
+        assert "has 2 shards for 3 nodes, new collections have 6" in state()[1]
+        with IndexStore(options, vector_store="foreground") as store:
+            store.rebuild()
+            assert {hit.chunk_id for hit in store.lexical.search(PAPERS, "words", 99)} == set(ids)
+            assert {(one.shards, one.fewest, one.dead) for one in store.copies()} == {(6, 2, 0)}
+            double.held.down = {2}
+            write(store, "second", 2, seed=2)
+            assert {(one.fewest, one.dead) for one in store.copies()} == {(1, 4)}
+        assert "1 of 2 copies, 4 are dead" in state()[1]
+        double.held.down = set()
+        double.held.recover()
+        assert state()[0]
+        options = replace(options, search_replicas=4)
+        assert state() == (False, "SEARCH_REPLICAS=4, and the cluster has 3 nodes")
+
+
+def test_an_index_of_payload_that_is_missing_is_made_at_the_start(tmp_path: Path) -> None:
+    """A kill between a collection and its indexes leaves it without them: facets are refused."""
+    with QdrantDouble(tmp_path / "engine") as double:
+        options = options_for(tmp_path / "data", double.url)
+        with IndexStore(options, vector_store="foreground") as store:
+            write(store, "first", 2, seed=1)
+        fields = double.held.settings["documind_words_papers"]["fields"]
+        whole = dict(fields)
+        del fields["body"], fields["doc_id"]
+        double.asked.clear()
+        with IndexStore(options, vector_store="foreground"):
+            assert fields == whole
+        made = [path for method, path in double.asked if path.endswith("/index")]
+        assert len(made) == 2
 
 
 def test_collections_of_others_are_left_alone(tmp_path: Path) -> None:
@@ -401,6 +480,10 @@ def test_a_server_answers_503_while_its_engine_is_away(
         server.client.ingest([FileToSend(path)], "papers")
         found = server.client.search("walruses", "papers", limit=5)["hits"]
         assert found
+        with urlopen(f"{server.url}/metrics") as reply:
+            said = reply.read().decode()
+        assert 'documind_search_copies{collection="words_papers"} 1.0' in said
+        assert 'documind_search_dead_copies{collection="words_papers"} 0.0' in said
         engine_process.kill()
         with pytest.raises(HTTPError) as caught:
             urlopen(f"{server.url}/api/v1/search?q=walruses&library=papers")
