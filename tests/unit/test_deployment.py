@@ -137,6 +137,16 @@ def test_compose_reads_the_shared_files(tmp_path: Path) -> None:
     assert keys == {"word-of-SEARCH_API_KEY"}
 
 
+def test_engines_have_limits_and_time_to_stop() -> None:
+    nodes = yaml.safe_load(THREE_NODES.read_text("utf-8"))["services"]
+    services = SHARED["services"]
+    for one in (services["qdrant"], services["seaweedfs"], nodes["qdrant-2"], nodes["qdrant-3"]):
+        assert one["deploy"]["resources"]["limits"]["memory"]
+        assert one["ulimits"]["nofile"]["soft"] >= 65536
+        assert one["stop_grace_period"] == "60s"
+    assert services["worker-1"]["stop_grace_period"] == "60s"
+
+
 def test_the_server_cannot_write_outside_its_volume() -> None:
     server = SERVICES["documind"]
     assert server["read_only"] is True
