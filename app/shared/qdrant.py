@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from functools import partial
+from operator import methodcaller
 from typing import TypeVar, cast
 from urllib.parse import urlsplit
 
 from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+from qdrant_client.http.models import ReplicaState
 
 from app.core.errors import DiskFull, IndexDamaged, InvalidInput, SearchAway
 from app.core.ids import without_credentials
@@ -284,9 +285,9 @@ class SearchEngine(Nodes):
 
     # --- collections
 
-    def _made(self) -> list[str]:
+    def _made(self, timeout_s: int = WORK_S) -> list[str]:
         """Return the collections of ours that there are, without the prefix."""
-        found = self.call(lambda client: client.get_collections()).collections
+        found = self.call(lambda client: client.get_collections(), timeout_s).collections
         return [one.name.removeprefix(PREFIX) for one in found if one.name.startswith(PREFIX)]
 
     def collections(self) -> list[str]:
@@ -381,7 +382,7 @@ class SearchEngine(Nodes):
 
     def peers(self) -> int:
         """Return how many nodes the cluster has."""
-        status = self.call(lambda client: client.cluster_status())
+        status = self.call(lambda client: client.cluster_status(), PROBE_S)
         return len(status.peers) if isinstance(status, models.ClusterStatusOneOf1) else 1
 
     def shards_for(self, peers: int) -> int:
@@ -394,21 +395,15 @@ class SearchEngine(Nodes):
         Raises:
             SearchAway: No node answers.
         """
-        found = []
-        peers = self.peers()
-        for name in self._made():
+        found, wanted = [], (self._replicas, self.shards_for(self.peers()))
+        for name in self._made(PROBE_S):
             with suppress(NoCollection):
-                info = self.call(partial(_placed, PREFIX + name), PROBE_S, rounds=1)
-                active: Counter[int] = Counter()
-                states = [(one.shard_id, one.state) for one in info.local_shards]
-                states += [(one.shard_id, one.state) for one in info.remote_shards]
-                for shard, state in states:
-                    active[shard] += state == models.ReplicaState.ACTIVE
-                dead = sum(state == models.ReplicaState.DEAD for _, state in states)
-                wanted = (self._replicas, self.shards_for(peers))
-                found.append(
-                    Copies(name, info.shard_count, min(active.values(), default=0), dead, *wanted)
-                )
+                info = self.call(methodcaller("collection_cluster_info", PREFIX + name), PROBE_S)
+                copies = [*info.local_shards, *info.remote_shards]
+                active = Counter({one.shard_id: 0 for one in copies})
+                active.update(one.shard_id for one in copies if one.state == ReplicaState.ACTIVE)
+                dead = sum(one.state == ReplicaState.DEAD for one in copies)
+                found.append(Copies(name, info.shard_count, min(active.values()), dead, *wanted))
         return found
 
     def adopt(self, fields: Mapping[str, Mapping[str, models.PayloadSchemaType]]) -> None:
@@ -423,9 +418,9 @@ class SearchEngine(Nodes):
         for name in self._made():
             of = PREFIX + name
             with suppress(NoCollection):
-                made = self.call(partial(_described, of))
+                made = self.call(methodcaller("get_collection", of))
                 if made.config.params.write_consistency_factor != 1:
-                    self.call(partial(_changed, of, one))
+                    self.call(methodcaller("update_collection", of, collection_params=one))
                 for room, schemas in fields.items():
                     for field in schemas.keys() - made.payload_schema.keys():
                         if name.startswith(room):
@@ -442,7 +437,7 @@ class SearchEngine(Nodes):
         """Remove a collection, and what is asked by its name or filled in its place."""
         for one in self._made():
             if one == name or (copies and one.startswith(name + COPY)):
-                self.call(partial(_dropped, PREFIX + one))
+                self.call(methodcaller("delete_collection", PREFIX + one))
 
     # --- points; an unknown collection has none
 
@@ -562,22 +557,6 @@ class SearchEngine(Nodes):
             found.update(page)
             after = page[-1]
         return found
-
-
-def _described(name: str, client: QdrantClient) -> models.CollectionInfo:
-    return client.get_collection(name)
-
-
-def _placed(name: str, client: QdrantClient) -> models.CollectionClusterInfo:
-    return client.collection_cluster_info(name)
-
-
-def _changed(name: str, how: models.CollectionParamsDiff, client: QdrantClient) -> bool:
-    return bool(client.update_collection(name, collection_params=how))
-
-
-def _dropped(name: str, client: QdrantClient) -> bool:
-    return bool(client.delete_collection(name))
 
 
 class _Exists(Exception):

@@ -55,7 +55,9 @@ def opened(options: IndexOptions) -> IndexStore:
 
 
 def vectors_of(engine: SearchEngine) -> str:
-    return next(name for name in engine.collections() if name.startswith("vectors_"))
+    """Return the name of the vectors, which need not be there now."""
+    found = (name for name in engine.collections() if name.startswith("vectors_"))
+    return next(found, "vectors_none")
 
 
 def removals(double: QdrantDouble) -> list[str]:
