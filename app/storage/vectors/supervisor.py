@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
-from app.core.errors import IndexDamaged, SearchAway, StorageError
+from app.core.errors import DatabaseAway, IndexDamaged, SearchAway, StorageError
 from app.core.types import Library
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
@@ -261,7 +261,7 @@ class StoreSupervisor:
 
 def _rest(error: StorageError | OSError, failed: int) -> float:
     """Tell the log of a failure, the n-th in a row; return how long to wait, in seconds."""
-    if isinstance(error, SearchAway):
+    if isinstance(error, SearchAway | DatabaseAway):
         wait_s = error.retry_after_s or RETRY_S
         log.warning("%s; trying again in %.0f s", error.message, wait_s)
         return wait_s
