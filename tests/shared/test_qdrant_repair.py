@@ -13,6 +13,7 @@ from app.core.types import Library
 from app.shared.qdrant import SearchEngine
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
+from app.storage.words.writer import REFILL
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble
 from tests.shared.test_shared_stores import options_for
@@ -118,19 +119,24 @@ def test_what_lacks_much_is_filled_beside_and_serves_until_it_is_exchanged(
     with opened(options) as store:
         ids = write(store, "seal", N)
         store.rebuild()  # so that a name is an alias, as after the first exchange
-    names = (WORDS, vectors_of(engine))
+        names = (WORDS, vectors_of(engine))
+        # What a process leaves that is killed while it fills:
+        store.projector.log.hold(PAPERS, REFILL, 1)
+        for name in names:
+            engine.create(f"{name}@9", sparse=["words"])
     before = {name: engine._serving(name) for name in names}
     for name in names:
         engine.delete(name, ids[::2])
     double.asked.clear()
-    with opened(options):
+    with opened(options) as store:
         assert engine.ids(WORDS) == engine.ids(vectors_of(engine)) == set(ids)
+        assert not store.projector.log.holds(PAPERS, REFILL)
     switches = [at for at, (_, path) in enumerate(double.asked) if path == "collections/aliases"]
     for name, at in zip(names, switches, strict=True):
         assert engine._serving(name) != before[name]
         gone = double.asked.index(("DELETE", f"collections/documind_{before[name]}"))
         assert gone > at
-    assert len(removals(double)) == 2
+    assert len(removals(double)) == 4
     assert sorted(engine._made()) == sorted(engine._serving(name) for name in names)
 
 

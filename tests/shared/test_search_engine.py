@@ -484,6 +484,16 @@ def test_a_server_answers_503_while_its_engine_is_away(
             said = reply.read().decode()
         assert 'documind_search_copies{collection="words_papers"} 1.0' in said
         assert 'documind_search_dead_copies{collection="words_papers"} 0.0' in said
+        rebuilt = subprocess.run(
+            [sys.executable, "-m", "app", "rebuild"], cwd=ROOT, check=False, capture_output=True,
+            env={**os.environ, **settings, "DATA_DIR": str(tmp_path / "other")}, text=True,
+        )  # fmt: skip
+        assert rebuilt.returncode == 0, rebuilt.stderr
+        with urlopen(f"{server.url}/metrics") as reply:
+            assert (
+                'documind_search_shards{collection="words_papers@1"} 6.0' in reply.read().decode()
+            )
+        assert server.client.search("walruses", "papers", limit=5)["hits"] == found
         engine_process.kill()
         with pytest.raises(HTTPError) as caught:
             urlopen(f"{server.url}/api/v1/search?q=walruses&library=papers")

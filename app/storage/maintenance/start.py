@@ -30,6 +30,7 @@ from app.storage.options import IndexOptions
 from app.storage.projector import Projector
 from app.storage.words.port import WordIndex, is_shared
 from app.storage.words.tantivy import CHECKED_AT_START_BYTES, damaged_files
+from app.storage.words.writer import REFILL
 
 log = logging.getLogger(__name__)
 
@@ -318,6 +319,8 @@ class LexicalRepair:
         """
         with self._lock_of(f"words of {library.value}"):
             words, index = projector.words[library], self.indexes[library]
+            if self._log.holds(library, REFILL):  # of a process that was killed while it filled
+                self._log.hold(library, REFILL, None)
             with projector.writing:  # no other process writes between the two counts
                 held, wanted = index.count, counts()
             if held == wanted.chunks and library not in self._old:
