@@ -311,12 +311,16 @@ class SearchEngine(Nodes):
                 self.drop(left)
         return f"{name}{COPY}{1 + int(serving.partition(COPY)[2] or 0)}"
 
-    def switch(self, name: str, filled: str) -> None:
-        """Let a name mean the collection that was filled; remove the one that it meant before."""
+    def switch(self, name: str, filled: str) -> bool:
+        """Let a name mean the collection that was filled; remove the one that it meant before.
+
+        Returns:
+            Whether there is a collection: one that nothing was put into was not made.
+        """
         serving = self._serving(name)
-        if filled not in self._made():  # it would hold nothing
+        if filled not in self._made():
             self.drop(name)
-            return
+            return False
         if serving == name:  # an alias cannot have the name of a collection
             self.drop(name, copies=False)
         alias = models.CreateAlias(collection_name=PREFIX + filled, alias_name=PREFIX + name)
@@ -332,6 +336,7 @@ class SearchEngine(Nodes):
         )
         if serving not in {name, filled}:
             self.drop(serving)
+        return True
 
     def create(
         self,
@@ -682,10 +687,10 @@ class QdrantStore:
         return self._engine.beside(ROOM + collection).removeprefix(ROOM)
 
     def switch(self, collection: str, filled: str) -> None:
+        self._seen -= {collection, filled}
         with self._steps.at("qdrant.switch"):
-            self._engine.switch(ROOM + collection, ROOM + filled)
-        self._seen.discard(filled)
-        self._seen.add(collection)
+            if self._engine.switch(ROOM + collection, ROOM + filled):
+                self._seen.add(collection)
 
     def drop(self, collection: str) -> None:
         self._seen.discard(collection)

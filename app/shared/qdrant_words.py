@@ -513,8 +513,8 @@ class QdrantWords:
 
     def switch(self) -> None:
         with self._steps.at("qdrant_words.switch"):
-            self._engine.switch(self._name, self._filled)
-        self._seen, self.lacking = True, False
+            self._seen = self._engine.switch(self._name, self._filled)
+        self.lacking = False
         self.rollback()
 
     def delete_all(self) -> None:

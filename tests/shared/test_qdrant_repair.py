@@ -192,8 +192,14 @@ def test_lost_collections_are_noticed_and_filled_again_while_serving(
         assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == ids[9]
 
 
-def test_a_first_search_of_an_empty_library_is_no_loss(options: IndexOptions) -> None:
+def test_an_empty_library_has_lost_nothing(options: IndexOptions) -> None:
     with opened(options) as store:
         assert store.lexical.search(PAPERS, "walruses", 3) == []
         write(store, "seal", 2)
         assert not store.projector.words[PAPERS].lacking
+        store.writer.delete(PAPERS, make_draft("seal", "", chunks=1).doc_id)
+        store.rebuild()
+        assert store.lexical.search(PAPERS, "walruses", 3) == []
+        assert store.vectors.search(PAPERS, unit_rows(1)[0], 3) == []
+        assert not store.projector.words[PAPERS].lacking
+        assert store.supervisor.ready
