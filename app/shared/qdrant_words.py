@@ -503,8 +503,8 @@ class QdrantWords:
     def ids_after(self, after: int, most: int) -> list[int]:
         return self._engine.ids_after(self._name, after, most)
 
-    def forget(self, chunk_ids: Sequence[int]) -> None:
-        with self._steps.at("qdrant_words.forget"):
+    def delete_chunks(self, chunk_ids: Sequence[int]) -> None:
+        with self._steps.at("qdrant_words.delete_chunks"):
             self._engine.delete(self._name, chunk_ids)
 
     def beside(self) -> QdrantWords:

@@ -106,7 +106,7 @@ class SharedWords(WordIndex, Protocol):
         """Return the lowest chunk ids, up to so many, above one; ascending."""
         ...
 
-    def forget(self, chunk_ids: Sequence[int]) -> None:
+    def delete_chunks(self, chunk_ids: Sequence[int]) -> None:
         """Remove chunks at once, durably; unknown ones are fine."""
         ...
 

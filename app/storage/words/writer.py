@@ -188,7 +188,7 @@ class LexicalWriter:
                 upto = held[-1] if len(held) == RANGE else sys.maxsize
                 wanted = self._loader.docs_of_chunks(self._library, after, upto)
                 phantom, missing = set(held) - wanted.keys(), wanted.keys() - set(held)
-                index.forget(sorted(phantom))
+                index.delete_chunks(sorted(phantom))
                 docs = sorted({wanted[chunk_id] for chunk_id in missing})
                 for at in range(0, len(docs), REBUILD_BATCH_DOCS):
                     self._replace(docs[at : at + REBUILD_BATCH_DOCS])
