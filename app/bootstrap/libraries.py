@@ -425,8 +425,12 @@ class Adopter:
         """Look at each library; return after how many seconds to look again."""
         try:
             eager = [self.look(library) for library in Library]
-        except (StorageError, Conflict, InvalidInput):
-            logger.exception("what embeds the libraries could not be looked at; trying again")
+        except (StorageError, Conflict, InvalidInput) as error:
+            logger.warning(
+                "what embeds the libraries could not be looked at; trying again: %s",
+                error.message,
+                exc_info=None if error.retryable else error,
+            )
             eager = []
         return LOOK_EVERY_S if any(eager) else LOOK_SELDOM_S
 

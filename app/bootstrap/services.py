@@ -292,8 +292,8 @@ class Services:
         """Write when keys were used; an edge of its thread."""
         try:
             self.store.keys.flush()
-        except StorageError:
-            logger.warning("when keys were used could not be written", exc_info=True)
+        except StorageError as error:
+            logger.warning("when keys were used could not be written: %s", error.message)
         return USE_WRITTEN_S
 
     @property

@@ -256,6 +256,10 @@ LOOK_EVERY_S = 5.0
 REPORT_EVERY_S = 30.0
 """Several processes: the log says this often which jobs run here."""
 
+CLOSE_S, CLOSE_ALONE_S = 50.0, 5.0
+"""How long a stop waits for jobs to reach a step where they can end. Kubernetes kills after 60 s,
+of which the rest of the stop needs some; alone a person waits, and the next start goes on."""
+
 _MAX_RETRY_S = 60.0
 
 
@@ -492,8 +496,13 @@ class JobRunner:
         thread.start()
         self._threads.append(thread)
 
-    def close(self, timeout_s: float = 5.0) -> None:
-        """Stop the threads within `timeout_s` seconds; jobs that ran are queued again."""
+    def close(self, timeout_s: float | None = None) -> None:
+        """Stop the threads within `timeout_s` seconds; jobs that ran are queued again.
+
+        None is CLOSE_S, and CLOSE_ALONE_S where no other process takes the jobs up.
+        """
+        if timeout_s is None:
+            timeout_s = CLOSE_ALONE_S if self._alone else CLOSE_S
         with self._changed:
             self._closing.set()
             runs = list(self._running.values())
@@ -515,9 +524,18 @@ class JobRunner:
 
     def _work(self, lane: Lane, recovered: bool) -> None:
         again_in_s: float | None = None
+        refused = 0
         while not self._closing.is_set():
             seen = self._wakes
-            run = self._take(lane, recovered)
+            try:
+                run = self._take(lane, recovered)
+            except StorageError as error:
+                if not refused:
+                    logger.warning("lane %s cannot ask for jobs: %s", lane, error.message)
+                self._closing.wait(min(_MAX_RETRY_S, self._options.poll_s * 2**refused))
+                refused = min(refused + 1, 10)
+                continue
+            refused = 0
             if run is not None:
                 again_in_s = self._run(run)
                 continue
@@ -529,19 +547,16 @@ class JobRunner:
     def _take(self, lane: Lane, recovered: bool) -> JobContext | None:
         kinds = [name for name, kind in self._kinds.items() if kind.lane == lane]
         worker = new_id()
-        try:
-            taken = self._queue.take(kinds, worker, recovered=recovered)
-            if taken is None:
-                return None
-            run = JobContext(self, taken, worker)
-            run.saved_at_s = time.monotonic()
-            with self._changed:
-                if not self._closing.is_set():
-                    self._running[worker] = run
-                    return run
-            self._queue.release([worker])  # taken while the process closed
-        except StorageError as error:
-            logger.warning("lane %s cannot ask for jobs: %s", lane, error.message)
+        taken = self._queue.take(kinds, worker, recovered=recovered)
+        if taken is None:
+            return None
+        run = JobContext(self, taken, worker)
+        run.saved_at_s = time.monotonic()
+        with self._changed:
+            if not self._closing.is_set():
+                self._running[worker] = run
+                return run
+        self._queue.release([worker])  # taken while the process closed
         return None
 
     def _run(self, run: JobContext) -> float | None:

@@ -45,9 +45,6 @@ from app.storage.files.durable import Steps
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER_S = 5.0
-"""When to come back while the database is away."""
-
 CONNECTING = {
     "connect_timeout": 10,
     "application_name": "documind",
@@ -375,17 +372,21 @@ class PostgresDatabase(Database):
     def news(self, closing: threading.Event, poll_s: float) -> Iterator[str]:
         """Yield what `notify` was given; a lost connection is made again."""
         address = self._address.set(drivername="postgresql").render_as_string(hide_password=False)
+        away = False
         while not closing.is_set():
             try:
                 with psycopg.connect(address, autocommit=True, **CONNECTING) as connection:
                     connection.execute(f"LISTEN {CHANNEL}")
+                    away = False
                     yield "lost"  # of what happened before, nothing was heard
                     while not closing.is_set():
                         for note in connection.notifies(timeout=poll_s):
                             yield note.payload
                         yield ""
             except psycopg.Error as exc:
-                logger.warning("jobs are polled until PostgreSQL answers again: %s", exc)
+                if not away:
+                    logger.warning("jobs are polled until PostgreSQL answers again: %s", exc)
+                away = True
                 yield "lost"
                 closing.wait(poll_s)
 
@@ -544,15 +545,13 @@ def error_of(name: str, cause: BaseException | None) -> DocuMindError:
         case psycopg.errors.ReadOnlySqlTransaction():
             return DatabaseAway(
                 f"the database {name} can only be read at present ({detail}); what was acknowledged"
-                " is kept",
-                retry_after_s=RETRY_AFTER_S,
+                " is kept"
             )
         case psycopg.DataError():
             return InvalidInput(f"PostgreSQL cannot keep a value: {detail}")
         case psycopg.OperationalError() | psycopg.InterfaceError() | PoolTimeout():
             return DatabaseAway(
                 f"the database {name} does not answer ({detail}): start it, or correct"
-                " DATABASE_URL; what was acknowledged is kept",
-                retry_after_s=RETRY_AFTER_S,
+                " DATABASE_URL; what was acknowledged is kept"
             )
     return StorageError(f"the database {name} refused the operation: {detail}")
