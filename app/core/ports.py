@@ -292,13 +292,19 @@ class VectorSink(Protocol):
         """
 
     def write_vectors(
-        self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
+        self,
+        library: Library,
+        chunk_ids: Sequence[int],
+        vectors: FloatArray,
+        *,
+        wait: bool = True,
     ) -> None:
         """Store L2-normalised rows `[n, dim]` durably and queue them for dense search.
 
         They are stored as float16.
 
         Raises:
+            Busy: Another one writes, and it is not to be waited for.
             FingerprintMismatch: The rows do not fit the build, or the library was re-embedded in
                 between.
         """

@@ -11,12 +11,14 @@ from types import TracebackType
 from typing import Any, ClassVar, cast
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from sqlalchemy import (
     URL,
     Connection,
     Engine,
     ExceptionContext,
     Table,
+    TextClause,
     create_engine,
     event,
     func,
@@ -28,7 +30,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
+from app.core.cancel import Periodic
 from app.core.errors import (
+    Busy,
     DatabaseAway,
     DiskFull,
     DocuMindError,
@@ -38,7 +42,8 @@ from app.core.errors import (
     StorageError,
 )
 from app.core.trace import Calls
-from app.storage.catalog.database import Cursor, Database
+from app.core.types import Library
+from app.storage.catalog.database import Cursor, Database, Lock
 from app.storage.catalog.schema import BUILD_SHIFT, changes, metadata, watermarks
 from app.storage.catalog.statements import ORDERS, RowValues, SqlDialect
 from app.storage.files.durable import Steps
@@ -148,8 +153,13 @@ def _sequence(table: Table) -> str:
 WAIT_S = 60
 """How long another process is waited for, seconds; a check of everything may take longer."""
 
+LEASE_S, BEAT_S = 30, 10
+"""A holder that says nothing for a lease, as a process that is frozen, loses the lock: PostgreSQL
+ends its session. Others say every beat that they live, in seconds."""
+
 _PATIENCE = text(f"SET lock_timeout = '{WAIT_S}s'")
 _TAKE = text("SELECT pg_advisory_lock(hashtext(:name), hashtext(current_schema()))")
+_TRY = text("SELECT pg_try_advisory_lock(hashtext(:name), hashtext(current_schema()))")
 _GIVE = text("SELECT pg_advisory_unlock(hashtext(:name), hashtext(current_schema()))")
 
 
@@ -157,7 +167,8 @@ class ProcessLock:
     """A re-entrant lock of all servers of one schema; a context manager.
 
     It lives in a connection of its own. When that is lost the lock is free, and what is written
-    through `connection` fails: nothing is committed under a lock that another process holds.
+    through `connection` fails: nothing is committed under a lock that another process holds. Call
+    `beat` every BEAT_S, else a long hold is lost.
     """
 
     def __init__(
@@ -174,8 +185,17 @@ class ProcessLock:
         self._owner = 0
         self._depth = 0
         self._connection: Connection | None = None
+        self._driver: psycopg.Connection | None = None
+        """Of the connection, while the lock is held."""
         self.before_release: Callable[[], None] = lambda: None
         """Called by the owner before other processes come."""
+
+    def beat(self) -> None:
+        """Keep the lease of a lock that is held, while its session rests."""
+        driver = self._driver
+        with suppress(psycopg.Error):  # who holds it meets that
+            if driver and driver.info.transaction_status is not TransactionStatus.ACTIVE:
+                driver.execute("SELECT 1")
 
     @property
     def connection(self) -> Connection | None:
@@ -193,21 +213,29 @@ class ProcessLock:
             )
         return self._connection
 
-    def __enter__(self) -> None:
-        """Wait for the lock.
+    def acquire(self, blocking: bool = True) -> bool:
+        """Wait for the lock; without `blocking` take it only if it is free.
 
         Raises:
             DatabaseAway: The database does not answer, or another process keeps the lock.
         """
-        self._threads.acquire()
+        if not self._threads.acquire(blocking):
+            return False
         try:
             if self._depth == 0:
-                self._connection = self._take()
+                self._connection = self._take(_TAKE if blocking else _TRY)
                 self._owner = threading.get_ident()
-            self._depth += 1
+            taken = self._connection is not None
+            self._depth += taken
         except BaseException:
             self._threads.release()
             raise
+        if not taken:
+            self._threads.release()
+        return taken
+
+    def __enter__(self) -> None:
+        self.acquire()
 
     def __exit__(
         self,
@@ -215,6 +243,10 @@ class ProcessLock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Give the lock back, as often as it was taken."""
         try:
             if self._depth == 1:
                 self.before_release()
@@ -224,12 +256,16 @@ class ProcessLock:
                 self._give_back()
             self._threads.release()
 
-    def _take(self) -> Connection:
+    def _take(self, how: TextClause) -> Connection | None:
         with self._translated():
             connection = self._engine.connect()
             try:
                 connection.execute(_PATIENCE)
-                connection.execute(_TAKE, self._name)
+                if connection.execute(how, self._name).scalar() is False:
+                    connection.rollback()
+                    connection.close()
+                    return None
+                self._driver = _lease(connection, LEASE_S)
                 connection.commit()
             except BaseException:
                 _hang_up(connection)
@@ -238,10 +274,12 @@ class ProcessLock:
 
     def _give_back(self) -> None:
         connection, self._connection, self._owner = self._connection, None, 0
+        self._driver = None
         if connection is None:
             return
         try:
             connection.rollback()
+            _lease(connection, 0)
             connection.execute(_GIVE, self._name)
             connection.commit()
             connection.close()
@@ -250,6 +288,15 @@ class ProcessLock:
         except BaseException:
             _hang_up(connection)
             raise
+
+
+def _lease(connection: Connection, limit_s: int) -> psycopg.Connection:
+    """Let the session end after so long a rest outside of a transaction (0: never); return it."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)  # noqa: S101  # the engine's driver
+    if driver.info.server_version >= 140_000:  # 13 ends sessions that rest in a transaction alone
+        connection.execute(text(f"SET idle_session_timeout = '{limit_s}s'"))
+    return driver
 
 
 def _hang_up(connection: Connection) -> None:
@@ -269,14 +316,17 @@ _ORDER = text(
     "SELECT set_config('lock_timeout', :wait, true),"
     " pg_advisory_xact_lock(hashtext('documind transaction'), hashtext(current_schema()))"
 )
+_TRY_ORDER = text(
+    "SELECT pg_try_advisory_xact_lock(hashtext('documind transaction'), hashtext(current_schema()))"
+)
 
 
 class PostgresDatabase(Database):
     """A catalog in a database of a server, open; other processes write to it as well.
 
     Every writing transaction takes one lock first and holds it until it is committed, so that the
-    order of commits is the order of change numbers. The lock `writing` orders what has to be done
-    after a commit too: the words of a change are in the search engine before the next one comes.
+    order of commits is the order of change numbers. A lock of each library orders what has to be
+    done after a commit too: the words of a change are in the search engine before the next comes.
     """
 
     def __init__(self, url: str, steps: Steps) -> None:
@@ -300,9 +350,12 @@ class PostgresDatabase(Database):
         writer = open_engine(address, 1, 0)
         event.listen(writer, "connect", self._share)
         self._apart = open_engine(address, _APART, _MORE_APART)
-        self._ordering = open_engine(address, 1, 0)
+        self._ordering = open_engine(address, 1, len(Library) - 1)
         self._locks = open_engine(address, 1, 8)
-        self._writing = ProcessLock("writing", self._ordering, self.translated)
+        self._writing: list[ProcessLock] = []
+        self._others: list[ProcessLock] = []
+        self._beats = Periodic("lease of locks", self._beat, BEAT_S)
+        self._beats.__enter__()
         try:
             super().__init__(self._name, PostgresDialect(), steps, writer, readers)
             with self.translated(), writer.connect():
@@ -332,19 +385,29 @@ class PostgresDatabase(Database):
         """Return another number each time: another process may have committed."""
         return next(self._reads)
 
-    def order_writers(self, before_release: Callable[[], None]) -> AbstractContextManager[object]:
-        """Return the lock of all writers of all processes."""
-        self._writing.before_release = before_release
-        return self._writing
+    def order_writers(self, name: str, before_release: Callable[[], None]) -> Lock:
+        """Return the lock of all processes' writers of a library."""
+        lock = ProcessLock(f"writing {name}", self._ordering, self.translated)
+        lock.before_release = before_release
+        self._writing.append(lock)
+        return lock
 
-    def lock_of(self, name: str) -> AbstractContextManager[object]:
+    def lock_of(self, name: str) -> Lock:
         """Return a re-entrant lock of all processes."""
-        return ProcessLock(name, self._locks, self.translated)
+        lock = ProcessLock(name, self._locks, self.translated)
+        self._others.append(lock)
+        return lock
+
+    def _beat(self) -> float:
+        for lock in (*self._writing, *self._others):
+            lock.beat()
+        return BEAT_S
 
     @contextmanager
     def _writing_connection(self) -> Iterator[Connection]:
         """Yield the connection that holds `writing` to its holder, else the common one."""
-        held = self._writing.connection
+        holding = (lock.connection for lock in self._writing)
+        held = next((connection for connection in holding if connection is not None), None)
         with nullcontext(held) if held is not None else self._writer.connect() as connection:
             try:
                 yield connection
@@ -352,8 +415,11 @@ class PostgresDatabase(Database):
                 connection.invalidate()
                 raise
 
-    def _order(self, connection: Connection) -> None:
-        connection.execute(_ORDER, {"wait": f"{WAIT_S}s"})
+    def _order(self, connection: Connection, *, wait: bool) -> None:
+        if wait:
+            connection.execute(_ORDER, {"wait": f"{WAIT_S}s"})
+        elif not connection.execute(_TRY_ORDER).scalar():
+            raise Busy("others are writing: try again in a moment")
 
     @contextmanager
     def write_apart(self, name: str) -> Iterator[Connection]:
@@ -413,6 +479,7 @@ class PostgresDatabase(Database):
 
     def close(self) -> None:
         """Close every connection."""
+        self._beats.__exit__()
         super().close()
         for engine in (self._apart, self._ordering, self._locks):
             engine.dispose()
@@ -496,6 +563,8 @@ def open_engine(address: URL, size: int, more: int, isolation: str = "READ COMMI
     def _configure(connection: psycopg.Connection, _: ConnectionPoolEntry) -> None:
         connection.execute("SET synchronous_commit = on")  # acknowledged is durable
         connection.execute("SET client_encoding = 'UTF8'")
+        if isolation == "READ COMMITTED":  # a frozen writer holds up the others no longer
+            connection.execute(f"SET idle_in_transaction_session_timeout = '{LEASE_S}s'")
         connection.commit()
 
     @event.listens_for(engine, "handle_error")
@@ -549,6 +618,10 @@ def error_of(name: str, cause: BaseException | None) -> DocuMindError:
             )
         case psycopg.DataError():
             return InvalidInput(f"PostgreSQL cannot keep a value: {detail}")
+        case psycopg.errors.LockNotAvailable():
+            return DatabaseAway(
+                f"another process has held a lock of the database {name} for {WAIT_S} s: try again"
+            )
         case psycopg.OperationalError() | psycopg.InterfaceError() | PoolTimeout():
             return DatabaseAway(
                 f"the database {name} does not answer ({detail}): start it, or correct"

@@ -148,13 +148,6 @@ def of_ids(chunk_ids: Iterable[int]) -> models.Filter:
     return models.Filter(must=[models.HasIdCondition(has_id=list(chunk_ids))])
 
 
-def of_documents(docs: set[int], kept: Sequence[int]) -> models.Filter:
-    """Return a filter for the chunks of some documents, except those that are kept."""
-    these = models.FieldCondition(key="doc", match=models.MatchAny(any=sorted(docs)))
-    spared = [models.HasIdCondition(has_id=list(kept))] if kept else None
-    return models.Filter(must=[these], must_not=spared)
-
-
 def conditions(filters: Filters | None) -> models.Filter | None:
     """Return what the payload has to meet, the author aside; None where everything does."""
     if not filters:
@@ -285,8 +278,8 @@ class QdrantWords:
         self._terms = KnownTerms(self._listed)
         self._lock = threading.Lock()
         self._queued: list[models.PointStruct] = []
-        self._written: dict[int, list[int]] = {}
-        """Chunks that the group added, by document, since its last removal."""
+        self._written: set[int] = set()
+        """Chunks that the group added, since their last removal."""
         self._removed: set[int] = set()
 
     # --- read
@@ -418,19 +411,19 @@ class QdrantWords:
 
     def add(self, document: LexicalDocument) -> None:
         """Queue a document's chunks; full pieces are sent at once."""
-        for point in chunk_points(document):
-            self._queued.append(point)
-            self._written.setdefault(document.doc, []).append(int(point.id))
+        points = list(chunk_points(document))
+        self._queued += points
+        self._written.update(int(point.id) for point in points)
         if len(self._queued) >= PIECE:
             self._send()
 
-    def delete(self, doc: int) -> None:
-        """Queue the removal of a document's chunks, committed or queued before.
+    def delete(self, doc: int, chunk_ids: Sequence[int]) -> None:  # noqa: ARG002  # ids suffice
+        """Queue the removal of chunks.
 
         They are removed after what replaces them is there: a document is found at every moment.
         """
-        self._removed.add(doc)
-        self._written.pop(doc, None)
+        self._removed.update(chunk_ids)
+        self._written.difference_update(chunk_ids)
 
     def commit(self) -> None:
         """Make everything queued durable and searchable.
@@ -441,10 +434,9 @@ class QdrantWords:
         try:
             if self._queued:
                 self._send()
-            if self._removed:
-                kept = [i for doc in self._removed for i in self._written.get(doc, [])]
+            if gone := sorted(self._removed - self._written):
                 with self._steps.at("qdrant_words.delete"):
-                    self._engine.delete(self._name, of_documents(self._removed, kept))
+                    self._engine.delete(self._name, gone)
         finally:
             self.rollback()
 
@@ -463,7 +455,7 @@ class QdrantWords:
 
     def rollback(self) -> None:
         """Forget what is queued; what was sent is replaced by the replay of the changes."""
-        self._queued, self._written, self._removed = [], {}, set()
+        self._queued, self._written, self._removed = [], set(), set()
         with self._lock:
             self._known.clear()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -141,6 +142,11 @@ _SPANS = (
     .order_by(chunks.c.ordinal)
 )
 
+_REPLACED = (
+    select(chunks.c.chunk_id, chunks.c.doc)
+    .outerjoin(documents, IS_LIVE)
+    .where(chunks.c.doc.in_(bindparam("docs", expanding=True)), documents.c.doc.is_(None))
+)
 _CHUNK_IDS = (
     select(chunks.c.chunk_id).join(documents, IS_LIVE).where(_NAMED).order_by(chunks.c.chunk_id)
 )
@@ -210,6 +216,15 @@ class CatalogLoader:
                             doc, doc_id, titles, strings_from(authors), year, kind, parts, language
                         )
                     )
+        return found
+
+    def replaced_chunk_ids(self, docs: Sequence[int]) -> dict[int, list[int]]:
+        """Return the chunks of these documents that are kept and not live, by document."""
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        with self._database.read() as sql:
+            for some in pieces(docs):
+                for chunk_id, doc in sql.execute(_REPLACED, {"docs": some}):
+                    found[doc].append(chunk_id)
         return found
 
     def live_docs(self, library: Library, after: int, limit: int) -> list[int]:

@@ -301,7 +301,7 @@ class LexicalRepair:
     ) -> None:
         """Make an index again that holds another number of chunks than the catalog."""
         with self._lock_of(f"words of {library.value}"):
-            with projector.writing:  # no other process writes between the two counts
+            with projector.writing(library):  # no other process writes between the two counts
                 held, wanted = self.indexes[library].count, counts()
             if held != wanted.chunks:
                 log.error(

@@ -248,7 +248,7 @@ class StoreSupervisor:
 def _rest(error: StorageError | OSError, failed: int) -> float:
     """Tell the log of a failure, the n-th in a row; return how long to wait, in seconds."""
     if isinstance(error, (SearchAway, DatabaseAway)):
-        wait_s = min(2 * RETRY_S, (error.retry_after_s or RETRY_S) * 2 ** min(failed - 1, 10))
+        wait_s = min(2 * RETRY_S, (error.retry_after_s or RETRY_S) * 2.0 ** min(failed - 1, 10))
         log.warning("%s; trying again in %.0f s", error.message, wait_s)
         return wait_s
     wait_s = 0.0 if failed == 1 and isinstance(error, IndexDamaged) else RETRY_S

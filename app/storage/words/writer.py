@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
@@ -82,8 +83,13 @@ class LexicalWriter:
         with self._room:
             self._room.wait_for(lambda: self._waiting <= WAITING_CHUNKS)
 
-    def put(self, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int) -> None:
-        """Queue the words of documents, up to change `seq`; some replace others."""
+    def put(
+        self,
+        documents: Sequence[LexicalDocument],
+        replaced: Mapping[int, Sequence[int]],
+        seq: int,
+    ) -> None:
+        """Queue the words of documents, up to change `seq`; some replace chunks, by document."""
         chunks = sum(len(document.chunks) for document in documents)
         with self._room:
             self._waiting += chunks
@@ -122,7 +128,10 @@ class LexicalWriter:
             self.settle()  # what it commits is not pending any more
             applied = self._log.mark(self._library, "lexical")
             for changes in self._log.batches(self._library, applied, dense=False):
-                self._replace(list(dict.fromkeys(change.doc for change in changes)))
+                gone: defaultdict[int, list[int]] = defaultdict(list)
+                for change in changes:
+                    gone[change.doc] += change.ids if change.kind == "remove" else []
+                self._replace(gone)
                 self._log.set_mark(self._library, "lexical", changes[-1].seq)
 
     def rebuild(self, total_docs: int) -> None:
@@ -155,17 +164,23 @@ class LexicalWriter:
         while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
             with self._writing:
                 self.catch_up()
-                self._replace(docs)
+                self._replace(dict.fromkeys(docs, ()))
             after, done = docs[-1], done + len(docs)
             yield done
 
-    def _replace(self, docs: Sequence[int]) -> None:
-        """Take documents out and put in those that are live, in one commit."""
-        index = self._index
+    def _replace(self, docs: Mapping[int, Sequence[int]]) -> None:
+        """Take documents out and put in those that are live, in one commit.
+
+        Args:
+            docs: With chunks of them that the log says are gone; the catalog may not know them.
+        """
+        index, live = self._index, self._loader.lexical_documents(list(docs))
+        kept = {chunk_id for document in live for chunk_id, _, _ in document.chunks}
+        replaced = self._loader.replaced_chunk_ids(list(docs))
         try:
-            for doc in docs:
-                index.delete(doc)
-            for document in self._loader.lexical_documents(docs):
+            for doc, gone in docs.items():
+                index.delete(doc, [i for i in (*gone, *replaced.get(doc, ())) if i not in kept])
+            for document in live:
                 index.add(document)
             index.commit()
         except BaseException:
@@ -177,7 +192,7 @@ class LexicalWriter:
     def _take(
         self,
         documents: Sequence[LexicalDocument],
-        replaced: frozenset[int],
+        replaced: Mapping[int, Sequence[int]],
         seq: int,
         chunks: int,
         background: bool,
@@ -187,7 +202,7 @@ class LexicalWriter:
                 self._begin_group(background)
                 for document in documents:
                     if document.doc in replaced:
-                        self._index.delete(document.doc)
+                        self._index.delete(document.doc, replaced[document.doc])
                     self._index.add(document)
                 self._taken = seq
                 self._group_chunks += chunks
