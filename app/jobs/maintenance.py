@@ -137,7 +137,7 @@ def _steps(context: JobContext) -> Progress:
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 10.0
+LOOK_EVERY_S, LOOK_SHARED_S = 10.0, 30.0
 """How often deletions are looked at; one indexed query per library."""
 
 PURGE_APART_S = 600.0

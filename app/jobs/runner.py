@@ -736,7 +736,8 @@ class JobRunner:
 
     def _keep(self) -> None:
         """Hear of changes and look after the runs of this process until it closes."""
-        looked_s, away = 0.0, False
+        looked_s = due_s = 0.0
+        away = False
         for news in self._queue.news(self._closing, self._options.poll_s):
             what, _, job_id = news.partition(" ")
             now_s = time.monotonic()
@@ -748,7 +749,9 @@ class JobRunner:
             if what == "progress":
                 continue
             try:
-                self._look_after()
+                due = bool(what) or now_s - due_s > LOOK_EVERY_S
+                due_s = now_s if due else due_s
+                self._look_after(due=due)
                 if not self._alone:
                     self._beat(now_s)
                 away = False
@@ -757,7 +760,7 @@ class JobRunner:
                     logger.warning("jobs cannot be looked after: %s", error.message)
                 away = True
 
-    def _look_after(self) -> None:
+    def _look_after(self, *, due: bool) -> None:
         """Pass on requests to stop, write progress held back, wake for jobs that are due."""
         with self._changed:
             runs = dict(self._running)
@@ -771,21 +774,24 @@ class JobRunner:
                     self._save(run)
         lanes = self._options.threads
         kinds = [name for name, kind in self._kinds.items() if kind.lane in lanes]
-        if kinds and self._queue.has_due(kinds):
+        if due and kinds and self._queue.has_due(kinds):
             self._wake()
 
     def _beat(self, now_s: float) -> None:
         """Say that the runs of this process live, and hand on those of lost processes."""
         silent_s = now_s - self._beaten_s
-        if silent_s < self._options.beat_s:
-            return
         with self._changed:
             runs = dict(self._running)
-        self._queue.beat(list(runs))
+        if silent_s < (self._options.beat_s if runs else 2 * self._options.beat_s):
+            return
+        if runs:
+            self._queue.beat(list(runs))
+        is_lost = self._queue.has_lost(self._options.lost_after_s)
         self._beaten_s = now_s
         if silent_s >= self._options.lost_after_s:  # the others were not heard either
             self._trusts_s = now_s + self._options.lost_after_s
-        if now_s >= self._trusts_s and (lost := self._queue.hand_on(self._options.lost_after_s)):
+        if is_lost and now_s >= self._trusts_s:
+            lost = self._queue.hand_on(self._options.lost_after_s)
             logger.warning("%d jobs of lost processes were queued again", lost)
             self._wake()
         if now_s - self._reported_s >= REPORT_EVERY_S and self._options.lanes:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from select import POLLIN, poll
 from types import TracebackType
 from typing import Any, ClassVar, cast
 
@@ -17,6 +19,8 @@ from sqlalchemy import (
     Connection,
     Engine,
     ExceptionContext,
+    Executable,
+    Row,
     Table,
     TextClause,
     create_engine,
@@ -26,7 +30,7 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
@@ -321,6 +325,21 @@ _TRY_ORDER = text(
 )
 
 
+_SNAPSHOT = text("SELECT CAST(pg_current_snapshot() AS text)")
+"""It changes with each commit that writes, of any process."""
+
+
+@dataclass(slots=True)
+class _Moment:
+    connection: Connection | None = None
+    version: str | None = None
+
+
+class _Here(threading.local):
+    moment: _Moment | None = None
+    """The one that this thread is in."""
+
+
 class PostgresDatabase(Database):
     """A catalog in a database of a server, open; other processes write to it as well.
 
@@ -346,6 +365,7 @@ class PostgresDatabase(Database):
         self._address = address
         self.calls = Calls("database")
         self._reads = itertools.count(1)
+        self._here = _Here()
         readers = open_engine(address, _READERS, _MORE_READERS, isolation="REPEATABLE READ")
         writer = open_engine(address, 1, 0)
         event.listen(writer, "connect", self._share)
@@ -380,10 +400,73 @@ class PostgresDatabase(Database):
             connection.close()
             raise
 
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Let this thread's reads in the block share a transaction, and `version` stay.
+
+        A statement sees what was committed before it, so that a moment may begin before the engine
+        is asked.
+        """
+        if self._here.moment is not None:
+            yield
+            return
+        moment = self._here.moment = _Moment()
+        try:
+            yield
+        finally:
+            self._here.moment = None
+            if moment.connection is not None:
+                with suppress(DBAPIError):
+                    moment.connection.close()
+
+    @contextmanager
+    def _shared(self) -> Iterator[Connection | None]:
+        """Yield the connection of this thread's moment; None outside of one."""
+        moment = self._here.moment
+        if moment is None:
+            yield None
+            return
+        if moment.connection is None:
+            opened = self._readers.connect()
+            moment.connection = opened.execution_options(isolation_level="READ COMMITTED")
+        try:
+            yield moment.connection
+        except BaseException:
+            with suppress(DBAPIError):
+                moment.connection.rollback()
+            raise
+
     @property
-    def version(self) -> int:
-        """Return another number each time: another process may have committed."""
-        return next(self._reads)
+    def version(self) -> Hashable:
+        """Return what this moment sees of all processes' commits; outside of one it is new."""
+        moment = self._here.moment
+        if moment is None:
+            return next(self._reads)
+        if moment.version is None:
+            moment.version = str(self.rows(_SNAPSHOT)[0][0])
+        return moment.version
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Yield a connection on one consistent snapshot, in a moment on the newest."""
+        with self.translated(), self._shared() as shared:
+            if shared is not None:
+                yield shared
+                return
+            with self._readers.connect() as own:
+                yield own
+                own.rollback()
+
+    def rows(
+        self, statement: Executable, values: Mapping[str, object] | None = None
+    ) -> Sequence[Row[*tuple[Any, ...]]]:
+        """Return every row of a query; one statement is a snapshot without a transaction."""
+        with self.translated(), self._shared() as shared:
+            if shared is not None:
+                return shared.execute(statement, values).all()
+            with self._readers.connect() as own:
+                alone = own.execution_options(isolation_level="AUTOCOMMIT")
+                return alone.execute(statement, values).all()
 
     def order_writers(self, name: str, before_release: Callable[[], None]) -> Lock:
         """Return the lock of all processes' writers of a library."""
@@ -459,7 +542,10 @@ class PostgresDatabase(Database):
     @contextmanager
     def read_raw(self) -> Iterator[Cursor]:
         """Yield a plain cursor for reads that a person waits for; rows are tuples."""
-        with self.translated():
+        with self.translated(), self._shared() as shared:
+            if shared is not None:
+                yield shared.connection.cursor()
+                return
             pooled = self._readers.raw_connection()
             try:
                 yield pooled.cursor()
@@ -554,7 +640,6 @@ def open_engine(address: URL, size: int, more: int, isolation: str = "READ COMMI
         poolclass=QueuePool,
         pool_size=size,
         max_overflow=more,
-        pool_pre_ping=True,
         isolation_level=isolation,
         connect_args=CONNECTING,
     )
@@ -566,6 +651,17 @@ def open_engine(address: URL, size: int, more: int, isolation: str = "READ COMMI
         if isolation == "READ COMMITTED":  # a frozen writer holds up the others no longer
             connection.execute(f"SET idle_in_transaction_session_timeout = '{LEASE_S}s'")
         connection.commit()
+
+    @event.listens_for(engine, "checkout")
+    def _refuse_lost(connection: psycopg.Connection, *_: object) -> None:
+        # A server that ended a session has said so; to ask would cost a round trip each time.
+        try:
+            said = poll()
+            said.register(connection.fileno(), POLLIN)
+            if said.poll(0):
+                engine.dialect.do_ping(cast("Any", connection))
+        except psycopg.Error as exc:
+            raise InvalidatePoolError from exc
 
     @event.listens_for(engine, "handle_error")
     def _leave_standby(context: ExceptionContext) -> None:

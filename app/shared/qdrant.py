@@ -308,19 +308,22 @@ class SearchEngine(Nodes):
 
         return self._found([], ask, rounds=1)
 
-    def count(self, name: str, chosen: models.Filter | None = None) -> int:
+    def count(self, name: str, chosen: models.Filter | None = None, *, exact: bool = True) -> int:
+        """Return how many points there are; an exact count reads every id."""
+
         def ask(client: QdrantClient) -> int:
-            return int(client.count(PREFIX + name, count_filter=chosen, exact=True).count)
+            return int(client.count(PREFIX + name, count_filter=chosen, exact=exact).count)
 
         return self._found(0, ask, WORK_S)
 
-    def values(self, name: str, field: str, n: int) -> list[str]:
-        """Return up to n values of a field with an index, those of most points first."""
+    def facet(self, name: str, field: str, n: int) -> dict[str, int]:
+        """Return up to n values of a field with an index and their points, those of most first."""
 
-        def ask(client: QdrantClient) -> list[str]:
-            return [str(hit.value) for hit in client.facet(PREFIX + name, field, limit=n).hits]
+        def ask(client: QdrantClient) -> dict[str, int]:
+            found = client.facet(PREFIX + name, field, limit=n).hits
+            return {str(hit.value): hit.count for hit in found}
 
-        return self._found([], ask)
+        return self._found({}, ask, SEARCH_S if n < PIECE else WORK_S)
 
     def payload(self, name: str, ids: Sequence[int], field: str) -> dict[int, list[str]]:
         """Return a field of several values of points; those that are gone are absent."""

@@ -49,7 +49,7 @@ from app.storage.catalog.rows import (
     repoint_duplicates,
     search_key,
 )
-from app.storage.catalog.schema import documents, meta, meta_value, pieces, put_meta, revisions
+from app.storage.catalog.schema import documents, meta, pieces, put_meta, revisions
 from app.storage.catalog.state import (
     ORIGINALS,
     awaited_originals,
@@ -535,10 +535,10 @@ class CatalogIndexWriter:
 
     def purge_due(self) -> int:
         """Purge every deleted document whose grace is over; return how many."""
-        done = 0
-        for library in Library:
+        done, now = 0, {"now": utc_now()}
+        for library in sorted({Library(row.library) for row in self._database.rows(_DUE, now)}):
             with self._projector.writing(library):
-                due = self._database.rows(_DUE, {"now": utc_now()})
+                due = self._database.rows(_DUE, now)
                 docs = [row.doc for row in due if row.library == library.value]
                 if docs:
                     self._purge(library, docs)
@@ -547,8 +547,8 @@ class CatalogIndexWriter:
 
     def deleted_at(self, library: Library) -> str | None:
         """Return the time of the last deletion whose bytes files may still hold, if any."""
-        with self._database.read() as sql:
-            return meta_value(sql, _deleted_key(library))
+        of = select(meta.c.value).where(meta.c.key == _deleted_key(library))
+        return next((row.value for row in self._database.rows(of)), None)
 
     def mark_purged(self, library: Library, until: str) -> None:
         """Record that files hold no byte of deletions up to the time `until`."""

@@ -11,7 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -94,8 +94,15 @@ class Database(ABC):
             self.close()
             raise
 
+    def moment(self) -> AbstractContextManager[None]:
+        """Let this thread's reads in the block share a transaction, and `version` stay.
+
+        A file's reads cost nothing to begin, and its version is known.
+        """
+        return nullcontext()
+
     @property
-    def version(self) -> int:
+    def version(self) -> Hashable:
         """Return another number once something may have been committed.
 
         What was read under the same number still holds.
@@ -301,7 +308,7 @@ class SinceCommit(Generic[K, V]):
     def __init__(self, database: Database, read: Callable[[K], V]) -> None:
         self._database = database
         self._read = read
-        self._held: dict[K, tuple[int, V]] = {}
+        self._held: dict[K, tuple[Hashable, V]] = {}
 
     def __call__(self, key: K) -> V:
         version = self._database.version

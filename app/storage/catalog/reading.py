@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Select, and_, bindparam, func, select
 
 from app.core.types import Document, Filters, Library
-from app.storage.catalog.database import Database, id_list
+from app.storage.catalog.database import Database, SinceCommit, id_list
 from app.storage.catalog.labels import LABELS_VERSION
 from app.storage.catalog.rows import (
     DOCUMENTS,
@@ -167,11 +167,16 @@ class CatalogLoader:
         self.on_unusable: Callable[[Sequence[int]], None] | None = None
         """Told the keys of stored vectors that are read as missing, because they are of a wrong
         size or not finite."""
+        self._live = SinceCommit(database, self._live_build)
+        self._embedded = SinceCommit(database, self._count_embedded)
         self._narrowed: dict[tuple[Library, Filters], tuple[str | None, Filters | None]] = {}
         """With the version of the labels."""
 
     def live_build(self, library: Library) -> Build | None:
         """Return the build that serves, or None before the first vector."""
+        return self._live(library)
+
+    def _live_build(self, library: Library) -> Build | None:
         live = _BUILDS.join(libraries, libraries.c.live_build == builds.c.build)
         return self._build(live.where(libraries.c.library == library.value))
 
@@ -344,6 +349,9 @@ class CatalogLoader:
 
     def embedded(self, build: Build) -> int:
         """Return how many live chunks have a vector in a build; counted if it is not live."""
+        return self._embedded(build)
+
+    def _count_embedded(self, build: Build) -> int:
         counted = select(libraries.c.embedded).where(
             libraries.c.library == build.library.value, libraries.c.live_build == build.number
         )

@@ -144,6 +144,7 @@ class Replica:
     def apply(self, build: Build, changes: Sequence[Change]) -> None:
         """Bring a build's collection through some changes."""
         name, limit = self.collection(build), self.limit
+        fits = self._loader.embedded(build) <= limit
         ids = list(dict.fromkeys(i for change in changes for i in change.ids))
         corrected = [change.doc for change in changes if change.kind == "correct"]
         ids += self._loader.chunk_ids(corrected)
@@ -152,7 +153,8 @@ class Replica:
             stored = self._loader.vectors(build, batch)
             present = set(stored.chunk_ids)
             self.store.delete(name, [chunk_id for chunk_id in batch if chunk_id not in present])
-            self._upsert(build, stored, max(0, limit - self.store.count(name)))
+            # To count reads every id of a collection.
+            self._upsert(build, stored, limit if fits else max(0, limit - self.store.count(name)))
 
     def _upsert(self, build: Build, stored: VectorRows, room: int) -> None:
         if stored.chunk_ids and room:
