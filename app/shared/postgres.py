@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from secrets import randbelow
 from select import POLLIN, poll
 from types import TracebackType
 from typing import Any, ClassVar, cast
@@ -378,6 +379,8 @@ class PostgresDatabase(Database):
         self._beats.__enter__()
         try:
             super().__init__(self._name, PostgresDialect(), steps, writer, readers)
+            with self.translated():
+                _refuse_pooled(self._apart)
             with self.translated(), writer.connect():
                 pass  # a server that writes alone is noticed now
         except BaseException as exc:
@@ -671,6 +674,42 @@ def open_engine(address: URL, size: int, more: int, isolation: str = "READ COMMI
     return engine
 
 
+_SESSION = text(
+    "SELECT pg_backend_pid() AS pid, EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory'"
+    " AND pid = pg_backend_pid() AND objid = :mine AND classid = :ours) AS held"
+)
+_TAKE_SESSION = text("SELECT pg_advisory_lock_shared(:ours, :mine)")
+_GIVE_SESSION = text("SELECT pg_advisory_unlock_shared(:ours, :mine)")
+
+
+def _refuse_pooled(engine: Engine) -> None:
+    """Refuse a pooler that gives a transaction any session: locks would stay with others.
+
+    One connection takes a lock of its session, another begins a transaction, and the first looks
+    in a second transaction whether it has the lock.
+
+    Raises:
+        InvalidInput: There is one.
+    """
+    named = {"ours": 7_356, "mine": randbelow(2**31)}
+    with engine.connect() as first, engine.connect() as second:
+        first.execute(_TAKE_SESSION, named)
+        before = first.execute(_SESSION, named).one()
+        first.commit()
+        other = second.execute(_SESSION, named).one()
+        after = first.execute(_SESSION, named).one()
+        for connection, row in ((first, after), (second, other)):
+            if row.held:
+                connection.execute(_GIVE_SESSION, named)
+                connection.commit()
+    if not after.held or before.pid == other.pid:
+        raise InvalidInput(
+            "DATABASE_URL names a pooler in transaction mode (as PgBouncer's pool_mode ="
+            " transaction), where locks of a session and LISTEN do not work: name PostgreSQL"
+            " itself, or set pool_mode = session"
+        )
+
+
 def shown(address: URL) -> str:
     """Return an address without its password."""
     return address.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
@@ -683,8 +722,9 @@ def ask(url: str) -> str:
         InvalidInput: The address is wrong, or it does not answer.
     """
     address = parsed(url)
-    engine = open_engine(address, 1, 0)
+    engine = open_engine(address, 2, 0)
     try:
+        _refuse_pooled(engine)
         with engine.connect() as connection:
             version = connection.execute(text("SHOW server_version")).scalar_one()
     except DBAPIError as exc:
