@@ -7,7 +7,6 @@ import logging
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from secrets import randbelow
 from select import POLLIN, poll
 from types import TracebackType
@@ -326,19 +325,17 @@ _TRY_ORDER = text(
 )
 
 
+_READ_ONLY = text("SHOW transaction_read_only")
 _SNAPSHOT = text("SELECT CAST(pg_current_snapshot() AS text)")
 """It changes with each commit that writes, of any process."""
 
 
-@dataclass(slots=True)
-class _Moment:
+class _Moment(threading.local):
+    """What a thread's reads share while it is in a moment."""
+
+    begun = False
     connection: Connection | None = None
     version: str | None = None
-
-
-class _Here(threading.local):
-    moment: _Moment | None = None
-    """The one that this thread is in."""
 
 
 class PostgresDatabase(Database):
@@ -366,7 +363,7 @@ class PostgresDatabase(Database):
         self._address = address
         self.calls = Calls("database")
         self._reads = itertools.count(1)
-        self._here = _Here()
+        self._moment = _Moment()
         readers = open_engine(address, _READERS, _MORE_READERS, isolation="REPEATABLE READ")
         writer = open_engine(address, 1, 0)
         event.listen(writer, "connect", self._share)
@@ -410,44 +407,42 @@ class PostgresDatabase(Database):
         A statement sees what was committed before it, so that a moment may begin before the engine
         is asked.
         """
-        if self._here.moment is not None:
+        here = self._moment
+        if here.begun:
             yield
             return
-        moment = self._here.moment = _Moment()
+        here.begun = True
         try:
             yield
         finally:
-            self._here.moment = None
-            if moment.connection is not None:
+            shared, here.begun, here.connection, here.version = here.connection, False, None, None
+            if shared is not None:
                 with suppress(DBAPIError):
-                    moment.connection.close()
+                    shared.close()
 
     @contextmanager
     def _shared(self) -> Iterator[Connection | None]:
         """Yield the connection of this thread's moment; None outside of one."""
-        moment = self._here.moment
-        if moment is None:
-            yield None
-            return
-        if moment.connection is None:
+        here = self._moment
+        if here.begun and here.connection is None:
             opened = self._readers.connect()
-            moment.connection = opened.execution_options(isolation_level="READ COMMITTED")
+            here.connection = opened.execution_options(isolation_level="READ COMMITTED")
         try:
-            yield moment.connection
+            yield here.connection
         except BaseException:
-            with suppress(DBAPIError):
-                moment.connection.rollback()
+            if here.connection is not None:
+                with suppress(DBAPIError):
+                    here.connection.rollback()
             raise
 
     @property
     def version(self) -> Hashable:
         """Return what this moment sees of all processes' commits; outside of one it is new."""
-        moment = self._here.moment
-        if moment is None:
+        if not self._moment.begun:
             return next(self._reads)
-        if moment.version is None:
-            moment.version = str(self.rows(_SNAPSHOT)[0][0])
-        return moment.version
+        if self._moment.version is None:
+            self._moment.version = str(self.rows(_SNAPSHOT)[0][0])
+        return self._moment.version
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -582,15 +577,20 @@ class PostgresDatabase(Database):
         return []
 
     def missing(self) -> Sequence[str]:
-        """Return the database's address where it does not answer now, or cannot be written."""
+        """Return the database's address where it does not answer now."""
         try:
-            with self.read() as sql:
-                read_only = sql.execute(text("SHOW transaction_read_only")).scalar() == "on"
-                if read_only:
-                    sql.invalidate()  # another may find the primary
+            self.rows(_READ_ONLY)
         except DatabaseAway:
-            read_only = True
-        return (f"database {self._name}",) if read_only else ()
+            return (f"database {self._name}",)
+        return ()
+
+    def degraded(self) -> Sequence[str]:
+        """Return that the database can only be read, as a standby."""
+        if self.rows(_READ_ONLY)[0][0] == "on":
+            self._readers.dispose()  # new connections may find the primary
+            if self.rows(_READ_ONLY)[0][0] == "on":
+                return (f"database {self._name} can only be read: nothing is added or deleted",)
+        return ()
 
     def size_bytes(self) -> int:
         """Return the size of the catalog's tables, in bytes."""
@@ -679,7 +679,6 @@ _SESSION = text(
     " AND pid = pg_backend_pid() AND objid = :mine AND classid = :ours) AS held"
 )
 _TAKE_SESSION = text("SELECT pg_advisory_lock_shared(:ours, :mine)")
-_GIVE_SESSION = text("SELECT pg_advisory_unlock_shared(:ours, :mine)")
 
 
 def _refuse_pooled(engine: Engine) -> None:
@@ -698,10 +697,7 @@ def _refuse_pooled(engine: Engine) -> None:
         first.commit()
         other = second.execute(_SESSION, named).one()
         after = first.execute(_SESSION, named).one()
-        for connection, row in ((first, after), (second, other)):
-            if row.held:
-                connection.execute(_GIVE_SESSION, named)
-                connection.commit()
+        first.invalidate()  # and with it the lock
     if not after.held or before.pid == other.pid:
         raise InvalidInput(
             "DATABASE_URL names a pooler in transaction mode (as PgBouncer's pool_mode ="

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar, cast
 from urllib.parse import urlsplit
@@ -194,6 +195,24 @@ class SearchEngine(Nodes):
         except (SearchAway, IndexDamaged, DiskFull):
             return (f"search engine {without_credentials(self.urls[0])}",)
         return ()
+
+    def silent(self) -> tuple[str, ...]:
+        """Return the nodes that do not answer now, all asked at once."""
+
+        def answers(url: str) -> bool:
+            try:
+                self._client(url, PROBE_S).get_collections()
+            except (ResponseHandlingException, UnexpectedResponse):
+                return False
+            return True
+
+        with ThreadPoolExecutor(len(self.urls)) as threads:
+            found = list(threads.map(answers, self.urls))
+        return tuple(
+            f"search engine {without_credentials(url)}"
+            for url, answered in zip(self.urls, found, strict=True)
+            if not answered
+        )
 
     # --- collections
 

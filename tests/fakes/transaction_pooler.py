@@ -45,29 +45,30 @@ class _Handler(socketserver.BaseRequestHandler):
             if int.from_bytes(packet[4:8]) not in _WITHOUT_TLS:
                 break
             client.sendall(b"N")
-        session = socket.create_connection(self.server.upstream)
-        session.sendall(packet)
-        self._transaction(client, session)
+        self._transaction(client, socket.create_connection(self.server.upstream), packet)
         while True:
             kind, message = _message(client)
             if kind == _END:
                 return
-            session = self.server.sessions.pop()
-            session.sendall(message)
-            self._transaction(client, session)
+            self._transaction(client, self.server.sessions.pop(), message)
 
-    def _transaction(self, client: socket.socket, session: socket.socket) -> None:
+    def _transaction(self, client: socket.socket, session: socket.socket, message: bytes) -> None:
         """Pass messages on until the session is in no transaction; then others may have it."""
-        while True:
-            readable, _, _ = select.select([client, session], [], [])
-            if session in readable:
-                kind, message = _message(session)
-                client.sendall(message)
-                if kind == b"Z" and message[5:] == b"I":
-                    self.server.sessions.append(session)
-                    return
-            else:
-                session.sendall(_message(client)[1])
+        try:
+            session.sendall(message)
+            while True:
+                readable, _, _ = select.select([client, session], [], [])
+                if session in readable:
+                    kind, message = _message(session)
+                    client.sendall(message)
+                    if kind == b"Z" and message[5:] == b"I":
+                        break
+                else:
+                    session.sendall(_message(client)[1])
+        except OSError:
+            session.close()
+            raise
+        self.server.sessions.append(session)
 
 
 class _Pooler(socketserver.ThreadingTCPServer):

@@ -251,6 +251,10 @@ class Database(ABC):
     def missing(self) -> Sequence[str]:
         """Return by name what went away under the open store; empty when all is there."""
 
+    def degraded(self) -> Sequence[str]:
+        """Return what cannot be done now though questions are answered; a file has nothing."""
+        return ()
+
     @abstractmethod
     def size_bytes(self) -> int:
         """Return how large the database is."""
