@@ -283,6 +283,24 @@ class SearchEngine(Nodes):
             return (f"search engine {without_credentials(self.urls[0])}",)
         return ()
 
+    def silent(self) -> tuple[str, ...]:
+        """Return the nodes that do not answer now, all asked at once."""
+
+        def answers(url: str) -> bool:
+            try:
+                self._client(url, PROBE_S).get_collections()
+            except (ResponseHandlingException, UnexpectedResponse):
+                return False
+            return True
+
+        with ThreadPoolExecutor(len(self.urls)) as threads:
+            found = list(threads.map(answers, self.urls))
+        return tuple(
+            f"search engine {without_credentials(url)}"
+            for url, answered in zip(self.urls, found, strict=True)
+            if not answered
+        )
+
     # --- collections
 
     def _made(self, timeout_s: int = WORK_S) -> list[str]:
@@ -509,22 +527,29 @@ class SearchEngine(Nodes):
         return self.read(ask)
 
     def count(
-        self, name: str, chosen: models.Filter | None = None, timeout_s: int = SEARCH_S
+        self,
+        name: str,
+        chosen: models.Filter | None = None,
+        *,
+        exact: bool = True,
+        timeout_s: int = SEARCH_S,
     ) -> int:
+        """Return how many points there are; an exact count reads every id."""
+
         def ask(client: QdrantClient) -> int:
-            counted = client.count(PREFIX + name, chosen, exact=True, timeout=timeout_s)
-            return int(counted.count)
+            return int(client.count(PREFIX + name, chosen, exact, timeout=timeout_s).count)
 
         return self._found(0, ask, timeout_s)
 
-    def values(self, name: str, field: str, n: int) -> list[str]:
-        """Return up to n values of a field with an index, those of most points first."""
+    def facet(self, name: str, field: str, n: int) -> dict[str, int]:
+        """Return up to n values of a field with an index and their points, those of most first."""
+        timeout_s = SEARCH_S if n < PIECE else WORK_S
 
-        def ask(client: QdrantClient) -> list[str]:
-            found = client.facet(PREFIX + name, field, limit=n, timeout=SEARCH_S)
-            return [str(hit.value) for hit in found.hits]
+        def ask(client: QdrantClient) -> dict[str, int]:
+            found = client.facet(PREFIX + name, field, limit=n, timeout=timeout_s).hits
+            return {str(hit.value): hit.count for hit in found}
 
-        return self._found([], ask)
+        return self._found({}, ask, timeout_s)
 
     def payload(self, name: str, ids: Sequence[int], field: str) -> dict[int, list[str]]:
         """Return a field of several values of points; those that are gone are absent."""

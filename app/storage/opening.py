@@ -57,6 +57,9 @@ class Engine(Protocol):
     def away(self) -> tuple[str, ...]:
         """Return what is missing: nothing, or the engine with its address."""
 
+    def silent(self) -> tuple[str, ...]:
+        """Return the nodes that do not answer now."""
+
 
 def _shared(module: str, setting: str) -> ModuleType:
     """Return a module of `app.shared`, which a setting asks for."""

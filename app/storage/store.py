@@ -266,7 +266,7 @@ class IndexStore:
         """Return what was deleted, cut, renamed or replaced under the server.
 
         `catalog`, `lexical index of ...`; or which engine is away: `database ...`,
-        `search engine ...`, `object store ...`.
+        `search engine ...`.
         """
         return (
             *self.database.missing(),
@@ -276,7 +276,20 @@ class IndexStore:
                 if index.lost()
             ),
             *(() if self._engine is None else self._engine.away()),
-            *self.originals.away(),
+        )
+
+    def degraded(self) -> tuple[str, ...]:
+        """Return what is not as it should be though questions are answered; nothing is missing."""
+        states = {library: self.status.build_state(library) for library in Library}
+        nodes = self._engine.silent() if self._engine else ()
+        return (
+            *self.database.degraded(),
+            *(f"{away} does not answer" for away in (*nodes, *self.originals.away())),
+            *(
+                f"words or vectors of {library.value} are {state}"
+                for library, state in states.items()
+                if state != "ready"
+            ),
         )
 
     def backup(

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import cast
 from urllib.request import urlopen
 
 import boto3
@@ -140,27 +141,32 @@ def test_a_server_names_each_engine_that_goes_away_and_counts_its_calls(
     data.mkdir()
     settings = {
         "DATABASE_URL": own_server.url(),
-        "SEARCH_URL": qdrant.url,
+        "SEARCH_URL": f"{qdrant.url},{AWAY}",
         "ORIGINALS_URL": f"s3://documind/originals?endpoint={endpoint(store)}",
         "AWS_REGION": "us-east-1",
     }
     with Served(data, **settings) as server:
-        assert server.client.ready() == {"status": "ready", "missing": [], "detail": ""}
+        whole = {"status": "ready", "missing": [], "detail": ""}
+        degraded = [f"search engine {AWAY} does not answer"]
+        assert server.client.ready() == whole | {"degraded": degraded}
         before = counts(server)
         assert set(before) == {"database", "search", "originals"}
         assert all(one > 0 for one in before.values())
+
+        store.stop()
+        address, _, said = _degraded(server)[1].partition(" at ")
+        assert address == "object store s3://documind/originals"
+        assert said.endswith("does not answer")
 
         qdrant.kill()
         ready = server.client.ready()
         assert (ready["status"], ready["missing"]) == ("failed", [f"search engine {qdrant.url}"])
         assert str(ready["detail"]).endswith("does not answer; the server goes on when it is back")
-        store.stop()
         own_server.stop(kill=True)
         ready = server.client.ready()
         assert [str(name).rpartition(" ")[0] for name in ready["missing"]] == [
             "database",
             "search engine",
-            "object store s3://documind/originals at",
         ]
         assert "do not answer; the server goes on when they are back" in str(ready["detail"])
         assert "DATA_DIR" not in str(ready["detail"])
@@ -242,3 +248,7 @@ def test_migrate_refuses_a_catalog_of_a_newer_release(
     ended = migrated(tmp_path, own_server.url())
     assert ended.returncode == 1
     assert "'9999'" in ended.stderr
+
+
+def _degraded(server: Served) -> list[str]:
+    return [str(one) for one in cast("list[object]", server.client.ready()["degraded"])]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from app.jobs.runner import CLOSE_ALONE_S, CLOSE_S
 from app.settings import Settings
 from scripts.dockerfile import ignored, patterns_of, stages
 from scripts.write_env_example import COMPOSE_FILES, compose
@@ -434,3 +435,11 @@ def test_every_file_that_monitoring_mounts_is_there() -> None:
         (ROOT / "deploy/grafana/provisioning/datasources/prometheus.yml").read_text("utf-8")
     )
     assert source["datasources"][0]["url"] == "http://prometheus:9090"
+
+
+def test_a_pod_is_given_longer_to_stop_than_jobs_are_waited_for() -> None:
+    for role in ("worker", "api"):
+        chart = ROOT / f"deploy/helm/documind/templates/{role}.yaml"
+        grace = re.search(r"terminationGracePeriodSeconds: (\d+)", chart.read_text("utf-8"))
+        assert grace is not None
+        assert CLOSE_ALONE_S < CLOSE_S <= int(grace[1]) - 10

@@ -107,12 +107,19 @@ class AnswerStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def save(self, answer: Answer, record: Record) -> None:
-        """Keep an answer; `record` is its full JSON form."""
+    def save(self, answer: Answer, record: Record, forget_before: str | None = None) -> None:
+        """Keep an answer soon, so that no reader waits; who reads or forgets answers sees it.
+
+        Args:
+            answer: The answer.
+            record: Its full JSON form.
+            forget_before: Forget answers before a UTC time, too.
+        """
         shown = (item.hit.passage.document for item in answer.evidence)
         documents = sorted({(document.library.value, document.doc_id) for document in shown})
         row = {"answer_id": answer.answer_id, "record": _packed(record), "created_at": record["at"]}
-        with self._database.write("answer") as sql:
+
+        def keep(sql: Connection) -> None:
             sql.execute(delete(answers).where(answers.c.answer_id == answer.answer_id))
             n = sql.execute(insert(answers).returning(answers.c.n), row).scalar_one()
             if documents:
@@ -121,6 +128,10 @@ class AnswerStore:
                     for library, doc_id in documents
                 ]
                 sql.execute(insert(answer_documents), rows)
+            if forget_before is not None:
+                sql.execute(delete(answers).where(answers.c.created_at < forget_before))
+
+        self._database.write_later("answer", keep)
 
     def get(self, answer_id: str) -> Record:
         """Return the record; with feedback, under the key `feedback`.
@@ -128,6 +139,7 @@ class AnswerStore:
         Raises:
             NotFound: No such answer, or it was not stored.
         """
+        self._database.finish_later()
         rows = self._database.rows(_RECORDS.where(answers.c.answer_id == answer_id))
         if not rows:
             raise NotFound(
@@ -142,7 +154,8 @@ class AnswerStore:
         Raises:
             NotFound: No such answer.
         """
-        with self._database.write("answer") as sql:
+        self._database.finish_later()
+        with self._database.write_apart("answer") as sql:
             rated = (
                 update(answers)
                 .where(answers.c.answer_id == answer_id)
@@ -154,6 +167,7 @@ class AnswerStore:
 
     def list(self, limit: int = 100, with_feedback: bool = False) -> Sequence[Record]:
         """Return records, newest first."""
+        self._database.finish_later()
         found = _RECORDS.order_by(answers.c.n.desc()).limit(limit)
         if with_feedback:
             found = found.where(answers.c.feedback.is_not(None))
@@ -166,7 +180,8 @@ class AnswerStore:
             if older_than is None
             else delete(answers).where(answers.c.created_at < older_than)
         )
-        with self._database.write("answer") as sql:
+        self._database.finish_later()
+        with self._database.write_apart("answer") as sql:
             return sql.execute(old).rowcount
 
 
@@ -220,7 +235,7 @@ class ConversationStore:
     def create(self, title: str = "", library: str | None = None) -> str:
         row = {"id": new_id(), "title": title, "library": library, "summary": "", "folded": 0}
         now = utc_now()
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             sql.execute(insert(conversations), row | {"created_at": now, "updated_at": now})
         return str(row["id"])
 
@@ -259,7 +274,7 @@ class ConversationStore:
         Raises:
             NotFound: No such conversation.
         """
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             n = _touch(sql, conversation_id)
             same = (turns.c.conversation == n) & (turns.c.content == question)
             sql.execute(delete(turns).where(same, turns.c.answer_id.not_in(_answered(n))))
@@ -271,7 +286,7 @@ class ConversationStore:
         Raises:
             NotFound: No such conversation.
         """
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             n = _touch(sql, conversation_id)
             begun = delete(turns).where(turns.c.conversation == n, turns.c.answer_id == answer_id)
             sql.execute(begun)
@@ -294,7 +309,7 @@ class ConversationStore:
         self._update(conversation_id, title=title)
 
     def _update(self, conversation_id: str, **values: object) -> None:
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             changed = sql.execute(_of(conversation_id).values(values)).rowcount
         if not changed:
             raise _unknown(conversation_id)
@@ -302,7 +317,7 @@ class ConversationStore:
     def delete(self, conversation_id: str, grace_s: float = 0) -> int:
         """Hide one, and forget it when its grace (seconds) is over; return how many."""
         until = (datetime.now(UTC) + timedelta(seconds=grace_s)).isoformat()
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             gone = sql.execute(_of(conversation_id).values(forget_at=until)).rowcount
         if grace_s <= 0:
             self.delete_due()
@@ -316,7 +331,7 @@ class ConversationStore:
         """
         due = conversations.c.forget_at > datetime.now(UTC).isoformat()
         back = update(conversations).where(conversations.c.id == conversation_id, due)
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             if not sql.execute(back.values(forget_at=None)).rowcount:
                 raise NotFound(f"no deleted conversation {conversation_id!r} can be brought back")
 
@@ -325,11 +340,11 @@ class ConversationStore:
         due = conversations.c.forget_at <= datetime.now(UTC).isoformat()
         if not self._database.rows(select(conversations.c.n).where(due).limit(1)):
             return 0
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             return sql.execute(delete(conversations).where(due)).rowcount
 
     def delete_all(self) -> int:
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             return sql.execute(delete(conversations)).rowcount
 
 

@@ -321,7 +321,7 @@ class LexicalRepair:
             words, index = projector.words[library], self.indexes[library]
             if self._log.holds(library, REFILL):  # of a process that was killed while it filled
                 self._log.hold(library, REFILL, None)
-            with projector.writing:  # no other process writes between the two counts
+            with projector.writing(library):  # no other process writes between the two counts
                 held, wanted = index.count, counts()
             if held == wanted.chunks and library not in self._old:
                 if is_shared(index):

@@ -158,6 +158,7 @@ class Replica:
     def apply(self, build: Build, changes: Sequence[Change], name: str = "") -> None:
         """Bring a build's collection, or the one of this name, through some changes."""
         name, limit = name or self.collection(build), self.limit
+        fits = self._loader.embedded(build) <= limit
         ids = list(dict.fromkeys(i for change in changes for i in change.ids))
         corrected = [change.doc for change in changes if change.kind == "correct"]
         ids += self._loader.chunk_ids(corrected)
@@ -166,8 +167,8 @@ class Replica:
             stored = self._loader.vectors(build, batch)
             present = set(stored.chunk_ids)
             self.store.delete(name, [chunk_id for chunk_id in batch if chunk_id not in present])
-            unlimited = limit >= MOST_VECTORS
-            room = len(batch) if unlimited else max(0, limit - self.store.count(name))
+            # To count reads every id of a collection.
+            room = limit if fits else max(0, limit - self.store.count(name))
             self._upsert(build, name, stored, room)
 
     def _upsert(self, build: Build, name: str, stored: VectorRows, room: int) -> None:

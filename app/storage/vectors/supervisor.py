@@ -22,7 +22,7 @@ RETRY_S = 30.0
 """How long to wait before trying again when the disk was full, or the store failed twice in a
 row."""
 
-LOOK_EVERY_S = 1.0
+LOOK_EVERY_S = 10.0
 """How often one of several servers looks for what another one left behind, seconds. One alone looks
 every RETRY_S for what its own writes left when there was no space or no file to open."""
 
@@ -112,7 +112,7 @@ class StoreSupervisor:
     def _wait_until_quiet(self) -> None:
         """Put the opening off while something is written and no search needs a store."""
         until_s = time.monotonic() + QUIET_AT_MOST_S
-        seen = -1
+        seen: object = None
         while (
             (now := self._database.version) != seen
             and time.monotonic() < until_s
@@ -146,11 +146,8 @@ class StoreSupervisor:
 
     def _left_behind(self) -> bool:
         """Apply words that were left behind; return whether vectors may be left too."""
-        left = [
-            library
-            for library, dense in self._dense.items()
-            if self._log.is_behind(library, dense.replica.kind)
-        ]
+        kinds = {library: dense.replica.kind for library, dense in self._dense.items()}
+        left = self._log.behind(kinds)
         for library in left:
             self._apply(library)
         return bool(left) or not self.ready
@@ -261,8 +258,8 @@ class StoreSupervisor:
 
 def _rest(error: StorageError | OSError, failed: int) -> float:
     """Tell the log of a failure, the n-th in a row; return how long to wait, in seconds."""
-    if isinstance(error, SearchAway | DatabaseAway):
-        wait_s = error.retry_after_s or RETRY_S
+    if isinstance(error, (SearchAway, DatabaseAway)):
+        wait_s = min(2 * RETRY_S, (error.retry_after_s or RETRY_S) * 2.0 ** min(failed - 1, 10))
         log.warning("%s; trying again in %.0f s", error.message, wait_s)
         return wait_s
     wait_s = 0.0 if failed == 1 and isinstance(error, IndexDamaged) else RETRY_S

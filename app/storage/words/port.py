@@ -59,8 +59,12 @@ class WordIndex(Protocol):
         """Queue a document's chunks; they are durable and found after `commit`."""
         ...
 
-    def delete(self, doc: int) -> None:
-        """Queue the removal of a document's chunks, committed or queued before."""
+    def delete(self, doc: int, chunk_ids: Sequence[int]) -> None:
+        """Queue the removal of a document's chunks, committed or queued before.
+
+        Where several processes write only `chunk_ids` go, which are no longer live: one that was
+        held up between removes nothing newer.
+        """
         ...
 
     def commit(self) -> None:

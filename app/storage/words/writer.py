@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 
 from app.core.types import Library
-from app.storage.catalog.changes import ChangeLog
+from app.storage.catalog.changes import Change, ChangeLog
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 from app.storage.status import BuildState
@@ -96,8 +97,13 @@ class LexicalWriter:
         with self._room:
             self._room.wait_for(lambda: self._waiting <= WAITING_CHUNKS)
 
-    def put(self, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int) -> None:
-        """Queue the words of documents, up to change `seq`; some replace others."""
+    def put(
+        self,
+        documents: Sequence[LexicalDocument],
+        replaced: Mapping[int, Sequence[int]],
+        seq: int,
+    ) -> None:
+        """Queue the words of documents, up to change `seq`; some replace chunks, by document."""
         chunks = sum(len(document.chunks) for document in documents)
         with self._room:
             self._waiting += chunks
@@ -136,7 +142,7 @@ class LexicalWriter:
             self.settle()  # what it commits is not pending any more
             applied = self._log.mark(self._library, "lexical")
             for changes in self._log.batches(self._library, applied, dense=False):
-                self._replace(list(dict.fromkeys(change.doc for change in changes)))
+                self._replace(_gone(changes))
                 self._log.set_mark(self._library, "lexical", changes[-1].seq)
 
     def rebuild(self, total_docs: int) -> None:
@@ -165,13 +171,13 @@ class LexicalWriter:
         try:
             after = done = 0
             while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
-                self._replace(docs, filled)
+                self._replace(dict.fromkeys(docs, ()), filled)
                 after, done = docs[-1], done + len(docs)
                 self.rebuilding = BuildState("rebuilding", done, total_docs)
             with self._writing:
                 self.settle()
                 for changes in self._log.batches(self._library, begun, dense=False):
-                    self._replace(list(dict.fromkeys(change.doc for change in changes)), filled)
+                    self._replace(_gone(changes), filled)
                 index.switch()
                 self._log.set_mark(self._library, "lexical", self._log.last())
         finally:
@@ -191,7 +197,7 @@ class LexicalWriter:
                 index.delete_chunks(sorted(phantom))
                 docs = sorted({wanted[chunk_id] for chunk_id in missing})
                 for at in range(0, len(docs), REBUILD_BATCH_DOCS):
-                    self._replace(docs[at : at + REBUILD_BATCH_DOCS])
+                    self._replace(dict.fromkeys(docs[at : at + REBUILD_BATCH_DOCS], ()))
             after, mended = upto, mended + len(phantom) + len(missing)
         return mended
 
@@ -212,17 +218,24 @@ class LexicalWriter:
         while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
             with self._writing:
                 self.catch_up()
-                self._replace(docs)
+                self._replace(dict.fromkeys(docs, ()))
             after, done = docs[-1], done + len(docs)
             yield done
 
-    def _replace(self, docs: Sequence[int], index: WordIndex | None = None) -> None:
-        """Take documents out and put in those that are live, in one commit."""
-        index = index or self._index
+    def _replace(self, docs: Mapping[int, Sequence[int]], index: WordIndex | None = None) -> None:
+        """Take documents out and put in those that are live, in one commit.
+
+        Args:
+            docs: With chunks of them that the log says are gone; the catalog may not know them.
+            index: Where; None: the one that serves.
+        """
+        index, live = index or self._index, self._loader.lexical_documents(list(docs))
+        kept = {chunk_id for document in live for chunk_id, _, _ in document.chunks}
+        replaced = self._loader.replaced_chunk_ids(list(docs))
         try:
-            for doc in docs:
-                index.delete(doc)
-            for document in self._loader.lexical_documents(docs):
+            for doc, gone in docs.items():
+                index.delete(doc, [i for i in (*gone, *replaced.get(doc, ())) if i not in kept])
+            for document in live:
                 index.add(document)
             index.commit()
         except BaseException:
@@ -234,7 +247,7 @@ class LexicalWriter:
     def _take(
         self,
         documents: Sequence[LexicalDocument],
-        replaced: frozenset[int],
+        replaced: Mapping[int, Sequence[int]],
         seq: int,
         chunks: int,
         background: bool,
@@ -244,7 +257,7 @@ class LexicalWriter:
                 self._begin_group(background)
                 for document in documents:
                     if document.doc in replaced:
-                        self._index.delete(document.doc)
+                        self._index.delete(document.doc, replaced[document.doc])
                     self._index.add(document)
                 self._taken = seq
                 self._group_chunks += chunks
@@ -291,3 +304,11 @@ class LexicalWriter:
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._group_chunks = None, 0
+
+
+def _gone(changes: Sequence[Change]) -> Mapping[int, Sequence[int]]:
+    """Return the documents of changes, with the chunks that were removed of each."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for change in changes:
+        found[change.doc] += change.ids if change.kind == "remove" else []
+    return found
