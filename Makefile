@@ -163,9 +163,10 @@ $(SHARED)/.ready: requirements-shared.lock requirements-shared-test.lock $(VENV)
 	for lock in shared shared-test; do $(SHARED)/bin/pip install --quiet --no-deps --require-hashes -r requirements-$$lock.lock || exit 1; done
 	@touch $@
 
+# Files on one real engine (SEARCH_TEST_URL) run one after another: each begins by removing all collections.
 .PHONY: shared-test
 shared-test: dev $(SHARED)/.ready $(POSTGRES) ## the catalog on a real PostgreSQL that the tests start (needs postgresql-15), search on a double of Qdrant
-	$(SHARED)/bin/python -m pytest $(SIDE_BY_SIDE) --catalog postgresql -m "not sqlite_file" tests/shared tests/unit/storage $(SHARED_CONTRACTS:%=tests/contract/test_%_contract.py)
+	$(SHARED)/bin/python -m pytest $(if $(SEARCH_TEST_URL),,$(SIDE_BY_SIDE)) --catalog postgresql -m "not sqlite_file" tests/shared tests/unit/storage $(SHARED_CONTRACTS:%=tests/contract/test_%_contract.py)
 
 # A real model: llama.cpp is compiled once (four minutes on two cores) and kept in .venv-live.
 LIVE := .venv-live

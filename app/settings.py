@@ -103,8 +103,15 @@ class Settings(BaseSettings):
     search_api_key: str = knob("", "key that the search engine asks for", repr=False)
     search_replicas: int = knob(
         _INDEX.search_replicas,
-        "copies of every point in the search engine, made with a collection",
+        "copies of every point in the search engine, made with a collection; with 2 any one node"
+        " may be away",
         ge=1,
+    )
+    search_shards: int = knob(
+        _INDEX.search_shards,
+        "shards of a new collection in the search engine, which cannot be split later; 0: twice the"
+        " nodes, at least 6",
+        ge=0,
     )
     job_lanes: Annotated[tuple[Lane, ...], NoDecode] = knob(
         LANES,

@@ -473,18 +473,18 @@ class AnswerJournal:
             return
         record = StoredRecord.kept_whole(answer, self._settings(), _iso(self._clock()))
         shown = hashed(record) if self._options.store_answers == "hash" else record
-        self._store.save(answer, shown.json_values())
-        self._prune()
+        self._store.save(answer, shown.json_values(), self._past_retention())
 
-    def _prune(self) -> None:
+    def _past_retention(self) -> str | None:
+        """Return before which time answers are to be forgotten now, if any are."""
         if self._options.answer_retention_days <= 0:
-            return
+            return None
         now = self._clock()
         with self._lock:
             if self._pruned is not None and now - self._pruned < _PRUNE_EVERY:
-                return
+                return None
             self._pruned = now
-        self._store.delete(_iso(now - timedelta(days=self._options.answer_retention_days)))
+        return _iso(now - timedelta(days=self._options.answer_retention_days))
 
 
 def with_verdicts_of_today(record: Mapping[str, object]) -> dict[str, object]:

@@ -247,18 +247,21 @@ class RAGService:
             self._research.options.manner.first_token_target_s,
         )
         text, around = out_of_letter(intent.text)
+        with self._catalog.moment():
+            embedder = embedder_names(self._research.searcher_for, question.library)
+            empty = intent.kind == "question" and is_empty(self._catalog, question.library)
         return Asked(
             new_id(),
             question,
             intent,
             text,
             around,
-            embedder_names(self._research.searcher_for, question.library),
+            embedder,
             cancel,
             trace,
             calls,
             choice,
-            intent.kind == "question" and is_empty(self._catalog, question.library),
+            empty,
         )
 
     def _chosen(self, model: str | None) -> ModelChoice:

@@ -84,10 +84,16 @@ def status_of_code(code: str) -> int:
 
 
 def problem(
-    *, code: str, detail: str, request_id: str, status: int | None = None, retryable: bool = False
+    *,
+    code: str,
+    detail: str,
+    request_id: str,
+    status: int | None = None,
+    retryable: bool | None = None,
 ) -> ProblemDict:
-    """Return a problem body; without a status, that of the code."""
+    """Return a problem body; without a status, or whether to retry, those of the code."""
     status = status_of_code(code) if status is None else status
+    retryable = errors.class_of(code).retryable if retryable is None else retryable
     return ProblemDict(
         type=f"urn:documind:{code}",
         title=HTTPStatus(status).phrase,
@@ -119,10 +125,12 @@ def internal_problem(request_id: str) -> ProblemDict:
 
 
 def problem_response(body: ProblemDict, retry_after_s: float | None = None) -> Response:
-    """Return the response of a problem body; overload says when to come back."""
+    """Return the response of a problem body; overload, and what is away, say when to come back."""
     headers = {}
-    if retry_after_s is not None or body["code"] in {"busy", "rate_limited"}:
-        headers["Retry-After"] = str(max(1, round(retry_after_s or 1)))
+    if retry_after_s is None:
+        retry_after_s = errors.class_of(body["code"]).retry_after_s
+    if retry_after_s is not None:
+        headers["Retry-After"] = str(max(1, round(retry_after_s)))
     if body["status"] == 401:
         headers["WWW-Authenticate"] = "Bearer"
     # ASCII only: a detail may quote lone surrogates from the request, which UTF-8 cannot carry.

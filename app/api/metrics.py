@@ -136,6 +136,7 @@ class _State:
         yield from self._jobs()
         yield from self._projections()
         yield from self._engines()
+        yield from self._copies()
 
     def _libraries(self) -> Iterator[Metric]:
         counts = {library.value: self._services.catalog.counts(library) for library in Library}
@@ -189,6 +190,18 @@ class _State:
             for calls in self._services.store.calls:
                 family.add_metric((calls.engine,), getattr(calls, field))
             yield family
+
+    def _copies(self) -> Iterator[Metric]:
+        if not (copies := self._services.store.copies()):
+            return  # no search engine, or none that answers
+        for name, field, text in (
+            ("shards", "shards", "Shards of a collection in the search engine"),
+            ("copies", "fewest", "Copies that follow writes, of the shard with the fewest"),
+            ("dead_copies", "dead", "Copies that do not follow writes"),
+            ("copies_wanted", "wanted", "Copies that SEARCH_REPLICAS asks for"),
+        ):
+            rows = [((one.collection,), getattr(one, field)) for one in copies]
+            yield _gauge(f"search_{name}", text, ("collection",), rows)
 
 
 class Measured:

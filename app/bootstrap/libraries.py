@@ -89,17 +89,29 @@ class Libraries:
 
     def wired(self, library: Library) -> Wired:
         """Return how a library is searched and filled now."""
-        live = self.store.builds.of(library, "live")
+        with self.store.catalog.moment():
+            live = self.store.builds.of(library, "live")
+            made_with = self.store.made_with(library)
+            row = Calibrations(self.store.calibrations).of(live.fingerprint) if live else None
         # A library without a vector takes the embedder available now; `claim` replaces its build.
-        embedder = self.embedder_for(library, self.store.made_with(library))
+        embedder = self.embedder_for(library, made_with)
         build = live.number if live else None
-        row = Calibrations(self.store.calibrations).of(live.fingerprint) if live else None
         now = (embedder, build, row)
         with self._lock:
             wired = self._wired.get(library)
             if wired is None or (wired.embedder, wired.build, wired.calibration) != now:
                 wired = self._wired[library] = self._wire(library, embedder, live, row)
         return wired
+
+    def _lacking(self, library: Library) -> tuple[Notice, ...]:
+        """Return the notice that searches by words miss documents, while they do."""
+        if not self.store.projector.words[library].lacking:
+            return ()
+        said = (
+            f"the words of library {library.value!r} are being filled again from the catalog:"
+            " until then searches miss documents; nothing needs to be done"
+        )
+        return (Notice("search_degraded", said),)
 
     def _wire(
         self,
@@ -121,7 +133,7 @@ class Libraries:
             writer=view or store.writer,
             reranker=self.reranker,
             late=LateInteraction(store.codes, self.encoder_of()) if self.encoder_of else None,
-            remarks=lambda: self.remarks(library),
+            remarks=lambda: (*self.remarks(library), *self._lacking(library)),
             asks_host=questions is not embedder,
         )
 
@@ -424,11 +436,17 @@ class Adopter:
     def look_at_all(self) -> float:
         """Look at each library; return after how many seconds to look again."""
         try:
-            eager = [self.look(library) for library in Library]
-        except (StorageError, Conflict, InvalidInput):
-            logger.exception("what embeds the libraries could not be looked at; trying again")
+            with self._store.catalog.moment():
+                eager = [self.look(library) for library in Library]
+        except (StorageError, Conflict, InvalidInput) as error:
+            logger.warning(
+                "what embeds the libraries could not be looked at; trying again: %s",
+                error.message,
+                exc_info=None if error.retryable else error,
+            )
             eager = []
-        return LOOK_EVERY_S if any(eager) else LOOK_SELDOM_S
+        several = self._store.options.shared  # each of them looks
+        return LOOK_EVERY_S if any(eager) and not several else LOOK_SELDOM_S
 
     def look(self, library: Library) -> bool:
         """Re-embed a library with the new model if allowed; return whether it would."""

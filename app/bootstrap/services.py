@@ -67,6 +67,7 @@ from app.jobs.kinds import (
 )
 from app.jobs.maintenance import (
     LOOK_EVERY_S,
+    LOOK_SHARED_S,
     EvaluationService,
     Housekeeper,
     Maintenance,
@@ -270,8 +271,9 @@ class Services:
         jobs.start()
         stack.callback(jobs.close)
         stack.enter_context(Periodic("use of keys", self._flush_keys, USE_WRITTEN_S))
-        housekeeper = Housekeeper(self.maintenance, jobs)
-        stack.enter_context(Periodic("housekeeper", housekeeper.look_for_s, LOOK_EVERY_S))
+        every_s = LOOK_SHARED_S if self.settings.is_shared else LOOK_EVERY_S
+        housekeeper = Housekeeper(self.maintenance, jobs, every_s)
+        stack.enter_context(Periodic("housekeeper", housekeeper.look_for_s, every_s))
         adopter = Adopter(self.embedders, self.store, jobs)
         stack.enter_context(Periodic("adopter", adopter.look_at_all))
         if not jobs.turn("start", START_APART_S):  # another process has just asked for the same
@@ -292,8 +294,8 @@ class Services:
         """Write when keys were used; an edge of its thread."""
         try:
             self.store.keys.flush()
-        except StorageError:
-            logger.warning("when keys were used could not be written", exc_info=True)
+        except StorageError as error:
+            logger.warning("when keys were used could not be written: %s", error.message)
         return USE_WRITTEN_S
 
     @property

@@ -186,6 +186,8 @@ def configuration(settings: Settings) -> Iterator[Diagnosis]:
 CURES = {
     "DATABASE_URL": "start PostgreSQL, or correct DATABASE_URL",
     "SEARCH_URL": "start Qdrant, or correct SEARCH_URL and SEARCH_API_KEY",
+    "SEARCH_REPLICAS": "start the nodes that are away and wait a minute; if it stays, run:"
+    " documind rebuild, which makes collections as the settings say while servers go on",
     "ORIGINALS_URL": "start the object store, make its bucket, or correct ORIGINALS_URL,"
     " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
 }

@@ -90,7 +90,7 @@ def rebuild(
 ) -> None:
     """Rebuild the lexical and vector indexes from the catalog; embed nothing.
 
-    The server must be stopped.
+    The server of this DATA_DIR must be stopped; others on the same catalog go on.
 
     Example: documind rebuild
     """

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -150,6 +150,12 @@ def run(settings: Settings, lock: DirectoryLock, *, open_when_ready: bool = Fals
         raise error
 
 
+ALIVE_NAME = "worker_alive"
+"""A file that a worker touches while it runs: it serves nothing that a health check could ask."""
+
+ALIVE_EVERY_S = 10.0
+
+
 def work(
     lanes: Annotated[
         str | None,
@@ -188,7 +194,11 @@ def _run(settings: Settings, lock: DirectoryLock) -> None:
         )
     with late("bootstrap").build_services(settings, lock):
         say(f"DocuMind works: {', '.join(settings.job_lanes)}  (Ctrl-C ends it)")
-        stopping.wait()
+        alive = settings.data_dir / ALIVE_NAME
+        while not stopping.is_set():
+            with suppress(OSError):  # a full disk is no reason to end it
+                alive.touch()
+            stopping.wait(ALIVE_EVERY_S)
         say("DocuMind stops: jobs that run are queued again")
 
 

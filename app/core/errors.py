@@ -52,12 +52,15 @@ class DocuMindError(Exception):
 
     code: ClassVar[str] = "internal"
     retryable: ClassVar[bool] = False
+    retry_after_s: float | None = None
+    """When to come back, in seconds, unless an error says otherwise."""
 
     def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
-        """Keep the message for people and, for overload, when to come back (seconds)."""
+        """Keep the message for people and when to come back (seconds)."""
         super().__init__(message)
         self.message = message
-        self.retry_after_s = retry_after_s
+        if retry_after_s is not None:
+            self.retry_after_s = retry_after_s
 
 
 class InputError(DocuMindError):
@@ -202,6 +205,7 @@ class Overload(DocuMindError):
 
     code = "busy"
     retryable = True
+    retry_after_s = 1.0
 
 
 class Busy(Overload):
@@ -232,6 +236,7 @@ class OriginalsAway(StorageError):
 
     code = "originals_away"
     retryable = True
+    retry_after_s = 5.0
 
 
 class DatabaseAway(StorageError):
@@ -239,13 +244,15 @@ class DatabaseAway(StorageError):
 
     code = "database_away"
     retryable = True
+    retry_after_s = 5.0
 
 
 class SearchAway(StorageError):
-    """The search engine does not answer; `retry_after_s` says when to come back."""
+    """The search engine does not answer."""
 
     code = "search_away"
     retryable = True
+    retry_after_s = 5.0
 
 
 class IndexDamaged(StorageError):

@@ -7,6 +7,7 @@ thread-safe. Errors are those of `app.core.errors`; nothing else leaves an adapt
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -35,6 +36,12 @@ from app.core.types import (
 
 class Catalog(Protocol):
     """The truth, read. Live documents only, unless a revision is named."""
+
+    def moment(self) -> AbstractContextManager[None]:
+        """Let this thread's reads in the block share one transaction, and counts one moment.
+
+        Each read sees what was written before it. Nothing slow belongs into the block.
+        """
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         """Return live passages by chunk id; ids that are gone or superseded are absent."""
@@ -292,13 +299,19 @@ class VectorSink(Protocol):
         """
 
     def write_vectors(
-        self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
+        self,
+        library: Library,
+        chunk_ids: Sequence[int],
+        vectors: FloatArray,
+        *,
+        wait: bool = True,
     ) -> None:
         """Store L2-normalised rows `[n, dim]` durably and queue them for dense search.
 
         They are stored as float16.
 
         Raises:
+            Busy: Another one writes, and it is not to be waited for.
             FingerprintMismatch: The rows do not fit the build, or the library was re-embedded in
                 between.
         """

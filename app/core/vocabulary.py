@@ -103,6 +103,7 @@ NoticeCode = Literal[
     "strategy_degraded",
     "vectors_missing",
     "index_rebuilding",
+    "search_degraded",
     "context_cut",
     "answer_cut",
     "library_empty",

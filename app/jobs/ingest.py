@@ -321,6 +321,8 @@ class IngestJob:
         )
         if outcomes and all(outcome.code == Superseded.code for outcome in outcomes):
             raise Superseded(outcomes[0].reason or "deleted or replaced after it was accepted")
+        if context.cancel.cancelled and any(outcome.status == "failed" for outcome in outcomes):
+            raise Cancelled("stopped: what a file failed with then is no verdict on it")
         for outcome in outcomes if payload.retry else ():
             if (error := _MOMENTARY.get(outcome.code or "")) is not None:
                 raise error(outcome.reason or "it could not be stored")

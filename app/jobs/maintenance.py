@@ -137,7 +137,7 @@ def _steps(context: JobContext) -> Progress:
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 10.0
+LOOK_EVERY_S, LOOK_SHARED_S = 10.0, 30.0
 """How often deletions are looked at; one indexed query per library."""
 
 PURGE_APART_S = 600.0
@@ -166,8 +166,12 @@ class Housekeeper:
             due = self.maintenance.purge_is_due() and self.runner.turn("purge", PURGE_APART_S)
             if due:
                 request_purge(self.runner)
-        except StorageError:
-            logger.exception("deletions could not be looked after; trying again")
+        except StorageError as error:
+            logger.warning(
+                "deletions could not be looked after; trying again: %s",
+                error.message,
+                exc_info=None if error.retryable else error,
+            )
             return False
         return due
 

@@ -256,6 +256,10 @@ LOOK_EVERY_S = 5.0
 REPORT_EVERY_S = 30.0
 """Several processes: the log says this often which jobs run here."""
 
+CLOSE_S, CLOSE_ALONE_S = 50.0, 5.0
+"""How long a stop waits for jobs to reach a step where they can end. Kubernetes kills after 60 s,
+of which the rest of the stop needs some; alone a person waits, and the next start goes on."""
+
 _MAX_RETRY_S = 60.0
 
 
@@ -492,8 +496,13 @@ class JobRunner:
         thread.start()
         self._threads.append(thread)
 
-    def close(self, timeout_s: float = 5.0) -> None:
-        """Stop the threads within `timeout_s` seconds; jobs that ran are queued again."""
+    def close(self, timeout_s: float | None = None) -> None:
+        """Stop the threads within `timeout_s` seconds; jobs that ran are queued again.
+
+        None is CLOSE_S, and CLOSE_ALONE_S where no other process takes the jobs up.
+        """
+        if timeout_s is None:
+            timeout_s = CLOSE_ALONE_S if self._alone else CLOSE_S
         with self._changed:
             self._closing.set()
             runs = list(self._running.values())
@@ -515,9 +524,18 @@ class JobRunner:
 
     def _work(self, lane: Lane, recovered: bool) -> None:
         again_in_s: float | None = None
+        refused = 0
         while not self._closing.is_set():
             seen = self._wakes
-            run = self._take(lane, recovered)
+            try:
+                run = self._take(lane, recovered)
+            except StorageError as error:
+                if not refused:
+                    logger.warning("lane %s cannot ask for jobs: %s", lane, error.message)
+                self._closing.wait(min(_MAX_RETRY_S, self._options.poll_s * 2**refused))
+                refused = min(refused + 1, 10)
+                continue
+            refused = 0
             if run is not None:
                 again_in_s = self._run(run)
                 continue
@@ -529,19 +547,16 @@ class JobRunner:
     def _take(self, lane: Lane, recovered: bool) -> JobContext | None:
         kinds = [name for name, kind in self._kinds.items() if kind.lane == lane]
         worker = new_id()
-        try:
-            taken = self._queue.take(kinds, worker, recovered=recovered)
-            if taken is None:
-                return None
-            run = JobContext(self, taken, worker)
-            run.saved_at_s = time.monotonic()
-            with self._changed:
-                if not self._closing.is_set():
-                    self._running[worker] = run
-                    return run
-            self._queue.release([worker])  # taken while the process closed
-        except StorageError as error:
-            logger.warning("lane %s cannot ask for jobs: %s", lane, error.message)
+        taken = self._queue.take(kinds, worker, recovered=recovered)
+        if taken is None:
+            return None
+        run = JobContext(self, taken, worker)
+        run.saved_at_s = time.monotonic()
+        with self._changed:
+            if not self._closing.is_set():
+                self._running[worker] = run
+                return run
+        self._queue.release([worker])  # taken while the process closed
         return None
 
     def _run(self, run: JobContext) -> float | None:
@@ -721,7 +736,8 @@ class JobRunner:
 
     def _keep(self) -> None:
         """Hear of changes and look after the runs of this process until it closes."""
-        looked_s, away = 0.0, False
+        looked_s = due_s = 0.0
+        away = False
         for news in self._queue.news(self._closing, self._options.poll_s):
             what, _, job_id = news.partition(" ")
             now_s = time.monotonic()
@@ -733,7 +749,9 @@ class JobRunner:
             if what == "progress":
                 continue
             try:
-                self._look_after()
+                due = bool(what) or now_s - due_s > LOOK_EVERY_S
+                due_s = now_s if due else due_s
+                self._look_after(due=due)
                 if not self._alone:
                     self._beat(now_s)
                 away = False
@@ -742,7 +760,7 @@ class JobRunner:
                     logger.warning("jobs cannot be looked after: %s", error.message)
                 away = True
 
-    def _look_after(self) -> None:
+    def _look_after(self, *, due: bool) -> None:
         """Pass on requests to stop, write progress held back, wake for jobs that are due."""
         with self._changed:
             runs = dict(self._running)
@@ -756,21 +774,24 @@ class JobRunner:
                     self._save(run)
         lanes = self._options.threads
         kinds = [name for name, kind in self._kinds.items() if kind.lane in lanes]
-        if kinds and self._queue.has_due(kinds):
+        if due and kinds and self._queue.has_due(kinds):
             self._wake()
 
     def _beat(self, now_s: float) -> None:
         """Say that the runs of this process live, and hand on those of lost processes."""
         silent_s = now_s - self._beaten_s
-        if silent_s < self._options.beat_s:
-            return
         with self._changed:
             runs = dict(self._running)
-        self._queue.beat(list(runs))
+        if silent_s < (self._options.beat_s if runs else 2 * self._options.beat_s):
+            return
+        if runs:
+            self._queue.beat(list(runs))
+        is_lost = self._queue.has_lost(self._options.lost_after_s)
         self._beaten_s = now_s
         if silent_s >= self._options.lost_after_s:  # the others were not heard either
             self._trusts_s = now_s + self._options.lost_after_s
-        if now_s >= self._trusts_s and (lost := self._queue.hand_on(self._options.lost_after_s)):
+        if is_lost and now_s >= self._trusts_s:
+            lost = self._queue.hand_on(self._options.lost_after_s)
             logger.warning("%d jobs of lost processes were queued again", lost)
             self._wake()
         if now_s - self._reported_s >= REPORT_EVERY_S and self._options.lanes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.core.cancel import run_concurrently
-from app.core.errors import Conflict, IndexDamaged, InputError, ProviderError, StorageError
+from app.core.errors import Busy, Conflict, IndexDamaged, InputError, ProviderError, StorageError
 from app.core.languages import language_of
 from app.core.ports import Catalog, Embedder, LexicalIndex, VectorIndex, VectorSink
 from app.core.text import edit_distance, function_words, tokenise, words
@@ -190,7 +190,11 @@ class Legs:
         if self.writer is None or not rows:
             return
         try:
-            self.writer.write_vectors(library, list(rows), np.stack(list(rows.values())))
+            self.writer.write_vectors(
+                library, list(rows), np.stack(list(rows.values())), wait=False
+            )
+        except Busy:
+            _LOG.debug("vectors embedded for a question are not kept: others are writing")
         except (
             StorageError,
             Conflict,

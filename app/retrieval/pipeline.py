@@ -8,7 +8,7 @@ from dataclasses import replace
 from app.core.languages import language_name, language_of
 from app.core.ports import Catalog, Embedder, LexicalIndex, Reranker, VectorIndex, VectorSink
 from app.core.trace import Trace
-from app.core.types import EmbedderIdentity, Fusion, Hit, Library, Notice, QuestionCode
+from app.core.types import EmbedderIdentity, FloatArray, Fusion, Hit, Library, Notice, QuestionCode
 from app.retrieval import diversity
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import best_first, fuse, guarded_dense_weight
@@ -135,7 +135,15 @@ class Retriever:
         k = wanted if request.keep_weak else min(wanted, slots(request.mode))
         fusion = request.fusion or self._options.fusion
         self._reranking.arm(request)
-        pool = self._pool(request, k, trace)
+        request, vector, code, unknown = self._embedded(request, trace)
+        with self._catalog.moment():
+            pool = self._pool(request, vector, code, unknown, k, trace)
+            return self._found(request, fusion, pool, k, trace)
+
+    def _found(
+        self, request: SearchRequest, fusion: Fusion, pool: Pool, k: int, trace: Trace
+    ) -> Retrieval:
+        """Rank the candidates."""
         if not len(pool.candidates):
             return Retrieval(
                 (), (*trouble(pool), *nothing_found(self._catalog, request), *self._remarks())
@@ -164,7 +172,13 @@ class Retriever:
             pool.candidates, pool.words, dense_weight=options.dense_weight, guard=options.word_guard
         )
 
-    def _pool(self, request: SearchRequest, k: int, trace: Trace) -> Pool:
+    def _embedded(
+        self, request: SearchRequest, trace: Trace
+    ) -> tuple[SearchRequest, FloatArray | None, QuestionCode | None, str]:
+        """Return the request with misspelt words matched, its vector and code if it has any.
+
+        And its language where the embedder does not know it.
+        """
         with trace.stage("embed"):
             identity = self._legs.identity(request.library)
             unknown = self._unknown_language(request, identity)
@@ -175,6 +189,17 @@ class Retriever:
                 vector = code.vector
             else:
                 vector = self._legs.query_vector(request)
+        return request, vector, code, unknown
+
+    def _pool(
+        self,
+        request: SearchRequest,
+        vector: FloatArray | None,
+        code: QuestionCode | None,
+        unknown: str,
+        k: int,
+        trace: Trace,
+    ) -> Pool:
         with trace.stage("search") as stage:
             pool = self._legs.search(
                 request, vector, pool_size(request.library, request.mode, k), code

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import get_args
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, ScalarSelect, delete, exists, func, select
 
 from app.core.types import Library, StoreKind
-from app.storage.catalog.changes import APPLIED, ChangeLog, Projection
-from app.storage.catalog.schema import put, watermarks
+from app.storage.catalog.changes import APPLIED, DENSE, LEXICAL, ChangeLog, Projection
+from app.storage.catalog.schema import changes, put, watermarks
 
 _ROWS = select(watermarks.c.projection, watermarks.c.seq)
 _KEEPS = "keeps "
@@ -90,10 +91,29 @@ class SharedChangeLog(ChangeLog):
         """Return whether changes are kept for this holder, in any process."""
         return _KEEPS + holder in self._rows(library)
 
+    def behind(self, stores: Mapping[Library, StoreKind]) -> list[Library]:
+        """Return the libraries of which a projection lacks a change that is committed."""
+        lacks = [
+            exists().where(
+                changes.c.library == library.value,
+                relevant,
+                changes.c.seq > func.coalesce(_mark(library, name), 0),
+            )
+            for library, store in stores.items()
+            for name, relevant in (("lexical", LEXICAL), (store, DENSE))
+        ]
+        found = self._database.rows(select(*lacks))[0]
+        return [library for at, library in enumerate(stores) if any(found[2 * at : 2 * at + 2])]
+
     def _rows(self, library: Library, sql: Connection | None = None) -> dict[str, int]:
         asked = _ROWS.where(watermarks.c.library == library.value)
         rows = self._database.rows(asked) if sql is None else sql.execute(asked).all()
         return {row.projection: int(row.seq) for row in rows}
+
+
+def _mark(library: Library, name: str) -> ScalarSelect[int]:
+    named = watermarks.c.library == library.value, watermarks.c.projection == name
+    return select(watermarks.c.seq).where(*named).scalar_subquery()
 
 
 def _put(sql: Connection, library: Library, name: str, seq: int) -> None:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from secrets import randbelow
+from select import POLLIN, poll
 from types import TracebackType
 from typing import Any, ClassVar, cast
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from sqlalchemy import (
     URL,
     Connection,
     Engine,
     ExceptionContext,
+    Executable,
+    Row,
     Table,
+    TextClause,
     create_engine,
     event,
     func,
@@ -24,11 +30,13 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
+from app.core.cancel import Periodic
 from app.core.errors import (
+    Busy,
     DatabaseAway,
     DiskFull,
     DocuMindError,
@@ -38,15 +46,13 @@ from app.core.errors import (
     StorageError,
 )
 from app.core.trace import Calls
-from app.storage.catalog.database import Cursor, Database
+from app.core.types import Library
+from app.storage.catalog.database import Cursor, Database, Lock
 from app.storage.catalog.schema import BUILD_SHIFT, changes, metadata, watermarks
 from app.storage.catalog.statements import ORDERS, RowValues, SqlDialect
 from app.storage.files.durable import Steps
 
 logger = logging.getLogger(__name__)
-
-RETRY_AFTER_S = 5.0
-"""When to come back while the database is away."""
 
 CONNECTING = {
     "connect_timeout": 10,
@@ -151,8 +157,13 @@ def _sequence(table: Table) -> str:
 WAIT_S = 60
 """How long another process is waited for, seconds; a check of everything may take longer."""
 
+LEASE_S, BEAT_S = 30, 10
+"""A holder that says nothing for a lease, as a process that is frozen, loses the lock: PostgreSQL
+ends its session. Others say every beat that they live, in seconds."""
+
 _PATIENCE = text(f"SET lock_timeout = '{WAIT_S}s'")
 _TAKE = text("SELECT pg_advisory_lock(hashtext(:name), hashtext(current_schema()))")
+_TRY = text("SELECT pg_try_advisory_lock(hashtext(:name), hashtext(current_schema()))")
 _GIVE = text("SELECT pg_advisory_unlock(hashtext(:name), hashtext(current_schema()))")
 
 
@@ -160,7 +171,8 @@ class ProcessLock:
     """A re-entrant lock of all servers of one schema; a context manager.
 
     It lives in a connection of its own. When that is lost the lock is free, and what is written
-    through `connection` fails: nothing is committed under a lock that another process holds.
+    through `connection` fails: nothing is committed under a lock that another process holds. Call
+    `beat` every BEAT_S, else a long hold is lost.
     """
 
     def __init__(
@@ -177,8 +189,17 @@ class ProcessLock:
         self._owner = 0
         self._depth = 0
         self._connection: Connection | None = None
+        self._driver: psycopg.Connection | None = None
+        """Of the connection, while the lock is held."""
         self.before_release: Callable[[], None] = lambda: None
         """Called by the owner before other processes come."""
+
+    def beat(self) -> None:
+        """Keep the lease of a lock that is held, while its session rests."""
+        driver = self._driver
+        with suppress(psycopg.Error):  # who holds it meets that
+            if driver and driver.info.transaction_status is not TransactionStatus.ACTIVE:
+                driver.execute("SELECT 1")
 
     @property
     def connection(self) -> Connection | None:
@@ -196,21 +217,29 @@ class ProcessLock:
             )
         return self._connection
 
-    def __enter__(self) -> None:
-        """Wait for the lock.
+    def acquire(self, blocking: bool = True) -> bool:
+        """Wait for the lock; without `blocking` take it only if it is free.
 
         Raises:
             DatabaseAway: The database does not answer, or another process keeps the lock.
         """
-        self._threads.acquire()
+        if not self._threads.acquire(blocking):
+            return False
         try:
             if self._depth == 0:
-                self._connection = self._take()
+                self._connection = self._take(_TAKE if blocking else _TRY)
                 self._owner = threading.get_ident()
-            self._depth += 1
+            taken = self._connection is not None
+            self._depth += taken
         except BaseException:
             self._threads.release()
             raise
+        if not taken:
+            self._threads.release()
+        return taken
+
+    def __enter__(self) -> None:
+        self.acquire()
 
     def __exit__(
         self,
@@ -218,6 +247,10 @@ class ProcessLock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Give the lock back, as often as it was taken."""
         try:
             if self._depth == 1:
                 self.before_release()
@@ -227,12 +260,16 @@ class ProcessLock:
                 self._give_back()
             self._threads.release()
 
-    def _take(self) -> Connection:
+    def _take(self, how: TextClause) -> Connection | None:
         with self._translated():
             connection = self._engine.connect()
             try:
                 connection.execute(_PATIENCE)
-                connection.execute(_TAKE, self._name)
+                if connection.execute(how, self._name).scalar() is False:
+                    connection.rollback()
+                    connection.close()
+                    return None
+                self._driver = _lease(connection, LEASE_S)
                 connection.commit()
             except BaseException:
                 _hang_up(connection)
@@ -241,10 +278,12 @@ class ProcessLock:
 
     def _give_back(self) -> None:
         connection, self._connection, self._owner = self._connection, None, 0
+        self._driver = None
         if connection is None:
             return
         try:
             connection.rollback()
+            _lease(connection, 0)
             connection.execute(_GIVE, self._name)
             connection.commit()
             connection.close()
@@ -253,6 +292,15 @@ class ProcessLock:
         except BaseException:
             _hang_up(connection)
             raise
+
+
+def _lease(connection: Connection, limit_s: int) -> psycopg.Connection:
+    """Let the session end after so long a rest outside of a transaction (0: never); return it."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)  # noqa: S101  # the engine's driver
+    if driver.info.server_version >= 140_000:  # 13 ends sessions that rest in a transaction alone
+        connection.execute(text(f"SET idle_session_timeout = '{limit_s}s'"))
+    return driver
 
 
 def _hang_up(connection: Connection) -> None:
@@ -272,14 +320,30 @@ _ORDER = text(
     "SELECT set_config('lock_timeout', :wait, true),"
     " pg_advisory_xact_lock(hashtext('documind transaction'), hashtext(current_schema()))"
 )
+_TRY_ORDER = text(
+    "SELECT pg_try_advisory_xact_lock(hashtext('documind transaction'), hashtext(current_schema()))"
+)
+
+
+_READ_ONLY = text("SHOW transaction_read_only")
+_SNAPSHOT = text("SELECT CAST(pg_current_snapshot() AS text)")
+"""It changes with each commit that writes, of any process."""
+
+
+class _Moment(threading.local):
+    """What a thread's reads share while it is in a moment."""
+
+    begun = False
+    connection: Connection | None = None
+    version: str | None = None
 
 
 class PostgresDatabase(Database):
     """A catalog in a database of a server, open; other processes write to it as well.
 
     Every writing transaction takes one lock first and holds it until it is committed, so that the
-    order of commits is the order of change numbers. The lock `writing` orders what has to be done
-    after a commit too: the words of a change are in the search engine before the next one comes.
+    order of commits is the order of change numbers. A lock of each library orders what has to be
+    done after a commit too: the words of a change are in the search engine before the next comes.
     """
 
     def __init__(self, url: str, steps: Steps) -> None:
@@ -299,15 +363,21 @@ class PostgresDatabase(Database):
         self._address = address
         self.calls = Calls("database")
         self._reads = itertools.count(1)
+        self._moment = _Moment()
         readers = open_engine(address, _READERS, _MORE_READERS, isolation="REPEATABLE READ")
         writer = open_engine(address, 1, 0)
         event.listen(writer, "connect", self._share)
         self._apart = open_engine(address, _APART, _MORE_APART)
-        self._ordering = open_engine(address, 1, 0)
+        self._ordering = open_engine(address, 1, len(Library) - 1)
         self._locks = open_engine(address, 1, 8)
-        self._writing = ProcessLock("writing", self._ordering, self.translated)
+        self._writing: list[ProcessLock] = []
+        self._others: list[ProcessLock] = []
+        self._beats = Periodic("lease of locks", self._beat, BEAT_S)
+        self._beats.__enter__()
         try:
             super().__init__(self._name, PostgresDialect(), steps, writer, readers)
+            with self.translated():
+                _refuse_pooled(self._apart)
             with self.translated(), writer.connect():
                 pass  # a server that writes alone is noticed now
         except BaseException as exc:
@@ -330,24 +400,95 @@ class PostgresDatabase(Database):
             connection.close()
             raise
 
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Let this thread's reads in the block share a transaction, and `version` stay.
+
+        A statement sees what was committed before it, so that a moment may begin before the engine
+        is asked.
+        """
+        here = self._moment
+        if here.begun:
+            yield
+            return
+        here.begun = True
+        try:
+            yield
+        finally:
+            shared, here.begun, here.connection, here.version = here.connection, False, None, None
+            if shared is not None:
+                with suppress(DBAPIError):
+                    shared.close()
+
+    @contextmanager
+    def _shared(self) -> Iterator[Connection | None]:
+        """Yield the connection of this thread's moment; None outside of one."""
+        here = self._moment
+        if here.begun and here.connection is None:
+            opened = self._readers.connect()
+            here.connection = opened.execution_options(isolation_level="READ COMMITTED")
+        try:
+            yield here.connection
+        except BaseException:
+            if here.connection is not None:
+                with suppress(DBAPIError):
+                    here.connection.rollback()
+            raise
+
     @property
-    def version(self) -> int:
-        """Return another number each time: another process may have committed."""
-        return next(self._reads)
+    def version(self) -> Hashable:
+        """Return what this moment sees of all processes' commits; outside of one it is new."""
+        if not self._moment.begun:
+            return next(self._reads)
+        if self._moment.version is None:
+            self._moment.version = str(self.rows(_SNAPSHOT)[0][0])
+        return self._moment.version
 
-    def order_writers(self, before_release: Callable[[], None]) -> AbstractContextManager[object]:
-        """Return the lock of all writers of all processes."""
-        self._writing.before_release = before_release
-        return self._writing
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Yield a connection on one consistent snapshot, in a moment on the newest."""
+        with self.translated(), self._shared() as shared:
+            if shared is not None:
+                yield shared
+                return
+            with self._readers.connect() as own:
+                yield own
+                own.rollback()
 
-    def lock_of(self, name: str) -> AbstractContextManager[object]:
+    def rows(
+        self, statement: Executable, values: Mapping[str, object] | None = None
+    ) -> Sequence[Row[*tuple[Any, ...]]]:
+        """Return every row of a query; one statement is a snapshot without a transaction."""
+        with self.translated(), self._shared() as shared:
+            if shared is not None:
+                return shared.execute(statement, values).all()
+            with self._readers.connect() as own:
+                alone = own.execution_options(isolation_level="AUTOCOMMIT")
+                return alone.execute(statement, values).all()
+
+    def order_writers(self, name: str, before_release: Callable[[], None]) -> Lock:
+        """Return the lock of all processes' writers of a library."""
+        lock = ProcessLock(f"writing {name}", self._ordering, self.translated)
+        lock.before_release = before_release
+        self._writing.append(lock)
+        return lock
+
+    def lock_of(self, name: str) -> Lock:
         """Return a re-entrant lock of all processes."""
-        return ProcessLock(name, self._locks, self.translated)
+        lock = ProcessLock(name, self._locks, self.translated)
+        self._others.append(lock)
+        return lock
+
+    def _beat(self) -> float:
+        for lock in (*self._writing, *self._others):
+            lock.beat()
+        return BEAT_S
 
     @contextmanager
     def _writing_connection(self) -> Iterator[Connection]:
         """Yield the connection that holds `writing` to its holder, else the common one."""
-        held = self._writing.connection
+        holding = (lock.connection for lock in self._writing)
+        held = next((connection for connection in holding if connection is not None), None)
         with nullcontext(held) if held is not None else self._writer.connect() as connection:
             try:
                 yield connection
@@ -355,8 +496,11 @@ class PostgresDatabase(Database):
                 connection.invalidate()
                 raise
 
-    def _order(self, connection: Connection) -> None:
-        connection.execute(_ORDER, {"wait": f"{WAIT_S}s"})
+    def _order(self, connection: Connection, *, wait: bool) -> None:
+        if wait:
+            connection.execute(_ORDER, {"wait": f"{WAIT_S}s"})
+        elif not connection.execute(_TRY_ORDER).scalar():
+            raise Busy("others are writing: try again in a moment")
 
     @contextmanager
     def write_apart(self, name: str) -> Iterator[Connection]:
@@ -375,24 +519,31 @@ class PostgresDatabase(Database):
     def news(self, closing: threading.Event, poll_s: float) -> Iterator[str]:
         """Yield what `notify` was given; a lost connection is made again."""
         address = self._address.set(drivername="postgresql").render_as_string(hide_password=False)
+        away = False
         while not closing.is_set():
             try:
                 with psycopg.connect(address, autocommit=True, **CONNECTING) as connection:
                     connection.execute(f"LISTEN {CHANNEL}")
+                    away = False
                     yield "lost"  # of what happened before, nothing was heard
                     while not closing.is_set():
                         for note in connection.notifies(timeout=poll_s):
                             yield note.payload
                         yield ""
             except psycopg.Error as exc:
-                logger.warning("jobs are polled until PostgreSQL answers again: %s", exc)
+                if not away:
+                    logger.warning("jobs are polled until PostgreSQL answers again: %s", exc)
+                away = True
                 yield "lost"
                 closing.wait(poll_s)
 
     @contextmanager
     def read_raw(self) -> Iterator[Cursor]:
         """Yield a plain cursor for reads that a person waits for; rows are tuples."""
-        with self.translated():
+        with self.translated(), self._shared() as shared:
+            if shared is not None:
+                yield shared.connection.cursor()
+                return
             pooled = self._readers.raw_connection()
             try:
                 yield pooled.cursor()
@@ -412,6 +563,7 @@ class PostgresDatabase(Database):
 
     def close(self) -> None:
         """Close every connection."""
+        self._beats.__exit__()
         super().close()
         for engine in (self._apart, self._ordering, self._locks):
             engine.dispose()
@@ -425,15 +577,20 @@ class PostgresDatabase(Database):
         return []
 
     def missing(self) -> Sequence[str]:
-        """Return the database's address where it does not answer now, or cannot be written."""
+        """Return the database's address where it does not answer now."""
         try:
-            with self.read() as sql:
-                read_only = sql.execute(text("SHOW transaction_read_only")).scalar() == "on"
-                if read_only:
-                    sql.invalidate()  # another may find the primary
+            self.rows(_READ_ONLY)
         except DatabaseAway:
-            read_only = True
-        return (f"database {self._name}",) if read_only else ()
+            return (f"database {self._name}",)
+        return ()
+
+    def degraded(self) -> Sequence[str]:
+        """Return that the database can only be read, as a standby."""
+        if self.rows(_READ_ONLY)[0][0] == "on":
+            self._readers.dispose()  # new connections may find the primary
+            if self.rows(_READ_ONLY)[0][0] == "on":
+                return (f"database {self._name} can only be read: nothing is added or deleted",)
+        return ()
 
     def size_bytes(self) -> int:
         """Return the size of the catalog's tables, in bytes."""
@@ -486,7 +643,6 @@ def open_engine(address: URL, size: int, more: int, isolation: str = "READ COMMI
         poolclass=QueuePool,
         pool_size=size,
         max_overflow=more,
-        pool_pre_ping=True,
         isolation_level=isolation,
         connect_args=CONNECTING,
     )
@@ -495,7 +651,20 @@ def open_engine(address: URL, size: int, more: int, isolation: str = "READ COMMI
     def _configure(connection: psycopg.Connection, _: ConnectionPoolEntry) -> None:
         connection.execute("SET synchronous_commit = on")  # acknowledged is durable
         connection.execute("SET client_encoding = 'UTF8'")
+        if isolation == "READ COMMITTED":  # a frozen writer holds up the others no longer
+            connection.execute(f"SET idle_in_transaction_session_timeout = '{LEASE_S}s'")
         connection.commit()
+
+    @event.listens_for(engine, "checkout")
+    def _refuse_lost(connection: psycopg.Connection, *_: object) -> None:
+        # A server that ended a session has said so; to ask would cost a round trip each time.
+        try:
+            said = poll()
+            said.register(connection.fileno(), POLLIN)
+            if said.poll(0):
+                engine.dialect.do_ping(cast("Any", connection))
+        except psycopg.Error as exc:
+            raise InvalidatePoolError from exc
 
     @event.listens_for(engine, "handle_error")
     def _leave_standby(context: ExceptionContext) -> None:
@@ -503,6 +672,38 @@ def open_engine(address: URL, size: int, more: int, isolation: str = "READ COMMI
             context.is_disconnect = True  # a new connection may find the primary
 
     return engine
+
+
+_SESSION = text(
+    "SELECT pg_backend_pid() AS pid, EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory'"
+    " AND pid = pg_backend_pid() AND objid = :mine AND classid = :ours) AS held"
+)
+_TAKE_SESSION = text("SELECT pg_advisory_lock_shared(:ours, :mine)")
+
+
+def _refuse_pooled(engine: Engine) -> None:
+    """Refuse a pooler that gives a transaction any session: locks would stay with others.
+
+    One connection takes a lock of its session, another begins a transaction, and the first looks
+    in a second transaction whether it has the lock.
+
+    Raises:
+        InvalidInput: There is one.
+    """
+    named = {"ours": 7_356, "mine": randbelow(2**31)}
+    with engine.connect() as first, engine.connect() as second:
+        first.execute(_TAKE_SESSION, named)
+        before = first.execute(_SESSION, named).one()
+        first.commit()
+        other = second.execute(_SESSION, named).one()
+        after = first.execute(_SESSION, named).one()
+        first.invalidate()  # and with it the lock
+    if not after.held or before.pid == other.pid:
+        raise InvalidInput(
+            "DATABASE_URL names a pooler in transaction mode (as PgBouncer's pool_mode ="
+            " transaction), where locks of a session and LISTEN do not work: name PostgreSQL"
+            " itself, or set pool_mode = session"
+        )
 
 
 def shown(address: URL) -> str:
@@ -517,8 +718,9 @@ def ask(url: str) -> str:
         InvalidInput: The address is wrong, or it does not answer.
     """
     address = parsed(url)
-    engine = open_engine(address, 1, 0)
+    engine = open_engine(address, 2, 0)
     try:
+        _refuse_pooled(engine)
         with engine.connect() as connection:
             version = connection.execute(text("SHOW server_version")).scalar_one()
     except DBAPIError as exc:
@@ -544,15 +746,17 @@ def error_of(name: str, cause: BaseException | None) -> DocuMindError:
         case psycopg.errors.ReadOnlySqlTransaction():
             return DatabaseAway(
                 f"the database {name} can only be read at present ({detail}); what was acknowledged"
-                " is kept",
-                retry_after_s=RETRY_AFTER_S,
+                " is kept"
             )
         case psycopg.DataError():
             return InvalidInput(f"PostgreSQL cannot keep a value: {detail}")
+        case psycopg.errors.LockNotAvailable():
+            return DatabaseAway(
+                f"another process has held a lock of the database {name} for {WAIT_S} s: try again"
+            )
         case psycopg.OperationalError() | psycopg.InterfaceError() | PoolTimeout():
             return DatabaseAway(
                 f"the database {name} does not answer ({detail}): start it, or correct"
-                " DATABASE_URL; what was acknowledged is kept",
-                retry_after_s=RETRY_AFTER_S,
+                " DATABASE_URL; what was acknowledged is kept"
             )
     return StorageError(f"the database {name} refused the operation: {detail}")

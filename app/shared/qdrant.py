@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+import itertools
+import secrets
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from operator import methodcaller
 from typing import TypeVar, cast
 from urllib.parse import urlsplit
 
 from qdrant_client import QdrantClient, models
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+from qdrant_client.http.models import ReplicaState
 
 from app.core.errors import DiskFull, IndexDamaged, InvalidInput, SearchAway
 from app.core.ids import without_credentials
 from app.core.trace import Calls
 from app.core.types import FloatArray
 from app.storage.files.durable import Steps
+from app.storage.opening import Copies
 from app.storage.vectors.port import Stamps
 
 # Call Qdrant's nodes over HTTP: one that answers, with errors as our own.
 
 SEARCH_S = 5
-"""How long a search waits for a node, in seconds."""
+"""How long a call of a question takes at most, over all nodes, in seconds."""
+
+SECOND_S = 0.3
+"""After how many seconds without an answer a second node is asked what a question needs."""
+
+READERS = 64
+"""Such calls at a time, where there are several nodes."""
+
+SHUNNED_S = 30.0
+"""How long a node that failed, or was slower than a second one, is asked last, in seconds."""
 
 WORK_S = 60
 """How long anything else waits for a node, in seconds."""
@@ -41,6 +59,10 @@ class NoCollection(Exception):
     """The engine has no collection of this name."""
 
 
+class _Passed(Exception):
+    """A node has no answer now; another one is asked."""
+
+
 def connect(url: str, api_key: str, timeout_s: int) -> QdrantClient:
     """Return a client of one node; nothing is sent yet."""
     return QdrantClient(
@@ -56,14 +78,21 @@ class Nodes:
     """The nodes of one engine; thread-safe."""
 
     def __init__(
-        self, urls: str, api_key: str = "", replicas: int = 1, connect: Connect = connect
+        self,
+        urls: str,
+        api_key: str = "",
+        replicas: int = 1,
+        shards: int = 0,
+        connect: Connect = connect,
     ) -> None:
         """Use the nodes in `urls`; nothing is sent yet.
 
         Args:
             urls: Addresses of nodes of one cluster, with commas between them.
             api_key: What the engine asks for; empty: nothing.
-            replicas: Copies of every point, of which a write waits for the majority.
+            replicas: Copies of every point. A write waits for all that answer, and one suffices:
+                the catalog can fill the engine again, and a node that is away stops nothing.
+            shards: Of a new collection; 0: twice the nodes of the cluster, at least 6.
             connect: Makes the client of a node.
 
         Raises:
@@ -79,10 +108,14 @@ class Nodes:
                 )
         self._key = api_key
         self._replicas = replicas
+        self._shards = shards
         self._connect = connect
         self._clients: dict[tuple[str, int], QdrantClient] = {}
-        self._first = 0
-        """Which node is asked first: the one that answered last."""
+        self._turns = itertools.count(secrets.randbelow(len(self.urls)))
+        """Which node is asked first: each in turn, and processes begin with different ones."""
+        self._shunned = dict.fromkeys(range(len(self.urls)), 0.0)
+        """Until when each node is asked last."""
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="search")
         self._lock = threading.Lock()
         self.calls = Calls("search")
 
@@ -102,28 +135,73 @@ class Nodes:
             IndexDamaged: The engine refuses the request.
         """
         with self.calls.timed():
-            return self._first_answer(ask, timeout_s, rounds)
+            problem = ""
+            for node in self._order() * rounds:
+                try:
+                    return self._answer(node, ask, timeout_s)
+                except _Passed as exc:
+                    problem = str(exc)
+        raise _away(problem)
 
-    def _first_answer(
-        self, ask: Callable[[QdrantClient], Answer], timeout_s: int, rounds: int
-    ) -> Answer:
-        """Return the answer of the first node that has one; each failure is counted."""
-        problem = ""
-        for at in range(rounds * len(self.urls)):
-            node = (self._first + at) % len(self.urls)
-            try:
-                answer = ask(self._client(self.urls[node], timeout_s))
-            except ResponseHandlingException as exc:
-                self.calls.failed(exc)
-                problem = (
-                    f"{without_credentials(self.urls[node])} does not answer ({exc.source or exc})"
-                )
-            except UnexpectedResponse as exc:
-                problem = self._refused(self.urls[node], exc)
-            else:
-                self._first = node
-                return answer
-        raise SearchAway(f"the search engine is away: {problem}", retry_after_s=RETRY_S)
+    def read(self, ask: Callable[[QdrantClient], Answer], timeout_s: int = SEARCH_S) -> Answer:
+        """Return a node's answer in this time; a slow node and a second one are both asked.
+
+        Raises:
+            NoCollection, SearchAway, DiskFull, IndexDamaged: As `call`.
+        """
+        until_s = time.monotonic() + timeout_s
+        problem = f"no node answers in {timeout_s} s"
+        left = iter(self._order() * ROUNDS)
+        asked: dict[Future[Answer], int] = {}
+        with self.calls.timed():
+            while (left_s := until_s - time.monotonic()) > 0:
+                node = next(left, None) if len(asked) < 2 else None  # a second
+                if node is not None:
+                    asked[self._readers.submit(self._answer, node, ask, timeout_s)] = node
+                elif not asked:
+                    break
+                alone = len(asked) == 1 < len(self.urls)
+                done, _ = wait(asked, min(SECOND_S, left_s) if alone else left_s, FIRST_COMPLETED)
+                for one in done:
+                    del asked[one]
+                    try:
+                        answer = one.result()
+                    except _Passed as exc:
+                        problem = str(exc)
+                        continue
+                    for slower in asked.values():
+                        self._shun(slower)
+                    return answer
+        raise _away(problem)
+
+    def _order(self) -> list[int]:
+        """Return every node once: in turn, those that failed of late behind."""
+        first, now = next(self._turns), time.monotonic()
+        turns = [(first + at) % len(self.urls) for at in range(len(self.urls))]
+        return sorted(turns, key=lambda node: self._shunned[node] > now)
+
+    def _shun(self, node: int) -> None:
+        self._shunned[node] = time.monotonic() + SHUNNED_S
+
+    def _answer(self, node: int, ask: Callable[[QdrantClient], Answer], timeout_s: int) -> Answer:
+        """Return what a node says; a failure that another node may not have is counted.
+
+        Raises:
+            _Passed: The node does not answer, or not now; the message names it.
+        """
+        url = self.urls[node]
+        try:
+            return ask(self._client(url, timeout_s))
+        except ResponseHandlingException as exc:
+            self.calls.failed(exc)
+            problem = f"{without_credentials(url)} does not answer ({exc.source or exc})"
+        except ResourceExhaustedResponse as exc:
+            self.calls.failed(exc)
+            problem = f"{without_credentials(url)} answers 429: {exc}"
+        except UnexpectedResponse as exc:
+            problem = self._refused(url, exc)
+        self._shun(node)
+        raise _Passed(problem)
 
     def _refused(self, url: str, response: UnexpectedResponse) -> str:
         """Return why a node may answer another time, or raise what it said."""
@@ -135,7 +213,7 @@ class Nodes:
         self.calls.failed(response)
         if "No space left" in said or "disk is full" in said.lower():
             raise DiskFull(f"the search engine {url} has no space: {said}")
-        if status >= 500 or status in {401, 403, 429}:
+        if status >= 500 or status in {401, 403, 408, 429}:  # 408: a copy elsewhere is frozen
             return f"{url} answers {status}: {said}"
         raise IndexDamaged(f"the search engine {url} refused a request ({status}): {said}")
 
@@ -154,8 +232,18 @@ class Nodes:
             client.close()
 
 
+def _away(problem: str) -> SearchAway:
+    return SearchAway(f"the search engine is away: {problem}", retry_after_s=RETRY_S)
+
+
 PREFIX = "documind_"
 """How the names of our collections begin, so that those of others in the engine are left alone."""
+
+COPY = "@"
+"""Stands between a name and the number of a collection that was filled in the place of another."""
+
+FEWEST_SHARDS = 6
+"""Shards of a collection at least, so that three nodes share it evenly, and six later."""
 
 PROBE_S = 2
 """How long a look at the engine's health waits for a node, in seconds."""
@@ -195,12 +283,78 @@ class SearchEngine(Nodes):
             return (f"search engine {without_credentials(self.urls[0])}",)
         return ()
 
+    def silent(self) -> tuple[str, ...]:
+        """Return the nodes that do not answer now, all asked at once."""
+
+        def answers(url: str) -> bool:
+            try:
+                self._client(url, PROBE_S).get_collections()
+            except (ResponseHandlingException, UnexpectedResponse):
+                return False
+            return True
+
+        with ThreadPoolExecutor(len(self.urls)) as threads:
+            found = list(threads.map(answers, self.urls))
+        return tuple(
+            f"search engine {without_credentials(url)}"
+            for url, answered in zip(self.urls, found, strict=True)
+            if not answered
+        )
+
     # --- collections
 
-    def collections(self) -> list[str]:
-        """Return the names of our collections, without the prefix."""
-        found = self.call(lambda client: client.get_collections()).collections
+    def _made(self, timeout_s: int = WORK_S) -> list[str]:
+        """Return the collections of ours that there are, without the prefix."""
+        found = self.call(lambda client: client.get_collections(), timeout_s).collections
         return [one.name.removeprefix(PREFIX) for one in found if one.name.startswith(PREFIX)]
+
+    def collections(self) -> list[str]:
+        """Return the names under which our collections are asked, without the prefix."""
+        return sorted({one.partition(COPY)[0] for one in self._made()})
+
+    def _serving(self, name: str) -> str:
+        """Return the collection that a name means: the target of its alias, or its own."""
+        found = self.call(lambda client: client.get_aliases()).aliases
+        of = {one.alias_name: one.collection_name.removeprefix(PREFIX) for one in found}
+        return str(of.get(PREFIX + name, name))
+
+    def beside(self, name: str) -> str:
+        """Return the name of a collection to fill in the place of one that serves.
+
+        There is none of this name; what an earlier fill left is removed.
+        """
+        serving = self._serving(name)
+        for left in self._made():
+            if left != serving and left.startswith(name + COPY):
+                self.drop(left)
+        return f"{name}{COPY}{1 + int(serving.partition(COPY)[2] or 0)}"
+
+    def switch(self, name: str, filled: str) -> bool:
+        """Let a name mean the collection that was filled; remove the one that it meant before.
+
+        Returns:
+            Whether there is a collection: one that nothing was put into was not made.
+        """
+        serving = self._serving(name)
+        if filled not in self._made():
+            self.drop(name)
+            return False
+        if serving == name:  # an alias cannot have the name of a collection
+            self.drop(name, copies=False)
+        alias = models.CreateAlias(collection_name=PREFIX + filled, alias_name=PREFIX + name)
+        self.call(
+            lambda client: client.update_collection_aliases(
+                [
+                    models.DeleteAliasOperation(
+                        delete_alias=models.DeleteAlias(alias_name=PREFIX + name)
+                    ),
+                    models.CreateAliasOperation(create_alias=alias),
+                ]
+            )
+        )
+        if serving not in {name, filled}:
+            self.drop(serving)
+        return True
 
     def create(
         self,
@@ -217,7 +371,17 @@ class SearchEngine(Nodes):
             dense: Names of vectors and their dimensions, compared by cosine.
             sparse: Names of sparse vectors, compared by their product.
             fields: Payload fields that filters name.
+
+        Raises:
+            SearchAway: The cluster has fewer nodes than copies are asked for.
         """
+        peers = self.peers()
+        if peers < self._replicas:  # it would keep one copy for ever
+            raise SearchAway(
+                f"SEARCH_REPLICAS={self._replicas} needs as many nodes, and the search engine has"
+                f" {peers}: start the other nodes, or lower SEARCH_REPLICAS",
+                retry_after_s=RETRY_S,
+            )
         vectors = {
             key: models.VectorParams(size=size, distance=models.Distance.COSINE)
             for key, size in (dense or {}).items()
@@ -230,13 +394,60 @@ class SearchEngine(Nodes):
                         PREFIX + name,
                         vectors_config=vectors,
                         sparse_vectors_config=words or None,
+                        shard_number=self.shards_for(peers),
                         replication_factor=self._replicas,
-                        write_consistency_factor=self._replicas // 2 + 1,
+                        write_consistency_factor=1,
                     )
                 )
             )
         for field, schema in (fields or {}).items():
             self._index(name, field, schema)
+
+    def peers(self) -> int:
+        """Return how many nodes the cluster has."""
+        status = self.call(lambda client: client.cluster_status(), PROBE_S)
+        return len(status.peers) if isinstance(status, models.ClusterStatusOneOf1) else 1
+
+    def shards_for(self, peers: int) -> int:
+        """Return the shards of a new collection: they cannot be split when nodes join later."""
+        return self._shards or max(FEWEST_SHARDS, 2 * peers)
+
+    def copies(self) -> list[Copies]:
+        """Return how the cluster keeps each collection of ours.
+
+        Raises:
+            SearchAway: No node answers.
+        """
+        found, wanted = [], (self._replicas, self.shards_for(self.peers()))
+        for name in self._made(PROBE_S):
+            with suppress(NoCollection):
+                info = self.call(methodcaller("collection_cluster_info", PREFIX + name), PROBE_S)
+                copies = [*info.local_shards, *info.remote_shards]
+                active = Counter({one.shard_id: 0 for one in copies})
+                active.update(one.shard_id for one in copies if one.state == ReplicaState.ACTIVE)
+                dead = sum(one.state == ReplicaState.DEAD for one in copies)
+                found.append(Copies(name, info.shard_count, min(active.values()), dead, *wanted))
+        return found
+
+    def adopt(self, fields: Mapping[str, Mapping[str, models.PayloadSchemaType]]) -> None:
+        """Bring collections that an earlier release or a killed process made to what is needed.
+
+        One copy suffices for a write, and every field that filters name has its index.
+
+        Args:
+            fields: Those fields, by how the names of collections begin.
+        """
+        one = models.CollectionParamsDiff(write_consistency_factor=1)
+        for name in self._made():
+            of = PREFIX + name
+            with suppress(NoCollection):
+                made = self.call(methodcaller("get_collection", of))
+                if made.config.params.write_consistency_factor != 1:
+                    self.call(methodcaller("update_collection", of, collection_params=one))
+                for room, schemas in fields.items():
+                    for field in schemas.keys() - made.payload_schema.keys():
+                        if name.startswith(room):
+                            self._index(name, field, schemas[field])
 
     def _index(self, name: str, field: str, schema: models.PayloadSchemaType) -> None:
         self.call(
@@ -245,14 +456,18 @@ class SearchEngine(Nodes):
             )
         )
 
-    def drop(self, name: str) -> None:
-        with suppress(NoCollection):
-            self.call(lambda client: client.delete_collection(PREFIX + name))
+    def drop(self, name: str, *, copies: bool = True) -> None:
+        """Remove a collection, and what is asked by its name or filled in its place."""
+        for one in self._made():
+            if one == name or (copies and one.startswith(name + COPY)):
+                self.call(methodcaller("delete_collection", PREFIX + one))
 
     # --- points; an unknown collection has none
 
     def upsert(self, name: str, points: Sequence[models.PointStruct]) -> None:
-        """Add or replace points; they are durable on a majority of replicas and found after it.
+        """Add or replace points; they are durable on a copy and found after it.
+
+        A copy that failed meanwhile is not asked again before it has caught up.
 
         Raises:
             NoCollection: There is no such collection.
@@ -260,6 +475,8 @@ class SearchEngine(Nodes):
         self.call(lambda client: client.upsert(PREFIX + name, points=list(points), wait=True))
 
     def delete(self, name: str, chosen: Sequence[int] | models.Filter) -> None:
+        if not isinstance(chosen, models.Filter) and not chosen:
+            return  # the engine refuses an update of nothing
         selector = (
             models.FilterSelector(filter=chosen)
             if isinstance(chosen, models.Filter)
@@ -271,14 +488,10 @@ class SearchEngine(Nodes):
             )
 
     def _found(
-        self,
-        none: Answer,
-        ask: Callable[[QdrantClient], Answer],
-        timeout_s: int = SEARCH_S,
-        rounds: int = ROUNDS,
+        self, none: Answer, ask: Callable[[QdrantClient], Answer], timeout_s: int = SEARCH_S
     ) -> Answer:
         try:
-            return self.call(ask, timeout_s, rounds=rounds)
+            return self.read(ask, timeout_s)
         except NoCollection:
             return none
 
@@ -292,7 +505,11 @@ class SearchEngine(Nodes):
         chosen: models.Filter | None = None,
         width: int | None = None,
     ) -> list[tuple[int, float]]:
-        """Return up to n points' ids and scores, best first."""
+        """Return up to n points' ids and scores, best first.
+
+        Raises:
+            NoCollection: There is no such collection.
+        """
 
         def ask(client: QdrantClient) -> list[tuple[int, float]]:
             found = client.query_points(
@@ -303,30 +520,42 @@ class SearchEngine(Nodes):
                 query_filter=chosen,
                 search_params=models.SearchParams(hnsw_ef=width) if width else None,
                 with_payload=False,
+                timeout=SEARCH_S,
             )
             return [(cast("int", point.id), point.score) for point in found.points]
 
-        return self._found([], ask, rounds=1)
+        return self.read(ask)
 
-    def count(self, name: str, chosen: models.Filter | None = None) -> int:
+    def count(
+        self,
+        name: str,
+        chosen: models.Filter | None = None,
+        *,
+        exact: bool = True,
+        timeout_s: int = SEARCH_S,
+    ) -> int:
+        """Return how many points there are; an exact count reads every id."""
+
         def ask(client: QdrantClient) -> int:
-            return int(client.count(PREFIX + name, count_filter=chosen, exact=True).count)
+            return int(client.count(PREFIX + name, chosen, exact, timeout=timeout_s).count)
 
-        return self._found(0, ask, WORK_S)
+        return self._found(0, ask, timeout_s)
 
-    def values(self, name: str, field: str, n: int) -> list[str]:
-        """Return up to n values of a field with an index, those of most points first."""
+    def facet(self, name: str, field: str, n: int) -> dict[str, int]:
+        """Return up to n values of a field with an index and their points, those of most first."""
+        timeout_s = SEARCH_S if n < PIECE else WORK_S
 
-        def ask(client: QdrantClient) -> list[str]:
-            return [str(hit.value) for hit in client.facet(PREFIX + name, field, limit=n).hits]
+        def ask(client: QdrantClient) -> dict[str, int]:
+            found = client.facet(PREFIX + name, field, limit=n, timeout=timeout_s).hits
+            return {str(hit.value): hit.count for hit in found}
 
-        return self._found([], ask)
+        return self._found({}, ask, timeout_s)
 
     def payload(self, name: str, ids: Sequence[int], field: str) -> dict[int, list[str]]:
         """Return a field of several values of points; those that are gone are absent."""
 
         def ask(client: QdrantClient) -> dict[int, list[str]]:
-            found = client.retrieve(PREFIX + name, ids=list(ids), with_payload=[field])
+            found = client.retrieve(PREFIX + name, list(ids), [field], timeout=SEARCH_S)
             return {cast("int", point.id): (point.payload or {}).get(field, []) for point in found}
 
         return self._found({}, ask)
@@ -335,24 +564,28 @@ class SearchEngine(Nodes):
         """Return the lowest ids, up to n, of the points that meet a filter."""
 
         def ask(client: QdrantClient) -> list[int]:
-            found = client.scroll(PREFIX + name, scroll_filter=chosen, limit=n, with_payload=False)
+            found = client.scroll(PREFIX + name, chosen, n, with_payload=False, timeout=SEARCH_S)
             return [cast("int", point.id) for point in found[0]]
 
         return self._found([], ask)
 
-    def ids(self, name: str, piece: int = 10_000) -> set[int]:
-        found, offset = set[int](), None
-        with suppress(NoCollection):
-            while True:
-                after = offset
-                points, offset = self.call(
-                    lambda client, after=after: client.scroll(  # type: ignore[misc]
-                        PREFIX + name, limit=piece, offset=after, with_payload=False
-                    )
+    def ids_after(self, name: str, after: int, most: int) -> list[int]:
+        """Return the lowest ids, up to so many, above one."""
+        try:
+            found = self.call(
+                lambda client: client.scroll(
+                    PREFIX + name, limit=most, offset=after + 1, with_payload=False
                 )
-                found.update(cast("int", point.id) for point in points)
-                if offset is None:
-                    break
+            )
+        except NoCollection:
+            return []
+        return [cast("int", point.id) for point in found[0]]
+
+    def ids(self, name: str, piece: int = 10_000) -> set[int]:
+        found, after = set[int](), 0
+        while page := self.ids_after(name, after, piece):
+            found.update(page)
+            after = page[-1]
         return found
 
 
@@ -382,7 +615,7 @@ ROOM = "vectors_"
 
 
 class QdrantStore:
-    """The VectorStore port over one engine: a collection a build."""
+    """The SharedStore port over one engine: a collection a build."""
 
     def __init__(self, engine: SearchEngine, steps: Steps, *, ef_search: int) -> None:
         """Use `engine`; nothing is sent yet.
@@ -395,6 +628,8 @@ class QdrantStore:
         self._engine = engine
         self._steps = steps
         self._ef_search = ef_search
+        self._seen: set[str] = set()
+        """Collections that were there: one of them that is gone was lost."""
 
     def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
         """Do nothing: a graph learns from no sample."""
@@ -423,9 +658,17 @@ class QdrantStore:
     def _put(self, collection: str, points: Sequence[models.PointStruct], dimension: int) -> None:
         try:
             self._engine.upsert(ROOM + collection, points)
-        except NoCollection:
+        except NoCollection as exc:
+            self._refuse_lost(collection, exc)
             self._engine.create(ROOM + collection, dense={DENSE: dimension})
             self._engine.upsert(ROOM + collection, points)
+        self._seen.add(collection)
+
+    def _refuse_lost(self, collection: str, cause: NoCollection) -> None:
+        """Refuse to go on with a collection that was there and is not."""
+        if collection in self._seen:
+            self._seen.discard(collection)
+            raise IndexDamaged(f"the search engine lost the vectors {collection}") from cause
 
     def delete(self, collection: str, chunk_ids: Sequence[int]) -> None:
         """Remove vectors, durably."""
@@ -441,22 +684,41 @@ class QdrantStore:
 
         Raises:
             SearchAway: No node answers.
+            IndexDamaged: The engine lost the collection.
         """
         width = max(n, self._ef_search)
-        found = self._engine.search(ROOM + collection, DENSE, query.tolist(), n, width=width)
+        try:
+            found = self._engine.search(ROOM + collection, DENSE, query.tolist(), n, width=width)
+        except NoCollection as exc:
+            self._refuse_lost(collection, exc)
+            return []
+        self._seen.add(collection)
         return [chunk_id for chunk_id, _ in found]
 
     def ids(self, collection: str) -> set[int]:
         return self._engine.ids(ROOM + collection)
 
     def count(self, collection: str) -> int:
-        return self._engine.count(ROOM + collection)
+        return self._engine.count(ROOM + collection, timeout_s=WORK_S)
 
     def collections(self) -> list[str]:
         found = self._engine.collections()
         return [name.removeprefix(ROOM) for name in found if name.startswith(ROOM)]
 
+    def ids_after(self, collection: str, after: int, most: int) -> list[int]:
+        return self._engine.ids_after(ROOM + collection, after, most)
+
+    def beside(self, collection: str) -> str:
+        return self._engine.beside(ROOM + collection).removeprefix(ROOM)
+
+    def switch(self, collection: str, filled: str) -> None:
+        self._seen -= {collection, filled}
+        with self._steps.at("qdrant.switch"):
+            if self._engine.switch(ROOM + collection, ROOM + filled):
+                self._seen.add(collection)
+
     def drop(self, collection: str) -> None:
+        self._seen.discard(collection)
         with self._steps.at("qdrant.drop"):
             self._engine.drop(ROOM + collection)
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import string
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from hashlib import blake2b
 
 import numpy as np
 from qdrant_client import models
 
+from app.core.cancel import lazy
+from app.core.errors import StorageError
 from app.core.languages import DEFAULT, LANGUAGES, language_of
 from app.core.text import content_or_all, edit_distance, one_edit_away, tokenise
 from app.core.types import Filters, Library, Scored
-from app.shared.qdrant import NoCollection, SearchEngine
+from app.shared.qdrant import WORK_S, NoCollection, SearchEngine
 from app.storage.catalog.rows import LexicalDocument, author_key
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
+
+log = logging.getLogger(__name__)
 
 # Weigh words for an engine that multiplies sparse vectors: BM25 in two halves.
 
@@ -148,13 +152,6 @@ def of_ids(chunk_ids: Iterable[int]) -> models.Filter:
     return models.Filter(must=[models.HasIdCondition(has_id=list(chunk_ids))])
 
 
-def of_documents(docs: set[int], kept: Sequence[int]) -> models.Filter:
-    """Return a filter for the chunks of some documents, except those that are kept."""
-    these = models.FieldCondition(key="doc", match=models.MatchAny(any=sorted(docs)))
-    spared = [models.HasIdCondition(has_id=list(kept))] if kept else None
-    return models.Filter(must=[these], must_not=spared)
-
-
 def conditions(filters: Filters | None) -> models.Filter | None:
     """Return what the payload has to meet, the author aside; None where everything does."""
     if not filters:
@@ -179,7 +176,14 @@ MOST_KNOWN_TERMS = 200_000
 """Terms that are kept, the most frequent first: 10 MB."""
 
 KNOWN_TERMS_FRESH_S = 300.0
-"""How long a list of terms is used again, in seconds; documents are added meanwhile."""
+"""How long terms and their counts are used again, in seconds; documents are added meanwhile."""
+
+GROWN = 0.1
+"""By which share a library grows or shrinks at most before its terms are counted again."""
+
+COUNTED_AT_ONCE = 5_000
+"""Chunks up to which terms are counted again after any change, and while a question waits: some
+milliseconds. Of more that takes a thread of its own (half a second at 300,000)."""
 
 SHORTEST, LONGEST = 4, 24
 """Letters of a term that is kept; shorter ones are near to too many."""
@@ -205,30 +209,33 @@ class LetterCounts:
         return [term for term in alike if edit_distance(word, term) <= edits]
 
 
-class KnownTerms:
-    """The terms of a library as of a few minutes ago; thread-safe."""
+class Terms:
+    """The terms of a library at one time, and how many chunks have each."""
 
-    def __init__(self, listed: Callable[[int], Iterable[str]]) -> None:
-        """Read terms with `listed` when they are first needed.
+    def __init__(self, bodies: Mapping[str, int], titles: Mapping[str, int], chunks: int) -> None:
+        """Keep up to MOST_KNOWN_TERMS of each, the most frequent first."""
+        self.bodies = dict(bodies)
+        self.titles = titles
+        self.chunks = chunks
+        self.until_s = time.monotonic() + KNOWN_TERMS_FRESH_S
 
-        Args:
-            listed: Returns up to so many terms, the most frequent first.
-        """
-        self._listed = listed
-        self._held = LetterCounts(())
-        self._until = 0.0
-        self._lock = threading.Lock()
+    def are_of(self, chunks: int) -> bool:
+        """Return whether they still tell of a library that has this many chunks now."""
+        grown = GROWN * self.chunks if self.chunks > COUNTED_AT_ONCE else 0
+        return abs(chunks - self.chunks) <= grown and time.monotonic() < self.until_s
+
+    @property
+    def whole(self) -> bool:
+        """Return whether no body has another term."""
+        return len(self.bodies) < MOST_KNOWN_TERMS
+
+    @lazy
+    def letters(self) -> LetterCounts:
+        return LetterCounts(dict.fromkeys((*self.titles, *self.bodies)))
 
     def near(self, word: str, edits: int) -> list[str]:
         """Return terms within `edits` of a word; none for a number or an identifier."""
-        return self._fresh().near(word, edits) if _is_word(word) else []
-
-    def _fresh(self) -> LetterCounts:
-        with self._lock:
-            if time.monotonic() >= self._until:
-                self._held = LetterCounts(self._listed(MOST_KNOWN_TERMS))
-                self._until = time.monotonic() + KNOWN_TERMS_FRESH_S
-            return self._held
+        return self.letters.near(word, edits) if _is_word(word) else []
 
 
 def _is_word(term: str) -> bool:
@@ -253,47 +260,58 @@ MOST_CANDIDATES = 10_000
 """Most candidates of such a question; an author of fewer than k of them has fewer hits."""
 
 FRESH_S = 5.0
-"""How long a count of a word is used again, in seconds; other servers write meanwhile."""
-
-EVERY = ("", "")
-"""Counts every chunk, in the place of a field and its value."""
-
-MOST_KNOWN = 10_000
-"""Counts that are kept."""
-
-COUNTERS = 8
-"""Words that are counted at the same time."""
+"""How long the counts of languages are used again, in seconds; other servers write meanwhile."""
 
 
 class QdrantWords:
-    """The WordIndex port over one collection."""
+    """The SharedWords port over one collection."""
 
     failed = True
     """A collection that the engine refuses to serve is made again."""
 
     def __init__(
-        self, library: Library, engine: SearchEngine, options: IndexOptions, steps: Steps
+        self,
+        library: Library,
+        engine: SearchEngine,
+        options: IndexOptions,
+        steps: Steps,
+        name: str = "",
     ) -> None:
-        self._name = f"{WORDS}_{library.value}"
+        """Use `engine`; nothing is sent yet.
+
+        Args:
+            library: Whose words.
+            engine: Where they go.
+            options: Weights of the fields.
+            steps: Told of every write.
+            name: Of the collection; empty: that which the library is searched in.
+        """
+        self._name = name or f"{WORDS}_{library.value}"
         self._engine = engine
         self._steps = steps
+        self._like_this = partial(QdrantWords, library, engine, options, steps)
+        self._filled = ""
+        """The collection that is filled beside this one."""
+        self._seen = self.lacking = False
+        """Whether the collection was there: if it is gone, it was lost."""
         boosts = {BODY: 1.0, TITLE: options.title_boost, SECTION: options.section_boost}
         self._boosts = {field: boost for field, boost in boosts.items() if boost > 0}
-        self._counters = ThreadPoolExecutor(COUNTERS, thread_name_prefix=f"{self._name}-counts")
-        self._known: dict[tuple[str, str], tuple[float, int]] = {}
-        """When each value of a field was counted, and how many chunks had it."""
-        self._terms = KnownTerms(self._listed)
+        self._languages: tuple[float, dict[str, int]] = (-math.inf, {})
+        """Until when it is used, and how many chunks are of each language."""
+        self._terms: Terms | None = None
+        self._counting = False
+        """Whether a thread counts terms."""
         self._lock = threading.Lock()
         self._queued: list[models.PointStruct] = []
-        self._written: dict[int, list[int]] = {}
-        """Chunks that the group added, by document, since its last removal."""
+        self._written: set[int] = set()
+        """Chunks that the group added, since their last removal."""
         self._removed: set[int] = set()
 
     # --- read
 
     @property
     def count(self) -> int:
-        return self._engine.count(self._name)
+        return self._engine.count(self._name, timeout_s=WORK_S)
 
     def search(self, text: str, k: int, filters: Filters | None) -> list[Scored]:
         query = self._query(text)
@@ -309,10 +327,22 @@ class QdrantWords:
     ) -> list[tuple[int, float]]:
         """Return k hits at least where there are as many, with all that tie for the last place."""
         chosen, limit = conditions(filters), k + 1
-        found = self._engine.search(self._name, WORDS, query, limit, chosen=chosen)
+        found = self._found(query, limit, chosen=chosen)
         while len(found) == limit and found[k - 1][1] == found[-1][1] and limit < k + MOST_TIED:
             limit = min(4 * limit, k + MOST_TIED)
-            found = self._engine.search(self._name, WORDS, query, limit, chosen=chosen)
+            found = self._found(query, limit, chosen=chosen)
+        return found
+
+    def _found(
+        self, query: models.SparseVector, n: int, *, chosen: models.Filter | None
+    ) -> list[tuple[int, float]]:
+        """Return hits; none where the collection is not there, and note that it was lost."""
+        try:
+            found = self._engine.search(self._name, WORDS, query, n, chosen=chosen)
+        except NoCollection:
+            self.lacking |= self._seen
+            return []
+        self._seen = True
         return found
 
     def _by(
@@ -321,7 +351,7 @@ class QdrantWords:
         """Return hits of an author: the engine compares whole names, and this asks for a part."""
         chosen, limit = conditions(filters), OVERFETCH * k
         while True:
-            found = self._engine.search(self._name, WORDS, query, limit, chosen=chosen)
+            found = self._found(query, limit, chosen=chosen)
             names = self._engine.payload(self._name, [chunk_id for chunk_id, _ in found], "authors")
             kept = [hit for hit in found if any(author in name for name in names.get(hit[0], []))]
             if len(kept) > k or len(found) < limit or limit >= MOST_CANDIDATES:
@@ -333,7 +363,7 @@ class QdrantWords:
         query = self._query(text)
         if query is not None and scores:
             chosen = of_ids(scores)
-            scores.update(self._engine.search(self._name, WORDS, query, len(scores), chosen=chosen))
+            scores.update(self._found(query, len(scores), chosen=chosen))
         return scores
 
     def _tokens(self, text: str) -> dict[str, int]:
@@ -354,36 +384,60 @@ class QdrantWords:
     def document_frequencies(self, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return the number of chunks and how many bodies hold each stemmed token.
 
-        They are counted in every shard, so that a word weighs the same in each.
+        As of a few minutes ago, and about: no question counts. All shards are counted, so that a
+        word weighs the same in each.
         """
-        counted = self._counted([EVERY, *((BODY, token) for token in dict.fromkeys(tokens))])
-        total = counted[EVERY]
-        return total, {token: min(total, counted[BODY, token]) for token in tokens}
+        total, terms = sum(self._counted().values()), self._known()
+        for token in () if terms.whole else dict.fromkeys(tokens):
+            if token not in terms.bodies:  # rarer than those that are listed
+                chosen = holds(BODY, [token])
+                terms.bodies[token] = self._engine.count(self._name, chosen, exact=False)
+        return total, {token: min(total, terms.bodies.get(token, 0)) for token in tokens}
 
     @property
     def languages(self) -> tuple[str, ...]:
-        counted = self._counted([(LANGUAGE, code) for code in LANGUAGES])
-        held = {code: counted[LANGUAGE, code] for code in LANGUAGES}
-        found = sorted((code for code in held if held[code]), key=lambda code: -held[code])
+        counted = self._counted()
+        found = sorted((code for code in LANGUAGES if counted.get(code)), key=lambda c: -counted[c])
         return tuple(found) or (DEFAULT,)
 
-    def _counted(self, asked: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
-        """Return how many chunks have each value of a field, as of a few seconds ago."""
-        now = time.monotonic()
+    def _counted(self) -> dict[str, int]:
+        """Return how many chunks there are of each language, as of a few seconds ago."""
         with self._lock:
-            held = {value: self._known[value] for value in asked if value in self._known}
-        known = {value: n for value, (at, n) in held.items() if at > now - FRESH_S}
-        missing = [value for value in asked if value not in known]
-        counted = dict(zip(missing, self._counters.map(self._count, missing), strict=True))
-        with self._lock:
-            if len(self._known) > MOST_KNOWN:
-                self._known.clear()
-            self._known.update({value: (now, n) for value, n in counted.items()})
-        return known | counted
+            until_s, counted = self._languages
+            if time.monotonic() >= until_s:
+                counted = self._engine.facet(self._name, LANGUAGE, len(LANGUAGES))
+                self._languages = time.monotonic() + FRESH_S, counted
+        return counted
 
-    def _count(self, value: tuple[str, str]) -> int:
-        field, token = value
-        return self._engine.count(self._name, holds(field, [token]) if field else None)
+    def _known(self) -> Terms:
+        """Return the terms as of a few minutes ago."""
+        chunks = sum(self._counted().values())
+        with self._lock:
+            terms = self._terms
+            stale = terms is None or not terms.are_of(chunks)
+            if terms is None or (stale and chunks <= COUNTED_AT_ONCE):
+                terms = self._terms = self._terms_now(chunks)
+            elif stale and not self._counting:
+                self._counting = True
+                threading.Thread(target=self._count, args=(chunks,), daemon=True).start()
+        return terms
+
+    def _terms_now(self, chunks: int) -> Terms:
+        bodies, titles = (
+            self._engine.facet(self._name, field, MOST_KNOWN_TERMS) for field in (BODY, TITLE)
+        )
+        return Terms(bodies, titles, chunks)
+
+    def _count(self, chunks: int) -> None:
+        """Count terms, in a thread; those of before serve meanwhile, and where it fails."""
+        try:
+            terms = self._terms_now(chunks)
+            with self._lock:
+                self._terms = terms
+        except StorageError as exc:
+            log.warning("the terms of %s could not be counted: %s", self._name, exc.message)
+        finally:
+            self._counting = False
 
     def near(self, token: str, edits: int, k: int) -> list[int]:
         """Return up to k chunks with a token within `edits` of this one, by id.
@@ -393,14 +447,9 @@ class QdrantWords:
         """
         near = {token} | (one_edit_away(token) if edits else set())
         if edits > 1:
-            near.update(self._terms.near(token, edits))
+            near.update(self._known().near(token, edits))
         held = [condition for field in (BODY, TITLE) for condition in held_in(field, sorted(near))]
         return self._engine.first_ids(self._name, models.Filter(should=held), k)
-
-    def _listed(self, most: int) -> list[str]:
-        """Return the terms of titles and bodies, at most so many of each."""
-        found = [self._engine.values(self._name, field, most) for field in (TITLE, BODY)]
-        return list(dict.fromkeys(term for terms in found for term in terms))
 
     def ids(self) -> list[int]:
         return sorted(self._engine.ids(self._name))
@@ -412,25 +461,25 @@ class QdrantWords:
         """
         counts = self._tokens(text)
         chosen, query = of_ids([chunk_id]), sparse(question_vector(counts, 1, {}, self._boosts))
-        return not counts or bool(self._engine.search(self._name, WORDS, query, 1, chosen=chosen))
+        return not counts or bool(self._found(query, 1, chosen=chosen))
 
     # --- write
 
     def add(self, document: LexicalDocument) -> None:
         """Queue a document's chunks; full pieces are sent at once."""
-        for point in chunk_points(document):
-            self._queued.append(point)
-            self._written.setdefault(document.doc, []).append(int(point.id))
+        points = list(chunk_points(document))
+        self._queued += points
+        self._written.update(int(point.id) for point in points)
         if len(self._queued) >= PIECE:
             self._send()
 
-    def delete(self, doc: int) -> None:
-        """Queue the removal of a document's chunks, committed or queued before.
+    def delete(self, doc: int, chunk_ids: Sequence[int]) -> None:  # noqa: ARG002  # ids suffice
+        """Queue the removal of chunks.
 
         They are removed after what replaces them is there: a document is found at every moment.
         """
-        self._removed.add(doc)
-        self._written.pop(doc, None)
+        self._removed.update(chunk_ids)
+        self._written.difference_update(chunk_ids)
 
     def commit(self) -> None:
         """Make everything queued durable and searchable.
@@ -441,10 +490,9 @@ class QdrantWords:
         try:
             if self._queued:
                 self._send()
-            if self._removed:
-                kept = [i for doc in self._removed for i in self._written.get(doc, [])]
+            if gone := sorted(self._removed - self._written):
                 with self._steps.at("qdrant_words.delete"):
-                    self._engine.delete(self._name, of_documents(self._removed, kept))
+                    self._engine.delete(self._name, gone)
         finally:
             self.rollback()
 
@@ -458,17 +506,40 @@ class QdrantWords:
         try:
             self._engine.upsert(self._name, points)
         except NoCollection:
+            self.lacking |= self._seen
             self._engine.create(self._name, sparse=[WORDS], fields=FIELDS)
             self._engine.upsert(self._name, points)
+        self._seen = True
 
     def rollback(self) -> None:
         """Forget what is queued; what was sent is replaced by the replay of the changes."""
-        self._queued, self._written, self._removed = [], {}, set()
+        self._queued, self._written, self._removed = [], set(), set()
         with self._lock:
-            self._known.clear()
+            self._languages = (-math.inf, {})
+            if self._terms is not None and self._terms.chunks <= COUNTED_AT_ONCE:
+                self._terms = None
+
+    def ids_after(self, after: int, most: int) -> list[int]:
+        return self._engine.ids_after(self._name, after, most)
+
+    def delete_chunks(self, chunk_ids: Sequence[int]) -> None:
+        with self._steps.at("qdrant_words.delete_chunks"):
+            self._engine.delete(self._name, chunk_ids)
+
+    def beside(self) -> QdrantWords:
+        self._filled = self._engine.beside(self._name)
+        return self._like_this(self._filled)
+
+    def switch(self) -> None:
+        with self._steps.at("qdrant_words.switch"):
+            self._seen = self._engine.switch(self._name, self._filled)
+        self.lacking = False
+        self.rollback()
 
     def delete_all(self) -> None:
         self.rollback()
+        self._seen = self.lacking = False
+        self._terms = None
         with self._steps.at("qdrant_words.drop"):
             self._engine.drop(self._name)
 
@@ -487,6 +558,5 @@ class QdrantWords:
         return False
 
     def close(self) -> None:
-        """Stop counting; queued chunks are dropped."""
+        """Drop queued chunks."""
         self.rollback()
-        self._counters.shutdown()

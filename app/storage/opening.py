@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,11 +31,34 @@ from app.storage.words.tantivy import TantivyIndex
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """How the cluster of a search engine keeps a collection, and what the settings ask for."""
+
+    collection: str
+    shards: int
+    fewest: int
+    """Copies that follow writes, of the shard that has the fewest."""
+    dead: int
+    """Copies that are not asked until they have caught up."""
+    wanted: int
+    """SEARCH_REPLICAS."""
+    wanted_shards: int
+    """SEARCH_SHARDS, or what stands for 0 with the nodes that there are."""
+
+
 class Engine(Protocol):
     """A search engine of several servers; `app.shared.qdrant` has it."""
 
+    def copies(self) -> Sequence[Copies]:
+        """Return how each collection is kept; SearchAway where no node answers."""
+        ...
+
     def away(self) -> tuple[str, ...]:
         """Return what is missing: nothing, or the engine with its address."""
+
+    def silent(self) -> tuple[str, ...]:
+        """Return the nodes that do not answer now."""
 
 
 def _shared(module: str, setting: str) -> ModuleType:
@@ -107,9 +130,11 @@ def open_engine(options: IndexOptions) -> Engine | None:
     if not options.search_url:
         return None
     opened = _shared("qdrant", "SEARCH_URL").SearchEngine(
-        options.search_url, options.search_api_key, options.search_replicas
+        options.search_url, options.search_api_key, options.search_replicas, options.search_shards
     )
     opened.check()
+    words = _shared("qdrant_words", "SEARCH_URL")
+    opened.adopt({words.WORDS: words.FIELDS})
     engine: Engine = opened
     return engine
 
@@ -200,7 +225,7 @@ class EngineState:
 
 
 def engine_states(options: IndexOptions) -> Iterator[EngineState]:
-    """Yield the state of each engine, and of each node of a search engine.
+    """Yield the state of each engine, of each node of a search engine, and of its copies.
 
     Nothing is created or locked. An engine that no setting names is left out.
     """
@@ -215,6 +240,8 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
         )
     for url in filter(None, options.search_url.split(",")):
         asked.append(("Qdrant", "SEARCH_URL", partial(_ask_node, url, options.search_api_key)))
+    if options.search_url:
+        asked.append(("copies in Qdrant", "SEARCH_REPLICAS", partial(_ask_cluster, options)))
     if options.originals_url:
         asked.append(
             (
@@ -223,9 +250,13 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
                 lambda: str(_shared("originals", "ORIGINALS_URL").ask(options.originals_url)),
             )
         )
+    answering: set[str] = set()
     for name, setting, ask in asked:
+        if setting == "SEARCH_REPLICAS" and "SEARCH_URL" not in answering:
+            continue  # that no node answers is said
         try:
             yield EngineState(name, setting, ask(), answers=True)
+            answering.add(setting)
         except DocuMindError as exc:
             yield EngineState(name, setting, exc.message, answers=False)
 
@@ -237,3 +268,36 @@ def _ask_node(url: str, api_key: str) -> str:
         return f"{without_credentials(engine.urls[0])}, Qdrant {engine.version()}"
     finally:
         engine.close()
+
+
+def _ask_cluster(options: IndexOptions) -> str:
+    """Return what the copies of every collection permit.
+
+    Raises:
+        InvalidInput: The cluster has other copies or fewer shards than the settings ask for.
+    """
+    replicas = options.search_replicas
+    engine = _shared("qdrant", "SEARCH_URL").SearchEngine(
+        options.search_url, options.search_api_key, replicas, options.search_shards
+    )
+    try:
+        kept: Sequence[Copies] = engine.copies()
+        peers: int = engine.peers()
+    finally:
+        engine.close()
+    if replicas > peers:
+        raise InvalidInput(f"SEARCH_REPLICAS={replicas}, and the cluster has {peers} nodes")
+    for one in kept:
+        if one.dead or one.fewest < one.wanted:
+            raise InvalidInput(
+                f"a shard of {one.collection} has {one.fewest} of {one.wanted} copies,"
+                f" {one.dead} are dead"
+            )
+        if one.shards < min(one.wanted_shards, 2 * peers):
+            raise InvalidInput(
+                f"{one.collection} has {one.shards} shards for {peers} nodes, new collections have"
+                f" {one.wanted_shards}"
+            )
+    may = {1: "no node may be away"}.get(replicas, f"any {replicas - 1} may be away")
+    nodes = f"{peers} {'node' if peers == 1 else 'nodes'}"
+    return f"SEARCH_REPLICAS={replicas} in a cluster of {nodes}: {may}"

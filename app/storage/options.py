@@ -44,7 +44,9 @@ class IndexOptions:
     """Nodes of a search engine, with commas; empty: the embedded stores."""
     search_api_key: str = field(default="", repr=False)
     search_replicas: int = 1
-    """Copies of every point in the engine; a write waits for the majority."""
+    """Copies of every point in the engine, of which all but one may be away."""
+    search_shards: int = 0
+    """Shards of a new collection; 0: twice the nodes of the cluster, at least 6."""
     max_file_bytes: int = 50 * 1024 * 1024
     """Largest original that an import takes in."""
     collection_papers: str = "papers"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from app.core.errors import StorageError
 from app.core.types import Library
 from app.storage.catalog.changes import ChangeLog
-from app.storage.catalog.database import Database
+from app.storage.catalog.database import Database, held
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.status import BuildState
 from app.storage.vectors.library import DenseLibrary
@@ -19,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Projector:
-    """Orders all writes; `writing` is the one write lock of the process, or of all processes.
+    """Orders the writes of each library, of this process or of all.
 
     Where the database is shared, no words wait in a queue when another process may write.
     """
@@ -34,11 +36,26 @@ class Projector:
     ) -> None:
         self.log = change_log
         self.dense = dense
-        self.writing = database.order_writers(self.settle)
-        self.words = {
-            library: LexicalWriter(library, lexical, change_log, loader, self.writing)
+        self._locks = {
+            library: database.order_writers(library.value, partial(self._settle, library))
             for library in lexical
         }
+        self.words = {
+            library: LexicalWriter(library, lexical, change_log, loader, self._locks[library])
+            for library in lexical
+        }
+
+    @contextmanager
+    def writing(self, *libraries: Library, wait: bool = True) -> Iterator[None]:
+        """Hold the write locks of some libraries, or of all, always in the same order.
+
+        Raises:
+            Busy: Another one has it, and it is not to be waited for.
+        """
+        with ExitStack() as stack:
+            for library in sorted(libraries or self._locks):
+                stack.enter_context(held(self._locks[library], wait=wait))
+            yield
 
     def state(self, library: Library) -> BuildState:
         """Return whether the library's projections are whole."""
@@ -48,8 +65,11 @@ class Projector:
             or BuildState("ready")
         )
 
+    def _settle(self, library: Library) -> None:
+        self.words[library].settle()
+
     def settle(self) -> None:
-        """Wait until queued words are committed or dropped; hold the write lock."""
+        """Wait until queued words are committed or dropped; hold the write locks."""
         for words in self.words.values():
             words.settle()
 
@@ -59,14 +79,14 @@ class Projector:
         Raises:
             DiskFull: No space; the watermark stays and the next call goes on.
         """
-        with self.writing:
+        with self.writing(library):
             if not self.words[library].in_step:
                 self.words[library].catch_up()
         self.dense[library].catch_up()
 
     def close(self) -> None:
         """Commit words that are under way; nothing is written after."""
-        with self.writing:
+        with self.writing():
             for words in self.words.values():
                 words.close()
 

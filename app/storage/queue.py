@@ -254,10 +254,17 @@ class JobQueue:
             heard = update(jobs).where(_WORKERS).values(heard_at=self._now)
             sql.execute(heard, {"workers": workers})
 
+    def has_lost(self, lost_after_s: float) -> bool:
+        """Return whether a worker of a job was silent that long, in seconds."""
+        return bool(self._database.rows(select(jobs.c.n).where(self._lost(lost_after_s)).limit(1)))
+
     def hand_on(self, lost_after_s: float) -> int:
         """Queue jobs again whose worker was silent that long, in seconds; return how many."""
+        return self._free(self._lost(lost_after_s), {})
+
+    def _lost(self, lost_after_s: float) -> ColumnElement[bool]:
         silent = or_(jobs.c.heard_at.is_(None), jobs.c.heard_at < self._now - lost_after_s)
-        return self._free(and_(jobs.c.state == "running", silent), {})
+        return and_(jobs.c.state == "running", silent)
 
     def release(self, workers: Sequence[str]) -> None:
         """Queue the jobs of workers again that end without having finished them."""
@@ -272,9 +279,11 @@ class JobQueue:
         """Return whether the caller may do `name` now: one may in each `every_s` seconds."""
         key = f"turn/{name}"
         last = cast(meta.c.value, Float)
+        recent = select(meta.c.key).where(meta.c.key == key, last > self._now - every_s)
+        if self._database.rows(recent):
+            return False
         with self._database.write_apart("turn") as sql:
             self._database.lock_in(sql, key)
-            recent = select(meta.c.key).where(meta.c.key == key, last > self._now - every_s)
             if sql.execute(recent).first() is not None:
                 return False
             put_meta(sql, key, str(sql.execute(select(self._now)).scalar_one()))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,14 @@ from app.storage.maintenance.start import (
     open_catalog,
     refuse_foreign_catalog,
 )
-from app.storage.opening import delete_unused, open_engine, open_log, open_originals, open_stores
+from app.storage.opening import (
+    Copies,
+    delete_unused,
+    open_engine,
+    open_log,
+    open_originals,
+    open_stores,
+)
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
 from app.storage.queue import JobQueue
@@ -155,6 +162,7 @@ class IndexStore:
             wanted,
             lambda: delete_unused(options, self.vector_stores, self.steps),
             self.projector.apply,
+            self._look_at_words,
             shared=options.shared,
         )
         self.fsck = Fsck(
@@ -227,6 +235,9 @@ class IndexStore:
         for library in Library:
             self._lexical.start(library, self.projector, partial(self.catalog.counts, library))
 
+    def _look_at_words(self, library: Library) -> None:
+        self._lexical.look(library, self.projector, partial(self.catalog.counts, library))
+
     def made_with(self, library: Library) -> Fingerprint | None:
         """Return a library's fingerprint; None while it has no vectors."""
         live = self.builds.of(library, "live")
@@ -241,15 +252,23 @@ class IndexStore:
             DiskFull: No space; run it again.
         """
         for library in Library:
-            self.projector.words[library].rebuild(self.catalog.counts(library).documents)
+            with self.database.lock_of(f"words of {library.value}"):
+                self.projector.words[library].rebuild(self.catalog.counts(library).documents)
             self.dense[library].refill_cache()
         self.supervisor.refill("asked to rebuild")
+
+    def copies(self) -> Sequence[Copies]:
+        """Return how a search engine keeps each collection; nothing without one that answers."""
+        try:
+            return () if self._engine is None else self._engine.copies()
+        except StorageError:
+            return ()
 
     def missing(self) -> tuple[str, ...]:
         """Return what was deleted, cut, renamed or replaced under the server.
 
         `catalog`, `lexical index of ...`; or which engine is away: `database ...`,
-        `search engine ...`, `object store ...`.
+        `search engine ...`.
         """
         return (
             *self.database.missing(),
@@ -259,7 +278,20 @@ class IndexStore:
                 if index.lost()
             ),
             *(() if self._engine is None else self._engine.away()),
-            *self.originals.away(),
+        )
+
+    def degraded(self) -> tuple[str, ...]:
+        """Return what is not as it should be though questions are answered; nothing is missing."""
+        states = {library: self.status.build_state(library) for library in Library}
+        nodes = self._engine.silent() if self._engine else ()
+        return (
+            *self.database.degraded(),
+            *(f"{away} does not answer" for away in (*nodes, *self.originals.away())),
+            *(
+                f"words or vectors of {library.value} are {state}"
+                for library, state in states.items()
+                if state != "ready"
+            ),
         )
 
     def backup(

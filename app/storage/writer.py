@@ -49,7 +49,7 @@ from app.storage.catalog.rows import (
     repoint_duplicates,
     search_key,
 )
-from app.storage.catalog.schema import documents, meta, meta_value, pieces, put_meta, revisions
+from app.storage.catalog.schema import documents, meta, pieces, put_meta, revisions
 from app.storage.catalog.state import (
     ORIGINALS,
     awaited_originals,
@@ -178,8 +178,7 @@ class CatalogIndexWriter:
 
     def keep_words(self, sha256: str, page: PageWords) -> None:
         """Keep what OCR read on a page, as long as the original."""
-        with self._projector.writing:
-            keep_words(self._database, sha256, page, self._codec())
+        keep_words(self._database, sha256, page, self._codec())
 
     def _codec(self) -> TextCodec:
         if not hasattr(self._codecs, "codec"):
@@ -198,7 +197,7 @@ class CatalogIndexWriter:
         """
         if not drafts:
             return []
-        with self._projector.writing:
+        with self._projector.writing(*{draft.library for draft in drafts}):
             written = self._store(drafts, None)
             commits = [self._words[of].commit() for of in {draft.library for draft in drafts}]
         for commit in commits:
@@ -222,7 +221,7 @@ class CatalogIndexWriter:
         for library in {draft.library for draft in drafts}:
             self._words[library].wait_for_room()
             self._words[library].background = True
-        with self._projector.writing:
+        with self._projector.writing(*{draft.library for draft in drafts}):
             return self._store(drafts, page).results
 
     def settle(self, library: Library) -> None:
@@ -258,16 +257,16 @@ class CatalogIndexWriter:
         if any(item.superseded is not None for item in written.stored):
             for library in written.last_seq:
                 self._words[library].commit().result()
-        for library, ids in written.removed.items():
-            self._projector.dense[library].hide(ids)
+        for item in written.stored:
+            if gone := written.removed.get(item.doc):
+                self._projector.dense[item.draft.library].hide(gone)
         return written
 
     def _queue_words(self, written: Written) -> None:
         for library, seq in written.last_seq.items():
             stored = [item for item in written.stored if item.draft.library is library]
-            replaced = frozenset(item.doc for item in stored if item.superseded is not None)
             try:
-                self._words[library].put(list(_lexical_documents(stored)), replaced, seq)
+                self._words[library].put(list(_lexical_documents(stored)), written.removed, seq)
             except BaseException as exc:
                 self._words[library].rollback(exc)
                 raise
@@ -325,7 +324,7 @@ class CatalogIndexWriter:
                 sql.execute(_LINKED, more)
         if called:
             self._words[library].flush()
-            with self._projector.writing:
+            with self._projector.writing(library):
                 with self._database.write("titles") as sql:
                     for row, titles in called:
                         sql.execute(_CALLED, {"of": row.doc, "titles": titles})
@@ -343,7 +342,7 @@ class CatalogIndexWriter:
             FingerprintMismatch: The library holds vectors made otherwise; the message names the
                 cure.
         """
-        with self._projector.writing, self._database.write("claim") as sql:
+        with self._projector.writing(library), self._database.write("claim") as sql:
             claim_fingerprint(sql, library, fingerprint)
 
     def pending_vectors(
@@ -381,6 +380,8 @@ class CatalogIndexWriter:
         chunk_ids: Sequence[int],
         vectors: FloatArray,
         build: int | None = None,
+        *,
+        wait: bool = True,
     ) -> None:
         """Store rows of live chunks (see `VectorSink.write_vectors`).
 
@@ -394,10 +395,16 @@ class CatalogIndexWriter:
             library,
             {chunk_id: pack_vector(row) for chunk_id, row in zip(chunk_ids, rows, strict=True)},
             build,
+            wait=wait,
         )
 
     def write_packed_vectors(
-        self, library: Library, packed: Mapping[int, bytes], build: int | None = None
+        self,
+        library: Library,
+        packed: Mapping[int, bytes],
+        build: int | None = None,
+        *,
+        wait: bool = True,
     ) -> None:
         """Store float16 rows by chunk id as they are, for imports, which must not round twice.
 
@@ -405,7 +412,10 @@ class CatalogIndexWriter:
             FingerprintMismatch: The rows do not fit the library's fingerprint.
         """
         if packed:
-            with self._projector.writing, self._database.write("vectors") as sql:
+            with (
+                self._projector.writing(library, wait=wait),
+                self._database.write("vectors", wait=wait) as sql,
+            ):
                 self._projector.log.save_into(sql)
                 store_vectors(
                     sql, library, packed, build, followed=self._projector.log.holds(library, STAGED)
@@ -440,7 +450,7 @@ class CatalogIndexWriter:
             )
         )
         self._words[library].flush()
-        with self._projector.writing:
+        with self._projector.writing(library):
             with self._database.write("correct") as sql:
                 doc = sql.execute(corrected.returning(documents.c.doc)).scalar()
                 if doc is None:
@@ -460,7 +470,7 @@ class CatalogIndexWriter:
             InvalidInput: A value is not of its key's kind, or there would be too many keys.
         """
         self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
-        with self._projector.writing, self._database.write("labels") as sql:
+        with self._projector.writing(library), self._database.write("labels") as sql:
             writer = LabelWriter(sql, self._database.dialect)
             writer.refuse_unfit(given)
             writer.give(library, doc_id, given)
@@ -476,7 +486,7 @@ class CatalogIndexWriter:
         """
         self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
         self._words[library].flush()
-        with self._projector.writing:
+        with self._projector.writing(library):
             doc = self._key(library, doc_id, "live")
             hidden = self._hide(library, [doc], grace_s)
             purged = self._purge(library, [doc]) if grace_s <= 0 else _Purged(0, 0, 0)
@@ -493,7 +503,7 @@ class CatalogIndexWriter:
         before = self._catalog.counts(library)
         self._words[library].flush()
         while True:
-            with self._projector.writing:
+            with self._projector.writing(library):
                 docs = self._live(library, CLEAR_BATCH)
                 if not docs:
                     with self._database.write("remove") as sql:
@@ -512,7 +522,7 @@ class CatalogIndexWriter:
             NotFound: Not deleted, unknown, or purged.
         """
         self._words[library].flush()
-        with self._projector.writing:
+        with self._projector.writing(library):
             doc = self._key(library, doc_id, "deleted")
             with self._database.write("restore") as sql:
                 sha256, revision = sql.execute(_RESTORE, {"of": doc, "now": utc_now()}).one()
@@ -525,10 +535,10 @@ class CatalogIndexWriter:
 
     def purge_due(self) -> int:
         """Purge every deleted document whose grace is over; return how many."""
-        done = 0
-        for library in Library:
-            with self._projector.writing:
-                due = self._database.rows(_DUE, {"now": utc_now()})
+        done, now = 0, {"now": utc_now()}
+        for library in sorted({Library(row.library) for row in self._database.rows(_DUE, now)}):
+            with self._projector.writing(library):
+                due = self._database.rows(_DUE, now)
                 docs = [row.doc for row in due if row.library == library.value]
                 if docs:
                     self._purge(library, docs)
@@ -537,8 +547,8 @@ class CatalogIndexWriter:
 
     def deleted_at(self, library: Library) -> str | None:
         """Return the time of the last deletion whose bytes files may still hold, if any."""
-        with self._database.read() as sql:
-            return meta_value(sql, _deleted_key(library))
+        of = select(meta.c.value).where(meta.c.key == _deleted_key(library))
+        return next((row.value for row in self._database.rows(of)), None)
 
     def mark_purged(self, library: Library, until: str) -> None:
         """Record that files hold no byte of deletions up to the time `until`."""
@@ -556,8 +566,8 @@ class CatalogIndexWriter:
         self._unlink(sha256)
 
     def _unlink(self, sha256: str) -> int:
-        with self._projector.writing:
-            used = self._database.rows(_USED, {"sha256": sha256})
+        with self._database.write("unlink") as sql:  # no document may take the bytes up meanwhile
+            used = sql.execute(_USED, {"sha256": sha256}).first()
             return 0 if used else int(self._originals.delete(sha256))
 
     def _key(self, library: Library, doc_id: str, state: str) -> int:
@@ -595,6 +605,7 @@ class CatalogIndexWriter:
     def _purge(self, library: Library, docs: Sequence[int]) -> _Purged:
         """Remove hidden documents: rows, quotes in answers, and originals."""
         quotes = vectors = 0
+        self._database.finish_later()  # an answer that quotes them may be on its way
         with self._database.write("purge") as sql:
             rows = [row for some in pieces(docs) for row in sql.execute(_PURGED, {"docs": some})]
             shas = {

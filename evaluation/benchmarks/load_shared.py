@@ -32,7 +32,7 @@ from app.storage.store import IndexStore
 from evaluation.lib.corpus import QUESTIONS, WINDOWS, Figures, fill_library, make_inputs
 from evaluation.lib.growth import timed
 from evaluation.lib.paths import ROOT
-from evaluation.lib.served import Served, pss_bytes, quantile, write
+from evaluation.lib.served import Line, Served, pss_bytes, quantile, write
 from evaluation.lib.workbench import arguments, say
 from tests.fakes.postgres_server import PostgresServer, running_server
 from tests.shared.engines import DoubleProcess, Working, data_of
@@ -251,7 +251,12 @@ def main() -> int:
         f"make bench-load-shared LOAD='--chunks {given.chunks} --real {real} --servers"
         f" {given.servers} --workers {given.workers} --questions {len(questions)}'"
     )
-    return write("load_shared", "The shared mode under load", remarks, [], figures, command)
+    one = "one client, p50 ms"
+    ratio = figures[f"shared: {one}"] / figures[f"embedded: {one}"]
+    lines = [
+        Line("a question over the engine, to that of the embedded server", ratio, 2.5, "times")
+    ]
+    return write("load_shared", "The shared mode under load", remarks, lines, figures, command)
 
 
 if __name__ == "__main__":

@@ -81,8 +81,11 @@ LINK_BYTES = 150.0
 """Links of a vector in the engine's graph on disk."""
 WORD_BYTES = 640.0
 """Words of a chunk in the engine on disk."""
+WORD_MEMORY_BYTES = 2000.0
+"""Words of a chunk in the engine's memory, page cache of mapped files included."""
 VENDOR = "vendor: Qdrant's documentation, Capacity Planning"
-NODE = f"{VENDOR}; assumed: a common server; assumed: a common server; assumed: a fifth stays free"
+NODE = f"{VENDOR}; measured: words, as below; assumed: a common server; assumed: a common server; assumed: a fifth stays free"
+CLUSTER = "measured: three nodes of Qdrant 1.19.0, 2026-11, 300,000 chunks of 25 distinct words"
 LINKS = "assumed: graph of 16 links, Malkov 2016"
 WORDS = "assumed: 80 distinct words a chunk, 8 bytes each"
 
@@ -99,11 +102,12 @@ def plan(chunks: int) -> list[tuple[str, str, float | None, str, str]]:
     disk_gb = (fitted(bulk)["disk_mb"] * 1e6 * share + chunks * (CATALOG_BYTES + each)) / 1e9
     embedded = (("nodes", 1.0, "", "assumed: a person waits a second"), ("memory", memory_gb, "GB", f"{faiss}; measured: start.json"), ("disk", disk_gb, "GB", f"{text}; {faiss}"))  # fmt: skip
     copies = chunks * REPLICAS / 1e9
-    node_memory_gb = copies * 4 * DIMENSION * VECTOR_MEMORY_FACTOR
+    vectors_gb = copies * 4 * DIMENSION * VECTOR_MEMORY_FACTOR
+    words_gb = copies * WORD_MEMORY_BYTES
     node_disk_gb = copies * (4 * DIMENSION + LINK_BYTES + WORD_BYTES)
     nodes = max(
         3,  # a majority must survive the loss of one
-        math.ceil(node_memory_gb / NODE_MEMORY_GB / FILLED),
+        math.ceil((vectors_gb + words_gb) / NODE_MEMORY_GB / FILLED),
         math.ceil(node_disk_gb / NODE_DISK_GB / FILLED),
     )
     hours = chunks / float(embed["figures"]["squad passages/s"]) / _HOUR
@@ -116,9 +120,11 @@ def plan(chunks: int) -> list[tuple[str, str, float | None, str, str]]:
             for what, value, unit, source in embedded
         ),
         ("shared", "search nodes of 128 GB, 1 TB", float(nodes), "", NODE),
-        ("shared", "memory of all nodes", node_memory_gb, "GB", VENDOR),
+        ("shared", "shards of a collection", float(max(6, 2 * nodes)), "", "assumed: SEARCH_SHARDS is not set"),
+        ("shared", "memory of all nodes, vectors", vectors_gb, "GB", VENDOR),
+        ("shared", "memory of all nodes, words", words_gb, "GB", CLUSTER),
         (
-            "shared", "memory with codes of a byte (DocuMind sets none)",
+            "shared", "memory of vectors with codes of a byte (DocuMind sets none)",
             copies * (DIMENSION + LINK_BYTES), "GB", LINKS,
         ),
         ("shared", "disk of all nodes", node_disk_gb, "GB", f"{LINKS}; {WORDS}"),

@@ -1,31 +1,39 @@
-"""Kill servers and workers of one library during uploads; nothing acknowledged is lost.
+"""Kill, freeze and cut off what serves one library during uploads; nothing acknowledged is lost.
 
-Run: `.venv-shared/bin/python -m evaluation.campaigns.shared_kills --kills 50`
+Run: `.venv-shared/bin/python -m evaluation.campaigns.shared_kills --kills 60`
 
 Two servers that run no jobs and two workers are processes of their own on one real PostgreSQL and
-one double of Qdrant, which is the engine on one node. Each kill waits until the round has
-acknowledged uploads, so no round is void. Kills come in turn: SIGKILL of a server, SIGKILL or
-SIGTERM of a worker, the end of every database connection. Every other upload is not waited for: it
-is acknowledged when it is accepted. Now and then a document gets a new revision that nobody waits for
-and is deleted at once: it must not come back. It is no power cut: the page cache survives.
+one double of Qdrant, which is the engine on one node; or on a cluster of your own on this machine:
+`--search-url http://127.0.0.1:6333,http://127.0.0.1:6343 --node-pids 4711,4712 --replicas 2`, whose
+collections of ours it removes first and whose nodes it freezes.
+
+Each disturbance waits until the round has acknowledged uploads, so no round is void, and lasts some
+seconds at most. They come in turn: SIGKILL of a server, SIGKILL or SIGTERM of a worker, the end of
+every database connection, a worker frozen by SIGSTOP, a node of the engine frozen, the engine
+killed, PostgreSQL stopped at once. Every other upload is not waited for: it is acknowledged when it
+is accepted. Now and then a document gets a new revision that nobody waits for and is deleted at
+once: it must not come back. It is no power cut: the page cache survives.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import signal
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import requests
 
 from app.core.errors import DocuMindError, NotFound
+from app.shared.qdrant import SearchEngine
 from evaluation.lib.served import Line, Served, write
 from tests.fakes.postgres_server import PostgresServer, running_server
 from tests.shared.engines import DoubleProcess, Working, data_of
@@ -35,6 +43,10 @@ DELETED_EACH = 6
 EACH_ROUND = 3
 """Uploads that a round has acknowledged before it kills."""
 TIMEOUT_S = 60
+FROZEN_S = 8
+"""How long a process is frozen, or PostgreSQL away."""
+ROUND_S = 180
+"""How long a round waits for progress; without it the round counts as stuck."""
 WAIT_S = 0.02
 _CUT = (
     "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
@@ -49,6 +61,10 @@ class Campaign:
     servers: Sequence[Served]
     workers: Sequence[Working]
     database: PostgresServer
+    engine: DoubleProcess | None
+    """None where the engine is not ours."""
+    nodes: Sequence[int]
+    """Processes of the engine that may be frozen."""
     acknowledged: list[str] = field(default_factory=list)
     """Names of uploads that were waited for and answered as stored."""
     accepted: dict[str, str] = field(default_factory=dict)
@@ -58,9 +74,10 @@ class Campaign:
     failed: int = 0
     """Accepted uploads whose job ended otherwise than done."""
     refused: int = 0
-    server_kills: int = 0
-    worker_kills: int = 0
-    cuts: int = 0
+    stuck: int = 0
+    """Rounds that acknowledged too little in ROUND_S."""
+    done: Counter[str] = field(default_factory=Counter)
+    """How often each thing was done."""
     cut_connections: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -111,28 +128,67 @@ class Campaign:
         self.deleted.append(name)
 
     def round(self, number: int) -> None:
-        """Wait for progress, then kill a server or a worker, or end all connections."""
-        wanted = len(self.acknowledged) + EACH_ROUND
-        while len(self.acknowledged) < wanted:
+        """Wait for progress, then do the next thing of the list."""
+        wanted, left_s = len(self.acknowledged) + EACH_ROUND, float(ROUND_S)
+        while len(self.acknowledged) < wanted and left_s > 0:
             self.stop.wait(WAIT_S)
-        turn, kind = divmod(number, 3)
-        if kind == 0:
-            server = self.servers[turn % len(self.servers)]
-            server.kill()
-            self.server_kills += 1
-            server.start()
-            server.wait_ready()
-        elif kind == 1:
-            worker = self.workers[turn % len(self.workers)]
-            if turn % 2:
-                worker.process.send_signal(signal.SIGTERM)
-                worker.process.wait(TIMEOUT_S)
-            worker.kill()
-            self.worker_kills += 1
-            worker.start()
-        else:
-            self.cut_connections += int(self.database.run(_CUT))
-            self.cuts += 1
+            left_s -= WAIT_S
+        self.stuck += left_s <= 0
+        kinds: list[Callable[[int], str]] = [
+            self._kill_server, self._end_worker, self._cut, self._freeze_worker, self._stop_database,
+        ]  # fmt: skip
+        kinds += [self._freeze_node] if self.engine or self.nodes else []
+        kinds += [self._kill_engine] if self.engine else []
+        turn, kind = divmod(number, len(kinds))
+        self.done[kinds[kind](turn)] += 1
+
+    def _kill_server(self, turn: int) -> str:
+        server = self.servers[turn % len(self.servers)]
+        server.kill()
+        server.start()
+        server.wait_ready()
+        return "kills of a server"
+
+    def _end_worker(self, turn: int) -> str:
+        worker = self.workers[turn % len(self.workers)]
+        if turn % 2:
+            worker.process.send_signal(signal.SIGTERM)
+            worker.process.wait(TIMEOUT_S)
+        worker.kill()
+        worker.start()
+        return "kills of a worker"
+
+    def _cut(self, turn: int) -> str:  # noqa: ARG002  # as the others
+        self.cut_connections += int(self.database.run(_CUT))
+        return "times that every connection to PostgreSQL was ended"
+
+    def _freeze_worker(self, turn: int) -> str:
+        self._freeze(self.workers[turn % len(self.workers)].process.pid)
+        return "workers frozen"
+
+    def _freeze_node(self, turn: int) -> str:
+        nodes = [self.engine.pid] if self.engine else self.nodes
+        self._freeze(nodes[turn % len(nodes)])
+        return "nodes of the engine frozen"
+
+    def _kill_engine(self, turn: int) -> str:  # noqa: ARG002  # as the others
+        assert self.engine is not None
+        self.engine.kill()
+        self.engine.start()
+        return "kills of the engine"
+
+    def _stop_database(self, turn: int) -> str:  # noqa: ARG002  # as the others
+        self.database.stop(kill=True)
+        self.stop.wait(FROZEN_S)
+        self.database.start()
+        return "times that PostgreSQL was stopped at once"
+
+    def _freeze(self, pid: int) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            self.stop.wait(FROZEN_S)
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def run(self, kills: int) -> None:
         """Kill so many times under an upload through each server."""
@@ -179,14 +235,34 @@ def _finds(server: Served, name: str) -> bool:
     return re.search(rf"\b{name}\b", hits) is not None
 
 
-def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str], list[str]]:
-    """Start all, kill, and return what was done, what was lost and what came back."""
-    engine = DoubleProcess(folder / "engine")
+def campaign(
+    folder: Path,
+    kills: int,
+    search_url: str = "",
+    nodes: Sequence[int] = (),
+    replicas: int = 1,
+) -> tuple[Campaign, list[str], list[str]]:
+    """Start all, disturb so often, and return what was done, what was lost and what came back.
+
+    Args:
+        folder: Where everything is.
+        kills: How many disturbances.
+        search_url: Nodes of a running engine; empty: a double of our own.
+        nodes: Processes of that engine that may be frozen.
+        replicas: Copies of every point.
+    """
+    engine = None if search_url else DoubleProcess(folder / "engine")
     with running_server() as database:
-        engine.start()
+        if engine is not None:
+            engine.start()
+        else:
+            running = SearchEngine(search_url)
+            for name in running.collections():
+                running.drop(name)
+            running.close()
         settings = {
-            "DATABASE_URL": database.url(), "SEARCH_URL": engine.url,
-            "EMBEDDING_PROVIDER": "minilm", "RATE_LIMIT_PER_MINUTE": "0",
+            "DATABASE_URL": database.url(), "SEARCH_URL": engine.url if engine else search_url,
+            "SEARCH_REPLICAS": str(replicas), "EMBEDDING_PROVIDER": "minilm", "RATE_LIMIT_PER_MINUTE": "0",
         }  # fmt: skip
         servers = [
             Served(data_of(folder, f"server-{number}"), **settings, JOB_LANES="none")
@@ -203,53 +279,65 @@ def campaign(folder: Path, kills: int) -> tuple[Campaign, list[str], list[str]]:
                 server.wait_ready()
             for worker in workers:
                 worker.wait_said("DocuMind works")
-            done = Campaign(servers, workers, database)
+            done = Campaign(servers, workers, database, engine, nodes)
             done.run(kills)
             done.settle()
             return done, done.lost(), done.returned()
         finally:
             for process in (*servers, *workers):
                 process.close()
-            engine.kill()
+            if engine is not None:
+                engine.kill()
 
 
 def main() -> int:
     """Run the campaign and write the report; return 1 if an upload was lost."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
-    kills = parser.parse_args().kills
+    parser.add_argument("--search-url", default="", help="nodes of a running engine, with commas")
+    parser.add_argument("--node-pids", default="", help="its processes, to freeze, with commas")
+    parser.add_argument("--replicas", type=int, default=1)
+    given = parser.parse_args()
+    if any(
+        urlsplit(url).hostname != "127.0.0.1" for url in filter(None, given.search_url.split(","))
+    ):
+        parser.error("--search-url: only nodes on 127.0.0.1, whose collections are removed")
+    nodes = [int(pid) for pid in given.node_pids.split(",") if pid]
     with tempfile.TemporaryDirectory(prefix="documind-kills-") as folder:
-        done, lost, returned = campaign(Path(folder), kills)
+        done, lost, returned = campaign(
+            Path(folder), given.kills, given.search_url, nodes, given.replicas
+        )
     print(*(f"lost: {name}" for name in lost), *(f"back: {name}" for name in returned), sep="\n")
+    engine = (
+        f"Qdrant at {given.search_url}, {given.replicas} copies"
+        if given.search_url
+        else "one double of Qdrant (the engine on one node, no replication)"
+    )
     return write(
         "shared_kills",
-        "Kills of servers that share one library",
+        "Kills and freezes of what serves one library",
         [
-            "Two servers that run no jobs, two workers, one PostgreSQL, one double of Qdrant (the"
-            " engine on one node, no replication). Uploads",
-            "go through both servers; every other one waits until a worker has done it, and each kill"
-            f" came after {EACH_ROUND} more of those were acknowledged. A file that is refused is not"
-            " sent again.",
+            f"Two servers that run no jobs, two workers, one PostgreSQL, {engine}. Uploads go through",
+            "both servers; every other one waits until a worker has done it, and each disturbance came"
+            f" after {EACH_ROUND} more of those were acknowledged. A frozen process is stopped for"
+            f" {FROZEN_S} s. A file that is refused is not sent again.",
         ],
         [
             Line("acknowledged or accepted uploads that a server does not find", len(lost), 0, ""),
             Line("deleted documents that a server finds", len(returned), 0, ""),
             Line("accepted uploads whose job failed", done.failed, 0, ""),
-            Line(
-                "kills", done.server_kills + done.worker_kills + done.cuts, kills, "", at_most=False
-            ),
+            Line("rounds without progress in three minutes", done.stuck, 0, ""),
+            Line("disturbances", done.done.total(), given.kills, "", at_most=False),
         ],
         {
             "acknowledged uploads, waited for": len(done.acknowledged),
             "accepted uploads, not waited for": len(done.accepted),
             "deletions while a new revision waited": len(done.deleted),
             "refused or broken uploads": done.refused,
-            "kills of a server": done.server_kills,
-            "kills of a worker": done.worker_kills,
-            "times that every connection to PostgreSQL was ended": done.cuts,
+            **done.done,
             "connections ended": done.cut_connections,
         },
-        f"python -m evaluation.campaigns.shared_kills --kills {kills}",
+        f"python -m evaluation.campaigns.shared_kills --kills {given.kills}",
     )
 
 

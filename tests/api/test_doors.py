@@ -266,6 +266,7 @@ def test_probes_answer_while_the_services_are_built(tmp_path: Path) -> None:
             "status": "ready",
             "missing": [],
             "detail": "",
+            "degraded": [],
         }
         assert client.get("/api/v1/libraries").status_code == 200
 

@@ -65,6 +65,7 @@ def test_a_server_whose_files_are_gone_is_not_ready(
         "status": "ready",
         "missing": [],
         "detail": "",
+        "degraded": [],
     }
     damage(shop.settings.data_dir)
     reply = shop.client.get("/health/ready")

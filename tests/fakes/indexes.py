@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import date
 
 import numpy as np
@@ -79,6 +80,9 @@ class MemoryCatalog:
         self.gone: set[int] = set()
         self.read: list[int] = []
         """Ids asked for, in order."""
+
+    def moment(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def outlines(
         self, library: Library, named: Collection[tuple[str, int]]

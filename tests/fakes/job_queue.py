@@ -24,10 +24,10 @@ class FailingDatabase(SqliteDatabase):
     fail: StorageError | None = None
 
     @contextmanager
-    def write(self, name: str) -> Iterator[Connection]:
+    def write(self, name: str, *, wait: bool = True) -> Iterator[Connection]:
         if self.fail is not None:
             raise self.fail
-        with super().write(name) as sql:
+        with super().write(name, wait=wait) as sql:
             yield sql
 
 

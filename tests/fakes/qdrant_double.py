@@ -1,7 +1,9 @@
 """A double of Qdrant's server: its engine (`qdrant-edge-py`), a shard a collection, over loopback.
 
-It speaks the part of the REST API that our client uses. It has one shard and one node: replication,
-majorities and raft are not in it. Run as a process it can be killed and started again:
+It speaks the part of the REST API that our client uses. Its points are in one shard on one node; with
+several `peers` it keeps a table of the copies that a cluster of so many would have, and refuses as
+one does: what a copy on a peer that is `down` lacks, and what too few copies confirm. Raft is not in
+it. Run as a process it can be killed and started again:
 
     python -m tests.fakes.qdrant_double FOLDER PORT
 """
@@ -74,18 +76,62 @@ def _vector(given: object) -> Engines:
 class _Collections:
     """The shards in a folder; one call at a time."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, peers: int) -> None:
         self.folder = folder
         self.lock = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
         self.shards = {
             path.name: edge.EdgeShard.load(str(path)) for path in folder.iterdir() if path.is_dir()
         }
+        self.peers = peers
+        self.down: set[int] = set()
+        """Peers that are dead, full or frozen, from 1."""
+        self._kept = folder / "collections.json"
+        kept = json.loads(self._kept.read_text()) if self._kept.exists() else [{}, {}]
+        self.settings: dict[str, Body] = kept[0]
+        """What each collection was made with; its indexes; the state of each copy by shard."""
+        self.aliases: dict[str, str] = kept[1]
+
+    def _keep(self) -> None:
+        self._kept.write_text(json.dumps([self.settings, self.aliases]))
 
     def shard(self, name: str) -> Engines:
+        return self.shards[self.real(name)]
+
+    def real(self, name: str) -> str:
+        """Return the collection that a name or an alias means."""
+        name = self.aliases.get(name, name)
         if name not in self.shards:
             raise _Refused(404, f"Not found: Collection `{name}` doesn't exist!")
-        return self.shards[name]
+        return name
+
+    def read(self, name: str) -> Engines:
+        """Return the shard, if an active copy of each part of it is on a peer that answers."""
+        for number, copies in enumerate(self.settings[self.real(name)]["copies"]):
+            if not [peer for peer, state in copies if state == "Active" and peer not in self.down]:
+                raise _Refused(500, f"Service internal error: shard {number} has no active replica")
+        return self.shard(name)
+
+    def recover(self) -> None:
+        """Make every copy on a peer that answers whole again, as a cluster does by itself."""
+        for one in self.settings.values():
+            for copies in one["copies"]:
+                for copy in copies:
+                    copy[1] = "Dead" if copy[0] in self.down else "Active"
+
+    def _confirm(self, name: str) -> None:
+        """Mark copies that lack a write as dead; refuse it where too few confirm it."""
+        one = self.settings[self.real(name)]
+        for copies in one["copies"]:
+            active = [copy for copy in copies if copy[1] == "Active"]
+            failed = [copy for copy in active if copy[0] in self.down]
+            wanted = min(one["write_consistency_factor"], len(copies))
+            if len(active) - len(failed) < wanted:
+                raise _Refused(
+                    500, f"Service internal error: fewer than {wanted} replicas confirm the update"
+                )
+            for copy in failed:
+                copy[1] = "Dead"
 
     def create(self, name: str, body: Body) -> bool:
         if name in self.shards:
@@ -99,6 +145,92 @@ class _Collections:
         path.mkdir()
         config = edge.EdgeConfig(vectors=vectors, sparse_vectors=sparse)
         self.shards[name] = edge.EdgeShard.create(str(path), config)
+        copies = body.get("replication_factor") or 1
+        shards = body.get("shard_number") or self.peers
+        self.settings[name] = {
+            "vectors": body.get("vectors") or {},
+            "shard_number": shards,
+            "replication_factor": copies,
+            "write_consistency_factor": body.get("write_consistency_factor") or 1,
+            "fields": {},
+            "copies": [
+                [[1 + (at + n) % self.peers, "Active"] for n in range(min(copies, self.peers))]
+                for at in range(shards)
+            ],
+        }
+        self._keep()
+        return True
+
+    def change(self, name: str, body: Body) -> bool:
+        self.settings[self.real(name)].update(body["params"])
+        self._keep()
+        return True
+
+    def info(self, name: str) -> Body:
+        one = self.settings[self.real(name)]
+        params = {key: value for key, value in one.items() if key not in {"fields", "copies"}}
+        fields = {key: {"data_type": kind, "points": 0} for key, kind in one["fields"].items()}
+        config = {
+            "params": params,
+            "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000},
+            "optimizer_config": {"default_segment_number": 0, "flush_interval_sec": 5},
+        }
+        return {
+            "status": "green",
+            "optimizer_status": "ok",
+            "segments_count": 1,
+            "config": config,
+            "payload_schema": fields,
+        }
+
+    def cluster(self, name: str) -> Body:
+        """Return where the copies of a collection are, as the first peer sees them."""
+        copies = [
+            {"shard_id": number, "peer_id": peer, "state": state}
+            for number, of_shard in enumerate(self.settings[self.real(name)]["copies"])
+            for peer, state in of_shard
+        ]
+        local = [{**one, "points_count": 0} for one in copies if one["peer_id"] == 1]
+        return {
+            "peer_id": 1,
+            "shard_count": len(self.settings[self.real(name)]["copies"]),
+            "local_shards": local,
+            "remote_shards": [one for one in copies if one["peer_id"] != 1],
+            "shard_transfers": [],
+        }
+
+    def peer_list(self) -> Body:
+        if self.peers == 1:
+            return {"status": "disabled"}
+        return {
+            "status": "enabled",
+            "peer_id": 1,
+            "peers": {str(1 + n): {"uri": f"http://qdrant-{n}:6335"} for n in range(self.peers)},
+            "raft_info": {"term": 1, "commit": 1, "pending_operations": 0, "is_voter": True},
+            "consensus_thread_status": {
+                "consensus_thread_status": "working",
+                "last_update": "2026-11-01T00:00:00Z",
+            },
+            "message_send_failures": {},
+        }
+
+    def alias_list(self) -> Body:
+        return {
+            "aliases": [
+                {"alias_name": name, "collection_name": real} for name, real in self.aliases.items()
+            ]
+        }
+
+    def change_aliases(self, body: Body) -> bool:
+        for action in body["actions"]:
+            ((kind, one),) = action.items()
+            if kind == "delete_alias":
+                self.aliases.pop(one["alias_name"], None)
+                continue
+            if one["alias_name"] in self.shards:
+                raise _Refused(409, f"Collection `{one['alias_name']}` already exists!")
+            self.aliases[one["alias_name"]] = self.real(one["collection_name"])
+        self._keep()
         return True
 
     def drop(self, name: str) -> bool:
@@ -106,9 +238,14 @@ class _Collections:
         if shard is not None:
             shard.close()
             shutil.rmtree(self.folder / name)
+            del self.settings[name]
+            self.aliases = {one: real for one, real in self.aliases.items() if real != name}
+            self._keep()
         return shard is not None
 
     def upsert(self, name: str, body: Body) -> Body:
+        if not body["points"]:
+            raise _Refused(400, "Wrong input: Empty update request")
         points = [
             edge.Point(
                 one["id"],
@@ -121,6 +258,8 @@ class _Collections:
         return {"operation_id": 0, "status": "completed"}
 
     def delete(self, name: str, body: Body) -> Body:
+        if body.get("points") == []:
+            raise _Refused(400, "Wrong input: Empty update request")
         if "points" in body:
             operation = edge.UpdateOperation.delete_points(body["points"])
         else:
@@ -133,9 +272,12 @@ class _Collections:
         kind = getattr(edge.PayloadSchemaType, schema.capitalize())
         operation = edge.UpdateOperation.create_field_index(body["field_name"], kind)
         self._update(name, operation)
+        self.settings[self.real(name)]["fields"][body["field_name"]] = schema
+        self._keep()
         return {"operation_id": 0, "status": "completed"}
 
     def _update(self, name: str, operation: Engines) -> None:
+        self._confirm(name)
         try:
             self.shard(name).update(operation)
         except Exception as exc:  # the engine's own classes are not exported
@@ -145,10 +287,10 @@ class _Collections:
 
     def count(self, name: str, body: Body) -> Body:
         request = edge.CountRequest(exact=True, filter=_filter(body.get("filter")))
-        return {"count": self.shard(name).count(request)}
+        return {"count": self.read(name).count(request)}
 
     def scroll(self, name: str, body: Body) -> Body:
-        points, after = self.shard(name).scroll(
+        points, after = self.read(name).scroll(
             edge.ScrollRequest(
                 offset=body.get("offset"),
                 limit=body.get("limit", 10),
@@ -160,19 +302,19 @@ class _Collections:
         return {"points": found, "next_page_offset": after}
 
     def facet(self, name: str, body: Body) -> Body:
-        found = self.shard(name).facet(edge.FacetRequest(body["key"], limit=body["limit"]))
+        found = self.read(name).facet(edge.FacetRequest(body["key"], limit=body["limit"]))
         return {"hits": [{"value": hit.value, "count": hit.count} for hit in found.hits]}
 
     def retrieve(self, name: str, body: Body) -> list[Body]:
         fields = body["with_payload"]
-        found = self.shard(name).retrieve(body["ids"], with_payload=fields, with_vector=False)
+        found = self.read(name).retrieve(body["ids"], with_payload=fields, with_vector=False)
         return [{"id": point.id, "payload": point.payload} for point in found]
 
     def query(self, name: str, body: Body) -> Body:
         query, params = body["query"], body.get("params") or {}
         if isinstance(query, dict) and "nearest" in query:
             query = query["nearest"]
-        found = self.shard(name).query(
+        found = self.read(name).query(
             edge.QueryRequest(
                 limit=body["limit"],
                 query=edge.Query.Nearest(_vector(query), using=body["using"]),
@@ -213,11 +355,13 @@ class _Handler(BaseHTTPRequestHandler):
         sent = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        if status == 429:  # too many requests
+            self.send_header("Retry-After", "1")
         self.send_header("Content-Length", str(len(sent)))
         self.end_headers()
         self.wfile.write(sent)
 
-    do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - names of the base class
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815 - names of the base class
 
 
 class QdrantDouble(ThreadingHTTPServer):
@@ -229,10 +373,15 @@ class QdrantDouble(ThreadingHTTPServer):
     request_queue_size = 128
     """Connections that wait to be taken; more are reset."""
 
-    def __init__(self, folder: Path, port: int = 0, api_key: str = "") -> None:
+    def __init__(self, folder: Path, port: int = 0, api_key: str = "", peers: int = 1) -> None:
         """Serve the collections in `folder`; port 0 takes a free one."""
-        self._held = _Collections(folder)
+        self.held = _Collections(folder, peers)
         self._key = api_key
+        self.refusals: list[tuple[int, str]] = []
+        """Status and words of the next requests for points, which are not done."""
+        self.awake = threading.Event()
+        """Cleared: requests wait, as those of a frozen node do."""
+        self.awake.set()
         self.asked: list[tuple[str, str]] = []
         """Method and path of every request."""
         super().__init__(("127.0.0.1", port), _Handler)
@@ -246,15 +395,30 @@ class QdrantDouble(ThreadingHTTPServer):
         self.asked.append((method, "/".join(path)))
         if self._key and key != self._key:
             raise _Refused(401, "Must provide an API key")
-        held = self._held
+        self.awake.wait()
+        held = self.held
         with held.lock:
             if not path:
                 return {"title": "double of Qdrant", "version": VERSION}
             if path == ["collections"]:
                 return {"collections": [{"name": name} for name in held.shards]}
+            if path == ["cluster"]:
+                return held.peer_list()
+            if path == ["aliases"]:
+                return held.alias_list()
+            if path == ["collections", "aliases"]:
+                return held.change_aliases(body)
             name, operation = path[1], "/".join(path[2:])
+            if operation.startswith("points") and self.refusals:
+                raise _Refused(*self.refusals.pop(0))
+            if operation == "cluster":
+                return held.cluster(name)
             if operation == "points" and method == "POST":
                 return held.retrieve(name, body)
+            if not operation and method == "GET":
+                return held.info(name)
+            if not operation and method == "PATCH":
+                return held.change(name, body)
             if not operation:
                 return held.create(name, body) if method == "PUT" else held.drop(name)
             operations: dict[str, Callable[[str, Body], Body]] = {
@@ -283,10 +447,10 @@ class QdrantDouble(ThreadingHTTPServer):
     ) -> None:
         self.shutdown()
         self.server_close()
-        with self._held.lock:
-            for shard in self._held.shards.values():
+        with self.held.lock:
+            for shard in self.held.shards.values():
                 shard.close()
-            self._held.shards.clear()
+            self.held.shards.clear()
 
 
 if __name__ == "__main__":

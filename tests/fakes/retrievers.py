@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from app.core.errors import NotFound
@@ -146,6 +147,9 @@ class WordRetriever:
 
 class PassageCatalog:
     """A Catalog over given passages; changes of the list are seen at once."""
+
+    def moment(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def outlines(
         self, library: Library, named: Collection[tuple[str, int]]

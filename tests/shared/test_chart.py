@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from app.cli import main as entry
 from app.settings import Settings
 from scripts.dockerfile import stages
 from scripts.write_env_example import chart_schema
+from tests.fakes.qdrant_double import VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/helm/documind"
@@ -288,11 +290,73 @@ def test_own_engines_answer_pods_of_the_release_alone(chart: helm_python.Chart) 
     assert set(policies) == {
         f"demo-documind-{name}" for name in ("postgresql", "qdrant", "seaweedfs")
     }
-    for policy in policies.values():
-        (rule,) = policy["spec"]["ingress"]
+    for name, policy in policies.items():
+        rule, *others = policy["spec"]["ingress"]
         assert rule["from"][0]["podSelector"]["matchLabels"]["app.kubernetes.io/instance"] == "demo"
         assert rule["ports"]
+        assert bool(others) == name.endswith("qdrant")
+    (scraped,) = policies["demo-documind-qdrant"]["spec"]["ingress"][1:]
+    (namespace,) = scraped["from"]
+    assert namespace["namespaceSelector"]["matchLabels"] == {
+        "kubernetes.io/metadata.name": "monitoring"
+    }
+    assert scraped["ports"] == [{"port": 6333}]
+    closed = {**OWN, "networkPolicy": {"prometheusNamespace": ""}}
+    policy = of_kind(manifests(chart, closed), "NetworkPolicy")["demo-documind-qdrant"]
+    assert len(policy["spec"]["ingress"]) == 1
     assert not of_kind(manifests(chart, EXTERNAL), "NetworkPolicy")
+
+
+def test_one_minor_version_of_qdrant_is_named_everywhere(chart: helm_python.Chart) -> None:
+    minor = VERSION.rpartition(".")[0]
+    lock = (ROOT / "requirements-shared.lock").read_text("utf-8")
+    assert f"qdrant-client=={minor}." in lock
+    files = [ROOT / "docker-compose.shared.yml", ROOT / "deploy/compose/qdrant-three-nodes.yml"]
+    images = re.findall(
+        r"qdrant/qdrant:v(\S+)\.\d+", "".join(one.read_text("utf-8") for one in files)
+    )
+    made = pods(manifests(chart, OWN))["demo-documind-qdrant"]["containers"][0]["image"]
+    assert {*images, made.partition(":v")[2].rpartition(".")[0]} == {minor}
+
+
+def test_nodes_of_qdrant_are_there_before_servers_and_on_machines_of_their_own(
+    chart: helm_python.Chart,
+) -> None:
+    made = pods(manifests(chart, COMBINATIONS["three nodes of Qdrant"]))
+    for name, pod in made.items():
+        first = [one["name"] for one in pod.get("initContainers", ())]
+        assert first == (["search-nodes"] if "-api" in name or "-worker" in name else []), name
+    (waits,) = made["demo-documind-api"]["initContainers"]
+    assert waits["args"][1].count("http://") == 3
+    compile(waits["args"][0], "search-nodes", "exec")
+    (apart,) = made["demo-documind-qdrant"]["affinity"]["podAntiAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]
+    assert apart["topologyKey"] == "kubernetes.io/hostname"
+    assert apart["labelSelector"]["matchLabels"]["app.kubernetes.io/component"] == "qdrant"
+    assert "affinity" not in pods(manifests(chart, OWN))["demo-documind-qdrant"]
+    assert "initContainers" not in pods(manifests(chart, EXTERNAL))["demo-documind-api"]
+
+
+def test_a_worker_that_is_frozen_is_started_again(chart: helm_python.Chart) -> None:
+    found = ours(manifests(chart, EXTERNAL))["demo-documind-worker-uploads"]
+    compose = yaml.safe_load((ROOT / "docker-compose.shared.yml").read_text())
+    check = compose["services"]["worker-1"]["healthcheck"]["test"][1:]
+    assert found["startupProbe"]["exec"]["command"] == check
+    assert found["livenessProbe"]["exec"]["command"] == check
+
+
+def test_alerts_ask_for_metrics_that_there_are() -> None:
+    rules = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())["groups"][0][
+        "rules"
+    ]
+    source = (ROOT / "app/api/metrics.py").read_text("utf-8")
+    named = {name for rule in rules for name in re.findall(r"documind_(\w+)", rule["expr"])}
+    assert {"search_dead_copies", "search_copies"} <= named
+    for name in named:
+        last = name.removesuffix("_total").removeprefix("search_").removeprefix("engine_")
+        assert f'"{last}"' in source, name
+    assert all({"alert", "expr", "for", "annotations"} <= set(rule) for rule in rules)
 
 
 def test_servers_know_every_node_of_an_own_qdrant(chart: helm_python.Chart) -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import cast
 from urllib.request import urlopen
 
 import boto3
@@ -88,9 +89,11 @@ def test_doctor_names_each_engine_with_its_address_and_version(
     assert [(one.what, one.state) for one in found] == [
         ("PostgreSQL", "ok"),
         ("Qdrant", "ok"),
+        ("copies in Qdrant", "ok"),
         ("object store", "ok"),
     ]
-    database, search, originals = (one.detail for one in found)
+    database, search, copies, originals = (one.detail for one in found)
+    assert copies == "SEARCH_REPLICAS=1 in a cluster of 1 node: no node may be away"
     version = postgres_server.run("SHOW server_version")
     assert database.endswith(f":{postgres_server.port}/postgres, PostgreSQL {version}")
     assert search == f"{qdrant.url}, Qdrant {VERSION}"
@@ -118,8 +121,8 @@ def test_doctor_asks_each_node_and_tells_a_missing_bucket_or_setting(
     tmp_path: Path, qdrant: DoubleProcess, store: ThreadedMotoServer
 ) -> None:
     nodes, dead = f"{qdrant.url},{AWAY}", "postgresql://a:b@127.0.0.1:9/c"
-    _, there, away = asked(tmp_path, search_url=nodes, database_url=dead)
-    assert (there.state, away.state) == ("ok", "problem")
+    _, there, away, copies = asked(tmp_path, search_url=nodes, database_url=dead)
+    assert (there.state, away.state, copies.state) == ("ok", "problem", "ok")
     assert AWAY in away.detail
     (missing,) = asked(tmp_path, originals_url=f"s3://no-such-bucket?endpoint={endpoint(store)}")
     assert missing.state == "problem"
@@ -138,27 +141,32 @@ def test_a_server_names_each_engine_that_goes_away_and_counts_its_calls(
     data.mkdir()
     settings = {
         "DATABASE_URL": own_server.url(),
-        "SEARCH_URL": qdrant.url,
+        "SEARCH_URL": f"{qdrant.url},{AWAY}",
         "ORIGINALS_URL": f"s3://documind/originals?endpoint={endpoint(store)}",
         "AWS_REGION": "us-east-1",
     }
     with Served(data, **settings) as server:
-        assert server.client.ready() == {"status": "ready", "missing": [], "detail": ""}
+        whole = {"status": "ready", "missing": [], "detail": ""}
+        degraded = [f"search engine {AWAY} does not answer"]
+        assert server.client.ready() == whole | {"degraded": degraded}
         before = counts(server)
         assert set(before) == {"database", "search", "originals"}
         assert all(one > 0 for one in before.values())
+
+        store.stop()
+        address, _, said = _degraded(server)[1].partition(" at ")
+        assert address == "object store s3://documind/originals"
+        assert said.endswith("does not answer")
 
         qdrant.kill()
         ready = server.client.ready()
         assert (ready["status"], ready["missing"]) == ("failed", [f"search engine {qdrant.url}"])
         assert str(ready["detail"]).endswith("does not answer; the server goes on when it is back")
-        store.stop()
         own_server.stop(kill=True)
         ready = server.client.ready()
         assert [str(name).rpartition(" ")[0] for name in ready["missing"]] == [
             "database",
             "search engine",
-            "object store s3://documind/originals at",
         ]
         assert "do not answer; the server goes on when they are back" in str(ready["detail"])
         assert "DATA_DIR" not in str(ready["detail"])
@@ -240,3 +248,7 @@ def test_migrate_refuses_a_catalog_of_a_newer_release(
     ended = migrated(tmp_path, own_server.url())
     assert ended.returncode == 1
     assert "'9999'" in ended.stderr
+
+
+def _degraded(server: Served) -> list[str]:
+    return [str(one) for one in cast("list[object]", server.client.ready()["degraded"])]

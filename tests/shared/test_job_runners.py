@@ -56,7 +56,8 @@ def test_work_goes_on_after_postgresql_was_read_only(tmp_path: Path) -> None:
         until(lambda: lines(tmp_path))
         server.run("ALTER DATABASE postgres SET default_transaction_read_only = on")
         server.run(_CUT)  # as a failover does
-        until(watcher.missing)
+        until(lambda: watcher.missing() == ())  # questions are answered
+        until(watcher.degraded)
         with pytest.raises(DatabaseAway, match="can only be read"):
             edge.submit("hold", {})
         (tmp_path / "open").touch()
@@ -67,7 +68,7 @@ def test_work_goes_on_after_postgresql_was_read_only(tmp_path: Path) -> None:
             connection.execute("ALTER DATABASE postgres SET default_transaction_read_only = off")
         for job in (running, waiting):
             assert edge.wait(job.id, WAIT_S).state == "done"
-        assert watcher.missing() == ()
+        assert watcher.degraded() == ()
         assert lines(tmp_path) == ["begin a", "end a", "begin b", "end b"]
 
 

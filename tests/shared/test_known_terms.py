@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.text import edit_distance
-from app.shared.qdrant_words import KnownTerms, LetterCounts
+from app.shared.qdrant_words import LetterCounts, Terms
 
 _WORD = st.text(alphabet="abcz", min_size=4, max_size=8)
 
@@ -26,16 +26,11 @@ def test_numbers_identifiers_and_other_scripts_are_not_near() -> None:
     assert held.near("noramn", 2) == ["norman"]
 
 
-def test_terms_are_read_once_for_many_words() -> None:
-    asked: list[int] = []
-
-    def listed(most: int) -> list[str]:
-        asked.append(most)
-        return ["norman"]
-
-    known = KnownTerms(listed)
-    assert known.near("1066", 2) == []
-    assert asked == []
-    assert known.near("nromna", 2) == ["norman"]
-    assert known.near("walrus", 2) == []
-    assert len(asked) == 1
+def test_terms_hold_while_a_library_hardly_changes() -> None:
+    """A small one is counted again after each change."""
+    small, large = (Terms({"norman": 3}, {"walrus": 1}, chunks) for chunks in (100, 100_000))
+    assert small.near("nromna", 2) == ["norman"]
+    assert small.near("walrsu", 2) == ["walrus"]
+    assert [small.are_of(chunks) for chunks in (99, 100, 101)] == [False, True, False]
+    assert [large.are_of(n * 1000) for n in (89, 90, 110, 111)] == [False, True, True, False]
+    assert small.whole

@@ -20,6 +20,7 @@ from app.storage.opening import open_database
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.fakes.postgres_server import PASSWORD, PostgresServer, running_server
+from tests.fakes.transaction_pooler import transaction_pooler
 from tests.unit.storage.drafts import make_draft
 
 PAPERS = Library.PAPERS
@@ -211,3 +212,26 @@ def test_names_sort_by_code_point(options: IndexOptions) -> None:
             store.claims.record(PAPERS, "folder", {name: "0" * 64})
             store.writer.write([make_draft(name, f"text of {name}", sha256="0" * 64)])
         assert list(store.claims.held(PAPERS, "folder")) == ["A.txt", "a.txt", "b.txt", "Ä.txt"]
+
+
+def test_a_pooler_in_transaction_mode_is_refused(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    with transaction_pooler(postgres_server.port) as port:
+        url = postgres_server.url().replace(f":{postgres_server.port}/", f":{port}/")
+        with psycopg.connect(url) as one, psycopg.connect(url) as other:  # it works, so far
+            first, second = (_session(connection) for connection in (one, other))
+            assert first == second
+        with pytest.raises(InvalidInput, match="pool_mode = session"):
+            open_database(tmp_path / "unused", url, Steps())
+        settings = Settings(
+            _env_file=None, data_dir=tmp_path, database_url=url, search_url="http://[::1]:9"
+        )
+        assert "pool_mode = session" in next(iter(doctor.engines(settings))).detail
+
+
+def _session(connection: psycopg.Connection) -> int:
+    row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    connection.commit()
+    assert row is not None
+    return int(row[0])

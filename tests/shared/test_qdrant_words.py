@@ -88,15 +88,16 @@ def test_a_group_that_writes_a_document_twice_keeps_the_second(store: IndexStore
     engine = SearchEngine(store.options.search_url)
     words = QdrantWords(Library.PUBLIC, engine, store.options, Steps())
     (document,) = store.loader.lexical_documents([1])
+    ids = [chunk_id for chunk_id, _, _ in document.chunks]
     words.add(document)
-    words.delete(document.doc)
+    words.delete(document.doc, ids)
     words.commit()
     assert words.ids() == []
     words.add(document)
-    words.delete(document.doc)
+    words.delete(document.doc, ids)
     words.add(document)
     words.commit()
-    assert words.ids() == [chunk_id for chunk_id, _, _ in document.chunks]
+    assert words.ids() == ids
     words.delete_all()
     assert words.count == 0
     words.close()

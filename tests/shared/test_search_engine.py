@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -21,6 +22,7 @@ from app.core.errors import IndexDamaged, InvalidInput, SearchAway
 from app.core.types import Library
 from app.shared.qdrant import QdrantStore, SearchEngine
 from app.storage.files.durable import Steps
+from app.storage.opening import engine_states
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from evaluation.lib.served import Served
@@ -211,6 +213,199 @@ def test_a_node_that_is_away_is_passed_over(tmp_path: Path) -> None:
         store.close()
 
 
+@pytest.fixture
+def two_nodes(tmp_path: Path) -> Iterator[list[QdrantDouble]]:
+    """Yield two nodes that hold the same two vectors."""
+    with QdrantDouble(tmp_path / "one") as one, QdrantDouble(tmp_path / "two") as two:
+        for node in (one, two):
+            QdrantStore(SearchEngine(node.url), Steps(), ef_search=400).upsert(
+                "papers__1", [1, 2], unit_rows(2), stamped()
+            )
+            node.asked.clear()
+        yield [one, two]
+        for node in (one, two):
+            node.awake.set()
+
+
+def test_requests_go_to_every_node_in_turn(two_nodes: list[QdrantDouble]) -> None:
+    store = QdrantStore(SearchEngine(",".join(one.url for one in two_nodes)), Steps(), ef_search=4)
+    for _ in range(10):
+        assert store.search("papers__1", unit_rows(2)[1], 1) == [2]
+    assert [len(node.asked) for node in two_nodes] == [5, 5]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(408, "Healthcheck timeout 2000ms exceeded"), (429, "Too many requests"), (500, "no replica")],
+)
+def test_a_node_that_cannot_answer_now_is_passed_over_and_is_no_damage(
+    two_nodes: list[QdrantDouble], status: int, said: str
+) -> None:
+    store = QdrantStore(SearchEngine(",".join(one.url for one in two_nodes)), Steps(), ef_search=4)
+    two_nodes[0].refusals = [(status, said)] * 9
+    for _ in range(4):
+        assert store.search("papers__1", unit_rows(2)[1], 1) == [2]
+        store.upsert("papers__1", [2], unit_rows(2)[1:], stamped())
+    assert len(two_nodes[0].asked) == 1  # it is asked last for a while
+    two_nodes[1].refusals = [(status, said)] * 9
+    with pytest.raises(SearchAway, match=str(status)):
+        store.upsert("papers__1", [2], unit_rows(2)[1:], stamped())
+    store.close()
+
+
+def test_a_silent_node_holds_no_question_up(two_nodes: list[QdrantDouble]) -> None:
+    """A frozen node accepts connections and says nothing."""
+    engine = SearchEngine(",".join(one.url for one in two_nodes))
+    two_nodes[0].awake.clear()
+    for _ in range(4):
+        found = engine.read(lambda client: client.count("documind_vectors_papers__1"), 600)
+        assert found.count == 2
+    assert len(two_nodes[0].asked) <= 1  # then it is asked last
+    two_nodes[1].awake.clear()
+    with pytest.raises(SearchAway, match="no node answers in 1 s"):
+        engine.read(lambda client: client.get_collections(), 1)
+    engine.close()
+
+
+def test_no_id_is_no_request(tmp_path: Path) -> None:
+    """The engine refuses an update of nothing with 400."""
+    with QdrantDouble(tmp_path / "engine") as double:
+        engine = SearchEngine(double.url)
+        store = QdrantStore(engine, Steps(), ef_search=400)
+        store.upsert("papers__1", [1], unit_rows(1), stamped())
+        double.asked.clear()
+        engine.delete("vectors_papers__1", [])
+        store.delete("papers__1", [])
+        store.upsert("papers__1", [], unit_rows(0), stamped())
+        assert double.asked == []
+        store.close()
+
+
+def test_suites_on_a_real_engine_run_one_after_another() -> None:
+    """Side by side they would remove each other's collections."""
+
+    def made(*named: str) -> str:
+        run = ["make", "--dry-run", "--always-make", "shared-test", *named]
+        kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
+        said = subprocess.run(run, cwd=ROOT, env=kept, capture_output=True, text=True, check=True)
+        return next(line for line in said.stdout.splitlines() if "--catalog postgresql" in line)
+
+    assert "--numprocesses" in made()
+    assert "--numprocesses" not in made("SEARCH_TEST_URL=http://127.0.0.1:1")
+
+
+def test_a_node_that_is_away_stops_nothing_where_there_are_two_copies(tmp_path: Path) -> None:
+    with QdrantDouble(tmp_path / "engine", peers=3) as double:
+        store = QdrantStore(SearchEngine(double.url, replicas=2), Steps(), ef_search=400)
+        store.upsert("papers__1", [1, 2], unit_rows(2), stamped())
+        double.held.down = {2}
+        store.upsert("papers__1", [3], unit_rows(3)[2:], stamped())
+        store.delete("papers__1", [1])
+        assert store.search("papers__1", unit_rows(3)[2], 1) == [3]
+        states = [
+            one["state"]
+            for part in ("local_shards", "remote_shards")
+            for one in double.held.cluster("documind_vectors_papers__1")[part]
+        ]
+        assert sorted(states) == ["Active"] * 8 + ["Dead"] * 4
+        store.close()
+
+
+def test_collections_of_an_earlier_release_take_writes_too(tmp_path: Path) -> None:
+    """It made them so that two of two copies had to confirm a write."""
+    with QdrantDouble(tmp_path / "engine", peers=3) as double:
+        name = "documind_vectors_papers__1"
+        made = {"vectors": {"dense": {"size": 16, "distance": "Cosine"}}, "replication_factor": 2}
+        double.answer("PUT", ["collections", name], {**made, "write_consistency_factor": 2}, "")
+        double.held.down = {3}
+        store = QdrantStore(SearchEngine(double.url, replicas=2), Steps(), ef_search=400)
+        with pytest.raises(SearchAway, match="fewer than 2"):
+            store.upsert("papers__1", [1], unit_rows(1), stamped())
+        options = options_for(tmp_path / "data", double.url)
+        with IndexStore(options, vector_store="off"):
+            store.upsert("papers__1", [1], unit_rows(1), stamped())
+        assert double.held.info(name)["config"]["params"]["write_consistency_factor"] == 1
+        store.close()
+
+
+@pytest.mark.parametrize(
+    ("peers", "asked", "shards"), [(1, 0, 6), (3, 0, 6), (5, 0, 10), (3, 4, 4)]
+)
+def test_a_collection_has_shards_for_nodes_that_join_later(
+    tmp_path: Path, peers: int, asked: int, shards: int
+) -> None:
+    with QdrantDouble(tmp_path / "engine", peers=peers) as double:
+        engine = SearchEngine(double.url, shards=asked)
+        engine.create("words_papers", sparse=["words"])
+        assert [one.shards for one in engine.copies()] == [shards]
+        engine.close()
+
+
+def test_no_collection_is_made_with_fewer_nodes_than_copies(tmp_path: Path) -> None:
+    """It would keep one copy for ever: nodes of a chart start one after the other."""
+    with QdrantDouble(tmp_path / "engine") as double:
+        store = QdrantStore(SearchEngine(double.url, replicas=2), Steps(), ef_search=400)
+        with pytest.raises(SearchAway, match="start the other nodes, or lower") as caught:
+            store.upsert("papers__1", [1], unit_rows(1), stamped())
+        assert (caught.value.retryable, caught.value.retry_after_s) == (True, 5.0)
+        assert double.held.shards == {}
+        double.held.peers = 3
+        store.upsert("papers__1", [1], unit_rows(1), stamped())
+        assert {
+            len(copies) for copies in double.held.settings["documind_vectors_papers__1"]["copies"]
+        } == {2}
+        store.close()
+
+
+def test_doctor_compares_the_cluster_with_the_settings(tmp_path: Path) -> None:
+    """And `documind rebuild` makes collections as the settings say, beside those that serve."""
+    with QdrantDouble(tmp_path / "engine", peers=3) as double:
+        options = replace(
+            options_for(tmp_path / "data", double.url), search_replicas=2, search_shards=2
+        )
+
+        def state() -> tuple[bool, str]:
+            (found,) = [one for one in engine_states(options) if one.setting == "SEARCH_REPLICAS"]
+            return found.answers, found.detail
+
+        with IndexStore(options, vector_store="foreground") as store:
+            ids = write(store, "first", 20, seed=1)
+        assert state() == (True, "SEARCH_REPLICAS=2 in a cluster of 3 nodes: any 1 may be away")
+        options = replace(options, search_shards=0)
+        assert not state()[0]
+        assert "has 2 shards for 3 nodes, new collections have 6" in state()[1]
+        with IndexStore(options, vector_store="foreground") as store:
+            store.rebuild()
+            assert {hit.chunk_id for hit in store.lexical.search(PAPERS, "words", 99)} == set(ids)
+            assert {(one.shards, one.fewest, one.dead) for one in store.copies()} == {(6, 2, 0)}
+            double.held.down = {2}
+            write(store, "second", 2, seed=2)
+            assert {(one.fewest, one.dead) for one in store.copies()} == {(1, 4)}
+        assert "1 of 2 copies, 4 are dead" in state()[1]
+        double.held.down = set()
+        double.held.recover()
+        assert state()[0]
+        options = replace(options, search_replicas=4)
+        assert state() == (False, "SEARCH_REPLICAS=4, and the cluster has 3 nodes")
+
+
+def test_an_index_of_payload_that_is_missing_is_made_at_the_start(tmp_path: Path) -> None:
+    """A kill between a collection and its indexes leaves it without them: facets are refused."""
+    with QdrantDouble(tmp_path / "engine") as double:
+        options = options_for(tmp_path / "data", double.url)
+        with IndexStore(options, vector_store="foreground") as store:
+            write(store, "first", 2, seed=1)
+        fields = double.held.settings["documind_words_papers"]["fields"]
+        whole = dict(fields)
+        del fields["body"], fields["doc_id"]
+        double.asked.clear()
+        with IndexStore(options, vector_store="foreground"):
+            assert fields == whole
+        made = [path for method, path in double.asked if path.endswith("/index")]
+        assert len(made) == 2
+
+
 def test_collections_of_others_are_left_alone(tmp_path: Path) -> None:
     with QdrantDouble(tmp_path / "engine") as double:
         engine = SearchEngine(double.url)
@@ -285,6 +480,20 @@ def test_a_server_answers_503_while_its_engine_is_away(
         server.client.ingest([FileToSend(path)], "papers")
         found = server.client.search("walruses", "papers", limit=5)["hits"]
         assert found
+        with urlopen(f"{server.url}/metrics") as reply:
+            said = reply.read().decode()
+        assert 'documind_search_copies{collection="words_papers"} 1.0' in said
+        assert 'documind_search_dead_copies{collection="words_papers"} 0.0' in said
+        rebuilt = subprocess.run(
+            [sys.executable, "-m", "app", "rebuild"], cwd=ROOT, check=False, capture_output=True,
+            env={**os.environ, **settings, "DATA_DIR": str(tmp_path / "other")}, text=True,
+        )  # fmt: skip
+        assert rebuilt.returncode == 0, rebuilt.stderr
+        with urlopen(f"{server.url}/metrics") as reply:
+            assert (
+                'documind_search_shards{collection="words_papers@1"} 6.0' in reply.read().decode()
+            )
+        assert server.client.search("walruses", "papers", limit=5)["hits"] == found
         engine_process.kill()
         with pytest.raises(HTTPError) as caught:
             urlopen(f"{server.url}/api/v1/search?q=walruses&library=papers")

@@ -166,7 +166,7 @@ def test_a_lost_connection_of_the_lock_keeps_its_holder_from_writing(
         "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory'"
         " AND mode = 'ExclusiveLock' AND granted"
     )
-    with first.projector.writing:
+    with first.projector.writing(PAPERS):
         assert int(postgres_server.run(kill)) >= 1
         second.writer.write([make_draft("two", "penguins parade " * 9, chunks=1)])
         for _ in range(2):  # SQLAlchemy would connect again at the second, without the lock

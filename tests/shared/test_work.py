@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from app.core.types import Library
 from app.jobs.runner import IngestPayload, UploadedFile
@@ -25,6 +27,14 @@ def engine(tmp_path: Path) -> Iterator[DoubleProcess]:
     process.start()
     yield process
     process.kill()
+
+
+def is_healthy(data: Path) -> bool:
+    """Return what the health check of the compose file says of a worker's directory."""
+    compose = yaml.safe_load((ROOT / "docker-compose.shared.yml").read_text("utf-8"))
+    _, _, option, code = compose["x-documind"]["worker"]["healthcheck"]["test"]
+    code = code.replace("/var/lib/documind", str(data))
+    return subprocess.run([sys.executable, option, code], check=False).returncode == 0
 
 
 def test_a_worker_does_what_another_process_accepted(
@@ -46,6 +56,9 @@ def test_a_worker_does_what_another_process_accepted(
     worker.start()
     worker.wait_said("DocuMind works: interactive, background")
     worker.wait_said(f"job {job_id} (ingest): done")
+    assert is_healthy(data)
+    os.utime(data / "worker_alive", (0, 0))  # as a frozen one leaves it
+    assert not is_healthy(data)
     worker.process.send_signal(signal.SIGTERM)
     assert worker.process.wait(60) == 0
     worker.client.close()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from app.jobs.runner import CLOSE_ALONE_S, CLOSE_S
 from app.settings import Settings
 from scripts.dockerfile import ignored, patterns_of, stages
 from scripts.write_env_example import COMPOSE_FILES, compose
@@ -136,6 +137,16 @@ def test_compose_reads_the_shared_files(tmp_path: Path) -> None:
     assert all("--uri" in node["command"] for node in nodes)
     keys = {node["environment"]["QDRANT__SERVICE__API_KEY"] for node in nodes}
     assert keys == {"word-of-SEARCH_API_KEY"}
+
+
+def test_engines_have_limits_and_time_to_stop() -> None:
+    nodes = yaml.safe_load(THREE_NODES.read_text("utf-8"))["services"]
+    services = SHARED["services"]
+    for one in (services["qdrant"], services["seaweedfs"], nodes["qdrant-2"], nodes["qdrant-3"]):
+        assert one["deploy"]["resources"]["limits"]["memory"]
+        assert one["ulimits"]["nofile"]["soft"] >= 65536
+        assert one["stop_grace_period"] == "60s"
+    assert services["worker-1"]["stop_grace_period"] == "60s"
 
 
 def test_the_server_cannot_write_outside_its_volume() -> None:
@@ -449,3 +460,11 @@ def test_the_service_of_systemd_starts_a_command_with_settings_that_exist() -> N
     named = {pair.split("=")[0] for pair in service["Environment"].split()}
     assert named <= {name.upper() for name in Settings.model_fields}
     assert int(service["TimeoutStopSec"]) >= 60
+
+
+def test_a_pod_is_given_longer_to_stop_than_jobs_are_waited_for() -> None:
+    for role in ("worker", "api"):
+        chart = ROOT / f"deploy/helm/documind/templates/{role}.yaml"
+        grace = re.search(r"terminationGracePeriodSeconds: (\d+)", chart.read_text("utf-8"))
+        assert grace is not None
+        assert CLOSE_ALONE_S < CLOSE_S <= int(grace[1]) - 10

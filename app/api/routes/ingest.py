@@ -22,7 +22,7 @@ from app.api.deps import (
     one_library,
     server_path,
 )
-from app.api.errors import declared, problem, problem_response, status_of_code
+from app.api.errors import declared, problem, problem_response
 from app.api.middleware.access import changed
 from app.api.schemas.base import Reply, WaitName
 from app.api.schemas.base import Request as RequestModel
@@ -357,10 +357,7 @@ def _failed(job: Job, request_id: str) -> Response:
     code, detail = "internal", f"job {job.id!r} failed; see its errors"
     if isinstance(error, dict):
         code, detail = str(error["code"]), str(error["detail"])
-    retryable = status_of_code(code) in {502, 503, 504, 507}
-    return problem_response(
-        problem(code=code, detail=detail, request_id=request_id, retryable=retryable)
-    )
+    return problem_response(problem(code=code, detail=detail, request_id=request_id))
 
 
 collect_router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=declared())

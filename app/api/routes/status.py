@@ -43,7 +43,7 @@ from app.api.schemas.status import (
     Ready,
     TestRequest,
 )
-from app.core.errors import InvalidInput
+from app.core.errors import InvalidInput, StorageError
 from app.core.ids import checkout_sha, package_version, without_credentials
 from app.core.types import Library, LibraryName, Mode, Scope
 from app.jobs.kinds import PULL
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["health"])
 
-_ENGINES = ("database ", "search engine ", "object store ")
+_ENGINES = ("database ", "search engine ")
 """How the names of parts begin that another process serves."""
 
 _LOOKS = CapacityLimiter(2)
@@ -72,7 +72,7 @@ async def live() -> Live:
 
 @router.get("/health/ready", responses={503: {"model": Ready, "description": "not yet"}})
 async def ready(edge: AtEdge, response: Response) -> Ready:
-    """Report whether requests will be answered; 503 names what is missing."""
+    """Report whether requests will be answered; 503 names what is missing, 200 what is degraded."""
     startup = edge.startup
     if startup.failure:
         response.status_code = 503
@@ -84,7 +84,11 @@ async def ready(edge: AtEdge, response: Response) -> Ready:
     if missing := await to_thread.run_sync(startup.services().store.missing, limiter=_LOOKS):
         response.status_code = 503
         return Ready(status="failed", missing=list(missing), detail=_explained(missing))
-    return Ready(status="ready", missing=[])
+    try:
+        degraded = await to_thread.run_sync(startup.services().store.degraded, limiter=_LOOKS)
+    except StorageError as error:  # since it was looked whether something is missing
+        degraded = (error.message,)
+    return Ready(status="ready", missing=[], degraded=list(degraded))
 
 
 def _explained(missing: Sequence[str]) -> str:

@@ -37,6 +37,12 @@ class Ready(Reply):
     status: Literal["ready", "starting", "failed"]
     missing: list[str] = Field(description="missing parts; empty when ready")
     detail: str = Field("", description="why the start failed, or which engine or files are gone")
+    degraded: list[str] = Field(
+        [],
+        description="what is not as it should be though requests are answered: a database that can"
+        " only be read, a node or an object store that does not answer, words or vectors that are"
+        " filled again",
+    )
 
 
 class ModelHost(Reply):

@@ -108,12 +108,19 @@ class AnswerStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def save(self, answer: Answer, record: Record) -> None:
-        """Keep an answer; `record` is its full JSON form."""
+    def save(self, answer: Answer, record: Record, forget_before: str | None = None) -> None:
+        """Keep an answer soon, so that no reader waits; who reads or forgets answers sees it.
+
+        Args:
+            answer: The answer.
+            record: Its full JSON form.
+            forget_before: Forget answers before a UTC time, too.
+        """
         shown = (item.hit.passage.document for item in answer.evidence)
         documents = sorted({(document.library.value, document.doc_id) for document in shown})
         row = {"answer_id": answer.answer_id, "record": _packed(record), "created_at": record["at"]}
-        with self._database.write("answer") as sql:
+
+        def keep(sql: Connection) -> None:
             sql.execute(delete(answers).where(answers.c.answer_id == answer.answer_id))
             n = sql.execute(insert(answers).returning(answers.c.n), row).scalar_one()
             if documents:
@@ -122,6 +129,10 @@ class AnswerStore:
                     for library, doc_id in documents
                 ]
                 sql.execute(insert(answer_documents), rows)
+            if forget_before is not None:
+                sql.execute(delete(answers).where(answers.c.created_at < forget_before))
+
+        self._database.write_later("answer", keep)
 
     def get(self, answer_id: str) -> Record:
         """Return the record; with feedback, under the key `feedback`.
@@ -129,6 +140,7 @@ class AnswerStore:
         Raises:
             NotFound: No such answer, or it was not stored.
         """
+        self._database.finish_later()
         rows = self._database.rows(_RECORDS.where(answers.c.answer_id == answer_id))
         if not rows:
             raise NotFound(
@@ -143,7 +155,8 @@ class AnswerStore:
         Raises:
             NotFound: No such answer.
         """
-        with self._database.write("answer") as sql:
+        self._database.finish_later()
+        with self._database.write_apart("answer") as sql:
             rated = (
                 update(answers)
                 .where(answers.c.answer_id == answer_id)
@@ -155,6 +168,7 @@ class AnswerStore:
 
     def list(self, limit: int = 100, with_feedback: bool = False) -> Sequence[Record]:
         """Return records, newest first."""
+        self._database.finish_later()
         found = _RECORDS.order_by(answers.c.n.desc()).limit(limit)
         if with_feedback:
             found = found.where(answers.c.feedback.is_not(None))
@@ -170,7 +184,8 @@ class AnswerStore:
             if older_than is None
             else delete(answers).where(answers.c.created_at < older_than)
         )
-        with self._database.write("answer") as sql:
+        self._database.finish_later()
+        with self._database.write_apart("answer") as sql:
             if older_than is None:
                 sql.execute(delete(shares))
             return sql.execute(old).rowcount
@@ -237,7 +252,7 @@ class ConversationStore:
     def create(self, title: str = "", library: str | None = None) -> str:
         row = {"id": new_id(), "title": title, "library": library, "summary": "", "folded": 0}
         now = utc_now()
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             sql.execute(insert(conversations), row | {"created_at": now, "updated_at": now})
         return str(row["id"])
 
@@ -285,7 +300,7 @@ class ConversationStore:
         Raises:
             NotFound: No such conversation.
         """
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             n, tip = _touch(sql, conversation_id)
             parents = _tree(sql, n)
             same = (turns.c.conversation == n) & (turns.c.content == question)
@@ -308,7 +323,7 @@ class ConversationStore:
         Raises:
             NotFound: No such conversation.
         """
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             n, tip = _touch(sql, conversation_id)
             parents = _tree(sql, n)
             parent = parents.get(answer_id, _last(parents, tip))
@@ -324,7 +339,7 @@ class ConversationStore:
         Raises:
             NotFound: No such conversation, or no such exchange in it.
         """
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             n, _ = _touch(sql, conversation_id)
             _show(sql, n, _known(_tree(sql, n), answer_id), summary="", folded=0)
 
@@ -334,7 +349,7 @@ class ConversationStore:
         Raises:
             NotFound: No such conversation, or no such exchange in it.
         """
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             n, _ = _touch(sql, conversation_id)
             parents = _tree(sql, n)
             _known(parents, answer_id)
@@ -359,7 +374,7 @@ class ConversationStore:
         self._update(conversation_id, title=title)
 
     def _update(self, conversation_id: str, **values: object) -> None:
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             changed = sql.execute(_of(conversation_id).values(values)).rowcount
         if not changed:
             raise _unknown(conversation_id)
@@ -367,7 +382,7 @@ class ConversationStore:
     def delete(self, conversation_id: str, grace_s: float = 0) -> int:
         """Hide one, and forget it when its grace (seconds) is over; return how many."""
         until = (datetime.now(UTC) + timedelta(seconds=grace_s)).isoformat()
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             gone = sql.execute(_of(conversation_id).values(forget_at=until)).rowcount
         if grace_s <= 0:
             self.delete_due()
@@ -381,7 +396,7 @@ class ConversationStore:
         """
         due = conversations.c.forget_at > datetime.now(UTC).isoformat()
         back = update(conversations).where(conversations.c.id == conversation_id, due)
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             if not sql.execute(back.values(forget_at=None)).rowcount:
                 raise NotFound(f"no deleted conversation {conversation_id!r} can be brought back")
 
@@ -390,11 +405,11 @@ class ConversationStore:
         due = conversations.c.forget_at <= datetime.now(UTC).isoformat()
         if not self._database.rows(select(conversations.c.n).where(due).limit(1)):
             return 0
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             return sql.execute(delete(conversations).where(due)).rowcount
 
     def delete_all(self) -> int:
-        with self._database.write("conversation") as sql:
+        with self._database.write_apart("conversation") as sql:
             return sql.execute(delete(conversations)).rowcount
 
 

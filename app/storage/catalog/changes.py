@@ -29,14 +29,14 @@ leaves millions."""
 _MARKS = select(watermarks.c.library, watermarks.c.projection, watermarks.c.seq).where(
     watermarks.c.projection.in_(get_args(Projection))
 )
-_DENSE = or_(changes.c.ids.is_not(None), changes.c.kind == "correct")
-_LEXICAL = changes.c.kind != "vectors"
+DENSE = or_(changes.c.ids.is_not(None), changes.c.kind == "correct")
+LEXICAL = changes.c.kind != "vectors"
 _PENDING = {
     dense: select(changes.c.seq, changes.c.kind, changes.c.doc, changes.c.ids)
     .where(changes.c.library == bindparam("of"), changes.c.seq > bindparam("after"), relevant)
     .order_by(changes.c.seq)
     .limit(bindparam("most"))
-    for dense, relevant in ((True, _DENSE), (False, _LEXICAL))
+    for dense, relevant in ((True, DENSE), (False, LEXICAL))
 }
 APPLIED = delete(changes).where(
     changes.c.library == bindparam("of"),
@@ -159,13 +159,14 @@ class ChangeLog:
                 default=sys.maxsize,
             )
 
-    def is_behind(self, library: Library, store: StoreKind) -> bool:
-        """Return whether a projection lacks a change that is committed."""
-        marks = self.marks()
-        return any(
-            self.pending(library, marks.get(f"{library.value}/{name}", 0), dense=dense, limit=1)
-            for name, dense in (("lexical", False), (store, True))
-        )
+    def behind(self, stores: Mapping[Library, StoreKind]) -> list[Library]:
+        """Return the libraries of which a projection lacks a change that is committed."""
+        return [
+            library
+            for library, store in stores.items()
+            if self.pending(library, self.mark(library, "lexical"), dense=False, limit=1)
+            or self.pending(library, self.mark(library, store), dense=True, limit=1)
+        ]
 
     def pending(
         self, library: Library, after: int, *, dense: bool, limit: int = 1000
@@ -201,7 +202,7 @@ class ChangeLog:
         found = {}
         for name, mark in self.marks().items():
             library, _, projection = name.partition("/")
-            relevant = _LEXICAL if projection == "lexical" else _DENSE
+            relevant = LEXICAL if projection == "lexical" else DENSE
             behind = select(changes.c.seq).where(
                 changes.c.library == library, changes.c.seq > mark, relevant
             )

@@ -6,18 +6,24 @@ consistent snapshot. `sqlite` and `app.shared.postgres` are the two databases.
 
 from __future__ import annotations
 
+import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, Row, inspect, text
 
+from app.core.errors import Busy, StorageError
 from app.storage.catalog.engine import refuse_newer, upgrade
 from app.storage.catalog.schema import SCHEMA_VERSION
 from app.storage.catalog.statements import SqlDialect
 from app.storage.files.durable import Steps
+
+log = logging.getLogger(__name__)
 
 
 class Cursor(Protocol):
@@ -26,6 +32,25 @@ class Cursor(Protocol):
     # each driver returns its own cursor
     def execute(self, query: str, values: Sequence[object] = ..., /) -> Any:  # noqa: ANN401
         """Run a statement; rows are read from the result."""
+
+
+class Lock(Protocol):
+    """A re-entrant lock, as `threading.RLock`."""
+
+    def acquire(self, blocking: bool = ...) -> bool:
+        """Take it; without `blocking` only if it is free, and return whether it was."""
+
+    def release(self) -> None:
+        """Give it back."""
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
 
 
 def id_list(ids: Sequence[int]) -> str:
@@ -60,6 +85,8 @@ class Database(ABC):
         """Which schema this opening found; None for a new catalog."""
         self._writer = writer
         self._readers = readers
+        self._writers = threading.RLock()
+        self._later = ThreadPoolExecutor(1, thread_name_prefix="write-later")
         try:
             with self.translated():
                 self._upgrade()
@@ -67,8 +94,15 @@ class Database(ABC):
             self.close()
             raise
 
+    def moment(self) -> AbstractContextManager[None]:
+        """Let this thread's reads in the block share a transaction, and `version` stay.
+
+        A file's reads cost nothing to begin, and its version is known.
+        """
+        return nullcontext()
+
     @property
-    def version(self) -> int:
+    def version(self) -> Hashable:
         """Return another number once something may have been committed.
 
         What was read under the same number still holds.
@@ -77,14 +111,16 @@ class Database(ABC):
 
     def order_writers(
         self,
-        before_release: Callable[[], None],  # noqa: ARG002  # there is no other process
-    ) -> AbstractContextManager[object]:
-        """Return the re-entrant lock that orders writes and what follows them.
+        name: str,  # noqa: ARG002  # there is no other process
+        before_release: Callable[[], None],  # noqa: ARG002
+    ) -> Lock:
+        """Return the lock that orders writes of a library and what follows them.
 
         Args:
+            name: Of the library; of one process all have one lock.
             before_release: Called by its holder before another process may have it.
         """
-        return threading.RLock()
+        return self._writers
 
     def lock_of(self, name: str) -> AbstractContextManager[object]:  # noqa: ARG002  # the same
         """Return a re-entrant lock that all processes of this catalog know by `name`."""
@@ -109,21 +145,27 @@ class Database(ABC):
         """Yield a plain cursor for reads that a person waits for; rows are tuples."""
 
     @contextmanager
-    def write(self, name: str) -> Iterator[Connection]:
+    def write(self, name: str, *, wait: bool = True) -> Iterator[Connection]:
         """Yield a connection in a transaction: durable at the end, undone on error.
 
         Args:
             name: What the commit is for; the step is `catalog.NAME`.
+            wait: Wait for other writers.
 
         Raises:
+            Busy: Another one writes, and it is not to be waited for.
             DiskFull: No space; nothing of the block is kept.
             IndexDamaged: The database found damaged pages.
             DatabaseAway: The database does not answer.
         """
-        with self.lock, self.translated(), self._writing_connection() as connection:
+        with (
+            held(self.lock, wait=wait),
+            self.translated(),
+            self._writing_connection() as connection,
+        ):
             transaction = connection.begin()
             try:
-                self._order(connection)
+                self._order(connection, wait=wait)
                 yield connection
                 self._commits += 1  # from now on a reader may see either state ...
                 try:
@@ -141,6 +183,25 @@ class Database(ABC):
         It waits for no other writer where the database has several.
         """
         return self.write(name)
+
+    def write_later(self, name: str, work: Callable[[Connection], None]) -> None:
+        """Write as `write_apart` does, in a thread, in order; a failure is told to the log.
+
+        `finish_later` waits for it, and so does `close`.
+        """
+
+        def run() -> None:
+            try:
+                with self.write_apart(name) as sql:
+                    work(sql)
+            except StorageError as error:
+                log.warning("what was to be kept is lost (%s): %s", name, error.message)
+
+        self._later.submit(run)
+
+    def finish_later(self) -> None:
+        """Wait until what `write_later` was given is written; not from within a transaction."""
+        self._later.submit(lambda: None).result()
 
     def lock_in(self, sql: Connection, name: str) -> None:  # noqa: B027  # nothing to wait for
         """Hold a lock of all processes until the transaction ends; SQLite has one writer anyway."""
@@ -160,7 +221,7 @@ class Database(ABC):
     def _writing_connection(self) -> AbstractContextManager[Connection]:
         return self._writer.connect()
 
-    def _order(self, connection: Connection) -> None:  # noqa: B027  # a database of several waits
+    def _order(self, connection: Connection, *, wait: bool) -> None:  # noqa: B027
         """Wait for transactions of other processes; there are none."""
 
     @abstractmethod
@@ -190,6 +251,10 @@ class Database(ABC):
     def missing(self) -> Sequence[str]:
         """Return by name what went away under the open store; empty when all is there."""
 
+    def degraded(self) -> Sequence[str]:
+        """Return what cannot be done now though questions are answered; a file has nothing."""
+        return ()
+
     @abstractmethod
     def size_bytes(self) -> int:
         """Return how large the database is."""
@@ -203,9 +268,25 @@ class Database(ABC):
         """Move what was committed into the database's files, where that is our task."""
 
     def close(self) -> None:
-        """Close every connection."""
+        """Write what was to be written later, and close every connection."""
+        self._later.shutdown()
         self._readers.dispose()
         self._writer.dispose()
+
+
+@contextmanager
+def held(lock: Lock, *, wait: bool) -> Iterator[None]:
+    """Hold a lock for the block.
+
+    Raises:
+        Busy: Another one has it, and it is not to be waited for.
+    """
+    if not lock.acquire(wait):
+        raise Busy("others are writing: try again in a moment")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _schema_version(connection: Connection) -> str | None:
@@ -231,7 +312,7 @@ class SinceCommit(Generic[K, V]):
     def __init__(self, database: Database, read: Callable[[K], V]) -> None:
         self._database = database
         self._read = read
-        self._held: dict[K, tuple[int, V]] = {}
+        self._held: dict[K, tuple[Hashable, V]] = {}
 
     def __call__(self, key: K) -> V:
         version = self._database.version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,9 @@ class SqliteCatalog:
         self._settling = settling
         self._counted = SinceCommit(database, partial(count, database))
 
+    def moment(self) -> AbstractContextManager[None]:
+        return self._database.moment()
+
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         """Return passages by chunk id in the order asked, without deleted and superseded ones."""
         if not chunk_ids:
@@ -174,6 +178,7 @@ class SqliteCatalog:
                 row for row in rows if row[1] == row[_SIDE + 1] or (row[_SIDE], row[1]) in settling
             ]
             texts = self._load_texts(cursor, {(row[_SIDE], row[1]) for row in rows})
+            rows = [row for row in rows if (row[_SIDE], row[1]) in texts]  # purged since
         by_key: dict[int, Document] = {}
         found: dict[int, Passage] = {}
         for row in rows:
@@ -374,13 +379,14 @@ class SqliteCatalog:
         self, library: Library, named: Collection[tuple[str, int]]
     ) -> dict[tuple[str, int], tuple[Heading, ...]]:
         """Return the headings of revisions by `(doc_id, revision)`; without any it is absent."""
-        with self._database.read() as sql:
-            rows = sql.execute(_OUTLINES, {"of": library.value, "ids": [d for d, _ in named]}).all()
-        wanted = {
-            (row.doc, row.revision): row for row in rows if (row.doc_id, row.revision) in named
-        }
-        with self._database.read_raw() as cursor:
-            texts = self._load_texts(cursor, wanted)
+        asked = {"of": library.value, "ids": [doc_id for doc_id, _ in named]}
+        with self._database.moment():
+            rows = self._database.rows(_OUTLINES, asked)
+            wanted = {
+                (row.doc, row.revision): row for row in rows if (row.doc_id, row.revision) in named
+            }
+            with self._database.read_raw() as cursor:
+                texts = self._load_texts(cursor, wanted)
         return {
             (wanted[key].doc_id, key[1]): unpack_outline(wanted[key].outline, text)
             for key, text in texts.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from sqlalchemy import Select, and_, bindparam, func, select
 
 from app.core.types import Document, Filters, Library
-from app.storage.catalog.database import Database, id_list
+from app.storage.catalog.database import Database, SinceCommit, id_list
 from app.storage.catalog.labels import LABELS_VERSION
 from app.storage.catalog.rows import (
     DOCUMENTS,
@@ -141,6 +142,11 @@ _SPANS = (
     .order_by(chunks.c.ordinal)
 )
 
+_REPLACED = (
+    select(chunks.c.chunk_id, chunks.c.doc)
+    .outerjoin(documents, IS_LIVE)
+    .where(chunks.c.doc.in_(bindparam("docs", expanding=True)), documents.c.doc.is_(None))
+)
 _CHUNK_IDS = (
     select(chunks.c.chunk_id).join(documents, IS_LIVE).where(_NAMED).order_by(chunks.c.chunk_id)
 )
@@ -161,11 +167,16 @@ class CatalogLoader:
         self.on_unusable: Callable[[Sequence[int]], None] | None = None
         """Told the keys of stored vectors that are read as missing, because they are of a wrong
         size or not finite."""
+        self._live = SinceCommit(database, self._live_build)
+        self._embedded = SinceCommit(database, self._count_embedded)
         self._narrowed: dict[tuple[Library, Filters], tuple[str | None, Filters | None]] = {}
         """With the version of the labels."""
 
     def live_build(self, library: Library) -> Build | None:
         """Return the build that serves, or None before the first vector."""
+        return self._live(library)
+
+    def _live_build(self, library: Library) -> Build | None:
         live = _BUILDS.join(libraries, libraries.c.live_build == builds.c.build)
         return self._build(live.where(libraries.c.library == library.value))
 
@@ -210,6 +221,15 @@ class CatalogLoader:
                             doc, doc_id, titles, strings_from(authors), year, kind, parts, language
                         )
                     )
+        return found
+
+    def replaced_chunk_ids(self, docs: Sequence[int]) -> dict[int, list[int]]:
+        """Return the chunks of these documents that are kept and not live, by document."""
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        with self._database.read() as sql:
+            for some in pieces(docs):
+                for chunk_id, doc in sql.execute(_REPLACED, {"docs": some}):
+                    found[doc].append(chunk_id)
         return found
 
     def live_docs(self, library: Library, after: int, limit: int) -> list[int]:
@@ -329,6 +349,9 @@ class CatalogLoader:
 
     def embedded(self, build: Build) -> int:
         """Return how many live chunks have a vector in a build; counted if it is not live."""
+        return self._embedded(build)
+
+    def _count_embedded(self, build: Build) -> int:
         counted = select(libraries.c.embedded).where(
             libraries.c.library == build.library.value, libraries.c.live_build == build.number
         )
@@ -364,6 +387,16 @@ class CatalogLoader:
         )
         with self._database.read() as sql:
             return set(sql.execute(live).scalars())
+
+    def docs_of_chunks(self, library: Library, after: int, upto: int) -> dict[int, int]:
+        """Return the document of each live chunk in a range of ids: above one, up to another."""
+        chunk_id = chunks.c.chunk_id
+        live = (
+            select(chunk_id, chunks.c.doc)
+            .join(documents, IS_LIVE)
+            .where(documents.c.library == library.value, chunk_id > after, chunk_id <= upto)
+        )
+        return {row.chunk_id: row.doc for row in self._database.rows(live)}
 
     def chunk_texts(self, chunk_ids: Sequence[int]) -> list[tuple[int, str]]:
         """Return live chunks with their texts; IndexDamaged when one cannot be read."""
@@ -418,10 +451,12 @@ class CatalogLoader:
             kept.append({name: value for name, value in stamp.items() if value is not None})
         return kept
 
-    def vector_ids(self, build: int) -> set[int]:
-        """Return the chunk ids of a build's vectors whose documents are live."""
+    def vector_ids(self, build: int, after: int = 0, upto: int | None = None) -> set[int]:
+        """Return the chunk ids of a build's vectors whose documents are live, or of a range."""
+        low, high = _keys_of(build)
+        keys = (low + after, high if upto is None else min(high, low + upto + 1))
         with self._database.read_raw() as cursor:
-            return {row[0] for row in cursor.execute(self._dialect.VECTOR_IDS, _keys_of(build))}
+            return {row[0] for row in cursor.execute(self._dialect.VECTOR_IDS, keys)}
 
     def document_facts(self, doc: int) -> list[DocumentFacts]:
         """Return what filters ask of a document; empty when it is gone."""

@@ -56,8 +56,8 @@ class Written:
 
     results: list[WriteResult] = field(default_factory=list)
     stored: list[Stored] = field(default_factory=list)
-    removed: dict[Library, list[int]] = field(default_factory=dict)
-    """Chunk ids that left the dense projections."""
+    removed: dict[int, list[int]] = field(default_factory=dict)
+    """Chunk ids that left the projections, by document."""
     last_seq: dict[Library, int] = field(default_factory=dict)
 
 
@@ -209,6 +209,8 @@ class RevisionBatch:
                 )
             )
         removed = self._supersede([item for item, _ in stored if item.superseded is not None])
+        for doc, gone in removed.items():
+            self._written.removed.setdefault(doc, []).extend(gone)
         written = {item.doc for item, _ in stored}
         for old in current.values():
             if not old.live and old.doc in written:
@@ -300,8 +302,6 @@ class RevisionBatch:
             change_rows.append(
                 (draft.library.value, "write", doc, revision, pack_ids(gone) if gone else None)
             )
-            if gone:
-                self._written.removed.setdefault(draft.library, []).extend(gone)
         insert = self._dialect.insert_rows
         insert(self._sql, statements.INSERT_DOCUMENT, document_rows, statements.REPLACING)
         insert(self._sql, statements.INSERT_REVISION, revision_rows)

@@ -479,7 +479,7 @@ class ModelStore:
 
     def keep_speed(self, host: str, model: str, speed: ModelSpeed) -> None:
         mine = (model_speeds.c.host == host) & (model_speeds.c.model == model)
-        with self._database.write("model") as sql:
+        with self._database.write_apart("model") as sql:
             sql.execute(delete(model_speeds).where(mine))
             sql.execute(
                 insert(model_speeds).values(
@@ -502,7 +502,7 @@ class ModelStore:
             "findings": json.dumps(asdict(findings)),
             "at": findings.at,
         }
-        with self._database.write("model") as sql:
+        with self._database.write_apart("model") as sql:
             sql.execute(delete(model_tests).where(model_tests.c.digest == digest))
             sql.execute(insert(model_tests).values(row))
 
@@ -523,5 +523,5 @@ class ModelStore:
 
     def choose(self, model: str) -> None:
         """Keep which model answers from now on; empty: none is chosen."""
-        with self._database.write("model") as sql:
+        with self._database.write_apart("model") as sql:
             put_meta(sql, _CHOSEN_KEY, model)

@@ -281,7 +281,7 @@ class Fsck:
             seconds = round(time.monotonic() - clock, 3)
             return FsckReport(started, seconds, repair, tuple(faults), checked)
 
-        with self.projector.writing:
+        with self.projector.writing():
             self.projector.settle()
             check(self._pages())
             if faults:

@@ -49,9 +49,14 @@ class BuildView:
         return self._writer.pending_vectors(library, limit, order, doc_ids, self.number)
 
     def write_vectors(
-        self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
+        self,
+        library: Library,
+        chunk_ids: Sequence[int],
+        vectors: FloatArray,
+        *,
+        wait: bool = True,
     ) -> None:
-        self._writer.write_vectors(library, chunk_ids, vectors, self.number)
+        self._writer.write_vectors(library, chunk_ids, vectors, self.number, wait=wait)
 
     def apply(self, library: Library) -> None:
         """Bring the projections up to the last change."""
@@ -125,7 +130,7 @@ class Reembedding:
             DiskFull: No space; the old build serves on.
         """
         dense = self.projector.dense[library]
-        with self.projector.writing:
+        with self.projector.writing(library):
             dense.take_over(lambda seq: self._commit(library, number, seq))
 
     def _commit(self, library: Library, number: int, seq: int) -> None:

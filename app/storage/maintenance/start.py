@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlalchemy import Connection, create_engine, inspect, or_, select
 from sqlalchemy.exc import DatabaseError
 
-from app.core.errors import IndexDamaged
+from app.core.errors import IndexDamaged, StorageError
 from app.core.types import Library, LibraryCounts
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
@@ -28,8 +28,9 @@ from app.storage.files.originals import names_in
 from app.storage.opening import Engine, open_database, open_words
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
-from app.storage.words.port import WordIndex
+from app.storage.words.port import WordIndex, is_shared
 from app.storage.words.tantivy import CHECKED_AT_START_BYTES, damaged_files
+from app.storage.words.writer import REFILL
 
 log = logging.getLogger(__name__)
 
@@ -195,6 +196,9 @@ def _known(sql: Connection, last: int, *, has_unlinks: bool) -> _Knowledge:
 
 # Open the lexical indexes at a start; make a damaged or incomplete one again.
 
+MENDED_SHARE = 0.01
+"""Up to this share of the chunks of an index that others search is put right one by one."""
+
 REBUILD_IN_FOREGROUND_CHUNKS = 20_000
 """A lexical index up to this size is rebuilt before the store opens (a second); a larger one
 while it serves."""
@@ -223,6 +227,8 @@ class LexicalRepair:
         self._log = log
         self._steps = steps
         self._threads: list[threading.Thread] = []
+        self._old: set[Library] = set()
+        """Libraries whose index in the engine may be older than what was here."""
         self.indexes: dict[Library, WordIndex] = {
             library: self._open(library, heal=heal) for library in Library
         }
@@ -236,11 +242,10 @@ class LexicalRepair:
     def _open(self, library: Library, *, heal: bool) -> WordIndex:
         path = self._path(library)
         if self._engine is not None:
-            words = self._new(library)
             if heal and path.exists():  # it was written last, so that the engine's may be old
-                words.delete_all()
+                self._old.add(library)
                 delete_tree(path, self._steps, "tantivy.delete_embedded")
-            return words
+            return self._new(library)
         problems = damaged_files(path, CHECKED_AT_START_BYTES) if heal else []
         try:
             if not problems:
@@ -257,13 +262,9 @@ class LexicalRepair:
             library.value,
             problem,
         )
-        if self._engine is None:
-            move_aside(self._path(library), self._steps, "tantivy.move_aside")
-            self._log.set_mark(library, "lexical", 0)
-            return self._new(library)
-        words = self._new(library)
-        words.delete_all()
-        return words
+        move_aside(self._path(library), self._steps, "tantivy.move_aside")
+        self._log.set_mark(library, "lexical", 0)
+        return self._new(library)
 
     def start(
         self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
@@ -279,36 +280,73 @@ class LexicalRepair:
         try:
             projector.start(library)
         except IndexDamaged as exc:
-            if not self.indexes[library].failed:
+            index = self.indexes[library]
+            if not index.failed:
                 raise
-            self.indexes[library].close()
-            self.indexes[library] = self._exchange(library, exc.message)
-            projector.start(library)
+            if is_shared(index):
+                log.exception("the index of words of %s cannot be written", library.value)
+                self._old.add(library)
+            else:
+                index.close()
+                self.indexes[library] = self._exchange(library, exc.message)
+                projector.start(library)
         if counts().chunks <= REBUILD_IN_FOREGROUND_CHUNKS:
             self._compare(library, projector, counts)
-            return
-        thread = threading.Thread(
-            target=self._compare,
-            args=(library, projector, counts),
-            name=f"rebuild-lexical-{library.value}",
-            daemon=True,
-        )
-        self._threads.append(thread)
-        thread.start()
+        else:
+            self._compare_in_background(library, projector, counts)
+
+    def _compare_in_background(
+        self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
+    ) -> None:
+        def compare() -> None:
+            try:
+                self._compare(library, projector, counts)
+            except StorageError:  # a look or the next start tries again
+                log.exception("the lexical index of %s could not be made again", library.value)
+
+        name = f"rebuild-lexical-{library.value}"
+        if not any(thread.name == name and thread.is_alive() for thread in self._threads):
+            thread = threading.Thread(target=compare, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def _compare(
         self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
     ) -> None:
-        """Make an index again that holds another number of chunks than the catalog."""
+        """Make an index again that holds another number of chunks than the catalog.
+
+        Of one that other processes search, few chunks are put right one by one.
+        """
         with self._lock_of(f"words of {library.value}"):
-            with projector.writing:  # no other process writes between the two counts
-                held, wanted = self.indexes[library].count, counts()
-            if held != wanted.chunks:
-                log.error(
-                    "the lexical index of %s holds %d chunks, the catalog %d: making it again",
-                    library.value, held, wanted.chunks,
-                )  # fmt: skip
-                projector.words[library].rebuild(wanted.documents)
+            words, index = projector.words[library], self.indexes[library]
+            if self._log.holds(library, REFILL):  # of a process that was killed while it filled
+                self._log.hold(library, REFILL, None)
+            with projector.writing(library):  # no other process writes between the two counts
+                held, wanted = index.count, counts()
+            if held == wanted.chunks and library not in self._old:
+                if is_shared(index):
+                    index.lacking = False
+                return
+            few = abs(held - wanted.chunks) <= MENDED_SHARE * wanted.chunks
+            said = f"the lexical index of {library.value} holds {held} chunks,"
+            said += f" the catalog {wanted.chunks}"
+            if is_shared(index) and few and library not in self._old:
+                log.warning("%s: %d differed and were put right", said, words.mend(index))
+                index.lacking = False
+                return
+            log.error("%s: making it again", said)
+            if is_shared(index):
+                index.lacking = True
+            words.rebuild(wanted.documents)
+            self._old.discard(library)
+
+    def look(
+        self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
+    ) -> None:
+        """Make an index again that a search or a write found lost, in a thread."""
+        index = self.indexes[library]
+        if is_shared(index) and index.lacking:
+            self._compare_in_background(library, projector, counts)
 
     def wait(self) -> None:
         """Wait until no index is being made again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from app.core.types import FloatArray
 
@@ -114,4 +114,21 @@ class VectorStore(Protocol):
 
     def close(self) -> None:
         """Let the store go, with what was not flushed; a call after it opens the store again."""
+        ...
+
+
+@runtime_checkable
+class SharedStore(VectorStore, Protocol):
+    """A store that other processes search too: what serves is exchanged, never emptied."""
+
+    def ids_after(self, collection: str, after: int, most: int) -> list[int]:
+        """Return the lowest ids, up to so many, above one; ascending."""
+        ...
+
+    def beside(self, collection: str) -> str:
+        """Return the name of an empty collection to fill in the place of one that serves."""
+        ...
+
+    def switch(self, collection: str, filled: str) -> None:
+        """Let searches go to the collection that was filled, and remove the one before."""
         ...

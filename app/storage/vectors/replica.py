@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from functools import partial
@@ -15,9 +16,11 @@ from app.storage.catalog.changes import Change, ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
-from app.storage.options import IndexOptions
+from app.storage.options import MOST_VECTORS, IndexOptions
 from app.storage.status import BuildState
-from app.storage.vectors.port import Stamps, VectorStore
+from app.storage.vectors.port import SharedStore, Stamps, VectorStore
+
+log = logging.getLogger(__name__)
 
 BATCH = 1000
 """Vectors per read from the catalog and per write to the store."""
@@ -38,6 +41,17 @@ vectors."""
 FEW, FEW_SHARE = 2, 0.05
 """So many unfound vectors, or this share of those asked for, are no damage: a graph may leave
 elements that no search reaches."""
+
+
+MENDED_SHARE = 0.01
+"""Up to this share of a shared collection is mended id by id; where more differs, it is filled
+again."""
+
+RANGE = 10_000
+"""Ids that are compared at a time, under the lock of the collection's writers."""
+
+REFILL = "refill of vectors"
+"""Who keeps the changes that come while a collection is filled beside the one that serves."""
 
 
 class Replica:
@@ -141,9 +155,10 @@ class Replica:
         flushed = self.store.flush(self.collection(build), at_once=at_once)
         self._log.set_mark(self._library, self.kind, applied, flushed=flushed)
 
-    def apply(self, build: Build, changes: Sequence[Change]) -> None:
-        """Bring a build's collection through some changes."""
-        name, limit = self.collection(build), self.limit
+    def apply(self, build: Build, changes: Sequence[Change], name: str = "") -> None:
+        """Bring a build's collection, or the one of this name, through some changes."""
+        name, limit = name or self.collection(build), self.limit
+        fits = self._loader.embedded(build) <= limit
         ids = list(dict.fromkeys(i for change in changes for i in change.ids))
         corrected = [change.doc for change in changes if change.kind == "correct"]
         ids += self._loader.chunk_ids(corrected)
@@ -152,19 +167,23 @@ class Replica:
             stored = self._loader.vectors(build, batch)
             present = set(stored.chunk_ids)
             self.store.delete(name, [chunk_id for chunk_id in batch if chunk_id not in present])
-            self._upsert(build, stored, max(0, limit - self.store.count(name)))
+            # To count reads every id of a collection.
+            room = limit if fits else max(0, limit - self.store.count(name))
+            self._upsert(build, name, stored, room)
 
-    def _upsert(self, build: Build, stored: VectorRows, room: int) -> None:
+    def _upsert(self, build: Build, name: str, stored: VectorRows, room: int) -> None:
         if stored.chunk_ids and room:
             stamps = Stamps(
                 build.embedding_model,
                 partial(self._loader.stamps, with_text=self._options.chroma_store_text),
             )
-            name = self.collection(build)
             self.store.upsert(name, stored.chunk_ids[:room], stored.rows[:room], stamps)
 
     def fill(self, build: Build, stop: threading.Event) -> int | None:
         """Fill a build's collection from the catalog, a batch at a time.
+
+        In a store that others search, it is filled beside the one that serves, and exchanged. The
+        caller sees to it that the changes which come meanwhile are kept.
 
         Returns:
             The last change that it includes; None when `stop` was set first.
@@ -172,20 +191,27 @@ class Replica:
         name, applied, limit = self.collection(build), self._log.last(), self.limit
         total = min(self._loader.embedded(build), limit)
         self.rebuilding = BuildState("rebuilding", 0, total)
+        shared = self.store if isinstance(self.store, SharedStore) else None
+        filled = shared.beside(name) if shared else name
         try:
-            self.store.drop(name)
-            self.store.prepare(name, total, lambda n: self._sample(build, n))
+            self.store.drop(filled)
+            self.store.prepare(filled, total, lambda n: self._sample(build, n))
             after = done = 0
             while done < limit and not stop.is_set():
                 stored = self._loader.vectors_after(build, after, BATCH)
                 if not stored.chunk_ids:
                     break
-                self._upsert(build, stored, limit - done)
+                self._upsert(build, filled, stored, limit - done)
                 after, done = stored.chunk_ids[-1], min(limit, done + len(stored.chunk_ids))
                 self.rebuilding = BuildState("rebuilding", done, total)
             if stop.is_set():
                 return None
-            self.store.flush(name, at_once=True)
+            self.store.flush(filled, at_once=True)
+            if shared:
+                with self.lock:
+                    for changes in self._log.batches(self._library, applied, dense=True):
+                        self.apply(build, changes, filled)
+                    shared.switch(name, filled)
             return applied
         finally:
             self.rebuilding = None
@@ -207,6 +233,8 @@ class Replica:
 
     def _complete(self, stop: threading.Event) -> bool:
         """Fill the live collection where that was never done; return whether it is complete."""
+        if self.applied:  # another process may be filling one beside it, for hours
+            return True
         with self._filling:
             build = self._loader.live_build(self._library)
             if build is None or self.applied:
@@ -222,6 +250,67 @@ class Replica:
         with self.lock:
             self.whole = False
             self._log.set_mark(self._library, self.kind, 0)
+
+    def repair(self, stop: threading.Event) -> None:
+        """Check the live collection of a shared store and put it right while it serves."""
+        build, store = self._loader.live_build(self._library), self.store
+        if build is None or not isinstance(store, SharedStore) or not self._trouble():
+            return
+        name = self.collection(build)
+        self.whole = name in store.collections()  # it answers with what it has
+        with self._filling:
+            if not (problem := self._trouble()):
+                return  # another process did it
+            if name not in store.collections():
+                log.error("%s: it is lost and filled again from the catalog", problem)
+                self.mark_missing()
+                return
+            wanted, held = self._loader.embedded(build), store.count(name)
+            if wanted <= self.limit and abs(held - wanted) <= MENDED_SHARE * wanted:
+                mended = self._mend(build, store, stop)
+                log.warning("%s: %d ids differed and were put right", problem, mended)
+                if stop.is_set() or not self._unfound(build, set()):
+                    return
+            log.error("%s: it is filled again beside the one that serves", problem)
+            self._fill_beside(build, stop)
+
+    def _trouble(self) -> str:
+        """Return `problem`, or what the store said when it was asked."""
+        try:
+            with self.lock:
+                return self.problem()
+        except IndexDamaged as exc:
+            return exc.message
+
+    def _mend(self, build: Build, store: SharedStore, stop: threading.Event) -> int:
+        """Give a collection the ids that the catalog has, a range at a time; return how many."""
+        name, after, mended = self.collection(build), 0, 0
+        while after < MOST_VECTORS and not stop.is_set():
+            with self.lock:
+                held = store.ids_after(name, after, RANGE)
+                upto = held[-1] if len(held) == RANGE else MOST_VECTORS
+                wanted = self._loader.vector_ids(build.number, after, upto)
+                missing, phantom = sorted(wanted.difference(held)), set(held) - wanted
+                store.delete(name, sorted(phantom))
+                for at in range(0, len(missing), BATCH):
+                    stored = self._loader.vectors(build, missing[at : at + BATCH])
+                    self._upsert(build, name, stored, BATCH)
+            after, mended = upto, mended + len(missing) + len(phantom)
+        return mended
+
+    def refill(self, stop: threading.Event) -> None:
+        """Exchange the live collection of a shared store for one that is filled beside it."""
+        with self._filling:
+            build = self._loader.live_build(self._library)
+            if build is not None and self.applied:
+                self._fill_beside(build, stop)
+
+    def _fill_beside(self, build: Build, stop: threading.Event) -> None:
+        self._log.hold(self._library, REFILL, self._log.last())
+        try:
+            self.fill(build, stop)
+        finally:
+            self._log.hold(self._library, REFILL, None)
 
     def delete_others(self, keep: Sequence[Build]) -> None:
         """Remove every collection of the library except those of these builds."""
@@ -247,6 +336,11 @@ class Replica:
             return f"{name} holds {held} vectors, the catalog {wanted}"
         if embedded > wanted:
             return ""  # which of the vectors it holds is not known
+        return self._unfound(build, uncertain, sample)
+
+    def _unfound(self, build: Build, uncertain: set[int], sample: Sequence[int] = ()) -> str:
+        """Return that searches do not find vectors which the collection has; empty if they do."""
+        name, sample = self.collection(build), sample or self._loader.sample(build, SELF_QUERIES)
         rows = self._loader.vectors(
             build, [chunk_id for chunk_id in sample if chunk_id not in uncertain]
         )

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
-from app.core.errors import IndexDamaged, SearchAway, StorageError
+from app.core.errors import DatabaseAway, IndexDamaged, SearchAway, StorageError
 from app.core.types import Library
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.vectors.library import DenseLibrary
-from app.storage.vectors.port import VectorStore
+from app.storage.vectors.port import SharedStore, VectorStore
 from app.storage.vectors.replica import Replica
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ RETRY_S = 30.0
 """How long to wait before trying again when the disk was full, or the store failed twice in a
 row."""
 
-LOOK_EVERY_S = 1.0
+LOOK_EVERY_S = 10.0
 """How often one of several servers looks for what another one left behind, seconds. One alone looks
 every RETRY_S for what its own writes left when there was no space or no file to open."""
 
@@ -49,6 +49,7 @@ class StoreSupervisor:
         wanted: threading.Event,
         delete_unused: Callable[[], None],
         apply: Callable[[Library], None],
+        look: Callable[[Library], None],
         *,
         shared: bool = False,
     ) -> None:
@@ -61,9 +62,11 @@ class StoreSupervisor:
             wanted: Set when there is something to do.
             delete_unused: Called when every store is whole.
             apply: Brings the words of a library and its cache up to the catalog.
+            look: Makes the words of a library again if they were lost.
             shared: Whether other processes write as well.
         """
         self._apply = apply
+        self._look = look
         self._shared = shared
         self._log = change_log
         self._remove_unused = delete_unused
@@ -109,7 +112,7 @@ class StoreSupervisor:
     def _wait_until_quiet(self) -> None:
         """Put the opening off while something is written and no search needs a store."""
         until_s = time.monotonic() + QUIET_AT_MOST_S
-        seen = -1
+        seen: object = None
         while (
             (now := self._database.version) != seen
             and time.monotonic() < until_s
@@ -128,6 +131,8 @@ class StoreSupervisor:
             if self._stop.is_set():
                 return
             try:
+                for library in self._dense:
+                    self._look(library)
                 if woken or self._left_behind():
                     self._work()
                 failed = 0
@@ -141,11 +146,8 @@ class StoreSupervisor:
 
     def _left_behind(self) -> bool:
         """Apply words that were left behind; return whether vectors may be left too."""
-        left = [
-            library
-            for library, dense in self._dense.items()
-            if self._log.is_behind(library, dense.replica.kind)
-        ]
+        kinds = {library: dense.replica.kind for library, dense in self._dense.items()}
+        left = self._log.behind(kinds)
         for library in left:
             self._apply(library)
         return bool(left) or not self.ready
@@ -169,7 +171,10 @@ class StoreSupervisor:
         """
         with self._busy:
             for store in self._stores:
-                if problem := self._problem(store):
+                if isinstance(store, SharedStore):
+                    for replica in self._replicas(store):
+                        replica.repair(self._stop)
+                elif problem := self._problem(store):
                     self._move_aside(store, problem, logging.ERROR)
             for dense in self._dense.values():
                 dense.replica.bring_up(self._stop)
@@ -233,7 +238,7 @@ class StoreSupervisor:
             self._busy.release()
 
     def refill(self, reason: str) -> None:
-        """Move the stores aside and refill them from the catalog, now.
+        """Refill the stores from the catalog, now: moved aside, or beside what others search.
 
         Raises:
             IndexDamaged: The store failed.
@@ -241,14 +246,20 @@ class StoreSupervisor:
         """
         with self._busy:
             for store in self._stores:
-                self._move_aside(store, reason, logging.INFO)
+                if not isinstance(store, SharedStore):
+                    self._move_aside(store, reason, logging.INFO)
+            for dense in self._dense.values():
+                if isinstance(dense.replica.store, SharedStore):
+                    log.info("vectors are filled again from the catalog: %s", reason)
+                    dense.replica.refill(self._stop)
+                    dense.delete_others()
             self.bring_up()
 
 
 def _rest(error: StorageError | OSError, failed: int) -> float:
     """Tell the log of a failure, the n-th in a row; return how long to wait, in seconds."""
-    if isinstance(error, SearchAway):
-        wait_s = error.retry_after_s or RETRY_S
+    if isinstance(error, (SearchAway, DatabaseAway)):
+        wait_s = min(2 * RETRY_S, (error.retry_after_s or RETRY_S) * 2.0 ** min(failed - 1, 10))
         log.warning("%s; trying again in %.0f s", error.message, wait_s)
         return wait_s
     wait_s = 0.0 if failed == 1 and isinstance(error, IndexDamaged) else RETRY_S

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from app.core.types import Filters, Library, Scored
 from app.storage.catalog.reading import CatalogLoader
@@ -59,8 +59,12 @@ class WordIndex(Protocol):
         """Queue a document's chunks; they are durable and found after `commit`."""
         ...
 
-    def delete(self, doc: int) -> None:
-        """Queue the removal of a document's chunks, committed or queued before."""
+    def delete(self, doc: int, chunk_ids: Sequence[int]) -> None:
+        """Queue the removal of a document's chunks, committed or queued before.
+
+        Where several processes write only `chunk_ids` go, which are no longer live: one that was
+        held up between removes nothing newer.
+        """
         ...
 
     def commit(self) -> None:
@@ -94,6 +98,33 @@ class WordIndex(Protocol):
     def close(self) -> None:
         """Let it go; queued chunks are dropped."""
         ...
+
+
+class SharedWords(WordIndex, Protocol):
+    """An index that other processes search too: what serves is exchanged, never emptied."""
+
+    lacking: bool
+    """Whether it was lost, or lacks so much that it is being filled again."""
+
+    def ids_after(self, after: int, most: int) -> list[int]:
+        """Return the lowest chunk ids, up to so many, above one; ascending."""
+        ...
+
+    def delete_chunks(self, chunk_ids: Sequence[int]) -> None:
+        """Remove chunks at once, durably; unknown ones are fine."""
+        ...
+
+    def beside(self) -> WordIndex:
+        """Return an empty index to fill in the place of this one."""
+        ...
+
+    def switch(self) -> None:
+        """Let searches go to what was filled beside, and remove what served before."""
+        ...
+
+
+def is_shared(index: WordIndex) -> TypeGuard[SharedWords]:
+    return hasattr(type(index), "beside")
 
 
 # Search the lexical index of each library: the LexicalIndex port.

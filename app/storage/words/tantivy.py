@@ -326,7 +326,7 @@ class TantivyIndex:
             for fields in chunk_fields(document):
                 self._open_writer().add_document(fields)
 
-    def delete(self, doc: int) -> None:
+    def delete(self, doc: int, chunk_ids: Sequence[int]) -> None:  # noqa: ARG002  # one process
         with self._writing(), self._steps.at("tantivy.delete"):
             self._open_writer().delete_documents_by_term(DOC, doc)
 

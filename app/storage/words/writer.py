@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 
 from app.core.types import Library
-from app.storage.catalog.changes import ChangeLog
+from app.storage.catalog.changes import Change, ChangeLog
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 from app.storage.status import BuildState
-from app.storage.words.port import WordIndex
+from app.storage.words.port import SharedWords, WordIndex, is_shared
 
 GROUP_CHUNKS = 32_000
 """A group is committed when it is this large: few large segments cost tantivy far less than many
@@ -26,6 +28,13 @@ WAITING_CHUNKS = 8_000
 REBUILD_BATCH_DOCS = 200
 """Documents per commit while an index is rebuilt: searches see it grow, writers wait for one
 batch at most."""
+
+
+RANGE = 10_000
+"""Chunks whose ids are compared at a time, under the write lock."""
+
+REFILL = "refill of words"
+"""Who keeps the changes that come while an index is filled beside the one that serves."""
 
 
 class LexicalWriter:
@@ -70,6 +79,12 @@ class LexicalWriter:
         return self._indexes[self._library]
 
     @property
+    def lacking(self) -> bool:
+        """Return whether searches miss documents until a rebuild is done."""
+        index = self._index
+        return index.lacking if is_shared(index) else self.rebuilding is not None
+
+    @property
     def in_step(self) -> bool:
         """Return whether words are under way and nothing needs a replay; hold the write lock."""
         under_way = self.last_put != self._done and self._error is None
@@ -82,8 +97,13 @@ class LexicalWriter:
         with self._room:
             self._room.wait_for(lambda: self._waiting <= WAITING_CHUNKS)
 
-    def put(self, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int) -> None:
-        """Queue the words of documents, up to change `seq`; some replace others."""
+    def put(
+        self,
+        documents: Sequence[LexicalDocument],
+        replaced: Mapping[int, Sequence[int]],
+        seq: int,
+    ) -> None:
+        """Queue the words of documents, up to change `seq`; some replace chunks, by document."""
         chunks = sum(len(document.chunks) for document in documents)
         with self._room:
             self._waiting += chunks
@@ -122,13 +142,19 @@ class LexicalWriter:
             self.settle()  # what it commits is not pending any more
             applied = self._log.mark(self._library, "lexical")
             for changes in self._log.batches(self._library, applied, dense=False):
-                self._replace(list(dict.fromkeys(change.doc for change in changes)))
+                self._replace(_gone(changes))
                 self._log.set_mark(self._library, "lexical", changes[-1].seq)
 
     def rebuild(self, total_docs: int) -> None:
-        """Rebuild the index from the catalog in batches while it serves."""
+        """Rebuild the index from the catalog in batches while it serves.
+
+        One that other processes search is filled beside, and exchanged.
+        """
         self.rebuilding = BuildState("rebuilding", 0, total_docs)
         try:
+            if is_shared(self._index):
+                self._fill_beside(self._index, total_docs)
+                return
             with self._writing:
                 self.settle()
                 self._index.delete_all()
@@ -137,6 +163,43 @@ class LexicalWriter:
                 self.rebuilding = BuildState("rebuilding", done, total_docs)
         finally:
             self.rebuilding = None
+
+    def _fill_beside(self, index: SharedWords, total_docs: int) -> None:
+        begun = self._log.last()
+        self._log.hold(self._library, REFILL, begun)
+        filled = index.beside()
+        try:
+            after = done = 0
+            while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
+                self._replace(dict.fromkeys(docs, ()), filled)
+                after, done = docs[-1], done + len(docs)
+                self.rebuilding = BuildState("rebuilding", done, total_docs)
+            with self._writing:
+                self.settle()
+                for changes in self._log.batches(self._library, begun, dense=False):
+                    self._replace(_gone(changes), filled)
+                index.switch()
+                self._log.set_mark(self._library, "lexical", self._log.last())
+        finally:
+            filled.close()
+            self._log.hold(self._library, REFILL, None)
+
+    def mend(self, index: SharedWords) -> int:
+        """Give the index the chunks that the catalog has, a range at a time; return how many."""
+        after = mended = 0
+        while after < sys.maxsize:
+            with self._writing:
+                self.settle()
+                held = index.ids_after(after, RANGE)
+                upto = held[-1] if len(held) == RANGE else sys.maxsize
+                wanted = self._loader.docs_of_chunks(self._library, after, upto)
+                phantom, missing = set(held) - wanted.keys(), wanted.keys() - set(held)
+                index.delete_chunks(sorted(phantom))
+                docs = sorted({wanted[chunk_id] for chunk_id in missing})
+                for at in range(0, len(docs), REBUILD_BATCH_DOCS):
+                    self._replace(dict.fromkeys(docs[at : at + REBUILD_BATCH_DOCS], ()))
+            after, mended = upto, mended + len(phantom) + len(missing)
+        return mended
 
     def refresh(self) -> None:
         """Rewrite every live document, so that no file holds deleted words.
@@ -155,17 +218,24 @@ class LexicalWriter:
         while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
             with self._writing:
                 self.catch_up()
-                self._replace(docs)
+                self._replace(dict.fromkeys(docs, ()))
             after, done = docs[-1], done + len(docs)
             yield done
 
-    def _replace(self, docs: Sequence[int]) -> None:
-        """Take documents out and put in those that are live, in one commit."""
-        index = self._index
+    def _replace(self, docs: Mapping[int, Sequence[int]], index: WordIndex | None = None) -> None:
+        """Take documents out and put in those that are live, in one commit.
+
+        Args:
+            docs: With chunks of them that the log says are gone; the catalog may not know them.
+            index: Where; None: the one that serves.
+        """
+        index, live = index or self._index, self._loader.lexical_documents(list(docs))
+        kept = {chunk_id for document in live for chunk_id, _, _ in document.chunks}
+        replaced = self._loader.replaced_chunk_ids(list(docs))
         try:
-            for doc in docs:
-                index.delete(doc)
-            for document in self._loader.lexical_documents(docs):
+            for doc, gone in docs.items():
+                index.delete(doc, [i for i in (*gone, *replaced.get(doc, ())) if i not in kept])
+            for document in live:
                 index.add(document)
             index.commit()
         except BaseException:
@@ -177,7 +247,7 @@ class LexicalWriter:
     def _take(
         self,
         documents: Sequence[LexicalDocument],
-        replaced: frozenset[int],
+        replaced: Mapping[int, Sequence[int]],
         seq: int,
         chunks: int,
         background: bool,
@@ -187,7 +257,7 @@ class LexicalWriter:
                 self._begin_group(background)
                 for document in documents:
                     if document.doc in replaced:
-                        self._index.delete(document.doc)
+                        self._index.delete(document.doc, replaced[document.doc])
                     self._index.add(document)
                 self._taken = seq
                 self._group_chunks += chunks
@@ -234,3 +304,11 @@ class LexicalWriter:
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._group_chunks = None, 0
+
+
+def _gone(changes: Sequence[Change]) -> Mapping[int, Sequence[int]]:
+    """Return the documents of changes, with the chunks that were removed of each."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for change in changes:
+        found[change.doc] += change.ids if change.kind == "remove" else []
+    return found

@@ -567,11 +567,12 @@ def test_a_full_disk_costs_the_record_not_the_answer(
 ) -> None:
     bench = Bench()
 
-    def full(answer: Answer, record: object) -> None:
-        raise DiskFull("no space")
+    def full(name: str) -> None:
+        raise DiskFull(f"no space for the {name}")
 
-    monkeypatch.setattr(bench.answers, "save", full)
+    monkeypatch.setattr(bench.database, "write_apart", full)
     assert bench.ask(papers(QUESTION)).status == "answered"
+    bench.database.finish_later()
     assert "no space" in caplog.text
     assert QUESTION not in caplog.text
 

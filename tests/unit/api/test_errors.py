@@ -7,8 +7,11 @@ import json
 import pytest
 
 from app.api.errors import STATUS, declared, problem_of, response_of, status_of, status_of_code
+from app.api.routes.ingest import outcome_response
 from app.client import error_from
 from app.core import errors
+from app.core.types import IngestOutcome, Job
+from app.jobs.runner import IngestReport
 
 # The codes of docs/http.md.
 CONTRACT = {
@@ -76,6 +79,25 @@ def test_overload_says_when_to_come_back() -> None:
     assert response_of(errors.RateLimited("slow down"), "r").headers["retry-after"] == "1"
     assert response_of(errors.Unauthorized("key"), "r").headers["www-authenticate"] == "Bearer"
     assert "retry-after" not in response_of(errors.NotFound("gone"), "r").headers
+
+
+@pytest.mark.parametrize(
+    ("code", "retryable", "after"),
+    [("database_away", True, "5"), ("search_away", True, "5"), ("index_damaged", False, None)],
+)
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_upload_that_was_waited_for_says_whether_to_send_it_again(
+    code: str, retryable: bool, after: str | None, whole: bool
+) -> None:
+    """Whether the job failed, or each of its files."""
+    result: dict[str, object] = {"error": {"code": code, "detail": "why"}}
+    if not whole:
+        failed = IngestOutcome("a.txt", None, "failed", code=code, reason="why")
+        result = IngestReport((failed,), "text").to_json()
+    job = Job("j", "ingest", "failed", 0, 1, "files", None, (), (), {}, result, "", "")
+    reply = outcome_response(job, "r")
+    assert (reply.status_code, reply.headers.get("retry-after")) == (503, after)
+    assert json.loads(bytes(reply.body))["retryable"] is retryable
 
 
 def test_every_route_declares_what_the_layers_around_it_may_say() -> None:

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from app.bootstrap.libraries import Libraries
+from app.core.trace import Trace
 from app.core.types import Library, RawDocument
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
-from app.retrieval.request import RetrievalOptions
+from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.storage.options import IndexOptions
+from app.storage.status import BuildState
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 
@@ -45,3 +47,24 @@ def test_what_an_older_release_read_waits_until_the_library_takes_vectors(
         assert send(wired(IngestOptions(chunk_size=300))) == "unchanged"
         assert store.catalog.counts(PAPERS).embedded == 1
         assert send(libraries) == "replaced"
+
+
+def test_a_library_whose_words_are_filled_again_says_so_at_every_search(tmp_path: Path) -> None:
+    with IndexStore(IndexOptions(tmp_path, tmp_path / "chroma"), vector_store="off") as store:
+        libraries = Libraries(
+            store,
+            lambda *_: None,
+            DirectParser(IngestOptions()),
+            IngestOptions(),
+            RetrievalOptions(),
+            None,
+        )
+        words = store.projector.words[PAPERS]
+
+        def codes() -> list[str]:
+            found = libraries.retrieve(SearchRequest("walrus?", PAPERS), Trace())
+            return [notice.code for notice in found.notices]
+
+        assert "search_degraded" not in codes()
+        words.rebuilding = BuildState("rebuilding", 1, 3)
+        assert "search_degraded" in codes()

@@ -181,6 +181,8 @@ def test_an_unreachable_host_and_a_full_disk_reach_the_caller() -> None:
             chunk_ids: Sequence[int],
             vectors: FloatArray,
             build: int | None = None,
+            *,
+            wait: bool = True,
         ) -> None:
             raise DiskFull("no space")
 
@@ -204,11 +206,13 @@ def test_vectors_are_stored_while_the_next_batch_is_embedded() -> None:
             chunk_ids: Sequence[int],
             vectors: FloatArray,
             build: int | None = None,
+            *,
+            wait: bool = True,
         ) -> None:
             assert second_batch.wait(10), (
                 "the second batch was not embedded while the first was being stored"
             )
-            super().write_vectors(library, chunk_ids, vectors, build)
+            super().write_vectors(library, chunk_ids, vectors, build, wait=wait)
 
     writer = filled([f"text {n}" for n in range(8)], kind=Waits)
     assert VectorBackfill(writer, Slow(), OPTIONS).run(PUBLIC).embedded == 8

@@ -11,7 +11,14 @@ from typing import cast
 
 import pytest
 
-from app.core.errors import DatabaseAway, DiskFull, ProviderUnreachable, SearchAway, StorageError
+from app.core.errors import (
+    Cancelled,
+    DatabaseAway,
+    DiskFull,
+    ProviderUnreachable,
+    SearchAway,
+    StorageError,
+)
 from app.core.ports import Embedder
 from app.core.types import Fingerprint, FloatArray, Job, Library
 from app.ingest.embedding import VectorBackfill
@@ -439,3 +446,26 @@ def test_a_document_that_goes_while_its_pages_are_read_does_not_come_back(shop: 
     assert (job.state, shop.store.writer.current(PAPERS, "scan_pdf")) == ("cancelled", None)
     assert shop.store.writer.page_words(document.sha256) == []
     assert shop.originals() == 0
+
+
+def test_a_file_that_failed_because_the_process_stops_is_read_after_it(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+
+    def cut(*_: object, **__: object) -> object:
+        [run] = shop.runner._running.values()
+        stopped = threading.Event()
+        run.cancel.on_cancel(stopped.set)
+        begun.set()
+        assert stopped.wait(WAIT_S)
+        raise Cancelled("the parser was closed while it worked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DirectParser, "parse", cut)
+        job = shop.send(a_txt=b"Copper is red.")
+        assert begun.wait(WAIT_S)
+        shop.runner.close(WAIT_S)
+    assert shop.store.jobs.get(job.id).state == "queued"
+    shop.restart()
+    assert [one.status for one in report(shop.runner.wait(job.id, WAIT_S)).outcomes] == ["indexed"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -31,6 +31,7 @@ from app.jobs.runner import (
     RateEstimate,
     per_library,
 )
+from app.storage.queue import Taken
 from tests.fakes.job_queue import OwnQueue, put_row
 
 WAIT_S = 10.0
@@ -493,3 +494,31 @@ def test_the_rate_is_smoothed_and_needs_two_looks() -> None:
     assert rate.eta_s(None) is None
     rate.observe(100, 3.0)
     assert rate.eta_s(100) == 0.0
+
+
+class _Refusing(OwnQueue):
+    """Hands out no job while it is told so, as a database that can only be read."""
+
+    refuses = True
+    asked = 0
+
+    def take(self, kinds: Sequence[str], worker: str, *, recovered: bool = True) -> Taken | None:
+        self.asked += 1
+        if self.refuses:
+            raise DatabaseAway("read-only")
+        return super().take(kinds, worker, recovered=recovered)
+
+
+def test_a_lane_that_is_refused_jobs_says_so_once_and_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = _Refusing()
+    with running(store, {"echo": lambda _: None}, workers=1, poll_s=0.001) as runner:
+        job = runner.submit("echo", {})
+        while store.asked < 25:
+            threading.Event().wait(0.001)
+        store.refuses = False
+        assert runner.wait(job.id, WAIT_S).state == "done"
+    said = [record for record in caplog.records if "cannot ask for jobs" in record.message]
+    assert 1 <= len(said) <= 4  # threads
+    assert all(record.exc_info is None for record in said)

@@ -204,9 +204,15 @@ def test_a_candidate_without_a_vector_is_embedded_and_kept(stock: Shelve) -> Non
             raise AssertionError((library, limit, order, doc_ids))
 
         def write_vectors(
-            self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
+            self,
+            library: Library,
+            chunk_ids: Sequence[int],
+            vectors: FloatArray,
+            *,
+            wait: bool = True,
         ) -> None:
             assert library is Library.PAPERS
+            assert not wait
             kept.update(zip(chunk_ids, vectors, strict=True))
 
         def apply(self, library: Library) -> None:

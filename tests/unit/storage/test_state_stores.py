@@ -106,3 +106,14 @@ def test_conversations_grow_and_are_forgotten(store: IndexStore) -> None:
         with pytest.raises(NotFound):
             call()
     assert store.conversations.delete_all() == 1
+
+
+def test_an_answer_is_kept_after_the_reply_and_no_later_than_a_stop(options: IndexOptions) -> None:
+    record = {"answer_id": "x", "answer": "Zürich", "at": "2026-01-01T00:00:00Z"}
+    with IndexStore(options, vector_store="off") as store:
+        with store.database.write("meta"):  # as a bulk run, in another thread
+            store.answers.save(an_answer("x"), record)
+        assert store.answers.get("x") == record
+        store.answers.save(an_answer("y"), record | {"answer_id": "y"})
+    with IndexStore(options, vector_store="off") as store:
+        assert store.answers.get("y")["answer_id"] == "y"

@@ -19,6 +19,7 @@ const CAUSES: Readonly<Record<string, Message>> = {
   embedder_unavailable: "search was by words alone",
   vectors_missing: "a part of the documents is searched by words alone",
   index_rebuilding: "an index is being rebuilt",
+  search_degraded: "an index is being rebuilt",
   strategy_degraded: "the chosen way of searching did not work",
   context_cut: "not all passages were read",
   libraries_disagree: "the libraries give different figures",

@@ -134,6 +134,33 @@ capabilities:
       {{- include "documind.selector" . | nindent 6 }}
 {{- end }}
 
+{{/* Nodes of the own Qdrant before what makes collections in them. */}}
+{{- define "documind.waits" -}}
+{{- if .Values.qdrant.own }}
+initContainers:
+  - name: search-nodes
+    {{- include "documind.image" . | nindent 4 }}
+    command: [python, -c]
+    args:
+      - |
+        import sys, time, urllib.request
+        for node in sys.argv[1].split(","):
+            while True:
+                try:
+                    urllib.request.urlopen(node + "/readyz", timeout=3)
+                    break
+                except OSError as error:
+                    print(node, error, flush=True)
+                    time.sleep(3)
+      - {{ include "documind.qdrantNodes" . }}
+    resources:
+      requests: { cpu: 10m, memory: 64Mi }
+      limits: { memory: 256Mi }
+    securityContext:
+      {{- include "documind.containerSecurity" . | nindent 6 }}
+{{- end }}
+{{- end }}
+
 {{/* The claim of a StatefulSet: its values. */}}
 {{- define "documind.claim" -}}
 - metadata:

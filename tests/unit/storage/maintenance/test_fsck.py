@@ -91,7 +91,7 @@ def add_phantom(index: TantivyIndex) -> None:
 
 
 def garble(index: TantivyIndex) -> None:
-    index.delete(1)
+    index.delete(1, [1, 2])
     index.add(
         LexicalDocument(1, "x", "", (), None, "text", [(1, "body", "zzz"), (2, "body", "zzz")])
     )
@@ -132,7 +132,7 @@ FAULTS: dict[str, tuple[str, Inject]] = {
         lambda options: (options.data_dir / "last_change").write_text("999"),
     ),
     "watermark ahead": ("catalog_watermarks", watermark_ahead),
-    "lexical lost a document": ("lexical_missing", lexical(lambda index: index.delete(1))),
+    "lexical lost a document": ("lexical_missing", lexical(lambda index: index.delete(1, [1, 2]))),
     "lexical phantom": ("lexical_phantom", lexical(add_phantom)),
     "lexical content": ("lexical_content", lexical(garble)),
     "original missing": ("original_missing", original(Path.unlink)),

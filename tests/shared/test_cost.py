@@ -1,0 +1,137 @@
+"""What a question costs at the database and the engine, and what servers cost that are asked nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from app.bootstrap import build_services
+from app.bootstrap.libraries import LOOK_SELDOM_S, Adopter
+from app.bootstrap.services import Services
+from app.core.types import Library, Question
+from app.jobs.kinds import SAMPLES
+from app.jobs.maintenance import LOOK_SHARED_S, Housekeeper
+from app.jobs.runner import LOOK_EVERY_S, JobOptions
+from app.settings import Settings
+from app.shared.postgres import PostgresDatabase
+from app.storage.vectors import supervisor
+from tests.fakes.postgres_server import PostgresServer
+from tests.fakes.qdrant_double import QdrantDouble
+
+QUESTIONS = (
+    "What does retrieval augmented generation combine?",
+    "How are documents retrieved for a generation?",
+    "Which attention does the model use?",
+)
+
+
+@dataclass
+class Cost:
+    """Counts what threads of this test ask for."""
+
+    services: Services
+    double: QdrantDouble
+    transactions: int = 0
+    statements: list[str] = field(default_factory=list)
+
+    def of(self, work: Callable[[], object]) -> int:
+        """Count afresh while something is done; return how many statements it took."""
+        mine = threading.get_ident()
+        database = self.services.store.database
+        assert isinstance(database, PostgresDatabase)
+
+        def begun(*_: object) -> None:
+            self.transactions += threading.get_ident() == mine
+
+        def executed(_: object, __: object, statement: str, *___: object) -> None:
+            if threading.get_ident() == mine:
+                self.statements.append(statement)
+
+        engines = database._readers, database._writer, database._apart, database._ordering
+        for engine in engines:
+            event.listen(engine, "checkout", begun)
+            event.listen(engine, "before_cursor_execute", executed)
+        self.transactions = 0
+        self.statements.clear()
+        self.double.asked.clear()
+        work()
+        for engine in engines:
+            event.remove(engine, "checkout", begun)
+            event.remove(engine, "before_cursor_execute", executed)
+        return len(self.statements)
+
+
+@pytest.fixture(scope="module")
+def cost(
+    tmp_path_factory: pytest.TempPathFactory, postgres_server: PostgresServer
+) -> Iterator[Cost]:
+    """Count over a server whose libraries hold the samples."""
+    folder: Path = tmp_path_factory.mktemp("cost")
+    postgres_server.run("CREATE SCHEMA cost")
+    with QdrantDouble(folder / "engine") as double:
+        settings = Settings(
+            _env_file=None, data_dir=folder / "data", database_url=postgres_server.url("cost"),
+            search_url=double.url, embedding_provider="minilm", samples="off", ocr="off",
+        )  # fmt: skip
+        with build_services(settings) as services:
+            job = services.jobs.submit(SAMPLES, {"purge": False})
+            assert services.jobs.wait(job.id, 120).state == "done"
+            assert services.store.supervisor.wait(60)
+            yield Cost(services, double)
+
+
+def test_a_search_takes_four_transactions_and_three_requests(cost: Cost) -> None:
+    """And no count, whose time would grow with the library. They were 21, and 10 to 14."""
+
+    def search(text: str) -> Callable[[], object]:
+        asked = Question(text, "papers", retrieve_only=True)
+        return lambda: cost.services.rag.answer(asked)
+
+    for text in QUESTIONS:
+        cost.of(search(text))
+        assert cost.transactions <= 4, cost.statements
+        assert not [path for _, path in cost.double.asked if path.endswith("count")]
+        asked = [path for _, path in cost.double.asked if not path.endswith("facet")]
+        assert len(cost.statements) <= 24, cost.statements
+    assert len(asked) <= 3, asked
+    assert len(cost.double.asked) - len(asked) <= 1  # languages, each five seconds
+
+
+def test_a_search_sees_what_was_written_before_it(cost: Cost) -> None:
+    """Though what does not change is read once."""
+    catalog = cost.services.catalog
+    with catalog.moment():
+        before = catalog.counts(Library.PUBLIC).documents
+        ids = [hit.chunk_id for hit in cost.services.store.lexical.search(Library.PUBLIC, "the", 5)]
+        assert len(catalog.passages(Library.PUBLIC, ids)) == len(ids)
+        name = catalog.documents(Library.PUBLIC)[0][0].doc_id
+        cost.services.writer.delete(Library.PUBLIC, name, grace_s=3600)
+        assert catalog.counts(Library.PUBLIC).documents == before
+        left = catalog.passages(Library.PUBLIC, ids).values()
+        assert name not in {passage.document.doc_id for passage in left}
+    assert catalog.counts(Library.PUBLIC).documents == before - 1
+    cost.services.writer.restore(Library.PUBLIC, name)
+    with catalog.moment():
+        assert catalog.counts(Library.PUBLIC).documents == before
+
+
+def test_two_idle_servers_and_a_worker_take_two_statements_a_second(cost: Cost) -> None:
+    services = cost.services
+    jobs, beat_s = services.jobs, 2 * JobOptions().beat_s
+    adopter = Adopter(services.embedders, services.store, jobs)
+    housekeeper = Housekeeper(services.maintenance, jobs, 1e-9)
+    adopter.look_at_all()
+    each_s = (
+        cost.of(services.store.supervisor._left_behind) / supervisor.LOOK_EVERY_S
+        + cost.of(lambda: jobs._beat(jobs._beaten_s + 1e3)) / beat_s
+        + cost.of(adopter.look_at_all) / LOOK_SELDOM_S
+        + 1 / LOOK_SHARED_S  # another process has the turn of the housekeeper
+    )
+    one_s = cost.of(housekeeper.look) / LOOK_SHARED_S
+    worker_s = cost.of(lambda: jobs._look_after(due=True)) / LOOK_EVERY_S
+    assert 0 < 3 * each_s + one_s + worker_s <= 2
