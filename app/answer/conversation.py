@@ -338,6 +338,12 @@ _ASKS = re.compile(
     r"|c\u00f3mo|cu\u00e1l|cu\u00e1nt[oa]s?)\b",
     re.IGNORECASE,
 )
+_WRITER = re.compile(
+    r"\b(?:i|me|my|we|us|our|please|ich|mir|mich|mein\w*|wir|uns\w*|bitte"
+    r"|yo|mi|nos|nuestr\w*|quiero|quisiera|favor)\b",
+    re.IGNORECASE,
+)
+"""Before a colon it tells a letter from a title ("Late bleeding: is it an event of the night?")."""
 _LETTER = 2
 """Sentences from which on a message may tell something before it asks."""
 
@@ -347,7 +353,7 @@ def out_of_letter(message: str) -> tuple[str, tuple[str, ...]]:
 
     It is the sentences that end in a question mark, with those before them while too few words are
     left to be a question; where they are only polite it is the one before them. Of a long sentence
-    it is what stands behind a colon.
+    in which the writer speaks it is what stands behind a colon; a title is a part of its question.
     """
     said = [message[start:end] for start, end in sentence_spans(message)]
     chosen = {at for at, one in enumerate(said) if one.rstrip().endswith(_MARKS)}
@@ -362,7 +368,8 @@ def out_of_letter(message: str) -> tuple[str, tuple[str, ...]]:
         around = ()
     for told in (message[: match.end()] for match in _ANNOUNCED.finditer(message)):
         asked = message[len(told) :]
-        if _ASKS.match(asked) and not _ASKS.match(told) and len(words(told)) > _FEW_WORDS:
+        tells = _WRITER.search(told) is not None and not _ASKS.match(told)
+        if tells and _ASKS.match(asked) and len(words(told)) > _FEW_WORDS:
             return asked, (*around, told)
     return message, around
 

@@ -113,6 +113,8 @@ class Asked:
 
     collection: Collection
     questions: tuple[Asking, ...] = field(default=())
+    weak: bool = False
+    """Passages below the cutoff are read too: another library's calibration may let them pass."""
 
 
 def squad(data: Path, most: int) -> tuple[Asked, Asked]:
@@ -132,6 +134,13 @@ def squad(data: Path, most: int) -> tuple[Asked, Asked]:
             Asked(replace(whole, name=name), tuple(Asking(question) for question in drawn))
         )
     return halves[0], halves[1]
+
+
+def foreign(data: Path, most: int) -> Asked:
+    """Return questions of medicine, put to squad's library of other subjects."""
+    asked = judged(data, "pubmedqa", most).questions
+    foreigners = (Asking(replace(one.question, answerable=False)) for one in asked)
+    return Asked(replace(from_folder(data / "squad"), name=FOREIGN), tuple(foreigners), weak=True)
 
 
 def judged(data: Path, name: str, most: int) -> Asked:
@@ -267,6 +276,7 @@ def _texts(value: object, key: str = "") -> tuple[str, ...]:
 
 
 TOP_K = 5
+FOREIGN = "squad foreign"
 TABLES, ABSENT_TABLES = "fetaqa", "fetaqa absent"
 """Questions about tables; the same where their own table gives nothing."""
 Flags = npt.NDArray[np.bool_]
@@ -351,22 +361,24 @@ class RememberingEmbedder:
         return self._inner.count_tokens(texts)
 
 
-def evidence_for(bench: Bench, text: str, filters: Filters = Filters()) -> tuple[Evidence, ...]:
+def evidence_for(
+    bench: Bench, text: str, filters: Filters = Filters(), *, weak: bool = False
+) -> tuple[Evidence, ...]:
     """Return numbered passages as the server would read them for a question."""
-    request = SearchRequest(text, Library.PUBLIC, top_k=TOP_K, filters=filters)
+    request = SearchRequest(text, Library.PUBLIC, top_k=TOP_K, filters=filters, keep_weak=weak)
     hits = bench.retriever(RetrievalOptions()).retrieve(request, Trace()).hits
     evidence = tuple(Evidence(n, hit) for n, hit in enumerate(hits, start=1))
     return with_headings(bench.store.catalog, evidence)
 
 
-def ask(bench: Bench, questions: Sequence[Asking]) -> list[ReadQuestion]:
+def ask(bench: Bench, asked: Asked) -> list[ReadQuestion]:
     """Return every question with its evidence, candidates and features."""
     embedder = RememberingEmbedder(bench.embedder)
     documents = {passage: doc_id for doc_id, passage in bench.passage_of.items()}
     found = []
-    for asking in questions:
+    for asking in asked.questions:
         filters = Filters(doc_ids=(documents[asking.document],)) if asking.document else Filters()
-        evidence = evidence_for(bench, asking.question.text, filters)
+        evidence = evidence_for(bench, asking.question.text, filters, weak=asked.weak)
         sources = tuple(
             bench.passage_of.get(item.hit.passage.document.doc_id, "") for item in evidence
         )
@@ -395,7 +407,7 @@ def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Grou
     encoder = MiniLmEmbedder().late_encoder()
     answerable, unanswerable = squad(data, most)
     homes = [
-        (answerable, unanswerable),
+        (answerable, unanswerable, foreign(data, most)),
         (judged(data, "pubmedqa", most // 3),),
         (judged(data, "cranfield", most // 3),),
         (clapnq(data),),
@@ -412,7 +424,7 @@ def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Grou
         own = sets[0].collection
         with indexed(own, cache, encoder) as bench:
             for one in sets:
-                groups[one.collection.name] = ask(bench, one.questions)
+                groups[one.collection.name] = ask(bench, one)
             if own.name == TABLES:
                 embedder = RememberingEmbedder(bench.embedder)
                 left = (_without_own(one, embedder) for one in groups[TABLES])

@@ -102,6 +102,8 @@ def test_a_letter_asks_what_its_question_asks(message: str, asked: str) -> None:
         "when did the mill burn",
         "What does RFC 7: the mill say?",
         "Summarise: what is a mill?",
+        "Late bleeding after an operation of the tonsils: is it an event of the night?",
+        "Patients at high risk of falls after rehabilitation: do we meet the guidelines?",
         "The mill burned. It was rebuilt.",
         "",
     ],
