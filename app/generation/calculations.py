@@ -299,7 +299,7 @@ def write_calculation(quoting: Quoting, made: Calculation) -> None:
 
 
 class _Asked:
-    """A question beside the cells that could be meant."""
+    """A question with the cells that could be meant."""
 
     def __init__(self, question: str, operation: Operation, cells: Sequence[Cell]) -> None:
         self.text, self.operation, self.cells = question, operation, cells

@@ -291,7 +291,7 @@ class QdrantWords:
         self._steps = steps
         self._like_this = partial(QdrantWords, library, engine, options, steps)
         self._filled = ""
-        """The collection that is filled beside this one."""
+        """The collection that is filled next to this one."""
         self._seen = self.lacking = False
         """Whether the collection was there: if it is gone, it was lost."""
         boosts = {BODY: 1.0, TITLE: options.title_boost, SECTION: options.section_boost}

@@ -118,7 +118,7 @@ def _name(node: Any) -> str:  # noqa: ANN401
 
 
 def grouped(text: str) -> str:
-    """Return an operand, in parentheses if what stands beside it could be read as part of it."""
+    """Return an operand, in parentheses if what stands next to it could be read as part of it."""
     text = text.strip()
     return text if not text or _SIMPLE.match(text) else f"({text})"
 

@@ -87,7 +87,7 @@ _LEAST_GAP = 0.15
 _CELL_GAP = 0.75
 """Between two cells: wider than a blank of justified text."""
 _CELL_GAP_LETTERS = 1.35
-"""The same in widths of the letters beside it: in fonts of equal widths blanks are wide."""
+"""The same in widths of the letters next to it: in fonts of equal widths blanks are wide."""
 _LONGEST_CELL, _WIDEST_GAP = 40, 30
 """Characters, and heights of a line, of cells that PDFium holds for lines of their own."""
 _GUTTER = 1.2

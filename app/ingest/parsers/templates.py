@@ -467,7 +467,7 @@ def _plain(call: Call) -> str:
 
 
 def _fields(named: dict[str, str]) -> str:
-    """Return a box as lines; a title or type beside a name is its label."""
+    """Return a box as lines; a title or type next to a name is its label."""
     labels: dict[str, str] = {}
     used: set[str] = set()
     for key in named:

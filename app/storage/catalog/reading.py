@@ -426,7 +426,7 @@ class CatalogLoader:
             ]
 
     def stamps(self, chunk_ids: Sequence[int], *, with_text: bool) -> list[dict[str, str | int]]:
-        """Return what a store of vectors keeps beside each chunk; empty for one that is gone.
+        """Return what a store of vectors keeps with each chunk; empty for one that is gone.
 
         Args:
             chunk_ids: Which.

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from app.core.types import FloatArray
 
 Stamp = Mapping[str, str | int]
-"""What people and other tools read beside a vector: its document's id and file name, its section,
+"""What people and other tools read next to a vector: its document's id and file name, its section,
 page and number in the document."""
 
 

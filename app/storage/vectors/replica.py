@@ -51,7 +51,7 @@ RANGE = 10_000
 """Ids that are compared at a time, under the lock of the collection's writers."""
 
 REFILL = "refill of vectors"
-"""Who keeps the changes that come while a collection is filled beside the one that serves."""
+"""Who keeps the changes that come while a collection is filled next to the one that serves."""
 
 
 class Replica:
@@ -182,7 +182,7 @@ class Replica:
     def fill(self, build: Build, stop: threading.Event) -> int | None:
         """Fill a build's collection from the catalog, a batch at a time.
 
-        In a store that others search, it is filled beside the one that serves, and exchanged. The
+        In a store that others search, it is filled next to the one that serves, and exchanged. The
         caller sees to it that the changes which come meanwhile are kept.
 
         Returns:
@@ -233,7 +233,7 @@ class Replica:
 
     def _complete(self, stop: threading.Event) -> bool:
         """Fill the live collection where that was never done; return whether it is complete."""
-        if self.applied:  # another process may be filling one beside it, for hours
+        if self.applied:  # another process may be filling one next to it, for hours
             return True
         with self._filling:
             build = self._loader.live_build(self._library)
@@ -271,7 +271,7 @@ class Replica:
                 log.warning("%s: %d ids differed and were put right", problem, mended)
                 if stop.is_set() or not self._unfound(build, set()):
                     return
-            log.error("%s: it is filled again beside the one that serves", problem)
+            log.error("%s: it is filled again next to the one that serves", problem)
             self._fill_beside(build, stop)
 
     def _trouble(self) -> str:
@@ -299,7 +299,7 @@ class Replica:
         return mended
 
     def refill(self, stop: threading.Event) -> None:
-        """Exchange the live collection of a shared store for one that is filled beside it."""
+        """Exchange the live collection of a shared store for one that is filled next to it."""
         with self._filling:
             build = self._loader.live_build(self._library)
             if build is not None and self.applied:

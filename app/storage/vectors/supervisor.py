@@ -238,7 +238,7 @@ class StoreSupervisor:
             self._busy.release()
 
     def refill(self, reason: str) -> None:
-        """Refill the stores from the catalog, now: moved aside, or beside what others search.
+        """Refill the stores from the catalog, now: moved aside, or next to what others search.
 
         Raises:
             IndexDamaged: The store failed.

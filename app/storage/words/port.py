@@ -119,7 +119,7 @@ class SharedWords(WordIndex, Protocol):
         ...
 
     def switch(self) -> None:
-        """Let searches go to what was filled beside, and remove what served before."""
+        """Let searches go to what was filled next to it, and remove what served before."""
         ...
 
 

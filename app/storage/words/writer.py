@@ -34,7 +34,7 @@ RANGE = 10_000
 """Chunks whose ids are compared at a time, under the write lock."""
 
 REFILL = "refill of words"
-"""Who keeps the changes that come while an index is filled beside the one that serves."""
+"""Who keeps the changes that come while an index is filled next to the one that serves."""
 
 
 class LexicalWriter:
@@ -148,7 +148,7 @@ class LexicalWriter:
     def rebuild(self, total_docs: int) -> None:
         """Rebuild the index from the catalog in batches while it serves.
 
-        One that other processes search is filled beside, and exchanged.
+        One that other processes search is filled next to it, and exchanged.
         """
         self.rebuilding = BuildState("rebuilding", 0, total_docs)
         try:
