@@ -18,14 +18,15 @@ from app.core.text import either
 from app.core.types import Strategy
 from app.evaluation.arms import AxesBody
 from app.evaluation.cases import in_words, load
+from app.evaluation.collections import DOCUMENTS, is_collection
 from app.evaluation.report import ArmTimings, EvaluationReport, ReportExperiment
 from app.settings import Settings
 
 SourceArgument = Annotated[
     Path | None,
     typer.Argument(
-        help="folder in BEIR layout: corpus, queries and qrels as JSON lines or Parquet [default:"
-        " your own documents]"
+        help="folder in BEIR layout: corpus, queries and qrels as JSON lines or Parquet; or of"
+        " documents with a questions.json [default: your own documents]"
     ),
 ]
 LibraryOption = Annotated[
@@ -77,6 +78,12 @@ def retrieval(
     library: LibraryOption = None,
     dataset: DatasetOption = None,
     cases: CasesOption = None,
+    collections: Annotated[
+        Path | None,
+        typer.Option(
+            "--collections", help="folder of such folders, each measured in turn [default: none]"
+        ),
+    ] = None,
     questions: QuestionsOption = 100,
     half: HalfOption = "all",
     top_k: TopKOption = 10,
@@ -89,8 +96,16 @@ def retrieval(
     Example: documind evaluate retrieval --library papers --out evaluation
     """
     same = {"questions": questions, "half": half, "top_k": top_k, "seed": seed}
-    body = _searched("retrieval", source, cases, library=library, dataset=dataset, **same)
-    _run(body, to, as_json=as_json)
+    if collections is None:
+        body = _searched("retrieval", source, cases, library=library, dataset=dataset, **same)
+        _run(body, to, as_json=as_json)
+        return
+    found = [one for one in sorted(collections.rglob("*")) if one.is_dir() and is_collection(one)]
+    if not found:
+        raise InvalidInput(f"no folder in {str(collections)!r} has a corpus or a {DOCUMENTS}")
+    for one in found:
+        folder = to / one.relative_to(collections) if to else None
+        _run(_searched("retrieval", one, None, **same), folder, as_json=as_json)
 
 
 @app.command()

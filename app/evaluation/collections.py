@@ -21,6 +21,7 @@ from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.core.types import Document, Library, RawDocument
 from app.evaluation.cases import CaseBody
+from app.ingest.parsers.formats import FORMATS
 
 Parity = Literal["even", "odd"]
 
@@ -114,7 +115,7 @@ class Collection:
 
 
 def from_path(folder: Path) -> Collection:
-    """Read a folder in BEIR layout: Parquet if it holds some, else JSON lines."""
+    """Read a folder in BEIR layout, Parquet or JSON lines, or one of documents with questions."""
     if not folder.is_dir():
         raise InvalidInput(
             f"{str(folder)!r} is no folder; a collection has corpus.jsonl, queries.jsonl and"
@@ -122,7 +123,60 @@ def from_path(folder: Path) -> Collection:
         )
     if any(folder.glob("corpus*.parquet")) or any(folder.glob("corpus/*.parquet")):
         return from_datasets(str(folder))
+    if (folder / DOCUMENTS).is_file():
+        return from_documents(folder)
     return from_folder(folder)
+
+
+DOCUMENTS = "questions.json"
+"""Questions about the other files of its folder, whole documents of any format."""
+
+
+def is_collection(folder: Path) -> bool:
+    """Return whether `from_path` is meant to read a folder."""
+    return any(folder.glob("corpus.*")) or (folder / DOCUMENTS).is_file()
+
+
+def from_documents(folder: Path) -> Collection:
+    """Read documents and `questions.json`: rows of `id`, `question` and the `file` that answers.
+
+    Where `file` is null nothing answers it. Questions with an earlier one (`history`) are left out.
+
+    Raises:
+        InvalidInput: A row lacks a field, or names a file that is not there.
+    """
+    rows = _rows(folder / DOCUMENTS)
+    suffixes = {suffix for one in FORMATS.values() for suffix in one.suffixes}
+    files = [one for one in sorted(folder.iterdir()) if one.suffix.lower() in suffixes]
+    files = [one for one in files if one.name not in (DOCUMENTS, "README.md")]
+    named = {str(row["file"]) for row in rows if row["file"] is not None}
+    if missing := sorted(named - {one.name for one in files}):
+        raise InvalidInput(
+            f"{DOCUMENTS} names {missing[0]!r}, which is no document in {folder.name!r}"
+        )
+    kept = [(line, row) for line, row in enumerate(rows, 1) if not row.get("history")]
+    return Collection(
+        folder.name,
+        tuple(TestPassage(one.name, "", "", one) for one in files),
+        tuple(
+            TestQuestion(str(row["id"]), str(row["question"]), line, (), row["file"] is not None)
+            for line, row in kept
+        ),
+        {str(row["id"]): {str(row["file"]): 1} for _, row in kept if row["file"] is not None},
+    )
+
+
+def _rows(path: Path) -> Sequence[Mapping[str, object]]:
+    try:
+        rows = json.loads(regular_file(path, MOST_BYTES).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as exc:
+        raise InvalidInput(f"{path.name!r} is not JSON: {exc}") from exc
+    fields = {"id", "question", "file"}
+    if not isinstance(rows, list) or not all(
+        isinstance(row, dict) and fields <= row.keys() for row in rows
+    ):
+        raise InvalidInput(f"{path.name!r} is no list of objects with 'id', 'question' and 'file'")
+    return rows
 
 
 MOST_BYTES = 2**30

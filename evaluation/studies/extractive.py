@@ -27,7 +27,13 @@ from app.core.ports import Embedder
 from app.core.text import words
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Evidence, Filters, FloatArray, Library
-from app.evaluation.collections import Collection, TestPassage, TestQuestion, from_folder
+from app.evaluation.collections import (
+    Collection,
+    TestPassage,
+    TestQuestion,
+    from_documents,
+    from_folder,
+)
 from app.evaluation.metrics import bootstrap_interval
 from app.evaluation.report import ReportProvenance
 from app.generation.candidates import Candidate, candidates
@@ -45,7 +51,6 @@ from app.generation.quoting import ExtractiveModel, Weighing, choose, quotable, 
 from app.ingest.embedding import fingerprint_of
 from app.ingest.names import IngestOptions
 from app.ingest.parsers.blocks import Cell, table_lines
-from app.ingest.parsers.formats import FORMATS
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from evaluation.lib.fits import least
@@ -236,26 +241,15 @@ def conversations(data: Path) -> Asked:
 
 
 def whole(data: Path) -> Asked:
-    """Return questions over whole documents; those in conversations are left out.
-
-    `questions.json` has rows of `question`, `file` (null: nothing answers it), `patterns` of which
-    an answer matches `need`.
-    """
-    folder = data / "whole"
-    known = {suffix for one in FORMATS.values() for suffix in one.suffixes}
-    files = {
-        path.name: TestPassage(path.name, "", "", path)
-        for path in sorted(folder.iterdir())
-        if path.suffix in known and path.name not in ("README.md", "questions.json")
-    }
-    asked = []
-    for line, row in enumerate(json.loads((folder / "questions.json").read_text("utf-8"))):
-        if row.get("history") or not (row["file"] is None or row["file"] in files):
-            continue
-        answerable = row["file"] is not None
-        question = TestQuestion(row["id"], row["question"], line, answerable=answerable)
-        asked.append(Asking(question, patterns=tuple(row["patterns"]), need=row["need"]))
-    return Asked(Collection("whole", tuple(files.values()), (), {}), tuple(asked))
+    """Return questions over whole documents, of whose `patterns` an answer matches `need`."""
+    collection = from_documents(data / "whole")
+    told = json.loads((data / "whole" / "questions.json").read_text("utf-8"))
+    by_id = {str(row["id"]): row for row in told}
+    asked = (
+        Asking(one, patterns=tuple(by_id[one.id]["patterns"]), need=by_id[one.id]["need"])
+        for one in collection.questions
+    )
+    return Asked(collection, tuple(asked))
 
 
 def rows(path: Path) -> list[Mapping[str, object]]:

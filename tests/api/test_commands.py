@@ -241,6 +241,26 @@ def test_searches_are_evaluated_over_ones_own_documents(shell: Shell, tmp_path: 
     assert found["experiments"][0]["questions"] == 2
 
 
+def test_every_collection_below_a_folder_is_measured(shell: Shell, tmp_path: Path) -> None:
+    for name in ("one", "deeper/two"):
+        folder = tmp_path / "given" / name
+        folder.mkdir(parents=True)
+        (folder / "mill.md").write_text("# The mill\n\nThe mill was built by Ada Pell in 1802.\n")
+        (folder / "tide.md").write_text("# The tide\n\nThe tide turns at noon near the pier.\n")
+        asked = [{"id": "q", "question": "Who built the mill?", "file": "mill.md"}]
+        (folder / "questions.json").write_text(json.dumps(asked))
+    made = tmp_path / "made"
+    code, printed, complaint = shell.run(
+        "evaluate", "retrieval", "--collections", str(tmp_path / "given"), "--out", str(made)
+    )
+    assert code == 0, complaint
+    assert printed.count("1 questions, 2 documents") == 2
+    report = json.loads((made / "deeper" / "two" / "report.json").read_text("utf-8"))
+    assert report["experiments"][0]["arms"][0]["measures"]["nDCG@10"]["mean"] == 1.0
+    code, _, complaint = shell.run("evaluate", "retrieval", "--collections", str(made))
+    assert (code, "no folder" in complaint) == (2, True)
+
+
 def test_answers_are_evaluated_by_a_set(shell: Shell, tmp_path: Path) -> None:
     cases = tmp_path / "set.jsonl"
     cases.write_text(

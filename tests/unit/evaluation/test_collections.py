@@ -9,7 +9,14 @@ import pytest
 
 from app.core.errors import InvalidInput
 from app.core.types import Library
-from app.evaluation.collections import Collection, from_datasets, from_folder, from_library
+from app.evaluation.collections import (
+    Collection,
+    from_datasets,
+    from_folder,
+    from_library,
+    from_path,
+    is_collection,
+)
 from tests.fakes.indexes import MemoryCatalog, TextbookBM25
 from tests.fakes.retrievers import passage
 
@@ -128,3 +135,27 @@ def test_documents_without_a_sentence_that_is_long_enough_cost_no_question() -> 
     for seed in range(10):
         found = from_library(catalog, TextbookBM25(catalog), Library.PAPERS, questions=2, seed=seed)
         assert len(found.questions) == 2
+
+
+def test_documents_with_questions_are_a_collection(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Mills")
+    rows = [
+        {"id": "q1", "question": "Who built it?", "file": "a.md"},
+        {"id": "q2", "question": "And when?", "file": "a.md", "history": ["Who built it?"]},
+        {"id": "q3", "question": "How deep is the sea?", "file": None},
+    ]
+    questions = tmp_path / "questions.json"
+    questions.write_text(json.dumps(rows))
+    assert is_collection(tmp_path)
+    found = from_path(tmp_path)
+    assert [passage.file for passage in found.passages] == [tmp_path / "a.md"]
+    assert [(one.id, one.answerable) for one in found.questions] == [("q1", True), ("q3", False)]
+    assert found.relevance == {"q1": {"a.md": 1}}
+    for wrong, said in (
+        ([{"id": "q1", "question": "?", "file": "b.md"}], "names 'b.md'"),
+        ([{"id": "q1"}], "no list of objects"),
+        ({}, "no list of objects"),
+    ):
+        questions.write_text(json.dumps(wrong))
+        with pytest.raises(InvalidInput, match=said):
+            from_path(tmp_path)
