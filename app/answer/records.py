@@ -95,6 +95,8 @@ class PassageRecord(JsonRecord):
     revision: int
     library: Library
     title: str
+    filename: str = ""
+    """Absent from old answers."""
     sample: bool = False
     """The document came with the program."""
     authors: tuple[str, ...]
@@ -126,6 +128,7 @@ class PassageRecord(JsonRecord):
             "revision": chunk.revision,
             "library": chunk.library,
             "title": document.title,
+            "filename": document.filename,
             "sample": document.is_sample,
             "authors": document.authors,
             "year": document.year,

@@ -8,6 +8,7 @@ const source: SourceRecord = {
   sample: false,
   doc_id: "d1",
   duplicate_of: null,
+  filename: "",
   revision: 1,
   library: "papers",
   title: "ReAct: Reasoning & Acting in 100% {of} LMs",

@@ -170,9 +170,7 @@ def _hit(hit: Hit, query: str) -> SearchHit:
         Highlight(start=start, end=end) for start, end in highlights(text, stems, language)
     )
     document = hit.passage.document
-    return SearchHit.of_hit(
-        hit, type=document.type, filename=document.filename, text=text, highlights=marked
-    )
+    return SearchHit.of_hit(hit, type=document.type, text=text, highlights=marked)
 
 
 def highlights(text: str, stems: frozenset[str], language: str = DEFAULT) -> list[tuple[int, int]]:

@@ -229,7 +229,6 @@ class SearchHit(PassageRecord):
     """A ranked passage."""
 
     type: str
-    filename: str
     text: str
     highlights: tuple[Highlight, ...]
     """The words of the query."""

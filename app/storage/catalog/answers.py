@@ -37,7 +37,8 @@ def redact_answer(
     for source in _records(record.get("sources")):
         if source.get("doc_id") == doc_id and source.get("library", library) == library:
             numbers.add(source.get("n"))
-            source |= {"preview": "", "title": "", "authors": [], "source_url": None}
+            blank = {"preview": "", "title": "", "filename": "", "authors": []}
+            source |= {**blank, "source_url": None}
         sources.append(source)
     if "sources" in record:
         redacted["sources"] = sources

@@ -34,7 +34,7 @@ QUERY_RESPONSE = set(
     " notices sources sentences quote model_text trace usage".split()
 )  # QueryResponse of openapi.json, without request_id
 SOURCE = set(
-    "n doc_id duplicate_of revision library title authors year section page chunk_index start end"
+    "n doc_id duplicate_of revision library title filename authors year section page chunk_index start end"
     " distance similarity band score"
     " signals preview source_url view_url licence sample flags".split()
 )
