@@ -244,6 +244,19 @@ def word_count(text: str) -> int:
     )
 
 
+_IDENTIFIER = re.compile(
+    r"(?=[\w./-]*\d)(?=[\w./-]*[^\W\d])\w+(?:[./-]\w+)+|\d+(?:\.\d+){2,}", re.ASCII
+)
+
+
+def identifiers(text: str) -> list[str]:
+    """Return codes in lower case: `wo-24-0346`, `10.0.28.5`; letters with digits, or three numbers.
+
+    Signs stand between their parts; a word with a hyphen and a decimal are none.
+    """
+    return [one.casefold() for one in _IDENTIFIER.findall(text)]
+
+
 def words(text: str) -> list[str]:
     """Return lower-cased words without stemming, in order."""
     form = lexical_form(text)

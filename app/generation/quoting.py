@@ -24,7 +24,7 @@ from app.core.cancel import CancelToken
 from app.core.languages import DEFAULT
 from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
-from app.core.text import function_words, tokenise, word_count
+from app.core.text import function_words, identifiers, tokenise, word_count
 from app.core.types import Citation, Evidence, Prompt, Sentence, Token
 from app.generation.candidates import Candidate, candidates
 from app.generation.prompts import REFUSAL
@@ -182,19 +182,20 @@ def choose(
     return (*opening, *sorted(chosen[len(opening) :], key=lambda candidate: candidate.key))
 
 
-_IDENTIFIER = re.compile(r"(?=[\w./-]*\d)(?=[\w./-]*[^\W\d])\w+(?:[./-]\w+)+")
-"""Letters and digits with signs between them: `WO-24-0346`."""
-
-
 def _of_the_record(question: str, found: Sequence[Candidate], order: Sequence[int]) -> list[int]:
-    """Return the order without rows of other records than the one that a question names."""
-    named = [one.casefold() for one in _IDENTIFIER.findall(question)]
-    holds = {
-        row: any(one in f"{found[row].above} {found[row].text}".casefold() for one in named)
-        for row in order
-        if found[row].row
-    }
-    return [row for row in order if holds.get(row, True)] if any(holds.values()) else list(order)
+    """Return the order without what is about other records than the one that a question names.
+
+    Rows that do not have its code are, and sentences that have another one.
+    """
+    named = set(identifiers(question))
+    holds, is_other = set(), set()
+    for row in order if named else ():
+        codes = set(identifiers(f"{found[row].above} {found[row].text}"))
+        if named & codes:
+            holds.add(row)
+        elif codes or found[row].row:
+            is_other.add(row)
+    return [row for row in order if row not in is_other] if holds else list(order)
 
 
 def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:

@@ -22,14 +22,30 @@ def jaccard(left: Set[str], right: Set[str]) -> float:
     return common / union if union else 1.0
 
 
+_SAME = 0.9
+"""Jaccard similarity of a text and its copy with another date or page number."""
+
+
 def near_duplicate(left: Reading, right: Reading, threshold: float) -> bool:
-    """Return whether two passages are near-copies; sizes alone exclude most pairs."""
+    """Return whether two passages are near-copies; sizes alone exclude most pairs.
+
+    Where each has a number that the other lacks, two records say different things: only those that
+    are alike to _SAME are copies.
+    """
     one, other = len(left.tokens), len(right.tokens)
-    return (
-        threshold * one <= other
-        and threshold * other <= one
-        and jaccard(left.tokens, right.tokens) >= threshold
+    if threshold * one > other or threshold * other > one:
+        return False
+    alike = jaccard(left.tokens, right.tokens)
+    return alike >= _SAME or (
+        alike >= threshold
+        and not (
+            _has_number(left.tokens - right.tokens) and _has_number(right.tokens - left.tokens)
+        )
     )
+
+
+def _has_number(tokens: Set[str]) -> bool:
+    return any(token[0].isdigit() for token in tokens)
 
 
 _MOST_OF_HEAD = 0.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +12,14 @@ import numpy as np
 from app.core.errors import InvalidInput
 from app.core.languages import DEFAULT
 from app.core.ports import PassageCodes, PassageEncoder, Reranker
+from app.core.text import identifiers
 from app.core.types import (
     STATE_DIMENSION,
     TOKEN_BITS,
     FloatArray,
     Fusion,
     Library,
+    Passage,
     PassageCode,
     QuestionCode,
     Rerank,
@@ -195,8 +198,22 @@ class Reranking:
                 readings, pool.code, pool.words.stemmed_in(DEFAULT), self._late.codes, self._options
             )
         readings.sort(key=lambda r: -r.score)
+        if named := set(identifiers(request.text)):
+            _put_first(readings, named)
         if arm == "cross_encoder" and self._reranker is not None and readings:
             _cross_encode(self._reranker, request.text, readings, self._options.cross_encoder_head)
+
+
+def _put_first(readings: list[Reading], named: AbstractSet[str]) -> None:
+    """Let no passage stand above one that has every code of the question; places keep scores."""
+    scores = [reading.score for reading in readings]
+    readings.sort(key=lambda reading: not named <= _codes(reading.passage))
+    for reading, score in zip(readings, scores, strict=True):
+        reading.score = score
+
+
+def _codes(passage: Passage) -> set[str]:
+    return set(identifiers(f"{passage.document.titles}\n{passage.chunk.text}"))
 
 
 def _add_late(

@@ -14,6 +14,7 @@ from app.core.text import (
     _ALPHABETIC_MARKS,
     MAX_TOKEN_BYTES,
     _folded,
+    identifiers,
     lexical_form,
     tokenise,
     word_count,
@@ -128,3 +129,11 @@ def test_words_are_counted_as_a_reader_does() -> None:
     assert word_count("plain words, three of") == 4
     assert word_count("\u534e\u6c99\u662f\u6ce2\u5170\u7684\u9996\u90fd \u3002") == 2 + 4
     assert word_count("caf\u00e9 \u00fcber") == 2
+
+
+def test_codes_are_letters_with_digits_or_three_numbers() -> None:
+    text = (
+        "Orders WO-24-0346/b and CVE-2021-44228 at 10.0.28.5: 3.5 of 24-hour well-known A4 sheets."
+    )
+    assert identifiers(text) == ["wo-24-0346/b", "cve-2021-44228", "10.0.28.5", "24-hour"]
+    assert identifiers("10.0.0.1, 10.0.0.10") == ["10.0.0.1", "10.0.0.10"]

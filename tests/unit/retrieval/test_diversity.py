@@ -51,13 +51,25 @@ def test_five_copies_take_one_place() -> None:
         "the treaty was signed in the spring of that year by both kings and their heirs in the"
         " old palace"
     )
-    copies = [_reading(f"{text} copy {i}", 1.0 - i / 100, key=f"copy{i}") for i in range(5)]
+    copies = [_reading(f"{text} copy {'x' * i}", 1.0 - i / 100, key=f"copy{i}") for i in range(5)]
     others = [
         _reading(" ".join(_WORDS[i : i + 4]), 0.5 - i / 100, key=f"other{i}") for i in range(8)
     ]
     chosen = _keys(diversify([*copies, *others], 5))
     assert sum(key.startswith("copy") for key in chosen) == 1
     assert len(chosen) == 5
+
+
+def test_records_that_differ_in_a_number_are_no_copies() -> None:
+    first = "10.0.0.1: the anchor was checked by team 1 and needs 2 hours of work"
+    second = "10.0.140.21: the anchor was checked by team 1 and needs 62 hours of work"
+    chosen = diversify([_reading(first, 0.9, key="a"), _reading(second, 0.8, key="b")], 2)
+    assert _keys(chosen) == ["a", "b"]
+    page = " ".join(
+        f"{a}{b}" for a in "bcdf" for b in ("antor", "orlan", "ulmex", "imber", "eplon", "oxund")
+    )
+    dated = [_reading(f"{page} retrieved {year}", 0.9, key=str(year)) for year in (2023, 2024)]
+    assert len(diversify(dated, 2)) == 1  # the same text on another day
 
 
 def test_the_fuller_of_two_near_copies_speaks_for_both() -> None:

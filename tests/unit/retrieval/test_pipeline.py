@@ -261,7 +261,7 @@ def test_superseded_chunks_are_not_shown(stock: Shelve) -> None:
 
 def test_deeper_candidates_fill_up_after_copies(stock: Shelve) -> None:
     copies = [
-        passage(f"Rollo was the leader of the Norse in Normandy {i}", key=f"copy{i}")
+        passage(f"Rollo was the leader of the Norse in Normandy {'x' * i}", key=f"copy{i}")
         for i in range(30)
     ]
     found = _ask(
@@ -425,3 +425,18 @@ def test_a_passage_longer_than_the_embedder_reads_is_found_by_its_words(stock: S
 
     assert _keys(found) == ["long"]
     assert [notice.code for notice in found.notices] == ["vectors_missing"]
+
+
+def test_no_passage_stands_above_one_that_has_the_code_of_the_question(stock: Shelve) -> None:
+    notes = [
+        passage(f"{code}: the {part} was checked and needs hours of work, hours of work", key=code)
+        for code, part in (
+            ("WO-24-0346", "mast"), ("WO-24-0347", "sail"), ("10.0.28.5", "keel"), ("10.0.0.1", "oar"),
+        )
+    ]  # fmt: skip
+    retriever = stock(notes).retriever()
+    for code in ("WO-24-0347", "10.0.0.1"):
+        found = _ask(retriever, f"How many hours of work does {code} need?", keep_weak=True)
+        assert _keys(found)[0] == code
+        scores = [hit.score for hit in found.hits]
+        assert scores == sorted(scores, reverse=True)
