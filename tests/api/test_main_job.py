@@ -199,7 +199,7 @@ def test_boxes_of_a_pdf_lie_on_its_page(shop: Site) -> None:
 
 def test_mmr_is_chosen_by_request_and_by_setting(tmp_path: Path) -> None:
     text = "Lions sleep for twenty hours a day, and lionesses hunt at night in small groups.{}"
-    copies = [(f"lions{i}.txt", text.format(f" Copy {i}.").encode()) for i in range(3)]
+    copies = [(f"lions{i}.txt", text.format(f" Copy {'x' * i}.").encode()) for i in range(3)]
     body = {"question": "How long do lions sleep?", "library": "papers", "retrieve_only": True}
 
     def found(site: Site, **options: object) -> int:
