@@ -126,6 +126,7 @@ def test_several_documents_are_deleted_brought_back_corrected_and_downloaded(
     page = open_page(filled)
     choose(page, "Papers")
     documents = page.get_by_role("list", name="Documents", exact=True)
+    expect(documents.get_by_role("listitem")).to_have_count(2)
     for box in page.get_by_role("checkbox").all():
         box.check()
     page.get_by_role("button", name="Delete", exact=True).click()

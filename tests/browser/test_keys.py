@@ -54,7 +54,8 @@ def test_the_first_key_closes_the_server_and_the_last_one_opens_it(
         expect(table.get_by_role("row", name="laptop")).to_contain_text("everything")
         expect(page.get_by_test_id("made-key")).to_have_count(0)
         page.get_by_role("button", name="Revoke reader").click()
-        table.get_by_role("button", name="Revoke", exact=True).click()
+        with page.expect_response(lambda reply: reply.request.method == "DELETE"):
+            table.get_by_role("button", name="Revoke", exact=True).click()
         expect(table.get_by_role("row", name="reader")).to_have_count(0)
         assert _status(server, second) == 401
 
