@@ -11,6 +11,7 @@ from secrets import randbelow
 from select import POLLIN, poll
 from types import TracebackType
 from typing import Any, ClassVar, cast
+from weakref import WeakSet
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -371,7 +372,9 @@ class PostgresDatabase(Database):
         self._ordering = open_engine(address, 1, len(Library) - 1)
         self._locks = open_engine(address, 1, 8)
         self._writing: list[ProcessLock] = []
-        self._others: list[ProcessLock] = []
+        self._others: WeakSet[ProcessLock] = WeakSet()
+        """Locks that `lock_of` gave out, as long as somebody has them."""
+        self._listing = threading.Lock()
         self._beats = Periodic("lease of locks", self._beat, BEAT_S)
         self._beats.__enter__()
         try:
@@ -476,11 +479,14 @@ class PostgresDatabase(Database):
     def lock_of(self, name: str) -> Lock:
         """Return a re-entrant lock of all processes."""
         lock = ProcessLock(name, self._locks, self.translated)
-        self._others.append(lock)
+        with self._listing:
+            self._others.add(lock)
         return lock
 
     def _beat(self) -> float:
-        for lock in (*self._writing, *self._others):
+        with self._listing:
+            others = tuple(self._others)
+        for lock in (*self._writing, *others):
             lock.beat()
         return BEAT_S
 

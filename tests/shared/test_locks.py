@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -106,3 +107,13 @@ def test_a_writer_that_was_held_up_removes_nothing_newer(both: tuple[IndexStore,
     assert len(store.lexical.search(PAPERS, "orcas", 5)) == 1
     assert store.lexical.search(PAPERS, "walruses", 5) == []
     assert engine.ids("words_papers") == {2}
+
+
+def test_a_lock_that_nobody_has_any_more_is_not_kept(both: tuple[IndexStore, ...]) -> None:
+    database = both[0].database
+    before = len(database._others)  # type: ignore[attr-defined]
+    for _ in range(20):
+        with database.lock_of("a purge"):
+            database._beat()  # type: ignore[attr-defined]
+    gc.collect()
+    assert len(database._others) == before  # type: ignore[attr-defined]
