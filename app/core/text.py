@@ -245,7 +245,7 @@ def word_count(text: str) -> int:
 
 
 _IDENTIFIER = re.compile(
-    r"(?=[\w./-]*\d)(?=[\w./-]*[^\W\d])\w+(?:[./-]\w+)+|\d+(?:\.\d+){2,}", re.ASCII
+    r"(?<!\w)(?:(?=[\w./-]*\d)(?=[\w./-]*[^\W\d])\w+(?:[./-]\w+)+|\d+(?:\.\d+){2,})", re.ASCII
 )
 
 
