@@ -26,6 +26,7 @@ from app.ingest.pipeline import IngestPipeline
 from app.jobs.bulk import BULK
 from app.jobs.ingest import BACKFILL
 from app.jobs.kinds import ARXIV, CALIBRATE, FETCH, IMPORT, INGEST, SAMPLES
+from app.jobs.maintenance import LOOK_SHARED_S
 from app.jobs.reembed import REEMBED, ReembedPayload, request_reembed
 from app.jobs.runner import JobRunner
 from app.models.minilm import MODEL as MINILM
@@ -445,8 +446,9 @@ class Adopter:
                 exc_info=None if error.retryable else error,
             )
             eager = []
-        several = self._store.options.shared  # each of them looks
-        return LOOK_EVERY_S if any(eager) and not several else LOOK_SELDOM_S
+        if self._store.options.shared:
+            return LOOK_SHARED_S
+        return LOOK_EVERY_S if any(eager) else LOOK_SELDOM_S
 
     def look(self, library: Library) -> bool:
         """Re-embed a library with the new model if allowed; return whether it would."""

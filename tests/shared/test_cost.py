@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from sqlalchemy import event
 
 from app.bootstrap import build_services
-from app.bootstrap.libraries import LOOK_SELDOM_S, Adopter
+from app.bootstrap.libraries import Adopter
 from app.bootstrap.services import Services
 from app.core.types import Library, Question
 from app.jobs.kinds import SAMPLES
@@ -32,37 +33,38 @@ QUESTIONS = (
 
 @dataclass
 class Cost:
-    """Counts what threads of this test ask for."""
+    """Counts what a thread of this test asks for."""
 
     services: Services
     double: QdrantDouble
     transactions: int = 0
     statements: list[str] = field(default_factory=list)
+    _counted: int = 0
+    """The thread that is counted now, 0 none."""
+
+    def __post_init__(self) -> None:
+        """Listen until the server ends: other threads ask meanwhile."""
+        database = self.services.store.database
+        assert isinstance(database, PostgresDatabase)
+        for engine in (database._readers, database._writer, database._apart, database._ordering):
+            event.listen(engine, "checkout", self._begun)
+            event.listen(engine, "before_cursor_execute", self._executed)
+
+    def _begun(self, *_: object) -> None:
+        self.transactions += threading.get_ident() == self._counted
+
+    def _executed(self, _: object, __: object, statement: str, *___: object) -> None:
+        if threading.get_ident() == self._counted:
+            self.statements.append(statement)
 
     def of(self, work: Callable[[], object]) -> int:
         """Count afresh while something is done; return how many statements it took."""
-        mine = threading.get_ident()
-        database = self.services.store.database
-        assert isinstance(database, PostgresDatabase)
-
-        def begun(*_: object) -> None:
-            self.transactions += threading.get_ident() == mine
-
-        def executed(_: object, __: object, statement: str, *___: object) -> None:
-            if threading.get_ident() == mine:
-                self.statements.append(statement)
-
-        engines = database._readers, database._writer, database._apart, database._ordering
-        for engine in engines:
-            event.listen(engine, "checkout", begun)
-            event.listen(engine, "before_cursor_execute", executed)
         self.transactions = 0
         self.statements.clear()
         self.double.asked.clear()
+        self._counted = threading.get_ident()
         work()
-        for engine in engines:
-            event.remove(engine, "checkout", begun)
-            event.remove(engine, "before_cursor_execute", executed)
+        self._counted = 0
         return len(self.statements)
 
 
@@ -121,17 +123,23 @@ def test_a_search_sees_what_was_written_before_it(cost: Cost) -> None:
 
 
 def test_two_idle_servers_and_a_worker_take_two_statements_a_second(cost: Cost) -> None:
+    """The housekeeper writes, so that each server looks at its libraries afresh."""
     services = cost.services
     jobs, beat_s = services.jobs, 2 * JobOptions().beat_s
     adopter = Adopter(services.embedders, services.store, jobs)
     housekeeper = Housekeeper(services.maintenance, jobs, 1e-9)
-    adopter.look_at_all()
+    deadline_s = time.monotonic() + 60
+    while services.store.supervisor._left_behind():  # what the test before wrote
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+    one_s = cost.of(housekeeper.look) / LOOK_SHARED_S
+    assert adopter.look_at_all() == LOOK_SHARED_S
+    housekeeper.look()
     each_s = (
-        cost.of(services.store.supervisor._left_behind) / supervisor.LOOK_EVERY_S
+        cost.of(adopter.look_at_all) / LOOK_SHARED_S
+        + cost.of(services.store.supervisor._left_behind) / supervisor.LOOK_EVERY_S
         + cost.of(lambda: jobs._beat(jobs._beaten_s + 1e3)) / beat_s
-        + cost.of(adopter.look_at_all) / LOOK_SELDOM_S
         + 1 / LOOK_SHARED_S  # another process has the turn of the housekeeper
     )
-    one_s = cost.of(housekeeper.look) / LOOK_SHARED_S
     worker_s = cost.of(lambda: jobs._look_after(due=True)) / LOOK_EVERY_S
-    assert 0 < 3 * each_s + one_s + worker_s <= 2
+    assert 0.1 < one_s + 3 * each_s + worker_s <= 2

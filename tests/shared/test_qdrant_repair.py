@@ -178,7 +178,7 @@ def test_lost_collections_are_noticed_and_filled_again_while_serving(
     with IndexStore(options, vector_store="background") as store:
         ids = write(store, "seal", N)
         row = unit_rows(N, ids[0])[9]
-        wait_until(lambda: store.supervisor.ready and len(engine.ids(WORDS)) == N)
+        wait_until(lambda: store.dense[PAPERS].replica.applied > 0 and len(engine.ids(WORDS)) == N)
         assert len(store.lexical.search(PAPERS, "walruses", N)) == N
         assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == ids[9]
         for name in engine.collections():
