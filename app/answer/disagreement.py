@@ -13,54 +13,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from app.core.dates import LAST_DAY, dates_in
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise
 from app.core.types import Disagreement, Evidence, Figures, Library, Notice
 from app.generation.reading import content_tokens
-
-# Read the calendar dates that a sentence names.
-
-_MONTHS = tuple(
-    "january february march april may june july august september october november december".split()
-)
-_MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS)
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"(?P<year>[12]\d{3})"
-_FORMS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"(?<![\w.,/-])(?P<year>[12]\d{3})-(?P<number>\d{2})-(?P<day>\d{2})(?![\w-])",
-        rf"(?<![\w.,/-]){_DAY} (?:of )?(?P<month>{_MONTH})\b\.?(?:,? {_YEAR}\b)?",
-        rf"\b(?P<month>{_MONTH})\.? {_DAY}\b(?!\s?%)(?:,? {_YEAR}\b)?",
-    )
-)
-
-
-def dates_in(sentence: str) -> tuple[str, frozenset[int]]:
-    """Return a sentence without the days of its dates, and the dates.
-
-    Years stay in the sentence, since other sentences may give the year alone. A date is the
-    number YYYYMMDD, or MMDD where the sentence gives no year.
-    """
-    found: set[int] = set()
-
-    def taken(match: re.Match[str]) -> str:
-        parts = match.groupdict()
-        month = int(parts.get("number") or 0) or _number(parts["month"])
-        day = int(parts["day"])
-        if not (1 <= month <= 12 and 1 <= day <= 31):
-            return match.group()
-        found.add(int(parts["year"] or 0) * 10_000 + month * 100 + day)
-        return parts["year"] or " "
-
-    for form in _FORMS:
-        sentence = form.sub(taken, sentence)
-    return sentence, frozenset(found)
-
-
-def _number(month: str) -> int:
-    return next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(month[:3].lower()))
-
 
 MAX_FLAGGED = 5
 """Pairs shown for one question, closest subjects first."""
@@ -75,7 +32,6 @@ _TOLERANCE = 0.01
 
 _EXACT = frozenset(("year", "date", "day"))
 """Units whose values are the same only when they are equal."""
-_LAST_DAY = 1231
 
 _FIGURE = re.compile(
     r"(?<![\w.,/-])(?P<sign>[-\u2212])?(?P<number>\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?"
@@ -195,7 +151,7 @@ def figures_by_unit(sentence: str) -> dict[str, frozenset[float]]:
     rest, dates = dates_in(sentence)
     found: dict[str, set[float]] = {}
     for date in dates:
-        found.setdefault("date" if date > _LAST_DAY else "day", set()).add(float(date))
+        found.setdefault("date" if date > LAST_DAY else "day", set()).add(float(date))
     for match in _FIGURE.finditer(_NO_FIGURES.sub(" ", rest)):
         number, word = match["number"], (match["unit"] or "").lower()
         value = float(re.sub(r"[,\u00a0\u202f]", "", number)) * _SCALES.get(

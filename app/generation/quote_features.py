@@ -177,15 +177,20 @@ def _counts(question: str, sentence: str) -> bool:
 
 def _noun(question: str) -> str | None:
     """Return the stem of what "how many" counts."""
+    stems = tokenise(_counted(question))
+    return stems[0] if stems else None
+
+
+def _counted(question: str) -> str:
+    """Return the word for what "how many" counts; empty where it asks for a measure."""
     match = _HOW_MANY.search(question)
     if match is None:
-        return None
+        return ""
     behind = match[1].split()
     at = next((at for at, word in enumerate(behind) if _VERB.match(word)), None)
     if at == 0:  # "how much does it cost"
-        return None
-    stems = tokenise(behind[0] if at is None else behind[at - 1])
-    return stems[0] if stems else None
+        return ""
+    return behind[0] if at is None else behind[at - 1]
 
 
 _EXACT: dict[str, Callable[[str, str], bool]] = {
@@ -605,3 +610,59 @@ def _said(best: Candidate, found: Sequence[Candidate], chosen: Sequence[Candidat
     above = (passage.document.titles, passage.chunk.section)
     belongs = [one.above for one in (best, *chosen)]
     return ReadPassage.of_text("\n".join([*above, *belongs, *near, *(c.text for c in chosen)]))
+
+
+# Tell whether a quote speaks of the very thing that is asked about.
+
+_ASKS_WHETHER = re.compile(
+    r"\A\W*(?:is|are|was|were)\s+(?:the\s+|an?\s+|any\s+)?(?P<subject>(?:[^\W\d_][\w-]*\s+){1,4}?)"
+    r"(?:\w+ly )?(?:\w{2,}(?:ed|en|wn|ble|ght)|made|sold|kept|held|paid|open|free|safe|legal)\b",
+    re.IGNORECASE,
+)
+"""Its subject stands in front of a participle, or of a word that is used like one."""
+_ANYTHING = frozenset(tokenise("things others kinds types ways times people persons money more"))
+"""Nouns that stand for others: what they count has a name of its own in the text."""
+_LIKE = 0.58
+"""Cosine of two words alone from which one may stand for the other: of pets and dogs .80, workers
+and employees .84, swimming and bathing .59, but workers and work .56, fishing and boats .52."""
+_ASKS_WHO = re.compile(r"\A\W*who (?P<verb>[^\W\d_]+)\b", re.IGNORECASE)
+_PASSIVE = re.compile(
+    r"\b(?:is|are|was|were|be|been|being) (?:\w+ly )?(?P<verb>[^\W\d_]+)\b", re.IGNORECASE
+)
+
+
+def speaks_of_it(question: str, best: Candidate, passages: Sequence[Passage], by: Embedder) -> bool:
+    """Return whether a quote can answer a question that is about one thing.
+
+    One that counts a thing, or asks whether something is so of it, needs a passage with its name,
+    or a word in the best one that may stand for it. Who does something is not said by a passive
+    without "by". True for all other questions.
+
+    Args:
+        question: What was asked.
+        best: The sentence that leads the quote.
+        passages: Everything that was found.
+        by: Embeds single words.
+    """
+    if best.row or "|" in best.text:  # a cell's label may say it otherwise
+        return True
+    who = _ASKS_WHO.search(question)
+    if who and not re.search(r"\bby\b", best.text, re.IGNORECASE):
+        done = [tokenise(match["verb"]) for match in _PASSIVE.finditer(best.text)]
+        if tokenise(who["verb"]) in done:
+            return False
+    word = _subject(question)
+    stems = [stem for stem in tokenise(word) if stem not in _FUNCTION_WORDS | _ANYTHING]
+    if not stems or any(stems[0] in read_passage(one).known for one in passages):
+        return True
+    context = read_passage(best.item.hit.passage).context
+    known = sorted({one for one in words(context) if one.isalpha() and not _is_function_word(one)})
+    vectors = by.embed_passages([word.lower(), *known])
+    return bool(known) and float(np.max(vectors[1:] @ vectors[0])) >= _LIKE
+
+
+def _subject(question: str) -> str:
+    asked = _ASKS_WHETHER.match(question)
+    if asked and not _is_function_word(asked["subject"].split()[0]):
+        return asked["subject"].split()[-1]
+    return _counted(question)

@@ -37,6 +37,7 @@ from app.generation.quote_features import (
     feature_rows,
     lead_of,
     sentence_vectors,
+    speaks_of_it,
     sufficiency_row,
 )
 from app.generation.reading import antonyms, content_tokens, negations, term_weights
@@ -544,6 +545,10 @@ class ExtractiveGenerator:
         sufficiency = weighing.probability(question, found, rows, scores, chosen, vectors)
         if sufficiency < model.answer_from:
             return Selection((), sufficiency)
+        lead = found[lead_of(found, scores, chosen)]
+        passages = [item.hit.passage for item in evidence if not item.hit.fallback]
+        if self._embedder and not speaks_of_it(question, lead, passages, self._embedder):
+            return Selection((), min(sufficiency, model.answer_from / 2))
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(found[row] for row in order if quotable(found[row]))
         return Selection(chosen, sufficiency, ranked)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from app.core.dates import MONTHS
 from app.core.normalisation import normalise
 from app.core.types import Metadata, ParsedDocument
 
@@ -52,9 +53,6 @@ _NAME = re.compile(
 _SEPARATORS = re.compile(r"\s*(?:,|;|&|\band\b|\u00b7|\u2022|\|)\s*|\s{2,}")
 _LOWER_WORD = re.compile(r"\b[a-z]{3,}\b")
 _COMMON_CHARACTERS = 60_000
-_MONTHS = frozenset(
-    "january february march april may june july august september october november december".split()
-)
 _BY = re.compile(r"\A(?:by|authors?\s*:|written by)\s+", re.IGNORECASE)
 _TITLE_RUNS_ON = frozenset(
     "a an the of in on at to for by and or with from as is are via using towards toward into under"
@@ -238,7 +236,7 @@ def _is_common(name: str, common: set[str]) -> bool:
     if len(first) > 2 and first.isupper() and not all(map(str.isupper, rest)):
         return True
     words = [word.lower() for word in name.split()]
-    return 2 * sum(word in common or word in _MONTHS for word in words) > len(words)
+    return 2 * sum(word in common or word in MONTHS for word in words) > len(words)
 
 
 def is_name(text: str) -> bool:

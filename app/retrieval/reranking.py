@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.core.dates import LAST_DAY, dates_in
 from app.core.errors import InvalidInput
 from app.core.languages import DEFAULT
 from app.core.ports import PassageCodes, PassageEncoder, Reranker
@@ -19,7 +20,6 @@ from app.core.types import (
     FloatArray,
     Fusion,
     Library,
-    Passage,
     PassageCode,
     QuestionCode,
     Rerank,
@@ -198,7 +198,7 @@ class Reranking:
                 readings, pool.code, pool.words.stemmed_in(DEFAULT), self._late.codes, self._options
             )
         readings.sort(key=lambda r: -r.score)
-        if named := set(identifiers(request.text)):
+        if named := _codes(request.text):
             _put_first(readings, named)
         if arm == "cross_encoder" and self._reranker is not None and readings:
             _cross_encode(self._reranker, request.text, readings, self._options.cross_encoder_head)
@@ -207,13 +207,20 @@ class Reranking:
 def _put_first(readings: list[Reading], named: AbstractSet[str]) -> None:
     """Let no passage stand above one that has every code of the question; places keep scores."""
     scores = [reading.score for reading in readings]
-    readings.sort(key=lambda reading: not named <= _codes(reading.passage))
+
+    def lacks(reading: Reading) -> bool:
+        passage = reading.passage
+        return not named <= _codes(f"{passage.document.titles}\n{passage.chunk.text}")
+
+    readings.sort(key=lacks)
     for reading, score in zip(readings, scores, strict=True):
         reading.score = score
 
 
-def _codes(passage: Passage) -> set[str]:
-    return set(identifiers(f"{passage.document.titles}\n{passage.chunk.text}"))
+def _codes(text: str) -> set[str]:
+    """Return a text's codes, and its dates with a year in one form."""
+    _, dates = dates_in(text)
+    return {*identifiers(text), *(str(date) for date in dates if date > LAST_DAY)}
 
 
 def _add_late(

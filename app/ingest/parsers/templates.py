@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from app.core.dates import MONTHS
 from app.ingest.parsers.blocks import lowered, raised
 
 FIELD, LABEL_END, LINE, BAR = "\ue001", "\ue002", "\ue003", "\ue004"
@@ -36,9 +37,6 @@ class Call(NamedTuple):
 
 # Dates and times.
 
-_MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
 _RANGE = "\u2013"
 _YEAR = re.compile(r"\d{3,4}\Z")
 _DIGITS = re.compile(r"\d{1,2}\Z")
@@ -50,7 +48,7 @@ def _date(parts: list[str], named: dict[str, str]) -> str:
         return " ".join(parts)
     year, month, day, rest = parts[0], "", "", parts[1:]
     if rest and _DIGITS.match(rest[0]) and 1 <= int(rest[0]) <= 12:
-        month = _MONTHS[int(rest.pop(0)) - 1]
+        month = MONTHS[int(rest.pop(0)) - 1].capitalize()
         if rest and _DIGITS.match(rest[0]):
             day = str(int(rest.pop(0)))
     elif rest and rest[0].isalpha():

@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 
 from app.core.types import Evidence
-from app.generation.quote_features import missing_things, named_things
+from app.generation.candidates import candidates
+from app.generation.quote_features import missing_things, named_things, speaks_of_it
+from app.models.minilm import MiniLmEmbedder
 from tests.unit.generation.passages import evidence
 
 DUCHY = (
@@ -88,3 +90,37 @@ def test_names_are_stemmed_as_the_passages_are() -> None:
 
 def test_passages_of_another_language_may_spell_a_name_otherwise() -> None:
     assert missing_things("Кто строил мост около Москвы?", evidence("A bridge near Moscow.")) == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "spoken_of"),
+    [
+        ("Are dogs allowed on the beach?", True),
+        ("Are pets allowed on the beach?", True),  # near enough to dogs
+        ("Are open fires allowed on the beach?", False),
+        ("Is fishing allowed on the beach?", False),
+        ("Is it allowed on the beach?", True),  # names nothing
+        ("How many dogs may stay?", True),
+        ("How many trees stand on the beach?", False),
+        ("How many people are on the beach?", True),  # they may be called otherwise
+        ("How much does a dog cost?", True),
+        ("Who cleans the beach?", False),
+        ("Who may stay in the huts?", True),
+        ("When is the beach cleaned?", True),
+    ],
+)
+def test_a_quote_speaks_of_the_thing_that_is_asked_about(
+    minilm: MiniLmEmbedder, question: str, spoken_of: bool
+) -> None:
+    found = evidence(
+        "Dogs are not allowed on the beach in May. The beach is cleaned on Mondays. Cats may stay."
+    )
+    passages = [item.hit.passage for item in found]
+    best = candidates(found)[1 if "clean" in question else 0]
+    assert speaks_of_it(question, best, passages, minilm) is spoken_of
+
+
+def test_who_does_it_is_said_by_a_passive_with_by(minilm: MiniLmEmbedder) -> None:
+    found = evidence("The beach is cleaned by two men of the harbour.")
+    best = candidates(found)[0]
+    assert speaks_of_it("Who cleans the beach?", best, [best.item.hit.passage], minilm)

@@ -440,3 +440,12 @@ def test_no_passage_stands_above_one_that_has_the_code_of_the_question(stock: Sh
         assert _keys(found)[0] == code
         scores = [hit.score for hit in found.hits]
         assert scores == sorted(scores, reverse=True)
+
+
+def test_a_date_of_the_question_is_found_in_another_form(stock: Shelve) -> None:
+    notes = [
+        passage(f"The board met on {day} in the {place}.", key=place)
+        for day, place in (("3 May 2024", "tower"), ("2024-03-05", "mill"), ("5.3.2023", "hall"))
+    ]
+    found = _ask(stock(notes).retriever(), "meeting on 5 March 2024", keep_weak=True)
+    assert _keys(found)[0] == "mill"
