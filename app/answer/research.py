@@ -274,10 +274,10 @@ class Research:
         for part in found.search.parts if found.query == found.asked.text else ():
             own = {hit.passage.chunk.key for hit in found.search(part).hits if not hit.fallback}
             of_part = [item for item in evidence if item.hit.passage.chunk.key in own]
-            parts[part] = select(part, of_part, room)
+            parts[part] = select(found.search.spelt(part), of_part, room)
         answered = [one for one in parts.values() if one.chosen]
         if not answered:
-            return select(found.query, evidence, room), ()
+            return select(found.search.spelt(found.query), evidence, room), ()
         chosen = {(one.item.n, one.start): one for part in answered for one in part.chosen}
         selection = Selection(
             tuple(chosen.values()),

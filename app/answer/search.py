@@ -126,6 +126,11 @@ class Search:
             self._found[text, passage] = found
         return self._found[text, passage]
 
+    def spelt(self, text: str) -> str:
+        """Return a text as it was searched: misspelt words matched to those of the library."""
+        found = self._found.get((text, ""))
+        return found.text if found and found.text else text
+
     def _search(self, text: str, passage: str) -> Retrieval:
         asked = self.question
         found = {}
@@ -224,6 +229,7 @@ def fused(
         _notices(retrievals, fallback=not real),
         max((found.confidence for found, _ in used), default=0.0),
         bool(used) and not real,
+        next((found.text for found in retrievals), ""),
     )
 
 

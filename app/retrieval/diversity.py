@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 
-from app.core.types import Fusion, Library, Mode, TraceItem
+from app.core.types import Fusion, Library, TraceItem
 from app.retrieval.reading import Reading, closeness, distance_threshold
 from app.retrieval.request import RetrievalOptions
 from app.retrieval.search import Candidates, Ints
@@ -215,7 +215,6 @@ def cut(
     passed: frozenset[int],
     fusion: Fusion,
     library: Library,
-    mode: Mode,
     options: RetrievalOptions,
     *,
     keep_weak: bool,
@@ -227,35 +226,27 @@ def cut(
         passed: `id()` of those that passed.
         fusion: The arm.
         library: The library searched.
-        mode: The mode of the question.
-        options: Thresholds.
+        options: Thresholds, as `loosened` gives them.
         keep_weak: Whether those that did not pass stay all the same.
     """
     for rank, reading in enumerate(readings, 1):
         ok = id(reading) in passed
-        figure = _figure(reading, fusion, library, mode, options)
+        figure = _figure(reading, fusion, library, options)
         reason = figure if ok else f"{figure}; kept as weak" if keep_weak else figure
         yield TraceItem(
             reading.passage.chunk.chunk_id, rank, reading.score, ok or keep_weak, reason
         )
 
 
-def _figure(
-    reading: Reading, fusion: Fusion, library: Library, mode: Mode, options: RetrievalOptions
-) -> str:
+def _figure(reading: Reading, fusion: Fusion, library: Library, options: RetrievalOptions) -> str:
     if fusion == "dense":
-        return (
-            f"distance {reading.distance:.2f}, limit"
-            f" {distance_threshold(options, library, mode):.2f}"
-        )
-    slack = options.compare_slack if mode == "compare" else 0.0
+        limit = distance_threshold(options, library)
+        return f"distance {reading.distance:.2f}, limit {limit:.2f}"
     if math.isnan(reading.distance):
-        return (
-            f"coverage {reading.overlap:.2f}, needs {options.coverage_threshold - slack:.2f}"
-            " (no vector)"
-        )
+        needed = options.coverage_threshold
+        return f"coverage {reading.overlap:.2f}, needs {needed:.2f} (no vector)"
     near = closeness(options.on_scale(1.0 - reading.distance), reading.overlap)
-    return f"closeness {near:.2f}, needs {options.closeness_threshold - slack:.2f}"
+    return f"closeness {near:.2f}, needs {options.closeness_threshold:.2f}"
 
 
 def chosen(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Set
@@ -12,7 +13,7 @@ import numpy as np
 
 from app.core.cancel import run_concurrently
 from app.core.errors import Busy, Conflict, IndexDamaged, InputError, ProviderError, StorageError
-from app.core.languages import language_of
+from app.core.languages import LANGUAGES, language_of
 from app.core.ports import Catalog, Embedder, LexicalIndex, VectorIndex, VectorSink
 from app.core.text import edit_distance, function_words, tokenise, words
 from app.core.types import (
@@ -251,6 +252,7 @@ def merge(retrievals: Mapping[Library, Retrieval], top_k: int) -> Retrieval:
         _notices(retrievals, used),
         max((found.confidence for found in used.values()), default=0.0),
         bool(used) and not real,
+        next((found.text for found in (used or retrievals).values()), ""),
     )
 
 
@@ -294,7 +296,9 @@ def _notices(
 # Words of a question that no document holds, matched to near ones that some do.
 
 _SHORTEST = 4
-"""Letters of a word that is matched: shorter ones are near to too many."""
+"""Letters of a word that is matched to one with content: shorter ones are near to too many."""
+_SHORTEST_SWAPPED = 3
+_ASCII_WORD = re.compile(r"[A-Za-z]+")
 _LONG = 8
 """Letters from which two edits are allowed."""
 _MOST_READ = 30
@@ -316,7 +320,7 @@ def matched_text(
     another language than most documents: its words are not misspelt. Near is one edit
     (insert, delete, change, swap neighbours), or two from eight letters on. Numbers, identifiers
     and words of other scripts stay. Of several near words the nearest is taken, then one with the
-    same first letter, then the most frequent.
+    same first letter, then the most frequent. A function word with two letters swapped is that one.
 
     Args:
         text: The question.
@@ -332,7 +336,7 @@ def matched_text(
     stems = {
         word: (tokenise(word, language) or [""])[0]
         for word in dict.fromkeys(spoken)
-        if _may_be_misspelt(word, language)
+        if _may_be_misspelt(word, language, _SHORTEST_SWAPPED)
     }
     _, held = lexical.document_frequencies(library, list(stems.values()))
     unknown = [
@@ -345,12 +349,15 @@ def matched_text(
     ]
     if not unknown or len(unknown) > _MOST_WORDS:
         return text
-    near: dict[str, str | None] = {}
+    near: dict[str, str] = {}
     for word in unknown:
+        if swapped := _swapped(word, language, spelt_right):
+            near[word] = swapped
+        if swapped or len(word) < _SHORTEST:
+            continue
         edits = 2 if len(word) >= _LONG else 1
         # A misspelt ending is stemmed otherwise: "vally" and "valley" are one edit apart, their
         # stems two.
-        stem_edits = range(edits, 3)
         found = (
             _nearest(
                 word,
@@ -358,15 +365,27 @@ def matched_text(
                 catalog.passages(library, lexical.near(library, stems[word], n, _MOST_READ)),
                 language,
             )
-            for n in stem_edits
+            for n in range(edits, 3)
         )
-        near[word] = next((other for other in found if other), None)
-    return " ".join(near.get(word) or word for word in spoken) if any(near.values()) else text
+        if nearest := next(filter(None, found), None):
+            near[word] = nearest
+    return _ASCII_WORD.sub(lambda word: near.get(word[0].lower(), word[0]), text)
 
 
-def _may_be_misspelt(word: str, language: str) -> bool:
+def _swapped(word: str, language: str, spelt_right: Set[str]) -> str:
+    """Return the function word of which two neighbouring letters were swapped, else nothing.
+
+    Where the model does not say which words there are, none is taken for misspelt.
+    """
+    if language not in LANGUAGES or not spelt_right:
+        return ""
+    swaps = {word[:at] + word[at : at + 2][::-1] + word[at + 2 :] for at in range(len(word) - 1)}
+    return next((one for one in LANGUAGES[language].function_words.split() if one in swaps), "")
+
+
+def _may_be_misspelt(word: str, language: str, shortest: int = _SHORTEST) -> bool:
     return (
-        len(word) >= _SHORTEST
+        len(word) >= shortest
         and word.isascii()
         and word.isalpha()
         and not function_words(language).intersection(tokenise(word, language))

@@ -13,7 +13,7 @@ from app.retrieval import diversity
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import best_first, fuse, guarded_dense_weight
 from app.retrieval.legs import Legs, Pool, matched_text
-from app.retrieval.reading import Reading, band, closeness_of, confidence, passes, read
+from app.retrieval.reading import Reading, band, closeness_of, confidence, loosened, passes, read
 from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction, Reranking
 from app.retrieval.search import Floats, Ints, pool_size, slots
@@ -138,7 +138,7 @@ class Retriever:
         request, vector, code, unknown = self._embedded(request, trace)
         with self._catalog.moment():
             pool = self._pool(request, vector, code, unknown, k, trace)
-            return self._found(request, fusion, pool, k, trace)
+            return replace(self._found(request, fusion, pool, k, trace), text=request.text)
 
     def _found(
         self, request: SearchRequest, fusion: Fusion, pool: Pool, k: int, trace: Trace
@@ -309,15 +309,13 @@ class Retriever:
         self, request: SearchRequest, fusion: Fusion, readings: list[Reading], trace: Trace
     ) -> tuple[list[Reading], frozenset[int]]:
         """Return the readings to keep, and the `id` of each that passes the cutoff."""
-        library, mode = request.library, request.mode
+        library, options = request.library, loosened(self._options, request.mode, request.filters)
         with trace.stage("cutoff", len(readings)) as stage:
-            passed = frozenset(
-                id(r) for r in readings if passes(r, fusion, library, mode, self._options)
-            )
+            passed = frozenset(id(r) for r in readings if passes(r, fusion, library, options))
             kept = readings if request.keep_weak else [r for r in readings if id(r) in passed]
             stage.n_out = len(kept)
             reasons = diversity.cut(
-                readings, passed, fusion, library, mode, self._options, keep_weak=request.keep_weak
+                readings, passed, fusion, library, options, keep_weak=request.keep_weak
             )
             stage.items = trace.items(reasons)
         return kept, passed

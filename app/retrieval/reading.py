@@ -15,7 +15,7 @@ from app.core.errors import InvalidInput
 from app.core.ids import embedder_key
 from app.core.languages import DEFAULT
 from app.core.text import tokenise
-from app.core.types import Band, Fingerprint, Fusion, Library, Mode, Passage, Signals
+from app.core.types import Band, Filters, Fingerprint, Fusion, Library, Mode, Passage, Signals
 from app.retrieval.request import RetrievalOptions
 from app.retrieval.search import Floats, QuestionWords
 from app.storage.catalog.state import CalibrationRows
@@ -114,22 +114,27 @@ def closeness_of(reading: Reading, options: RetrievalOptions) -> float:
     return closeness(math.nan if known is None else options.on_scale(known), reading.overlap)
 
 
-def distance_threshold(options: RetrievalOptions, library: Library, mode: Mode) -> float:
-    """Return the cosine distance under which a hit passes in the arm `dense`.
+def distance_threshold(options: RetrievalOptions, library: Library) -> float:
+    """Return the cosine distance in [0, 2] under which a hit passes in the arm `dense`."""
+    if library is Library.PAPERS:
+        return options.relevance_threshold
+    return options.public_relevance_threshold
 
-    In [0, 2]; compare mode adds its slack.
-    """
-    threshold = (
-        options.relevance_threshold
-        if library is Library.PAPERS
-        else options.public_relevance_threshold
+
+def loosened(options: RetrievalOptions, mode: Mode, filters: Filters | None) -> RetrievalOptions:
+    """Return options whose cutoffs have the slack of a request."""
+    slack = options.compare_slack if mode == "compare" else 0.0
+    slack += options.chosen_slack if filters and filters.doc_ids else 0.0
+    return replace(
+        options,
+        relevance_threshold=options.relevance_threshold + slack,
+        public_relevance_threshold=options.public_relevance_threshold + slack,
+        closeness_threshold=options.closeness_threshold - slack,
+        coverage_threshold=options.coverage_threshold - slack,
     )
-    return threshold + options.compare_slack if mode == "compare" else threshold
 
 
-def passes(
-    reading: Reading, fusion: Fusion, library: Library, mode: Mode, options: RetrievalOptions
-) -> bool:
+def passes(reading: Reading, fusion: Fusion, library: Library, options: RetrievalOptions) -> bool:
     """Return whether a hit is relevant enough to be read.
 
     The arm `dense` asks `distance < threshold`. The others ask for closeness, so that a strong
@@ -137,11 +142,10 @@ def passes(
     more strictly.
     """
     if fusion == "dense":
-        return reading.distance < distance_threshold(options, library, mode)  # False for NaN
-    slack = options.compare_slack if mode == "compare" else 0.0
+        return reading.distance < distance_threshold(options, library)  # False for NaN
     if math.isnan(reading.distance):
-        return reading.overlap >= options.coverage_threshold - slack
-    return closeness_of(reading, options) >= options.closeness_threshold - slack
+        return reading.overlap >= options.coverage_threshold
+    return closeness_of(reading, options) >= options.closeness_threshold
 
 
 def band(reading: Reading, options: RetrievalOptions, *, passed: bool) -> Band:

@@ -43,6 +43,8 @@ class Retrieval:
     """Calibrated probability in [0, 1] that the passages answer the question."""
     fallback: bool = False
     """True when nothing passed the cutoff and the hits are the best of the rest."""
+    text: str = ""
+    """What was searched: the question with misspelt words matched; empty where nothing was."""
 
 
 # Define options of retrieval; defaults name their evidence.
@@ -72,6 +74,9 @@ class RetrievalOptions:
     1]."""
     compare_slack: float = 0.05
     """Taken off every cutoff in compare mode, whose subjects seldom share one passage."""
+    chosen_slack: float = 0.175
+    """The same where documents are chosen: what they say of the question, the quote is judged by
+    (`quoting.Weighing`)."""
     confidence_midpoint: float = 0.40  # evaluation/reports/closeness.md
     """Closeness of the best hit at which it is as likely as not that the library answers the
     question; for MiniLM."""

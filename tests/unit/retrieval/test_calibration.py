@@ -67,7 +67,7 @@ def test_an_embedder_that_spreads_otherwise_gets_the_same_bands_cutoff_and_confi
         mine, theirs = _reading(similarity), _reading(0.6 + 0.3 * similarity)
         assert band(theirs, other, passed=True) == band(mine, OPTIONS, passed=True)
         judged = [
-            passes(reading, "relative_score", reading.passage.chunk.library, "general", options)
+            passes(reading, "relative_score", reading.passage.chunk.library, options)
             for reading, options in ((mine, OPTIONS), (theirs, other))
         ]
         assert judged[0] == judged[1]

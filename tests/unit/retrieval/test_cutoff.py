@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from app.core.types import Fusion, Library, Mode
+from app.core.types import Filters, Fusion, Library, Mode
 from app.retrieval.reading import (
     MOST_CONFIDENT,
     Reading,
@@ -14,6 +14,7 @@ from app.retrieval.reading import (
     closeness,
     confidence,
     distance_threshold,
+    loosened,
     passes,
 )
 from app.retrieval.request import RetrievalOptions
@@ -29,13 +30,26 @@ def _reading(distance: float, overlap: float = 0.0) -> Reading:
 
 
 def test_each_library_has_its_threshold_and_compare_its_slack() -> None:
-    assert distance_threshold(_OPTIONS, Library.PAPERS, "general") == 0.6
-    assert distance_threshold(_OPTIONS, Library.PUBLIC, "general") == 0.7
-    assert distance_threshold(_OPTIONS, Library.PAPERS, "compare") == pytest.approx(0.65)
+    assert distance_threshold(_OPTIONS, Library.PAPERS) == 0.6
+    assert distance_threshold(_OPTIONS, Library.PUBLIC) == 0.7
+    comparing = loosened(_OPTIONS, "compare", None)
+    assert distance_threshold(comparing, Library.PAPERS) == pytest.approx(0.65)
 
 
-def _passes(reading: Reading, fusion: Fusion = "relative_score", mode: Mode = "general") -> bool:
-    return passes(reading, fusion, Library.PAPERS, mode, _OPTIONS)
+def _passes(
+    reading: Reading,
+    fusion: Fusion = "relative_score",
+    mode: Mode = "general",
+    filters: Filters | None = None,
+) -> bool:
+    return passes(reading, fusion, Library.PAPERS, loosened(_OPTIONS, mode, filters))
+
+
+def test_what_a_chosen_document_says_is_left_to_the_quote() -> None:
+    chosen, labelled = Filters(doc_ids=("rye",)), Filters(tags=("bread",))
+    assert _passes(_reading(0.8, overlap=0.25), filters=chosen)
+    assert not _passes(_reading(0.8, overlap=0.25), filters=labelled)
+    assert not _passes(_reading(0.9, overlap=0.2), filters=chosen)
 
 
 def test_closeness_is_the_mean_of_meaning_and_words() -> None:

@@ -78,7 +78,7 @@ def test_a_question_counts_by_the_stems_of_each_language(stock: Shelve) -> None:
     ("text", "matched"),
     [
         ("Wer eroberte die Burgfn?", "Wer eroberte die Burgfn?"),
-        ("Who built the castlas?", "who built the castles"),
+        ("Who built the castlas?", "Who built the castles?"),
     ],
 )
 def test_words_of_another_language_are_not_misspelt(stock: Shelve, text: str, matched: str) -> None:
