@@ -360,6 +360,19 @@ class DocuMindClient(Connection):
         body: Json = {"library": library, "folder": folder, "source_keys": list(source_keys)}
         return tuple(self.post("/api/v1/sync/remove", body)["source_keys"])
 
+    def report_folder(
+        self,
+        library: str,
+        folder: str,
+        *,
+        watching: bool,
+        failed: Sequence[tuple[str, str]] | None = None,
+    ) -> None:
+        """Say that a folder was looked at now, and what of it failed; None: the same as before."""
+        told = [{"file": name, "reason": why} for name, why in (failed or ())[:1000]]
+        body: Json = {"library": library, "folder": folder, "watching": watching}
+        self.put("/api/v1/sync/folders", {**body, "failed": None if failed is None else told})
+
     def fetch_arxiv(self, arxiv_id: str, wait: Wait = "true") -> Json:
         """Fetch a paper from arXiv into `papers` and return its outcome."""
         return self.post("/api/v1/fetch-arxiv", {"arxiv_id": arxiv_id}, {"wait": wait})

@@ -359,6 +359,11 @@ class Settings(BaseSettings):
     # edge
     api_key: str = knob("", "key that /api/v1, /v1 and /mcp ask for; empty: none", repr=False)
     allow_insecure_bind: bool = knob(False, "listen beyond loopback without a key")
+    allow_settings: bool = knob(
+        True,
+        "models, hosts and keys can be changed on the page and over HTTP; false: only by this file"
+        " and by commands on the server's machine",
+    )
     trusted_hosts: Annotated[tuple[str, ...], NoDecode] = knob(
         (), "Host names allowed besides the loopback ones, comma-separated"
     )

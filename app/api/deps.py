@@ -19,12 +19,18 @@ from starlette.routing import compile_path
 from app.answer.service import asked_by_default
 from app.api.errors import PROBLEM_TYPE, request_id_of
 from app.api.metrics import Measured, Metrics
-from app.api.middleware.access import SAFE_METHODS, KeyCheck, caller_of, changed
+from app.api.middleware.access import (
+    SAFE_METHODS,
+    THIS_MACHINE,
+    KeyCheck,
+    caller_of,
+    changed,
+)
 from app.api.startup import Startup
 from app.api.streaming import Places, StreamSlots
 from app.core.access import Caller, KeyScope
 from app.core.cancel import CancelToken
-from app.core.errors import Busy, InvalidInput
+from app.core.errors import Busy, Forbidden, InvalidInput
 from app.core.trace import SILENT, Spans
 from app.core.types import Library, LibraryName, Scope
 from app.settings import Settings
@@ -191,6 +197,18 @@ def needs(scope: KeyScope, *, every_library: bool = False) -> list[params.Depend
     """
     return [Security(_KEY_OF_ALL if every_library else _KEY, scopes=[scope])]
 
+
+async def _settings_open(request: Request) -> None:
+    edge: Edge = request.app.state.edge
+    if not edge.settings.allow_settings and caller_of(request.scope).name != THIS_MACHINE:
+        raise Forbidden(
+            "settings of this server cannot be changed over HTTP (ALLOW_SETTINGS=false); change"
+            " its configuration, or run documind models or documind keys on its machine"
+        )
+
+
+CHANGES_SETTINGS = [*needs("admin", every_library=True), Depends(_settings_open)]
+"""Of routes that change models, hosts or keys."""
 
 _PROBLEM = "#/components/schemas/Problem"
 

@@ -405,6 +405,8 @@ REMOVED_AT_ONCE = 500
 DEBOUNCE_MS = 2000
 """Changes that follow each other within this many milliseconds are one: editors save in several
 steps, copies come in rows."""
+STILL_MS = 300_000
+"""A watch says this often that it goes on; the server takes it for ended after eleven minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,7 +461,11 @@ def sync(
 
     def once(again: bool = False) -> SyncOutcome:
         with connect(settings) as client:
-            return mirror(client, folder, target, again=again)
+            return mirror(client, folder, target, again=again, watching=watching)
+
+    def still(watching: bool = True) -> None:
+        with connect(settings) as client:
+            client.report_folder(target.value, folder_name(folder), watching=watching)
 
     outcome = once(again)
     if not watching:
@@ -468,15 +474,24 @@ def sync(
     told = (lambda done: emit_line(asdict(done))) if as_json else show
     told(outcome)
     err.print(f"watching {folder}; Ctrl-C ends it", markup=False)
-    follow(folder, once, told, threading.Event())
+    try:
+        follow(folder, once, told, still, threading.Event())
+    finally:
+        still(watching=False)
 
 
 def mirror(
-    client: DocuMindClient, folder: Path, library: Library, *, again: bool = False
+    client: DocuMindClient,
+    folder: Path,
+    library: Library,
+    *,
+    again: bool = False,
+    watching: bool = False,
 ) -> SyncOutcome:
     """Make a library equal a folder; the server remembers which files came from it.
 
     `again` sends unchanged files too: the server parses again what an older release has parsed.
+    With `watching`, the server is told that changes are followed.
 
     Raises:
         InvalidInput: `folder` is no folder, or cannot be written.
@@ -517,7 +532,7 @@ def mirror(
     def sent(files: tuple[FolderFile, ...]) -> tuple[str, ...]:
         return tuple(file.source_key for file in files if file.source_key not in refused)
 
-    return SyncOutcome(
+    outcome = SyncOutcome(
         library.value,
         sent(plan.add),
         sent((*plan.replace, *reread)),
@@ -526,6 +541,8 @@ def mirror(
         (*plan.failed, *((key, why) for key, why in refused.items() if key not in foreign)),
         (*plan.skipped, *((key, refused[key]) for key in refused if key in foreign)),
     )
+    client.report_folder(library.value, name, watching=watching, failed=outcome.failed)
+    return outcome
 
 
 def folder_name(folder: Path) -> str:
@@ -559,11 +576,18 @@ def follow(
     folder: Path,
     once: Callable[[], SyncOutcome],
     tell: Callable[[SyncOutcome], None],
+    still: Callable[[], None],
     stop: threading.Event,
 ) -> None:
-    """Sync after changes of visible files until `stop`; what failed is repeated at the next."""
-    for _ in changes(folder, stop):
+    """Sync after changes of visible files until `stop`; what failed is repeated at the next.
+
+    While nothing changes, `still` is called every STILL_MS.
+    """
+    for changed in changes(folder, stop):
         try:
+            if not changed:
+                still()
+                continue
             outcome = once()
         except DocuMindError as error:
             complain(error.message)
@@ -573,14 +597,23 @@ def follow(
 
 
 def changes(folder: Path, stop: threading.Event) -> Iterator[set[tuple[Change, str]]]:
-    """Yield changes below a folder in groups, without hidden files. Our own manifest is hidden."""
+    """Yield changes below a folder in groups, without hidden files. Our own manifest is hidden.
+
+    Without any for STILL_MS, yield none.
+    """
     root = folder.resolve()
 
     def visible(_: Change, path: str) -> bool:
         return not any(part.startswith(".") for part in Path(path).relative_to(root).parts)
 
     yield from watch(
-        root, watch_filter=visible, debounce=DEBOUNCE_MS, stop_event=stop, raise_interrupt=True
+        root,
+        watch_filter=visible,
+        debounce=DEBOUNCE_MS,
+        stop_event=stop,
+        rust_timeout=STILL_MS,
+        yield_on_timeout=True,
+        raise_interrupt=True,
     )
 
 

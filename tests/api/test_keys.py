@@ -337,3 +337,34 @@ def test_a_change_is_one_line_of_the_log(keyed: Keyed, caplog: pytest.LogCapture
         f"key 'write': DELETE /api/v1/papers/{document['doc_id']} 200,"
         f" documents: '{document['doc_id']}'",
     ]
+
+
+SETTINGS = (
+    ("PUT", "/api/v1/models/answering", {"model": None}),
+    ("PUT", "/api/v1/models/host", {"base_url": "http://127.0.0.1:9", "model": "m"}),
+    ("POST", "/api/v1/models/pull", {"model": "m"}),
+    ("POST", "/api/v1/models/test", {"model": None}),
+    ("POST", "/api/v1/keys", {"name": "laptop", "scopes": ["read"], "confirm": True}),
+    ("DELETE", "/api/v1/keys/laptop", None),
+)
+
+
+def test_closed_settings_change_nothing_for_any_key(tmp_path: Path) -> None:
+    with site(tmp_path, api_key=ADMIN, allow_settings=False) as shop:
+        send = shop.client.request
+        key = {"X-API-Key": ADMIN}
+        for method, path, body in SETTINGS:
+            reply = send(method, path, headers=key, json=body)
+            assert (reply.status_code, reply.json()["code"]) == (403, "forbidden"), path
+            assert "ALLOW_SETTINGS=false" in reply.json()["detail"]
+            assert send(method, path, json=body).status_code == 401, path
+        assert send("GET", "/api/v1/keys", headers=key).json()["keys"] == []
+        assert send("GET", "/api/v1/models", headers=key).status_code == 200
+        assert shop.client.get("/health").json()["settings"] is False
+        # each route that an administrator's key changes settings with is one of these
+        changing = {
+            (method, path)
+            for method, path, _ in operations(shop)
+            if method != "GET" and path.startswith(("/api/v1/models", "/api/v1/keys"))
+        }
+        assert changing == {(m, path.replace("laptop", "{name}")) for m, path, _ in SETTINGS}

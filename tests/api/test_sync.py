@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -260,3 +261,35 @@ def test_front_matter_and_sidecars_give_labels(served: Site, tmp_path: Path) -> 
     assert sync(folder)[1]["replaced"] == ["tides.md"]
     assert labels(served)["copper.txt"] == (["soft"], {})
     assert labels(served)["tides.md"][1]["rating"] == 5
+
+
+def test_a_synced_folder_shows_what_it_holds_and_what_failed(
+    served: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "copper.txt").write_text("Copper is a soft red metal that melts at 1085 degrees.")
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing")
+    assert served.client.get("/api/v1/sync/folders").json() == {"folders": []}
+    assert sync(folder)[0] == 3
+    (seen,) = served.client.get("/api/v1/sync/folders").json()["folders"]
+    assert (seen["library"], seen["documents"], seen["watched"]) == ("papers", 1, False)
+    assert seen["folder"].endswith(f":{folder.resolve()}")
+    assert [one["file"] for one in seen["failed"]] == ["broken.pdf"]
+    assert seen["failed"][0]["reason"]
+
+    # a watch says that it goes on, and nothing of failures: they stay
+    report = {"library": "papers", "folder": seen["folder"], "watching": True}
+    (beat,) = served.client.put("/api/v1/sync/folders", json=report).json()["folders"]
+    assert (beat["watched"], beat["failed"]) == (True, seen["failed"])
+    assert beat["looked_at"] >= seen["looked_at"]
+    # one that was killed says nothing any more
+    long_ago = (datetime.now(UTC) - timedelta(minutes=12)).isoformat()
+    monkeypatch.setattr("app.storage.catalog.state.utc_now", lambda: long_ago)
+    (silent,) = served.client.put("/api/v1/sync/folders", json=report).json()["folders"]
+    assert silent["watched"] is False
+
+    (folder / "broken.pdf").unlink()
+    (folder / "copper.txt").unlink()
+    assert sync(folder)[0] == 0
+    assert served.client.get("/api/v1/sync/folders").json() == {"folders": []}

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -12,7 +16,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.documents import ENGINEER, LENS, PEARS, lighthouse_pdf
-from tests.browser.servers import DocuMind
+from tests.browser.servers import ROOT, DocuMind
 from tests.browser.views import ask, choose, go, show_pane, wait_until
 from tests.fakes.ollama_double import DoubleModel, Fault, OllamaDouble, Script
 
@@ -251,14 +255,24 @@ def test_an_answer_is_written_again_by_another_model(tmp_path: Path, open_page: 
             Script.of("The engineer Ilse Tarrow designed the lighthouse [1].", asked=ENGINEER)
         )
         ask(page, ENGINEER)
+        double.say(Script.of("The designer was the engineer Ilse Tarrow [1].", asked=ENGINEER))
         page.get_by_role("button", name="Ask again", exact=True).click()
         page.get_by_role("menuitem", name="With small:1b").click()
-        expect(page.get_by_role("button", name="Good answer")).to_have_count(2, timeout=60_000)
+        asked_once = page.get_by_role("article", name=ENGINEER)
+        versions = asked_once.get_by_role("group", name="Versions of this question")
+        expect(versions).to_contain_text("2 / 2", timeout=60_000)
+        expect(page.get_by_role("button", name="Good answer")).to_have_count(1, timeout=60_000)
         newest = cast("list[dict[str, str]]", server.get("/api/v1/answers")["answers"])[0]
         asked = cast(
             "dict[str, str]", server.get(f"/api/v1/answers/{newest['answer_id']}")["asked"]
         )
         assert (asked["question"], asked["model"]) == (ENGINEER, "small:1b")
+        expect(asked_once.locator("footer")).to_contain_text("small:1b")
+        page.reload()
+        expect(versions).to_contain_text("2 / 2")
+        versions.get_by_role("button", name="Earlier version").click()
+        expect(versions).to_contain_text("1 / 2")
+        expect(asked_once.locator("footer")).to_contain_text("large:8b")
 
 
 def test_a_changed_question_is_a_branch_in_every_tab(filled: DocuMind, open_page: OpenPage) -> None:
@@ -369,3 +383,53 @@ def test_settings_count_at_once_and_in_the_next_tab(filled: DocuMind, open_page:
     other.goto(filled.base)
     expect(other.get_by_role("button", name=re.compile("^Options"))).to_contain_text("Comparison")
     expect(other.get_by_test_id("scope")).to_have_text("Asking Papers and Public")
+
+
+def test_a_synced_folder_shows_its_state(
+    tmp_path: Path, filled: DocuMind, open_page: OpenPage
+) -> None:
+    page = open_page(filled)
+    state = page.get_by_text("1 synced folder")
+    expect(page.get_by_role("region", name="Documents")).to_contain_text("Papers")
+    expect(state).to_have_count(0)
+    folder = tmp_path / "harbour notes"
+    folder.mkdir()
+    (folder / "ferry.md").write_text("# Ferry\n\nThe ferry to Skarholm leaves at 7:40.")
+    (folder / "torn.pdf").write_bytes(b"%PDF-1.7 and then nothing")
+    command = [sys.executable, "-m", "app", "sync", str(folder)]
+    once = subprocess.run(
+        command, cwd=ROOT, env=filled.environment, capture_output=True, timeout=120, check=False
+    )
+    assert once.returncode == 3, once.stderr
+    page.reload()
+    state.click()
+    row = page.get_by_role("list", name="Synced folders").get_by_role("listitem")
+    expect(row).to_contain_text(str(folder))
+    expect(row).to_contain_text("1 document")
+    expect(row).to_contain_text("compared just now")
+    expect(row).to_contain_text("torn.pdf")
+    expect(row.get_by_text("followed")).to_have_count(0)
+
+    (folder / "torn.pdf").unlink()
+    watching = subprocess.Popen([*command, "--watch"], cwd=ROOT, env=filled.environment)
+    try:
+        wait_until_folder(filled, watched=True)
+        page.reload()
+        state.click()
+        expect(row.get_by_text("followed")).to_be_visible()
+        expect(row).not_to_contain_text("torn.pdf")
+    finally:
+        watching.send_signal(signal.SIGINT)
+        watching.wait(30)
+    wait_until_folder(filled, watched=False)
+
+
+def wait_until_folder(server: DocuMind, *, watched: bool) -> None:
+    """Wait until the one synced folder is followed, or not any more."""
+    deadline = time.monotonic() + 60
+    while True:
+        (folder,) = cast("list[dict[str, bool]]", server.get("/api/v1/sync/folders")["folders"])
+        if folder["watched"] is watched:
+            return
+        assert time.monotonic() < deadline, folder
+        time.sleep(0.1)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import requests
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.servers import DocuMind
+from tests.browser.servers import ROOT, DocuMind
 from tests.browser.views import go
 
 
@@ -66,3 +68,34 @@ def test_the_first_key_closes_the_server_and_the_last_one_opens_it(
         table.get_by_role("button", name="Revoke and open the server").click()
         expect(table).to_have_count(0)
         assert _status(server) == 200
+
+
+def test_closed_settings_are_this_browsers_alone_and_commands_still_make_keys(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
+    with DocuMind(tmp_path / "data", ALLOW_SETTINGS="false") as server:
+        page = open_page(server)
+        go(page, "Settings")
+        expect(page.get_by_text("ALLOW_SETTINGS=false")).to_be_visible()
+        expect(page.get_by_role("heading", name="Keys")).to_have_count(0)
+        expect(page.get_by_label("Model to pull")).to_have_count(0)
+        page.get_by_role("group", name="Theme").get_by_role("button", name="Dark").click()
+        expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+        made = subprocess.run(
+            [sys.executable, "-m", "app", "keys", "add", "laptop", "-s", "admin", "--yes"],
+            cwd=ROOT,
+            env=server.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
+        key = made.stdout.strip()
+        assert (_status(server), _status(server, key)) == (401, 200)
+        pulled = requests.post(
+            f"{server.base}/api/v1/models/pull",
+            json={"model": "m"},
+            headers={"X-API-Key": key},
+            timeout=30,
+        )
+        assert pulled.status_code == 403

@@ -34,7 +34,7 @@ function shown(one: Exchange, client = new QueryClient()): string {
   return renderToStaticMarkup(
     <QueryClientProvider client={client}>
       <WorkspaceContext value={new Store<Workspace>(initialWorkspace)}>
-        <ExchangeView exchange={one} onAskAgain={() => undefined} onEdit={() => undefined} onShow={() => Promise.resolve()} onGoOn={() => undefined} newest />
+        <ExchangeView exchange={one} onAsk={() => undefined} onReplace={() => undefined} onShow={() => Promise.resolve()} onGoOn={() => undefined} newest />
       </WorkspaceContext>
     </QueryClientProvider>,
   );

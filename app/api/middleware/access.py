@@ -30,6 +30,8 @@ if TYPE_CHECKING:  # SQL takes a while to import; a thread does it
     from app.storage.catalog.keys import Key, KeyStore
 
 _PROTECTED = ("/api/", "/v1/", "/mcp")
+THIS_MACHINE = "(this machine)"
+"""The name of the caller who may read the data directory: a command on the server's machine."""
 _CHANGED = "changed"
 audit_logger = logging.getLogger("app.audit")
 _MESSAGE = "this server asks for its API key; send it as X-API-Key or as Authorization: Bearer"
@@ -54,7 +56,7 @@ class KeyCheck:
         """
         self._kept = kept
         self._closed = bool(key)
-        named = {"(API_KEY)": key, "(this machine)": local_key}
+        named = {"(API_KEY)": key, THIS_MACHINE: local_key}
         self._fixed = [
             (digest_of(one.encode()), Caller(name)) for name, one in named.items() if one
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
@@ -24,7 +25,7 @@ from app.api.deps import (
 )
 from app.api.errors import declared, problem, problem_response
 from app.api.middleware.access import changed
-from app.api.schemas.base import Reply, WaitName
+from app.api.schemas.base import Flag, Reply, WaitName
 from app.api.schemas.base import Request as RequestModel
 from app.api.schemas.documents import SamplesRemoved
 from app.api.schemas.status import IngestResponse, JobReply
@@ -66,6 +67,77 @@ class SyncRemoval(RequestModel):
     source_keys: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=1024)]], Field(max_length=10_000)
     ]
+
+
+class FailedFile(Reply):
+    """A file of a folder that is no document here, and why."""
+
+    file: Annotated[str, Field(max_length=4096)]
+    reason: Annotated[str, Field(max_length=4096)]
+
+
+class FolderLook(RequestModel):
+    """What a sync found in a folder."""
+
+    library: LibraryName
+    folder: Annotated[
+        str, Field(min_length=1, max_length=MAX_FOLDER_CHARACTERS, description=FOLDER)
+    ]
+    watching: Flag = Field(description="it follows changes, and says so every five minutes")
+    failed: Annotated[list[FailedFile], Field(max_length=1000)] | None = Field(
+        None, description="null: as before"
+    )
+
+
+class SyncedFolder(Reply):
+    """A folder that a library follows."""
+
+    library: LibraryName
+    folder: str
+    documents: int = Field(description="that it sent, and that are still as it sent them")
+    looked_at: str = Field(description="when its files were last compared with the library, UTC")
+    watched: bool = Field(description="changes are followed: the last look was in the last minutes")
+    failed: list[FailedFile]
+
+
+class SyncedFolders(Reply):
+    """Folders by library and name."""
+
+    folders: list[SyncedFolder]
+
+
+_SILENT = timedelta(minutes=11)
+"""A watch that said nothing for so long has ended: it reports every five minutes."""
+
+
+@sync_router.get("/folders", dependencies=needs("read"))
+def list_folders(services: Composition, caller: AtCaller) -> SyncedFolders:
+    """List the folders that libraries follow, as their last sync left them."""
+    return SyncedFolders(
+        folders=[
+            SyncedFolder(
+                library=found.library.value,
+                folder=found.folder,
+                documents=found.documents,
+                looked_at=found.looked_at,
+                watched=found.watching
+                and datetime.now(UTC) - datetime.fromisoformat(found.looked_at) < _SILENT,
+                failed=[FailedFile(file=name, reason=reason) for name, reason in found.failed],
+            )
+            for found in services.store.claims.folders()
+            if found.library in caller.libraries
+        ]
+    )
+
+
+@sync_router.put("/folders", dependencies=needs("write"), responses=declared("disk_full"))
+def report_folder(services: Composition, caller: AtCaller, look: FolderLook) -> SyncedFolders:
+    """Keep what a sync found in a folder, and that it was looked at now."""
+    failed = None if look.failed is None else [(one.file, one.reason) for one in look.failed]
+    services.store.claims.look(
+        caller.library(Library(look.library)), look.folder, watching=look.watching, failed=failed
+    )
+    return list_folders(services, caller)
 
 
 @sync_router.get("/documents", dependencies=needs("read"))

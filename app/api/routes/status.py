@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
 from app.answer.service import asked_by_default
-from app.api.deps import AtCaller, AtEdge, Composition, OneLibrary, needs
+from app.api.deps import CHANGES_SETTINGS, AtCaller, AtEdge, Composition, OneLibrary, needs
 from app.api.errors import declared
 from app.api.metrics import CONTENT_TYPE
 from app.api.schemas.documents import (
@@ -127,6 +127,7 @@ def health(request: Request, edge: AtEdge) -> Health:
             embedding={},
             hosts=[],
             libraries=None,
+            settings=edge.settings.allow_settings,
         )
     services = startup.services()
     parts = services.status()
@@ -143,6 +144,7 @@ def health(request: Request, edge: AtEdge) -> Health:
         libraries=[library_stats(services, library) for library in Library]
         if edge.key.sees_counts(request.scope)
         else None,
+        settings=edge.settings.allow_settings,
     )
 
 
@@ -227,7 +229,7 @@ def list_models(services: Composition) -> ModelList:
 
 @models_router.put(
     "/models/answering",
-    dependencies=needs("admin", every_library=True),
+    dependencies=CHANGES_SETTINGS,
     responses=declared("model_not_installed", "conflict", "provider_unreachable", "disk_full"),
 )
 def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
@@ -253,7 +255,7 @@ def get_host(services: Composition) -> HostReply:
 
 @models_router.put(
     "/models/host",
-    dependencies=needs("admin", every_library=True),
+    dependencies=CHANGES_SETTINGS,
     responses=declared("conflict", "disk_full"),
 )
 def choose_host(services: Composition, wanted: HostRequest) -> HostReply:
@@ -283,7 +285,7 @@ def show_prompts(
 
 @models_router.post(
     "/models/pull",
-    dependencies=needs("admin", every_library=True),
+    dependencies=CHANGES_SETTINGS,
     status_code=202,
     responses=declared("disk_full"),
 )
@@ -295,7 +297,7 @@ def pull_model(services: Composition, wanted: PullRequest) -> JobReply:
 
 @models_router.post(
     "/models/test",
-    dependencies=needs("admin", every_library=True),
+    dependencies=CHANGES_SETTINGS,
     status_code=202,
     responses=declared("model_not_installed", "disk_full"),
 )

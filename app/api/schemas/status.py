@@ -71,6 +71,9 @@ class Health(Reply):
     libraries: list[CollectionStats] | None = Field(
         description="null if an API key is set and the request has none"
     )
+    settings: bool = Field(
+        description="models, hosts and keys can be changed over HTTP (ALLOW_SETTINGS)"
+    )
 
 
 class LibraryDiagnostics(Reply):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -253,20 +254,41 @@ def record_page(sql: Connection, page: LedgerPage) -> None:
 
 # Record which documents a synced folder sent: what a sync may remove.
 
-_HELD = select(sync_claims.c.source_key, documents.c.doc_id).join(
-    documents,
-    and_(
-        documents.c.library == sync_claims.c.library,
-        documents.c.source_key == sync_claims.c.source_key,
-        documents.c.sha256 == sync_claims.c.sha256,
-        documents.c.state == "live",
-    ),
+_UNCHANGED = and_(
+    documents.c.library == sync_claims.c.library,
+    documents.c.source_key == sync_claims.c.source_key,
+    documents.c.sha256 == sync_claims.c.sha256,
+    documents.c.state == "live",
 )
+_HELD = select(sync_claims.c.source_key, documents.c.doc_id).join(documents, _UNCHANGED)
+_COUNTED = (
+    select(sync_claims.c.library, sync_claims.c.folder, func.count())
+    .join(documents, _UNCHANGED)
+    .group_by(sync_claims.c.library, sync_claims.c.folder)
+)
+_LOOK = "synced/"
+"""With the digest of a library and a folder: what its last sync reported."""
+_LOOKS = select(meta.c.value).where(meta.c.key.startswith(_LOOK, autoescape=True))
 
 _FORGET = delete(sync_claims).where(
     sync_claims.c.library == bindparam("of"),
     sync_claims.c.source_key.in_(bindparam("keys", expanding=True)),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SyncedFolder:
+    """A folder as its last sync reported it."""
+
+    library: Library
+    folder: str
+    documents: int
+    """That it sent, and that are still as it sent them."""
+    looked_at: str
+    """UTC; a watch that sees no change looks again every few minutes."""
+    watching: bool
+    failed: tuple[tuple[str, str], ...]
+    """Source key or path, and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +313,41 @@ class SyncClaims:
     def held(self, library: Library, folder: str) -> dict[str, str]:
         mine = _HELD.where(sync_claims.c.library == library.value, sync_claims.c.folder == folder)
         return dict(self.database.rows(mine.order_by(sync_claims.c.source_key)))
+
+    def look(
+        self,
+        library: Library,
+        folder: str,
+        *,
+        watching: bool,
+        failed: Sequence[tuple[str, str]] | None,
+    ) -> None:
+        """Remember that a folder was looked at now; `failed` None: what failed is as before."""
+        key = _LOOK + hashlib.sha256(f"{library.value}/{folder}".encode()).hexdigest()
+        with self.database.write_apart("look") as sql:
+            before = json.loads(meta_value(sql, key) or "{}")
+            told = before.get("failed", []) if failed is None else list(failed)
+            of = {"library": library.value, "folder": folder}
+            state = of | {"looked_at": utc_now(), "watching": watching, "failed": told}
+            put_meta(sql, key, json.dumps(state))
+
+    def folders(self) -> list[SyncedFolder]:
+        """Return folders that sent documents or could not, by library and name."""
+        looks = [json.loads(row.value) for row in self.database.rows(_LOOKS)]
+        counts = {(library, folder): n for library, folder, n in self.database.rows(_COUNTED)}
+        found = [
+            SyncedFolder(
+                Library(look["library"]),
+                look["folder"],
+                counts.get((look["library"], look["folder"]), 0),
+                look["looked_at"],
+                look["watching"],
+                tuple((name, reason) for name, reason in look["failed"]),
+            )
+            for look in looks
+        ]
+        found = [one for one in found if one.documents or one.failed]
+        return sorted(found, key=lambda one: (one.library, one.folder))
 
 
 def delete_claims(sql: Connection, library: Library, source_keys: Sequence[str]) -> None:

@@ -58,7 +58,7 @@ def test_a_watch_syncs_after_changes_and_outlives_a_server_that_is_away(
 
     starter = threading.Timer(0.3, lambda: (tmp_path / "a.txt").write_text("text"))
     starter.start()
-    follow(tmp_path, once, told.append, stop)
+    follow(tmp_path, once, told.append, lambda: None, stop)
     starter.join()
     assert told == [outcome(added=("b.txt",))]
 
@@ -82,3 +82,18 @@ def test_hidden_files_wake_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             stop.set()
     starter.join()
     assert seen == {"seen.txt"}
+
+
+def test_a_watch_without_changes_says_that_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.cli.library.STILL_MS", 50)
+    stop, told = threading.Event(), []
+
+    def still() -> None:
+        told.append("still")
+        if len(told) == 2:
+            stop.set()
+
+    follow(tmp_path, lambda: pytest.fail("nothing changed"), lambda _: None, still, stop)
+    assert len(told) == 2

@@ -30,6 +30,7 @@ import type {
   ShareList,
   StoredAnswer,
   SuggestionList,
+  SyncedFolders,
   TagList,
 } from "@/api/types";
 
@@ -87,6 +88,13 @@ export const collections = queryOptions({
   queryKey: ["collections"],
   queryFn: ({ signal }) => get<CollectionList>("api/v1/collections", {}, signal),
   staleTime: 5000,
+});
+
+/** Folders that libraries follow, as their last sync left them. */
+export const folders = queryOptions({
+  queryKey: ["folders"],
+  queryFn: ({ signal }) => get<SyncedFolders>("api/v1/sync/folders", {}, signal),
+  refetchInterval: 30_000,
 });
 
 export function documentRecord(library: Library, docId: string) {

@@ -49,6 +49,8 @@ export type SearchResponse = Schemas["SearchResponse"];
 export type SearchHit = Schemas["SearchHit"];
 export type Highlight = Schemas["Highlight"];
 
+export type SyncedFolders = Schemas["SyncedFolders"];
+export type SyncedFolder = Schemas["SyncedFolder"];
 export type IngestResponse = Schemas["IngestResponse"];
 export type IngestOutcome = Schemas["IngestOutcome"];
 export type Receipt = Schemas["Receipt"];

@@ -29,7 +29,7 @@ export interface Otherwise {
   document?: Limit;
   mode?: Mode;
   model?: string;
-  /** The exchange whose question this is, changed: a branch next to it. */
+  /** The exchange whose question this is, changed or once more: a branch next to it. */
   replaces?: Exchange;
 }
 
@@ -278,9 +278,9 @@ function asError(value: unknown): Error {
 export const ChatContext = createContext<ChatSession | null>(null);
 
 export interface ChatActions {
-  ask: (question: string, model?: string) => void;
-  /** Ask a changed question in a branch next to the old one. */
-  edit: (exchange: Exchange, question: string) => void;
+  ask: (question: string) => void;
+  /** Ask a question in the place of another, or the same once more; the old answer stays as a version. */
+  replace: (exchange: Exchange, question: string, model?: string) => void;
   show: (answerId: string) => Promise<void>;
   /** Let the model go on where its answer was cut. */
   goOn: (cut: Exchange) => void;
@@ -305,8 +305,8 @@ export function useChat(): Chat & ChatActions & { busy: boolean } {
   const chat = useStore(session.store);
   const actions = useMemo<ChatActions>(
     () => ({
-      ask: (question, model) => void session.ask(question, client, model === undefined ? {} : { model }),
-      edit: (replaces, question) => void session.ask(question, client, { replaces }),
+      ask: (question) => void session.ask(question, client),
+      replace: (replaces, question, model) => void session.ask(question, client, model === undefined ? { replaces } : { replaces, model }),
       show: (answerId) => session.show(answerId, client),
       goOn: (cut) => void session.goOn(cut, client),
       summarise: (document) => void session.ask(t("Summarise “{title}”", { title: document.title }), client, { document, mode: "summary" }),

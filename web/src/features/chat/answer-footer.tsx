@@ -18,7 +18,7 @@ import { chatModels } from "@/lib/models";
 import { confidenceOf, supportOf, type Trust } from "@/lib/trust";
 
 /** Under an answer: how well it is supported, who answered, and what to do with it. */
-export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { question: string; answer: AnswerRecord; onAskAgain: (question: string, model?: string) => void; onEdit: () => void }) {
+export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { question: string; answer: AnswerRecord; onAskAgain: (model?: string) => void; onEdit: () => void }) {
   const { state, copy } = useCopied();
   const { isPinned, toggle } = usePins();
   const [sharing, setSharing] = useState(false);
@@ -47,12 +47,12 @@ export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { questio
         <IconButton icon="down" label={t("Bad answer")} pressed={thumbs === "down"} onClick={() => vote.mutate({ thumbs: "down" })} />
         {answer.conversation_id !== null && <IconButton icon="pin" label={isPinned(pin) ? t("Unpin this answer") : t("Pin this answer")} pressed={isPinned(pin)} onClick={() => toggle({ ...pin, title: question })} />}
         {installed.length < 2 ? (
-          <IconButton icon="retry" label={t("Ask again, with what Options say now")} onClick={() => onAskAgain(question)} />
+          <IconButton icon="retry" label={t("Ask again, with what Options say now")} onClick={() => onAskAgain()} />
         ) : (
           <ActionMenu
             icon="retry"
             label={t("Ask again")}
-            actions={[[t("With what Options say now"), () => onAskAgain(question)], ...installed.map((name): Action => [t("With {model}", { model: name }), () => onAskAgain(question, name)])]}
+            actions={[[t("With what Options say now"), () => onAskAgain()], ...installed.map((name): Action => [t("With {model}", { model: name }), () => onAskAgain(name)])]}
           />
         )}
         <IconButton icon="edit" label={t("Edit the question")} onClick={onEdit} />

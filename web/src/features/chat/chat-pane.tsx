@@ -15,7 +15,7 @@ import { useReadingPlace } from "./use-reading-place";
 
 /** Middle pane: the conversation and the question box, which stands in the middle until something was asked. */
 export function ChatPane({ above, below }: { above: ReactNode; below: ReactNode }) {
-  const { exchanges, opening, ask, edit, show, goOn, open, reset } = useChat();
+  const { exchanges, opening, ask, replace, show, goOn, open, reset } = useChat();
   const { sideShown, toggleSide } = useWorkspace();
   const { scroller, content, onScroll } = useReadingPlace();
   const fresh = exchanges.length === 0 && opening === null;
@@ -54,7 +54,7 @@ export function ChatPane({ above, below }: { above: ReactNode; below: ReactNode 
             )}
             {exchanges.map((exchange, at) => (
               <Guarded key={exchange.id} what={t("This answer")}>
-                <ExchangeView exchange={exchange} onAskAgain={ask} onEdit={edit} onShow={show} onGoOn={goOn} newest={at === exchanges.length - 1} />
+                <ExchangeView exchange={exchange} onAsk={ask} onReplace={replace} onShow={show} onGoOn={goOn} newest={at === exchanges.length - 1} />
               </Guarded>
             ))}
           </div>

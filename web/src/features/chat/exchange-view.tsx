@@ -23,9 +23,9 @@ const STOPPED_QUOTED: Message = "Stopped. What stands above is from your documen
 
 interface Props {
   exchange: Exchange;
-  onAskAgain: (question: string, model?: string) => void;
-  /** Asks a changed question in its place. */
-  onEdit: (exchange: Exchange, question: string) => void;
+  onAsk: (question: string) => void;
+  /** Asks a question in its place, changed or by another model. */
+  onReplace: (exchange: Exchange, question: string, model?: string) => void;
   /** Goes to another version of the question. */
   onShow: (answerId: string) => Promise<void>;
   /** Lets the model go on where its answer was cut. */
@@ -35,7 +35,7 @@ interface Props {
 }
 
 /** A question and its answer. */
-export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, onEdit, onShow, onGoOn, newest = false }: Props) {
+export const ExchangeView = memo(function ExchangeView({ exchange, onAsk, onReplace, onShow, onGoOn, newest = false }: Props) {
   const { answer, state } = exchange;
   const [editing, setEditing] = useState(false);
   const { quote, place, words } = useMemo(() => shownOf(exchange), [exchange]);
@@ -52,7 +52,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, o
             question={exchange.question}
             onSend={(question) => {
               setEditing(false);
-              onEdit(exchange, question);
+              onReplace(exchange, question);
             }}
             onClose={() => setEditing(false)}
           />
@@ -94,17 +94,17 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain, o
       {state === "broken" && (
         <p className="flex flex-wrap items-center gap-2 text-sm text-muted">
           {t("Broken off before an answer came.")}
-          <Button onClick={() => onAskAgain(exchange.question)}>{t("Ask again")}</Button>
+          <Button onClick={() => onAsk(exchange.question)}>{t("Ask again")}</Button>
         </p>
       )}
       {state === "failed" && exchange.error !== null && (
         <div className="mt-2">
-          <Failure error={exchange.error} onRetry={() => onAskAgain(exchange.question)} what={t("No answer.")} />
+          <Failure error={exchange.error} onRetry={() => onAsk(exchange.question)} what={t("No answer.")} />
         </div>
       )}
-      {answer?.status === "abstained" && !needsModel && <Elsewhere exchange={exchange} onAskAgain={onAskAgain} />}
-      {newest && answer?.status === "answered" && <FurtherQuestions question={exchange.question} answer={answer} ask={onAskAgain} />}
-      {answer !== null && <AnswerFooter question={exchange.question} answer={answer} onAskAgain={onAskAgain} onEdit={() => setEditing(true)} />}
+      {answer?.status === "abstained" && !needsModel && <Elsewhere exchange={exchange} onAsk={onAsk} />}
+      {newest && answer?.status === "answered" && <FurtherQuestions question={exchange.question} answer={answer} ask={onAsk} />}
+      {answer !== null && <AnswerFooter question={exchange.question} answer={answer} onAskAgain={(model) => onReplace(exchange, exchange.question, model)} onEdit={() => setEditing(true)} />}
     </article>
   );
 });
@@ -178,14 +178,14 @@ function ConnectModel() {
 }
 
 /** Offers the library that was not asked, where the one that was asked does not answer. */
-function Elsewhere({ exchange, onAskAgain }: Pick<Props, "exchange" | "onAskAgain">) {
+function Elsewhere({ exchange, onAsk }: Pick<Props, "exchange" | "onAsk">) {
   const { data } = useQuery(libraries);
   const { choose } = useWorkspace();
   const other = data?.libraries.find((l) => l.library !== exchange.library && l.documents > 0);
   if (other === undefined || exchange.library === "all" || exchange.scope.length > 0 || exchange.filter !== "") return null;
   const askAll = (): void => {
     choose("all");
-    onAskAgain(exchange.question);
+    onAsk(exchange.question);
   };
   return (
     <p className="mt-2 flex flex-wrap items-center gap-2 text-sm text-muted">

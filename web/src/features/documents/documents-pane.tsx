@@ -19,6 +19,7 @@ import { LinkForm } from "./link-form";
 import { DocumentList } from "./document-list";
 import { PasteText } from "./paste-text";
 import { SamplesLine } from "./samples-line";
+import { SyncedFolders } from "./synced-folders";
 import { UploadList } from "./upload-list";
 
 /** Left pane: which library, its documents, and the ways to add to it. */
@@ -106,6 +107,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
           })}
         </div>
         <LinkForm />
+        <SyncedFolders />
       </div>
     </section>
   );

@@ -1,5 +1,8 @@
+import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { health } from "@/api/queries";
 import { ShareLinks } from "@/components/share-links";
+import { Banner } from "@/components/ui/banner";
 import { Segmented, Select } from "@/components/ui/field";
 import { Page, Section } from "@/components/ui/section";
 import { useChat } from "@/hooks/use-chat";
@@ -21,9 +24,10 @@ export function SettingsPage() {
   const { library, mode, language, prefer } = usePreferences();
   const { choose } = useWorkspace();
   const { setControls } = useChat();
+  const closed = useQuery(health).data?.settings === false;
   return (
     <Page title={t("Settings")} lead={t("Changes count at once. What the server alone decides stands in its configuration file.")}>
-      <ModelsSection />
+      {closed ? <Banner>{t("Models and keys of this server are set by who runs it, not on the page (ALLOW_SETTINGS=false). What stands here counts for this browser.")}</Banner> : <ModelsSection />}
       <Section title={t("When you ask")}>
         <dl className="flex flex-col gap-4">
           <Setting name={t("Library")} says={t("Where this browser looks first.")}>
@@ -70,7 +74,7 @@ export function SettingsPage() {
         </dl>
       </Section>
       <PromptsSection />
-      <KeysSection />
+      {!closed && <KeysSection />}
       <Section title={t("Shared answers")}>
         <ShareLinks answerId={null} />
       </Section>
