@@ -35,7 +35,7 @@ from app.jobs.runner import LANES, JobOptions, Lane
 from app.models.multilingual import CURE, is_installed
 from app.models.options import EmbeddingProviderName, HostedOptions, ProviderName, ProviderOptions
 from app.retrieval.request import RetrievalOptions
-from app.storage.options import IndexOptions
+from app.storage.options import STORE_BYTES, IndexOptions
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -262,7 +262,7 @@ class Settings(BaseSettings):
     )
     late_interaction_max_chunks: int = knob(
         _INGEST.late_interaction_max_chunks,
-        "chunks up to which a library keeps codes for late interaction, 5 KB each; 0: off",
+        "chunks up to which a library keeps codes for late interaction, 16 bytes a token; 0: off",
         ge=0,
     )
     embed_on_query_budget_ms: float = knob(
@@ -277,18 +277,18 @@ class Settings(BaseSettings):
     )
     max_dense_vectors: int = knob(
         0,
-        "vectors that dense search finds; 0: a quarter of RAM, at 2,048 bytes each in"
-        " chroma and 120 in faiss",
+        f"vectors that dense search finds; 0: a quarter of RAM, at {STORE_BYTES['chroma']:,} bytes"
+        f" each in chroma and {STORE_BYTES['faiss']} in faiss",
         ge=0,
     )
     vector_cache_vectors: int = knob(
         _INDEX.vector_cache_vectors,
-        "vectors up to which a library is searched in memory, 2 KB each; 0: the store answers all",
+        "vectors up to which a library is searched in memory; 0: the store answers all",
         ge=0,
     )
     vector_store: EmbeddedStore = knob(
         _INDEX.public_store,
-        "store of vectors: chroma (2 KB a vector in memory) or faiss (70 bytes; the extra large)",
+        "store of vectors: chroma, or faiss for millions (codes in memory; the extra large)",
     )
     public_vector_store: EmbeddedStore | None = knob(
         None, "store of public's vectors; empty: VECTOR_STORE"

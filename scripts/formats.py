@@ -99,7 +99,7 @@ def page() -> str:
             " own.",
             "",
             "Text of pictures is read where there is OCR: `make setup EXTRAS=ocr` or `pip install"
-            " 'documind-server[ocr]'` (rapidocr, 200 MB with its models), or the",
+            " 'documind-server[ocr]'` (rapidocr with its models), or the",
             "program tesseract (OCR_ENGINE, OCR_LANGUAGES). With OCR=auto these are scans, pages"
             " whose fonts do not name the characters they show, and images. A file is",
             "accepted at once with the text it has; the job `ocr` prints a page at 200 dpi, at most"

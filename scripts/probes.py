@@ -127,11 +127,12 @@ def with_articles(
     }
     if probes and len(missing) == len(probes):
         raise NotFound(
-            f"none of the {len(probes)} articles that the questions are about is indexed;"
+            f"none of the {len(set(missing.values()))} articles that the questions are about is indexed;"
             " index a dump of the encyclopedia: documind bulk index FILE --library public"
             " (docs/scale.md says what it takes)"
         )
-    return tuple(probe for probe in probes if probe.id not in missing), tuple(missing.values())
+    asked = tuple(probe for probe in probes if probe.id not in missing)
+    return asked, tuple(dict.fromkeys(missing.values()))
 
 
 def strategy_arms() -> tuple[Arm, ...]:

@@ -1,9 +1,9 @@
-"""Ask a server 20 questions about articles; write wiki_public_bench.{md,csv,json}.
+"""Ask a server 40 questions about 20 articles; write wiki_public_bench.{md,csv,json}.
 
 python -m scripts.run_wiki_public_bench [--base-url URL]
 
-Each question names its article. Those that are not indexed are skipped and listed; exit code 4 when
-none is.
+Half of the questions name their article, half tell of it in other words. Articles that are not
+indexed are skipped and listed; exit code 4 when none is indexed.
 """
 
 from __future__ import annotations

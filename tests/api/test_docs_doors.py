@@ -1,11 +1,13 @@
-"""Every example of README.md, docs/doors.md and docs/connect.md, on a fresh server with the samples: it is answered, and prints what the pages print."""
+"""Every command and example of README.md and of the pages for users, on a server that `documind up` started.
+
+They print what stands below them.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,18 +18,39 @@ from typing import Any, cast
 import anyio
 import pytest
 import requests
-import typer
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
-from app.cli import main as entry
-from app.storage.files.lock import DirectoryLock
-from tests.api.conftest import Site, listening, site
+from tests.api.test_up_down import free_port
 from tests.browser.documents import lighthouse_pdf
 
 ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
 ADDRESS = "http://127.0.0.1:8001"
-PAGES = ("doors.md", "connect.md")
+EXAMPLES = ("doors.md", "connect.md")
+PAGES = ("first-hour.md", *EXAMPLES)
+LEFT_OUT = {
+    "cd documind # the folder with these sources": "names the reader's own folder",
+    "make run": "fetches packages",
+    "API_PORT=8100 make run": "fetches packages",
+    "make setup EXTRAS=ocr": "fetches packages",
+    "make bench-aborts": "takes minutes, and writes the report",
+    "pipx install documind_server-*.whl": "fetches packages",
+    "pip install openai": "fetches a package",
+    "pip install langchain-openai": "fetches a package",
+    "pip install 'documind-server[langchain]'": "fetches packages",
+    "pip install llama-index-llms-openai-like": "fetches a package",
+    "pip install 'documind-server[llama-index]'": "fetches packages",
+    "ollama pull llama3.2": "needs Ollama",
+    "documind models use qwen2.5:7b --for answers": "needs Ollama",
+}
+"""Commands of the pages that no test runs, and why; of those with make the steps are listed."""
+TYPED = {
+    "documind chat": "Who decoded the waggle dance of bees?\n",
+    "documind keys add laptop --scope read --scope ask --library papers": "y\n",
+}
+"""What a person types while a command runs; one without it gets the end of its input."""
+PROGRAM = r"(?:[A-Z_]+=\S+ )?(?:documind|make|pip|pipx|ollama|curl|which|cd)(?: [^`]+)?"
 
 
 def text_of(page: str) -> str:
@@ -38,11 +61,23 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text_of(page), re.DOTALL)
 
 
+def commands(page: str) -> list[str]:
+    """Return the commands of a page: lines of its blocks of sh, indented ones, and in backticks.
+
+    The bare name of the program is also that of a model.
+    """
+    prose = re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL)
+    found = [line for block in blocks(page, "sh") for line in block.splitlines()]
+    found += re.findall(r"(?m)^    (\S.*)$", prose)
+    found += re.findall(rf"`({PROGRAM})`", prose)
+    return [line for each in found if (line := " ".join(each.split())) != "documind"]
+
+
 def examples(language: str) -> list[tuple[str, str]]:
     """Return each program of the pages with the output that stands below it."""
     below = rf"```{language}\n([^`]*)```\n[^`]*```text\n([^`]*)```"
-    found = [pair for page in PAGES for pair in re.findall(below, text_of(page))]
-    assert len(found) == sum(len(blocks(page, language)) for page in PAGES)
+    found = [pair for page in EXAMPLES for pair in re.findall(below, text_of(page))]
+    assert len(found) == sum(len(blocks(page, language)) for page in EXAMPLES)
     return found
 
 
@@ -57,21 +92,45 @@ def assert_printed(printed: str, shown: str) -> None:
 
 @dataclass(frozen=True)
 class Server:
-    """A listening site, and the data directory by which commands find it."""
+    """A server of its own process, and what its reader's shell has."""
 
     base: str
-    site: Site
-    data: Path
+    folder: Path
+    env: dict[str, str]
+
+    def run(self, command: str, typed: str = "") -> str:
+        """Run a line of a page in a shell, with this server's address; return what it printed."""
+        done = subprocess.run(
+            ["/bin/bash", "-c", command.replace(ADDRESS, self.base)],
+            cwd=self.folder,
+            env=self.env,
+            input=typed,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+        return done.stdout
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    directory = tmp_path_factory.mktemp("docs")
-    with site(directory) as opened:
-        assert opened.client.post("/api/v1/samples").status_code == 201
-        lock = directory / "lock"
-        with listening(opened.app, lifespan="off") as url, DirectoryLock([lock], url):
-            yield Server(url, opened, lock)
+    folder, port = tmp_path_factory.mktemp("docs"), free_port()
+    own = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "DATA_DIR": str(folder / "data"),
+        "API_PORT": str(port),
+        "OLLAMA_BASE_URL": f"http://127.0.0.1:{free_port()}",
+        "BROWSER": "true",
+    }
+    opened = Server(f"http://127.0.0.1:{port}", folder, os.environ | own)
+    opened.run("documind up --no-open")
+    try:
+        opened.run("documind samples")
+        yield opened
+    finally:
+        opened.run("documind down")
 
 
 def test_every_example_is_answered_as_the_pages_say(server: Server) -> None:
@@ -84,8 +143,7 @@ def test_every_example_is_answered_as_the_pages_say(server: Server) -> None:
         )
         assert_printed(run.stdout.replace(server.base, ADDRESS), shown)
     for lines, shown in examples("sh"):
-        replies = [_sent(line, server) for line in lines.splitlines()]
-        assert_printed(" ".join(replies), shown)
+        assert_printed(" ".join(answer(server.run(line)) for line in lines.splitlines()), shown)
     for program, shown in examples("py"):  # LlamaIndex is not installed: what its class sends
         if searched := re.search(r'retriever.retrieve\("(.*?)"\)', program):
             sent = {"q": searched[1], "library": "papers", "limit": "1"}
@@ -97,77 +155,76 @@ def test_every_example_is_answered_as_the_pages_say(server: Server) -> None:
         body = {"model": model, "messages": [{"role": "user", "content": asked}]}
         reply = requests.post(f"{server.base}/v1/chat/completions", json=body, timeout=60)
         assert_printed(reply.json()["choices"][0]["message"]["content"], shown)
-    _readme(server)
 
 
-def _sent(line: str, server: Server) -> str:
-    """Send what a line with curl sends, check that it is answered, and return the answer."""
-    words = shlex.split(line)
-    assert words[0] == "curl"
-    body, url = words[words.index("--json") + 1], words[-1].replace(ADDRESS, server.base)
-    reply = requests.post(url, data=body, headers={"Content-Type": "application/json"}, timeout=60)
-    assert reply.status_code == 200, reply.text
-    final = re.search(r"event: final\ndata: (.*)", reply.text)
-    answer = json.loads(final[1]) if final else reply.json()
-    answer = answer.get("documind", answer)
-    assert answer["status"] == "answered", answer
-    return str(answer["answer"])
+def answer(printed: str) -> str:
+    """Return the answer that curl printed, as JSON or as events."""
+    final = re.search(r"event: final\ndata: (.*)", printed)
+    found = json.loads(final[1] if final else printed)
+    found = found.get("documind", found)
+    assert found["status"] == "answered", found
+    return str(found["answer"])
 
 
-def _readme(server: Server) -> None:
-    """Run what the page shows of the command line, with a paper of one's own."""
+def test_the_readme_shows_what_commands_print(server: Server) -> None:
     shown = re.search(r"On the command line\n.*?\n\n(    .*?)\n\n[^ ]", README, re.DOTALL)
     assert shown
-    commands = [part.splitlines() for part in re.split(r"(?m)^    \$ ", shown[1])[1:]]
-    (asked, *output), (upload, *_), (question, *_) = commands
-    _, *arguments = shlex.split(asked)
-    run = subprocess.run(
-        [sys.executable, "-m", "app", *arguments],
-        cwd=ROOT,
-        env=os.environ | {"DATA_DIR": str(server.data)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert_printed(run.stdout, " ".join(output))
-    assert shlex.split(upload)[1:5] == ["-F", "file=@paper.pdf", "-F", "library=papers"]
-    assert server.site.upload(("paper.pdf", lighthouse_pdf()))[0] == 201
-    assert "Morvane" in _sent(question.replace("localhost:8001", ADDRESS), server)
+    parts = [part.splitlines() for part in re.split(r"(?m)^    \$ ", shown[1])[1:]]
+    (asked, *output), (upload, *_), (question, *_) = [
+        [line.replace("localhost:8001", ADDRESS) for line in part] for part in parts
+    ]
+    assert_printed(server.run(asked.removeprefix(".venv/bin/")), " ".join(output))
+    (server.folder / "paper.pdf").write_bytes(lighthouse_pdf())
+    assert json.loads(server.run(upload))["documents"][0]["status"] == "indexed"
+    assert "Morvane" in answer(server.run(question))
 
 
-README = (ROOT / "README.md").read_text("utf-8")
+def test_every_command_of_the_pages_runs(server: Server) -> None:
+    """A key closes the server, so the command that makes one comes last."""
+    found = {line for page in PAGES for line in commands(page)}
+    assert found >= LEFT_OUT.keys() | TYPED.keys()
+    makes = [line for line in LEFT_OUT if "make " in line]
+    for line in makes:
+        assert server.run(line.replace("make ", f"make -C {ROOT} --dry-run ")), line
+    for line in sorted(found - LEFT_OUT.keys(), key=lambda line: ("keys add" in line, line)):
+        needs = line in {"documind ask", "documind sync", "documind bulk", "documind keys add"}
+        server.run(f"{line} --help" if needs else line, TYPED.get(line, ""))
+    server.run("documind keys revoke laptop --yes")
 
 
-def test_a_client_of_mcp_is_answered_at_the_address_of_the_pages(server: Server) -> None:
-    urls = {
-        entry["url"].replace(ADDRESS, server.base)
+def test_routes_that_the_pages_name_are_there_and_searches_answer(server: Server) -> None:
+    routes = json.loads((ROOT / "openapi.json").read_text("utf-8"))["paths"]
+    named = [
+        pair
         for page in PAGES
-        for entry in _clients(page)
-        if "url" in entry
-    }
+        for pair in re.findall(r"(GET|POST|PUT|PATCH|DELETE)\s+(/[\w/{}-]+)", text_of(page))
+    ]
+    assert len(named) >= 15
+    for method, path in named:
+        assert method.lower() in routes[path], path
+    for path in re.findall(r"`GET (/[^`{]+)`", text_of("doors.md")):
+        sent = f"{server.base}{path}" if path != "/api/v1/search" else f"{server.base}{path}?q=bees"
+        assert requests.get(sent, timeout=60).status_code == 200, path
 
-    async def asked(url: str) -> str:
-        async with Client(url) as client:
+
+def test_clients_of_mcp_are_answered_with_the_configurations_of_the_pages(server: Server) -> None:
+    async def asked(door: str | StdioServerParameters) -> str:
+        async with Client(door) as client:
             found = await client.call_tool(
                 "ask", {"question": "Who decoded the waggle dance of bees?", "library": "public"}
             )
             return cast("Sequence[TextContent]", found.content)[0].text
 
-    for url in urls:
-        assert "Karl von Frisch" in anyio.run(asked, url)
+    for page in EXAMPLES:
+        clients = [json.loads(block)["mcpServers"]["documind"] for block in blocks(page, "json")]
+        assert len(clients) == 2
+        for entry in clients:
+            assert "Karl von Frisch" in anyio.run(asked, door_of(entry, server))
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_configurations_of_mcp_clients(page: str) -> None:
-    assert len(_clients(page)) == 2
-    for server in _clients(page):
-        if "url" in server:
-            assert server["url"].endswith("/mcp")
-            continue
-        assert server["command"].endswith("documind")
-        (word,) = server["args"]
-        assert word in typer.main.get_command(entry.app).commands  # type: ignore[attr-defined]  # click's own group
-
-
-def _clients(page: str) -> list[dict[str, Any]]:
-    return [json.loads(block)["mcpServers"]["documind"] for block in blocks(page, "json")]
+def door_of(entry: dict[str, Any], server: Server) -> str | StdioServerParameters:
+    """Return the address or process of a client's configuration, with this server's data."""
+    if "url" in entry:
+        return str(entry["url"]).replace(ADDRESS, server.base)
+    command = Path(sys.executable).with_name(Path(entry["command"]).name)
+    return StdioServerParameters(command=str(command), args=entry["args"], env=server.env)

@@ -74,11 +74,13 @@ def test_the_encyclopedia_is_asked_about_what_is_indexed(
     found = json.loads((tmp_path / "w.json").read_text())
     (experiment,) = found["experiments"]
     assert (experiment["questions"], experiment["passages"], experiment["baseline"]) == (
-        20,
+        40,
         20,
         "baseline",
     )
-    assert experiment["arms"][0]["measures"]["grounded"]["mean"] >= 0.9
+    measures = experiment["arms"][0]["measures"]
+    assert measures["grounded"]["mean"] >= 0.9
+    assert 0.9 <= measures["nDCG"]["mean"] < 1
     assert "Skipped" not in (tmp_path / "w.md").read_text()
 
 

@@ -86,7 +86,9 @@ def test_papers_of_a_project_are_there_and_their_links_hold() -> None:
         "docs/operations.md",
     ):
         path = ROOT / name
-        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text("utf-8")):
+        for link in re.findall(
+            r"\]\(([^)#:\s]+)(?:#[^)]*)?(?: \"[^\"]*\")?\)", path.read_text("utf-8")
+        ):
             assert (path.parent / link).exists(), f"{name} links to {link}"
 
 

@@ -59,6 +59,7 @@ def test_every_script_of_users_is_on_its_page() -> None:
         "make_token_axes",
         "run_dockerfile_steps",
         "budgets",
+        "figures",
         "formats",
         "words",
         "write_antonyms",
