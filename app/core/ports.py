@@ -27,7 +27,6 @@ from app.core.types import (
     PassageCode,
     Prompt,
     QuestionCode,
-    RawDocument,
     Scored,
     TextSpan,
     Token,
@@ -235,14 +234,6 @@ class Reranker(Protocol):
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return one raw logit per text, higher is better."""
-
-
-@runtime_checkable
-class DocumentSource(Protocol):
-    """A stream of documents in constant memory."""
-
-    def __iter__(self) -> Iterator[RawDocument]:
-        """Yield documents in a stable order."""
 
 
 @runtime_checkable

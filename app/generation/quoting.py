@@ -141,10 +141,12 @@ def choose(
     Sentences that read like instructions are never chosen. One that is cut off or begins with a
     pronoun that means nothing alone opens the answer only when nothing comes near it, and then
     behind the sentence before it, where that can be quoted. One that announces a list gives way to
-    the list. Rows of a table are quoted among themselves.
+    the list; where none is found it is not quoted if anything else can be. Rows of a table are
+    quoted among themselves.
     """
     order = [int(row) for row in np.argsort(-scores, kind="stable") if _answers(found[int(row)])]
     order = _of_the_record(question, found, order)
+    order = [row for row in order if not _only_announces(found, row)] or order
     if not order:
         return ()
     lead = next(
@@ -197,6 +199,12 @@ def _of_the_record(question: str, found: Sequence[Candidate], order: Sequence[in
         elif codes or found[row].row:
             is_other.add(row)
     return [row for row in order if row not in is_other] if holds else list(order)
+
+
+def _only_announces(found: Sequence[Candidate], row: int) -> bool:
+    """Return whether a sentence ends with a colon, and nothing that it announces was found."""
+    one = found[row]
+    return one.announces and not one.row and not _items_of(found, row)
 
 
 def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:

@@ -155,8 +155,12 @@ def is_right(question: Json, answer: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """Return a text as files of every kind say it: `(1,250)` and `-1250` are the same."""
-    without = re.sub(r"(?<=\d),(?=\d{3})", "", " ".join(text.split()).lower())
+    """Return a text as files of every kind say it: `(1,250)` and `-1250` are the same.
+
+    Marks of sources, and a full stop at the end, are no part of it.
+    """
+    words = " ".join(re.sub(r" ?\[\d+\]", "", text).split()).lower().removesuffix(".")
+    without = re.sub(r"(?<=\d),(?=\d{3})", "", words)
     return re.sub(r"\((\$?\d[\d.]*)\)", r"-\1", without)
 
 

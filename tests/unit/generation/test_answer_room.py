@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from app.core.cancel import CancelToken
 from app.core.types import Prompt
-from app.generation.quoting import PLAIN, SEVERAL, STEPS, AnswerRoom, ExtractiveGenerator, room_for
+from app.generation.candidates import candidates
+from app.generation.quoting import (
+    PLAIN,
+    SEVERAL,
+    STEPS,
+    AnswerRoom,
+    ExtractiveGenerator,
+    choose,
+    room_for,
+)
 from tests.unit.generation.passages import evidence
 
 
@@ -66,3 +76,13 @@ def test_a_long_table_is_quoted_by_the_row() -> None:
     assert text.startswith(
         "brown works and sons | 41 million dollars of net revenue | 42 million [1]"
     )
+
+
+def test_a_sentence_that_announces_what_was_not_found_is_not_quoted() -> None:
+    found = candidates(
+        evidence("The price list of the harbour is as follows:", "A berth in the harbour costs 9.")
+    )
+    chosen = choose("What is the price list of the harbour?", found, np.array([2.0, 0.0]))
+    assert [one.text for one in chosen] == ["A berth in the harbour costs 9."]
+    alone = choose("What is the price list of the harbour?", found[:1], np.array([2.0]))
+    assert [one.text for one in alone] == ["The price list of the harbour is as follows:"]
