@@ -74,6 +74,12 @@ _ASKS_FOR_STEPS = re.compile(
     re.IGNORECASE,
 )
 
+_ASKS_TO_EXPLAIN = re.compile(
+    r"\b(?:why|explain|discuss|to what extent|in (?:what|which) (?:ways?|sense)"
+    r"|how (?:do|does|did|is|are|was|were|can|could|has|have|had|will|would|may|might|should))\b",
+    re.IGNORECASE,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerRoom:
@@ -82,9 +88,12 @@ class AnswerRoom:
     sentences: int = 3
     words: int = 120
     in_order: bool = False
+    ends: bool = False
+    """Whether nothing follows but what goes on, once the best sentence holds the question."""
 
 
-PLAIN = AnswerRoom()
+PLAIN = AnswerRoom(ends=True)
+EXPLANATION = AnswerRoom(5, 130, ends=True)
 SEVERAL = AnswerRoom(5, 200)
 STEPS = AnswerRoom(8, 240, in_order=True)
 SUMMARY = AnswerRoom(10, 400, in_order=True)
@@ -92,10 +101,12 @@ SUMMARY = AnswerRoom(10, 400, in_order=True)
 
 
 def room_for(question: str) -> AnswerRoom:
-    """Return an answer's room: more for lists and several things, steps in order."""
+    """Return an answer's room: more for an explanation and for several things, steps in order."""
     if _ASKS_FOR_STEPS.search(question):
         return STEPS
-    return SEVERAL if _ASKS_FOR_SEVERAL.search(question) else PLAIN
+    if _ASKS_FOR_SEVERAL.search(question):
+        return SEVERAL
+    return EXPLANATION if _ASKS_TO_EXPLAIN.search(question) else PLAIN
 
 
 # Choose the sentences of a quote and write them as an answer.
@@ -163,7 +174,7 @@ def choose(
         return _rows_of(found, order, scores, lead)
     order = [row for row in order if not found[row].row]
     opening = _opening(found, order, lead, room)
-    others = _Others(question, found, found[lead], ends=room == PLAIN)
+    others = _Others(question, found, found[lead], ends=room.ends)
     order = [row for row in order if others.belong(found[row])]
     chosen = list(opening)
     left = room.words - sum(word_count(candidate.text) for candidate in chosen)

@@ -9,6 +9,7 @@ from app.core.cancel import CancelToken
 from app.core.types import Prompt
 from app.generation.candidates import candidates
 from app.generation.quoting import (
+    EXPLANATION,
     PLAIN,
     SEVERAL,
     STEPS,
@@ -27,6 +28,10 @@ from tests.unit.generation.passages import evidence
         ("Who led the revolt and what did it lead to?", SEVERAL),
         ("How do I reset the password of a device?", STEPS),
         ("Who swore fealty to King Charles?", PLAIN),
+        ("Why did Rollo swear fealty?", EXPLANATION),
+        ("How does a fief differ from a gift?", EXPLANATION),
+        ("How many towers had the castle?", PLAIN),
+        ("What is a fief?", PLAIN),
         ("What are the three parts of the government?", PLAIN),
     ],
 )
