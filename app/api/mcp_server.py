@@ -7,8 +7,7 @@ References:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from inspect import iscoroutinefunction
@@ -25,8 +24,6 @@ from mcp_types import (
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
     ResourceTemplate,
@@ -72,6 +69,7 @@ _MAX_TEXT_CHARACTERS = 20_000
 _AROUND = 120
 """Characters of a line that are shown on each side of what was found in it."""
 _A = TypeVar("_A", bound=BaseModel)
+_R = TypeVar("_R")
 
 
 _LIBRARY = Field(
@@ -555,47 +553,20 @@ _INSTRUCTIONS = (
 
 
 def make_server(edge: Edge, version: str) -> Server[Any]:
-    async def list_tools(
-        context: ServerRequestContext[Any], page: PaginatedRequestParams | None
-    ) -> ListToolsResult:
-        del page  # they fit on one
-        caller = _at(edge, context).caller
-        usable = (tool for tool in TOOLS.values() if caller.may(tool.scope))
-        return ListToolsResult(tools=[tool.listing() for tool in usable])
-
-    async def call_tool(
-        context: ServerRequestContext[Any], asked: CallToolRequestParams
-    ) -> CallToolResult:
-        return await _call(_at(edge, context), asked)
-
-    async def list_resources(
-        context: ServerRequestContext[Any], page: PaginatedRequestParams | None
-    ) -> ListResourcesResult:
-        with _refused():
-            return await _resources(_at(edge, context), page.cursor if page else None)
-
-    async def list_templates(
-        _: ServerRequestContext[Any], page: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
-        del page
-        return ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
-
-    async def read_resource(
-        context: ServerRequestContext[Any], asked: ReadResourceRequestParams
-    ) -> ReadResourceResult:
-        with _refused():
-            return await to_thread.run_sync(_resource, _at(edge, context), asked.uri)
-
     return Server(
         "documind",
         version=version,
         title="DocuMind",
         instructions=_INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
+        on_list_tools=lambda context, _: _tools(_at(edge, context)),
+        on_call_tool=lambda context, asked: _call(_at(edge, context), asked),
+        on_list_resources=lambda context, page: _refused(
+            _resources(_at(edge, context), page.cursor if page else None)
+        ),
+        on_list_resource_templates=lambda *_: _templates(),
+        on_read_resource=lambda context, asked: _refused(
+            to_thread.run_sync(_resource, _at(edge, context), asked.uri)
+        ),
     )
 
 
@@ -660,13 +631,22 @@ def _resource(at: At, uri: str) -> ReadResourceResult:
     return ReadResourceResult(contents=[contents])
 
 
-@contextmanager
-def _refused() -> Iterator[None]:
+async def _refused(work: Awaitable[_R]) -> _R:
     """Turn our errors into the protocol's."""
     try:
-        yield
+        return await work
     except DocuMindError as error:
         raise MCPError(INVALID_PARAMS, f"{error.code}: {error.message}") from error
+
+
+async def _tools(at: At) -> ListToolsResult:
+    """Return the tools that the caller may use; they fit on one page."""
+    usable = (tool for tool in TOOLS.values() if at.caller.may(tool.scope))
+    return ListToolsResult(tools=[tool.listing() for tool in usable])
+
+
+async def _templates() -> ListResourceTemplatesResult:
+    return ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
 
 
 async def _call(at: At, asked: CallToolRequestParams) -> CallToolResult:
