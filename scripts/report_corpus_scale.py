@@ -38,6 +38,8 @@ def main() -> None:
         "",
         f"Times are of retrieve_only over HTTP, {len(probes)} probes asked {given.rounds} times,"
         " one client.",
+        "",
+        "Made by `python -m scripts.report_corpus_scale`.",
     ]
     given.report_md.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))

@@ -9,6 +9,7 @@ Probes whose article is not indexed are skipped and listed; exit code 4 when tha
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -125,11 +126,10 @@ def write(
     report = report_of(
         f"{given.bench.stem.replace('_', ' ').capitalize()}", made, (experiment,), said
     )
-    for path, text in zip(
-        files_of(given), (to_markdown(report), to_csv(report), to_json(report)), strict=True
-    ):
+    page = f"{to_markdown(report)}\nMade by `python -m scripts.{Path(sys.argv[0]).stem}`.\n"
+    for path, text in zip(files_of(given), (page, to_csv(report), to_json(report)), strict=True):
         path.write_text(text, encoding="utf-8")
-    print(to_markdown(report))
+    print(page)
 
 
 if __name__ == "__main__":

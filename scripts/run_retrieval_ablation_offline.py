@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from app.bootstrap import build_services
+from app.bootstrap.services import Services
 from app.cli.main import run_at_edge
 from app.core.ids import checkout_sha
 from app.core.ports import Catalog
@@ -46,7 +48,35 @@ def offline(
     Raises:
         NotFound: A set has only probes about articles that are no samples.
     """
-    with tempfile.TemporaryDirectory(prefix="documind-ablation-") as folder:
+    experiments: list[Experiment] = []
+    skipped: list[str] = []
+    with over_samples() as services:
+        ask = ServiceAsk(services.rag.answer)
+        for name, probes in benches.items():
+            asked, left_out = with_articles(
+                probes, lambda probe: titles_like(services.catalog, probe)
+            )
+            skipped += left_out
+            documents = count_documents(services)
+            experiments.append(
+                run_probes(
+                    name,
+                    asked,
+                    strategy_arms(),
+                    ask,
+                    seed=SEED,
+                    top_k=top_k,
+                    documents=documents,
+                )
+            )
+        made = provenance(services, experiments)
+    return tuple(experiments), remarks(ask.degraded, skipped), made
+
+
+@contextmanager
+def over_samples() -> Iterator[Services]:
+    """Yield the services of a data directory of its own with the samples, without a model."""
+    with tempfile.TemporaryDirectory(prefix="documind-samples-") as folder:
         settings = Settings(
             data_dir=Path(folder),
             samples=False,
@@ -55,37 +85,20 @@ def offline(
         )
         with build_services(settings) as services:
             job = services.jobs.submit(SAMPLES, {}, unit="files")
-            while services.store.jobs.get(job.id).state in {"queued", "running"}:
+            while services.jobs.get(job.id).state in {"queued", "running"}:
                 time.sleep(0.1)
-            ask = ServiceAsk(services.rag.answer)
-            documents = sum(services.catalog.counts(library).documents for library in Library)
-            experiments: list[Experiment] = []
-            skipped: list[str] = []
-            for name, probes in benches.items():
-                asked, left_out = with_articles(
-                    probes, lambda probe: titles_like(services.catalog, probe)
-                )
-                skipped += left_out
-                experiments.append(
-                    run_probes(
-                        name,
-                        asked,
-                        strategy_arms(),
-                        ask,
-                        seed=SEED,
-                        top_k=top_k,
-                        documents=documents,
-                    )
-                )
-            identity = services.embedder.identity
-    made = ReportProvenance(
-        checkout_sha(),
-        settings_hash(experiments),
-        "samples",
-        {identity.model: identity.digest},
-        SEED,
-    )
-    return tuple(experiments), remarks(ask.degraded, skipped), made
+            yield services
+
+
+def count_documents(services: Services) -> int:
+    return sum(services.catalog.counts(library).documents for library in Library)
+
+
+def provenance(services: Services, experiments: Sequence[Experiment]) -> ReportProvenance:
+    """Return what a report over the samples was made from."""
+    identity = services.embedder.identity
+    models = {identity.model: identity.digest}
+    return ReportProvenance(checkout_sha(), settings_hash(experiments), "samples", models, SEED)
 
 
 def titles_like(catalog: Catalog, probe: Probe) -> list[str]:

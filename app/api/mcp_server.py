@@ -7,11 +7,11 @@ References:
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
 
 from anyio import to_thread
 from mcp.server import Server
@@ -24,8 +24,6 @@ from mcp_types import (
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
     ResourceTemplate,
@@ -71,6 +69,7 @@ _MAX_TEXT_CHARACTERS = 20_000
 _AROUND = 120
 """Characters of a line that are shown on each side of what was found in it."""
 _A = TypeVar("_A", bound=BaseModel)
+_R = TypeVar("_R")
 
 
 _LIBRARY = Field(
@@ -301,7 +300,15 @@ class _Tool(Generic[_A]):
     scope: KeyScope
     """Which a key needs for it."""
     reply: type[BaseModel]
-    run: Callable[[At, _A], Awaitable[CallToolResult]]
+    work: Callable[[At, _A], Any]
+
+    async def run(self, at: At, asked: _A) -> CallToolResult:
+        """Run it, in a thread of its own unless it waits by itself."""
+        if iscoroutinefunction(self.work):
+            found: CallToolResult = await self.work(at, asked)
+        else:
+            found = await to_thread.run_sync(self.work, at, asked)
+        return found
 
     def listing(self) -> Tool:
         return Tool(
@@ -316,9 +323,28 @@ class _Tool(Generic[_A]):
         )
 
 
-async def _search(at: At, asked: SearchArguments) -> CallToolResult:
+TOOLS: dict[str, _Tool[Any]] = {}
+"""By name, as they are listed."""
+
+
+def _tool(
+    title: str, scope: KeyScope, reply: type[BaseModel]
+) -> Callable[[Callable[[At, Any], object]], None]:
+    """Make a function a tool: its name, arguments and docstring are those that a client sees."""
+
+    def add(work: Callable[[At, Any], object]) -> None:
+        name, arguments = work.__name__.removeprefix("_"), get_type_hints(work)["asked"]
+        described = " ".join((work.__doc__ or "").split())
+        TOOLS[name] = _Tool(name, title, described, arguments, scope, reply, work)
+
+    return add
+
+
+@_tool("Search", "read", SearchResponse)
+def _search(at: At, asked: SearchArguments) -> CallToolResult:
+    """Find passages in the libraries, best first, each with its place."""
     wanted = SearchQuery(q=asked.query, library=asked.library, limit=asked.limit, **asked.given())
-    found = await to_thread.run_sync(questions.search, at.services, at.edge, at.caller, wanted)
+    found = questions.search(at.services, at.edge, at.caller, wanted)
     passages = [
         f"[{n}] {hit.title}, {hit.section or 'no section'} (library {hit.library}, document"
         f" {hit.doc_id}, characters"
@@ -333,7 +359,12 @@ def _warning(flags: Sequence[str]) -> str:
     return f", flagged: {', '.join(flags)}" if flags else ""
 
 
+@_tool("Ask", "ask", AnswerRecord)
 async def _ask(at: At, asked: AskArguments) -> CallToolResult:
+    """Answer a question from the libraries.
+
+    Every [n] was checked against the passage it names; without enough evidence the answer says so.
+    """
     metadata = {c.key: c.given for c in map(Condition.written, asked.metadata)}
     wanted = QueryRequest(
         question=asked.question,
@@ -369,12 +400,29 @@ async def _ask(at: At, asked: AskArguments) -> CallToolResult:
     )
 
 
-async def _list(at: At, asked: ListArguments) -> CallToolResult:
+@_tool("Check a text", "ask", CheckResponse)
+async def _check(at: At, asked: CheckArguments) -> CallToolResult:
+    """Check every sentence of a text against the libraries, or against another text.
+
+    Each is supported, weak (close to a place, not confirmed), contradicted or not found, with the
+    place. A model can judge too.
+    """
+    wanted = CheckRequest(
+        text=asked.text, library=asked.library, against=asked.against, judge=asked.judge
+    )
+    work = partial(questions.checked, at.services, at.edge, at.caller, wanted)
+    report = await at.edge.checks.run(work)
+    said = as_text(report.model_dump(mode="json"))
+    return _told(said or "There is no sentence in it.", report)
+
+
+@_tool("List documents", "read", DocumentPage)
+def _list(at: At, asked: ListArguments) -> CallToolResult:
+    """List the documents of a library, a page at a time, with id, title and file name."""
     library = at.caller.library(Library(asked.library))
-    page = await to_thread.run_sync(
-        documents.list_documents,
-        at.services, library, asked.query, asked.cursor, asked.limit, [asked.tag],
-    )  # fmt: skip
+    page = documents.list_documents(
+        at.services, library, asked.query, asked.cursor, asked.limit, [asked.tag]
+    )
     lines = [
         f"{one.doc_id}: {one.title} ({one.filename}, {one.type}, {one.characters} characters"
         f"{_warning(one.flags)})"
@@ -384,36 +432,34 @@ async def _list(at: At, asked: ListArguments) -> CallToolResult:
     return _told("\n".join([*lines, *more]) or "There is no document.", page)
 
 
-async def _outline(at: At, asked: OfDocument) -> CallToolResult:
-    def read() -> CallToolResult:
-        document = at.document(asked)
-        headings = at.services.catalog.outline(document.library, document.doc_id)
-        found = OutlineReply(
-            doc_id=document.doc_id,
-            title=document.title,
-            characters=document.characters,
-            headings=[OutlineEntry.model_validate(one) for one in headings],
-        )
-        lines = [f"{'  ' * (one.level - 1)}{one.title} (at {one.start})" for one in found.headings]
-        return _told("\n".join(lines) or "It has no headings.", found)
+@_tool("Outline of a document", "read", OutlineReply)
+def _outline(at: At, asked: OfDocument) -> CallToolResult:
+    """Return the headings of a document, and where their sections begin."""
+    document = at.document(asked)
+    headings = at.services.catalog.outline(document.library, document.doc_id)
+    found = OutlineReply(
+        doc_id=document.doc_id,
+        title=document.title,
+        characters=document.characters,
+        headings=[OutlineEntry.model_validate(one) for one in headings],
+    )
+    lines = [f"{'  ' * (one.level - 1)}{one.title} (at {one.start})" for one in found.headings]
+    return _told("\n".join(lines) or "It has no headings.", found)
 
-    return await to_thread.run_sync(read)
 
-
-async def _grep(at: At, asked: GrepArguments) -> CallToolResult:
-    def read() -> CallToolResult:
-        document = at.document(asked)
-        text = at.services.catalog.text(document.library, document.doc_id).text
-        spans = [one.span() for one in re.finditer(re.escape(asked.text), text, re.IGNORECASE)]
-        places = [
-            Place(start=start, end=end, line=_line(text, start, end))
-            for start, end in spans[: asked.limit]
-        ]
-        lines = [f"{one.start} to {one.end}: {one.line}" for one in places]
-        found = GrepReply(doc_id=document.doc_id, total=len(spans), places=places)
-        return _told("\n".join([f"{found.total} places", *lines]), found)
-
-    return await to_thread.run_sync(read)
+@_tool("Find characters", "read", GrepReply)
+def _grep(at: At, asked: GrepArguments) -> CallToolResult:
+    """Find exact characters in a document: every place, with its line."""
+    document = at.document(asked)
+    text = at.services.catalog.text(document.library, document.doc_id).text
+    spans = [one.span() for one in re.finditer(re.escape(asked.text), text, re.IGNORECASE)]
+    places = [
+        Place(start=start, end=end, line=_line(text, start, end))
+        for start, end in spans[: asked.limit]
+    ]
+    lines = [f"{one.start} to {one.end}: {one.line}" for one in places]
+    found = GrepReply(doc_id=document.doc_id, total=len(spans), places=places)
+    return _told("\n".join([f"{found.total} places", *lines]), found)
 
 
 def _line(text: str, start: int, end: int) -> str:
@@ -423,57 +469,57 @@ def _line(text: str, start: int, end: int) -> str:
     return text[first : min(len(text) if last < 0 else last, end + _AROUND)]
 
 
-async def _read(at: At, asked: ReadArguments) -> CallToolResult:
-    def read() -> CallToolResult:
-        document = at.document(asked)
-        end = max(asked.start, min(asked.start + asked.length, document.characters))
-        catalog, library = at.services.catalog, document.library
-        span = catalog.text(library, document.doc_id, asked.start, end)
-        more = f"\n\n(characters {span.start} to {span.end} of {span.length})"
-        found = ReadReply(document=DocumentReply.model_validate(document), **asdict(span))
-        return _told(f"# {document.title}{_warning(document.flags)}\n\n{span.text}{more}", found)
+@_tool("Read a document", "read", ReadReply)
+def _read(at: At, asked: ReadArguments) -> CallToolResult:
+    """Return a document's text, or a part of it."""
+    document = at.document(asked)
+    end = max(asked.start, min(asked.start + asked.length, document.characters))
+    catalog, library = at.services.catalog, document.library
+    span = catalog.text(library, document.doc_id, asked.start, end)
+    more = f"\n\n(characters {span.start} to {span.end} of {span.length})"
+    found = ReadReply(document=DocumentReply.model_validate(document), **asdict(span))
+    return _told(f"# {document.title}{_warning(document.flags)}\n\n{span.text}{more}", found)
 
-    return await to_thread.run_sync(read)
 
-
-async def _cite(at: At, asked: CiteArguments) -> CallToolResult:
-    def read() -> CallToolResult:
-        if not asked.start < asked.end <= asked.start + _MAX_TEXT_CHARACTERS:
-            raise InvalidInput(
-                f"end {asked.end} must be after start {asked.start}, by at most"
-                f" {_MAX_TEXT_CHARACTERS:,} characters"
-            )
-        document = at.document(asked)
-        library, doc_id = document.library, document.doc_id
-        span = at.services.catalog.text(library, doc_id, asked.start, asked.end)
-        chunks = at.services.catalog.chunks(library, doc_id)
-        chunk = next((one for one in chunks if one.start <= asked.start < one.end), None)
-        headings = at.services.catalog.outline(library, doc_id)
-        above = [one.title for one in headings if one.start <= asked.start]
-        found = CiteReply(
-            doc_id=doc_id,
-            library=library.value,
-            title=document.title,
-            authors=list(document.authors),
-            year=document.year,
-            section=above[-1] if above else "",
-            page=chunk.page if chunk else None,
-            quote=span.text,
-            start=span.start,
-            end=span.end,
-            revision=span.revision,
-            view_url=view_of(library, doc_id, span.revision, span.start, span.end),
+@_tool("Cite a place", "read", CiteReply)
+def _cite(at: At, asked: CiteArguments) -> CallToolResult:
+    """Return exact characters of a document with title, authors, section, page and address."""
+    if not asked.start < asked.end <= asked.start + _MAX_TEXT_CHARACTERS:
+        raise InvalidInput(
+            f"end {asked.end} must be after start {asked.start}, by at most"
+            f" {_MAX_TEXT_CHARACTERS:,} characters"
         )
-        where = [*found.authors, found.year, found.section, found.page and f"page {found.page}"]
-        return _told(
-            f"\u201c{span.text}\u201d ({', '.join(map(str, filter(None, [found.title, *where])))})",
-            found,
-        )
+    document = at.document(asked)
+    library, doc_id = document.library, document.doc_id
+    span = at.services.catalog.text(library, doc_id, asked.start, asked.end)
+    chunks = at.services.catalog.chunks(library, doc_id)
+    chunk = next((one for one in chunks if one.start <= asked.start < one.end), None)
+    headings = at.services.catalog.outline(library, doc_id)
+    above = [one.title for one in headings if one.start <= asked.start]
+    found = CiteReply(
+        doc_id=doc_id,
+        library=library.value,
+        title=document.title,
+        authors=list(document.authors),
+        year=document.year,
+        section=above[-1] if above else "",
+        page=chunk.page if chunk else None,
+        quote=span.text,
+        start=span.start,
+        end=span.end,
+        revision=span.revision,
+        view_url=view_of(library, doc_id, span.revision, span.start, span.end),
+    )
+    where = [*found.authors, found.year, found.section, found.page and f"page {found.page}"]
+    return _told(
+        f"\u201c{span.text}\u201d ({', '.join(map(str, filter(None, [found.title, *where])))})",
+        found,
+    )
 
-    return await to_thread.run_sync(read)
 
-
+@_tool("Add a text", "write", IngestResponse)
 async def _add(at: At, asked: AddArguments) -> CallToolResult:
+    """Index a text as a document of a library; a file of the same name is replaced."""
     library = at.caller.library(Library(asked.library))
     name = display_name(asked.filename)
     if at.request is not None:
@@ -496,108 +542,6 @@ async def _add(at: At, asked: AddArguments) -> CallToolResult:
     return _told(f"{name} is {row.status} as {row.doc_id}", found)
 
 
-async def _check(at: At, asked: CheckArguments) -> CallToolResult:
-    wanted = CheckRequest(
-        text=asked.text, library=asked.library, against=asked.against, judge=asked.judge
-    )
-    work = partial(questions.checked, at.services, at.edge, at.caller, wanted)
-    report = await at.edge.checks.run(work)
-    said = as_text(report.model_dump(mode="json"))
-    return _told(said or "There is no sentence in it.", report)
-
-
-TOOLS: Mapping[str, _Tool[Any]] = {
-    tool.name: tool
-    for tool in (
-        _Tool(
-            "search",
-            "Search",
-            "Find passages in the libraries, best first, each with its place.",
-            SearchArguments,
-            "read",
-            SearchResponse,
-            _search,
-        ),
-        _Tool(
-            "ask",
-            "Ask",
-            "Answer a question from the libraries. Every [n] was checked against the passage it"
-            " names; without enough evidence the"
-            " answer says so.",
-            AskArguments,
-            "ask",
-            AnswerRecord,
-            _ask,
-        ),
-        _Tool(
-            "check",
-            "Check a text",
-            "Check every sentence of a text against the libraries, or against another text:"
-            " supported, weak (close to a place, not confirmed), contradicted or not found, with"
-            " the place. A model can judge too.",
-            CheckArguments,
-            "ask",
-            CheckResponse,
-            _check,
-        ),
-        _Tool(
-            "list",
-            "List documents",
-            "List the documents of a library, a page at a time, with id, title and file name.",
-            ListArguments,
-            "read",
-            DocumentPage,
-            _list,
-        ),
-        _Tool(
-            "outline",
-            "Outline of a document",
-            "Return the headings of a document, and where their sections begin.",
-            OfDocument,
-            "read",
-            OutlineReply,
-            _outline,
-        ),
-        _Tool(
-            "grep",
-            "Find characters",
-            "Find exact characters in a document: every place, with its line.",
-            GrepArguments,
-            "read",
-            GrepReply,
-            _grep,
-        ),
-        _Tool(
-            "read",
-            "Read a document",
-            "Return a document's text, or a part of it.",
-            ReadArguments,
-            "read",
-            ReadReply,
-            _read,
-        ),
-        _Tool(
-            "cite",
-            "Cite a place",
-            "Return exact characters of a document with title, authors, section, page and address.",
-            CiteArguments,
-            "read",
-            CiteReply,
-            _cite,
-        ),
-        _Tool(
-            "add",
-            "Add a text",
-            "Index a text as a document of a library; a file of the same name is replaced.",
-            AddArguments,
-            "write",
-            IngestResponse,
-            _add,
-        ),
-    )
-}
-
-
 _INSTRUCTIONS = (
     "Two libraries: `public` (encyclopedia articles) and `papers` (the user's own documents). Use"
     " `ask` for a question that wants"
@@ -609,47 +553,20 @@ _INSTRUCTIONS = (
 
 
 def make_server(edge: Edge, version: str) -> Server[Any]:
-    async def list_tools(
-        context: ServerRequestContext[Any], page: PaginatedRequestParams | None
-    ) -> ListToolsResult:
-        del page  # they fit on one
-        caller = _at(edge, context).caller
-        usable = (tool for tool in TOOLS.values() if caller.may(tool.scope))
-        return ListToolsResult(tools=[tool.listing() for tool in usable])
-
-    async def call_tool(
-        context: ServerRequestContext[Any], asked: CallToolRequestParams
-    ) -> CallToolResult:
-        return await _call(_at(edge, context), asked)
-
-    async def list_resources(
-        context: ServerRequestContext[Any], page: PaginatedRequestParams | None
-    ) -> ListResourcesResult:
-        with _refused():
-            return await _resources(_at(edge, context), page.cursor if page else None)
-
-    async def list_templates(
-        _: ServerRequestContext[Any], page: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
-        del page
-        return ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
-
-    async def read_resource(
-        context: ServerRequestContext[Any], asked: ReadResourceRequestParams
-    ) -> ReadResourceResult:
-        with _refused():
-            return await to_thread.run_sync(_resource, _at(edge, context), asked.uri)
-
     return Server(
         "documind",
         version=version,
         title="DocuMind",
         instructions=_INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
+        on_list_tools=lambda context, _: _tools(_at(edge, context)),
+        on_call_tool=lambda context, asked: _call(_at(edge, context), asked),
+        on_list_resources=lambda context, page: _refused(
+            _resources(_at(edge, context), page.cursor if page else None)
+        ),
+        on_list_resource_templates=lambda *_: _templates(),
+        on_read_resource=lambda context, asked: _refused(
+            to_thread.run_sync(_resource, _at(edge, context), asked.uri)
+        ),
     )
 
 
@@ -714,13 +631,22 @@ def _resource(at: At, uri: str) -> ReadResourceResult:
     return ReadResourceResult(contents=[contents])
 
 
-@contextmanager
-def _refused() -> Iterator[None]:
+async def _refused(work: Awaitable[_R]) -> _R:
     """Turn our errors into the protocol's."""
     try:
-        yield
+        return await work
     except DocuMindError as error:
         raise MCPError(INVALID_PARAMS, f"{error.code}: {error.message}") from error
+
+
+async def _tools(at: At) -> ListToolsResult:
+    """Return the tools that the caller may use; they fit on one page."""
+    usable = (tool for tool in TOOLS.values() if at.caller.may(tool.scope))
+    return ListToolsResult(tools=[tool.listing() for tool in usable])
+
+
+async def _templates() -> ListResourceTemplatesResult:
+    return ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
 
 
 async def _call(at: At, asked: CallToolRequestParams) -> CallToolResult:

@@ -15,11 +15,12 @@ from app.cli.output import JsonOption, emit, group, out, say, table
 from app.client import DocuMindClient, Json
 from app.core.errors import InvalidInput
 from app.core.text import either
-from app.core.types import Strategy
+from app.core.types import Rerank, Strategy
 from app.evaluation.arms import AxesBody
 from app.evaluation.cases import in_words, load
 from app.evaluation.collections import DOCUMENTS, is_collection
 from app.evaluation.report import ArmTimings, EvaluationReport, ReportExperiment
+from app.ingest.names import Chunker
 from app.settings import Settings
 
 SourceArgument = Annotated[
@@ -121,8 +122,8 @@ def ablation(
             "-a",
             help="NAME=VALUE,VALUE; repeat it to combine axes. fusion, dense_weight,"
             " keyword_weight, phrase_weight, rerank"
-            " (none, sentences, mmr, cross_encoder), top_k, strategy, chunk_size, chunker"
-            " (headings, recursive)."
+            f" ({', '.join(get_args(Rerank))}), top_k, strategy, chunk_size, chunker"
+            f" ({', '.join(get_args(Chunker))})."
             " [default: each step of the search taken away in turn]",
         ),
     ] = None,

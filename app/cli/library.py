@@ -24,6 +24,7 @@ from app.cli.output import (
     emit,
     emit_line,
     err,
+    group,
     job_progress,
     one_of,
     out,
@@ -298,12 +299,7 @@ def _say_out_of_reach(reply: Json) -> None:
     say("out of reach: " + "; ".join(reply["out_of_reach"]))
 
 
-tag_app = typer.Typer(
-    name="tag",
-    help="Tags: give documents one, take it away, rename it, list all.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+tag_app = group("tag", "Tags: give documents one, take it away, rename it, list all.")
 TagArgument = Annotated[str, typer.Argument(help="the tag")]
 
 
@@ -457,7 +453,7 @@ def sync(
 
     Example: documind sync ~/papers --library papers --watch
     """
-    settings, target = Settings(), check_library(library)
+    settings, target = Settings(), Library(library)
 
     def once(again: bool = False) -> SyncOutcome:
         with connect(settings) as client:

@@ -13,7 +13,6 @@ from app.cli.output import (
     LIBRARIES,
     JsonOption,
     LibraryOption,
-    check_library,
     complain,
     emit,
     err,
@@ -124,7 +123,6 @@ def use(
             " Ollama that answers add: --for answers"
         )
     chosen = library or settings.library.value
-    check_library(chosen)
     body = {"library": chosen, "provider": model, "force": True}
     found = run("/api/v1/reembed", body, f"embedding {chosen} with {model}", "the same command")
     tell(found, f"{found['outcome']}: {found['reason']}", as_json=as_json)
@@ -314,7 +312,6 @@ def reembed(
 
     Example: documind reembed --library papers --embedder ollama --model nomic-embed-text
     """
-    check_library(library)
     if rollback and discard:
         raise InvalidInput("--rollback and --discard exclude each other")
     body: Json = {
@@ -339,7 +336,6 @@ def calibrate(library: LibraryOption, as_json: JsonOption = False) -> None:
 
     Example: documind calibrate --library papers
     """
-    check_library(library)
     found = run("/api/v1/calibrate", {"library": library}, f"calibrating {library}")
     text = (
         f"{found['embedding_model']}: (similarity - {found['similarity_offset']}) /"

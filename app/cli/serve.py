@@ -32,6 +32,7 @@ from app.storage.files.lock import DirectoryLock
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.server import Server
+    from mcp_types import PaginatedRequestParams
 
 
 def serve(
@@ -240,53 +241,22 @@ async def _bridge(url: str, api_key: str) -> None:
 def _mirror(remote: Client) -> Server[Any]:
     """Return a server that offers what the one behind `remote` does."""
     from mcp.server import Server  # noqa: PLC0415  # as above
-    from mcp.server.context import ServerRequestContext  # noqa: PLC0415
-    from mcp_types import (  # noqa: PLC0415
-        CallToolRequestParams,
-        CallToolResult,
-        ListResourcesResult,
-        ListResourceTemplatesResult,
-        ListToolsResult,
-        PaginatedRequestParams,
-        ReadResourceRequestParams,
-        ReadResourceResult,
-    )
 
-    async def list_tools(
-        _: ServerRequestContext[Any], page: PaginatedRequestParams | None
-    ) -> ListToolsResult:
-        return await remote.list_tools(cursor=page.cursor if page else None)
-
-    async def call_tool(
-        _: ServerRequestContext[Any], asked: CallToolRequestParams
-    ) -> CallToolResult:
-        return await remote.call_tool(asked.name, asked.arguments)
-
-    async def list_resources(
-        _: ServerRequestContext[Any], page: PaginatedRequestParams | None
-    ) -> ListResourcesResult:
-        return await remote.list_resources(cursor=page.cursor if page else None)
-
-    async def list_templates(
-        _: ServerRequestContext[Any], page: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
-        return await remote.list_resource_templates(cursor=page.cursor if page else None)
-
-    async def read_resource(
-        _: ServerRequestContext[Any], asked: ReadResourceRequestParams
-    ) -> ReadResourceResult:
-        return await remote.read_resource(asked.uri)
+    def after(page: PaginatedRequestParams | None) -> str | None:
+        return page.cursor if page else None
 
     about = remote.server_info  # optional in the protocol
     return Server(
         about.name if about else "documind",
         version=about.version if about else "",
         instructions=remote.instructions,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
+        on_list_tools=lambda _, page: remote.list_tools(cursor=after(page)),
+        on_call_tool=lambda _, asked: remote.call_tool(asked.name, asked.arguments),
+        on_list_resources=lambda _, page: remote.list_resources(cursor=after(page)),
+        on_list_resource_templates=lambda _, page: remote.list_resource_templates(
+            cursor=after(page)
+        ),
+        on_read_resource=lambda _, asked: remote.read_resource(asked.uri),
     )
 
 

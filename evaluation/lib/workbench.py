@@ -93,15 +93,16 @@ def indexed(
 
 
 def write(report: EvaluationReport, name: str) -> None:
-    """Write a report as Markdown, CSV and JSON under evaluation/reports/; print it."""
+    """Write the report of a study as Markdown, CSV and JSON under evaluation/reports/; print it."""
     REPORTS.mkdir(parents=True, exist_ok=True)
+    page = f"{to_markdown(report)}\nMade by `python -m evaluation.studies.{name}`.\n"
     for suffix, text in (
-        (".md", to_markdown(report)),
+        (".md", page),
         (".csv", to_csv(report)),
         (".json", to_json(report)),
     ):
         (REPORTS / f"{name}{suffix}").write_text(text, encoding="utf-8")
-    print(to_markdown(report))
+    print(page)
 
 
 def say(line: str) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from app.evaluation.arms import Arm, plain, standard_arms
 from app.evaluation.collections import Collection, from_folder
+from app.evaluation.metrics import RESAMPLES
 from app.evaluation.report import Experiment, report_of, settings_hash, to_html
 from app.evaluation.runner import run
 from app.models.minilm import MiniLmEmbedder
@@ -39,12 +40,6 @@ def main() -> None:
         default=150,
         help="most questions per collection that defaults are chosen on",
     )
-    parser.add_argument(
-        "--slow-questions",
-        type=int,
-        default=40,
-        help="questions for the arm that embeds sentences on the way",
-    )
     given = parser.parse_args()
     reported: list[Experiment] = []
     chosen: list[Experiment] = []
@@ -54,9 +49,10 @@ def main() -> None:
         judged = from_folder(given.data / name).judged()
         with indexed(judged, given.cache, encoder) as bench:
             fingerprint = bench.provenance()
-            chosen.append(_tuning(bench, judged.half("even").sample(given.tuning_questions, SEED)))
+            even = judged.half("even").sample(given.tuning_questions, SEED)
+            chosen.append(_compare(bench, even, _tuned(), resamples=200))
             odd = judged.half("odd").sample(given.questions, SEED)
-            reported.append(_reporting(bench, odd))
+            reported.append(_compare(bench, odd, _reported()))
     if fingerprint is None:
         raise SystemExit("no collection was run")
     report = report_of(
@@ -81,31 +77,25 @@ def main() -> None:
     say(f"with charts and passages: {page}")
 
 
-def _tuning(bench: Bench, collection: Collection) -> Experiment:
+def _tuned() -> list[Arm]:
     default = RetrievalOptions()
-    arms = [
+    return [
         plain("rrf", "rrf"),
         plain("min-max", "relative_score"),
         *grid(default, {"keyword_fusion_weight": (0.2, 0.3), "phrase_fusion_weight": (0.0, 0.2)}),
         *grid(default, {"dense_weight": (0.4, 0.6)}),
         *grid(default, {"rerank_head": (30,)}),
     ]
-    return run(
-        collection,
-        arms,
-        bench.search(),
-        baseline="rrf",
-        seed=SEED,
-        top_k=TOP_K,
-        resamples=200,
-        progress=say,
-    )
 
 
-def _reporting(bench: Bench, collection: Collection) -> Experiment:
-    arms = list(standard_arms())
+def _reported() -> list[Arm]:
     plainer = replace(RetrievalOptions(), rerank="none")
-    arms.append(Arm("without late", plainer, note="default without late interaction"))
+    return [*standard_arms(), Arm("without late", plainer, note="default without late interaction")]
+
+
+def _compare(
+    bench: Bench, collection: Collection, arms: Sequence[Arm], resamples: int = RESAMPLES
+) -> Experiment:
     return run(
         collection,
         arms,
@@ -113,6 +103,7 @@ def _reporting(bench: Bench, collection: Collection) -> Experiment:
         baseline="rrf",
         seed=SEED,
         top_k=TOP_K,
+        resamples=resamples,
         progress=say,
     )
 

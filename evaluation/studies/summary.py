@@ -186,6 +186,7 @@ def main() -> int:
         "made_from": {name: report.get("provenance") for name, report in reports.items()},
         "missing": missing,
     }
+    lines += ["", "Made by `python -m evaluation.studies.summary`."]
     publish("retrieval", content, "\n".join(lines) + "\n")
     return 0 if all(row.kept for found in rows.values() for row in found) else 1
 

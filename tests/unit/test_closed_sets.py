@@ -21,6 +21,7 @@ from app.core.types import (
     Scope,
     Strategy,
 )
+from app.ingest.names import Chunker
 from app.ingest.parsers.formats import FORMATS
 from app.retrieval.search import slots
 
@@ -44,3 +45,12 @@ def test_what_derives_from_a_set_holds_all_of_it() -> None:
 def test_the_docs_tell_every_name(names: object) -> None:
     missing = [name for name in get_args(names) if f"`{name}`" not in DOCS]
     assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("axis", "names"),
+    [("fusion", Fusion), ("rerank", Rerank), ("strategy", Strategy), ("chunker", Chunker)],
+)
+def test_the_table_of_axes_tells_every_value(axis: str, names: object) -> None:
+    (row,) = [line for line in DOCS.splitlines() if line.startswith(f"| `{axis}` |")]
+    assert [name for name in get_args(names) if f"`{name}`" not in row] == []

@@ -31,6 +31,7 @@ MEASURE = re.compile(
     r"|(?:nDCG|recall|precision|accuracy|MRR|p50|p95)\b[^.|\n]{0,40}?\b0?\.\d+"
 )
 """A number with a unit of time, size, speed or share, or one of quality."""
+REPORTS = ROOT / "evaluation" / "reports"
 OTHERS = {"scale.md", "formats.md"}
 """Made whole by programs of their own, with tests of their own."""
 QDRANT = dict(
@@ -93,6 +94,19 @@ def test_texts_of_the_page_claim_no_measurement() -> None:
         assert {
             claim for text in texts for claim in claims(f"{text} {texts[text]}")
         } <= LIMITS.keys()
+
+
+@pytest.mark.parametrize("report", sorted(REPORTS.glob("*.md")), ids=lambda path: path.name)
+def test_a_report_names_the_command_that_makes_it_or_the_commit_that_has_it(report: Path) -> None:
+    text = report.read_text("utf-8")
+    modules = re.findall(r"python -m ((?:evaluation|scripts)[\w.]*\w)", text)
+    targets = re.findall(r"`make ([a-z-]+)", text)
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert (
+        re.search(r"commit [0-9a-f]{8}\b", text)
+        or any((ROOT / f"{name.replace('.', '/')}.py").exists() for name in modules)
+        or any(re.search(rf"(?m)^{name}:", makefile) for name in targets)
+    )
 
 
 def test_a_figure_is_rounded_as_it_is_written(tmp_path: Path) -> None:
