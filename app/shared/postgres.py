@@ -192,8 +192,6 @@ class ProcessLock:
         self._connection: Connection | None = None
         self._driver: psycopg.Connection | None = None
         """Of the connection, while the lock is held."""
-        self.before_release: Callable[[], None] = lambda: None
-        """Called by the owner before other processes come."""
 
     def beat(self) -> None:
         """Keep the lease of a lock that is held, while its session rests."""
@@ -252,13 +250,11 @@ class ProcessLock:
 
     def release(self) -> None:
         """Give the lock back, as often as it was taken."""
+        self._depth -= 1
         try:
-            if self._depth == 1:
-                self.before_release()
-        finally:
-            self._depth -= 1
             if self._depth == 0:
                 self._give_back()
+        finally:
             self._threads.release()
 
     def _take(self, how: TextClause) -> Connection | None:
@@ -343,8 +339,8 @@ class PostgresDatabase(Database):
     """A catalog in a database of a server, open; other processes write to it as well.
 
     Every writing transaction takes one lock first and holds it until it is committed, so that the
-    order of commits is the order of change numbers. A lock of each library orders what has to be
-    done after a commit too: the words of a change are in the search engine before the next comes.
+    order of commits is the order of change numbers. A lock of each library orders what reads before
+    it writes. Neither is held while the search engine is told.
     """
 
     def __init__(self, url: str, steps: Steps) -> None:
@@ -469,10 +465,9 @@ class PostgresDatabase(Database):
                 alone = own.execution_options(isolation_level="AUTOCOMMIT")
                 return alone.execute(statement, values).all()
 
-    def order_writers(self, name: str, before_release: Callable[[], None]) -> Lock:
+    def order_writers(self, name: str) -> Lock:
         """Return the lock of all processes' writers of a library."""
         lock = ProcessLock(f"writing {name}", self._ordering, self.translated)
-        lock.before_release = before_release
         self._writing.append(lock)
         return lock
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
 
 from app.core.errors import StorageError
 from app.core.types import Library
@@ -21,10 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Projector:
-    """Orders the writes of each library, of this process or of all.
-
-    Where the database is shared, no words wait in a queue when another process may write.
-    """
+    """Orders the writes of each library, of this process or of all."""
 
     def __init__(
         self,
@@ -33,15 +29,13 @@ class Projector:
         lexical: Mapping[Library, WordIndex],
         dense: Mapping[Library, DenseLibrary],
         database: Database,
+        word_writer: type[LexicalWriter] = LexicalWriter,
     ) -> None:
         self.log = change_log
         self.dense = dense
-        self._locks = {
-            library: database.order_writers(library.value, partial(self._settle, library))
-            for library in lexical
-        }
+        self._locks = {library: database.order_writers(library.value) for library in lexical}
         self.words = {
-            library: LexicalWriter(library, lexical, change_log, loader, self._locks[library])
+            library: word_writer(library, lexical, change_log, loader, self._locks[library])
             for library in lexical
         }
 
@@ -65,9 +59,6 @@ class Projector:
             or BuildState("ready")
         )
 
-    def _settle(self, library: Library) -> None:
-        self.words[library].settle()
-
     def settle(self) -> None:
         """Wait until queued words are committed or dropped; hold the write locks."""
         for words in self.words.values():
@@ -79,9 +70,7 @@ class Projector:
         Raises:
             DiskFull: No space; the watermark stays and the next call goes on.
         """
-        with self.writing(library):
-            if not self.words[library].in_step:
-                self.words[library].catch_up()
+        self.words[library].follow()
         self.dense[library].catch_up()
 
     def close(self) -> None:

@@ -55,6 +55,7 @@ from app.storage.opening import (
     open_log,
     open_originals,
     open_stores,
+    word_writer,
 )
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
@@ -144,7 +145,14 @@ class IndexStore:
             )
             for library in Library
         }
-        self.projector = Projector(self._log, self.loader, indexes, self.dense, self.database)
+        self.projector = Projector(
+            self._log,
+            self.loader,
+            indexes,
+            self.dense,
+            self.database,
+            word_writer(shared=options.shared),
+        )
         self.status = ProjectionStatus(self._log, self.projector.state)
         settling = Settling(self._log, self.database)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.types import (
@@ -32,7 +32,7 @@ from app.core.types import (
     WriteResult,
 )
 from app.storage.catalog.answers import purge_quotes
-from app.storage.catalog.changes import STAGED
+from app.storage.catalog.changes import STAGED, Claim
 from app.storage.catalog.database import Database
 from app.storage.catalog.documents import SqliteCatalog, read_key
 from app.storage.catalog.labels import LabelWriter
@@ -199,9 +199,9 @@ class CatalogIndexWriter:
             return []
         with self._projector.writing(*{draft.library for draft in drafts}):
             written = self._store(drafts, None)
-            commits = [self._words[of].commit() for of in {draft.library for draft in drafts}]
-        for commit in commits:
-            commit.result()
+        self._show(written)
+        for library in sorted({draft.library for draft in drafts} - written.claims.keys()):
+            self._words[library].await_found()
         return written.results
 
     def store(
@@ -222,7 +222,9 @@ class CatalogIndexWriter:
             self._words[library].wait_for_room()
             self._words[library].background = True
         with self._projector.writing(*{draft.library for draft in drafts}):
-            return self._store(drafts, page).results
+            written = self._store(drafts, page)
+        self._show(written)
+        return written.results
 
     def settle(self, library: Library) -> None:
         """Wait until everything stored is durable in the index of words and found.
@@ -233,6 +235,11 @@ class CatalogIndexWriter:
         self._words[library].background = False
         self._words[library].flush()
         self._words[library].catch_up()
+
+    def _show(self, written: Written) -> None:
+        """Bring words to an engine that several processes search; hold no lock."""
+        for library, claim in written.claims.items():
+            self._words[library].apply(claim)
 
     def _store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None) -> Written:
         """Store rows and bring their words.
@@ -253,6 +260,7 @@ class CatalogIndexWriter:
             written = batch.write(drafts)
             if page is not None:
                 record_page(sql, page)
+            self._claim(sql, written)
         self._queue_words(written)
         if any(item.superseded is not None for item in written.stored):
             for library in written.last_seq:
@@ -261,6 +269,11 @@ class CatalogIndexWriter:
             if gone := written.removed.get(item.doc):
                 self._projector.dense[item.draft.library].hide(gone)
         return written
+
+    def _claim(self, sql: Connection, written: Written) -> None:
+        for library in written.last_seq:
+            if claim := self._projector.log.claim(sql, library):
+                written.claims[library] = claim
 
     def _queue_words(self, written: Written) -> None:
         for library, seq in written.last_seq.items():
@@ -324,13 +337,13 @@ class CatalogIndexWriter:
                 sql.execute(_LINKED, more)
         if called:
             self._words[library].flush()
-            with self._projector.writing(library):
-                with self._database.write("titles") as sql:
-                    for row, titles in called:
-                        sql.execute(_CALLED, {"of": row.doc, "titles": titles})
-                        if row.state == "live":
-                            add_change(sql, library, "correct", row.doc, row.revision, None)
-                self._words[library].catch_up()
+            with self._projector.writing(library), self._database.write("titles") as sql:
+                for row, titles in called:
+                    sql.execute(_CALLED, {"of": row.doc, "titles": titles})
+                    if row.state == "live":
+                        add_change(sql, library, "correct", row.doc, row.revision, None)
+                claim = self._projector.log.claim(sql, library)
+            self._words[library].apply(claim)
         return rows[-1].source_key if len(rows) == _LINKS_PAGE else None
 
     # --- vectors
@@ -450,15 +463,15 @@ class CatalogIndexWriter:
             )
         )
         self._words[library].flush()
-        with self._projector.writing(library):
-            with self._database.write("correct") as sql:
-                doc = sql.execute(corrected.returning(documents.c.doc)).scalar()
-                if doc is None:
-                    raise NotFound(
-                        f"no document {doc_id!r} in library {library.value!r}; it was deleted since"
-                    )
-                add_change(sql, library, "correct", doc, before.revision, None)
-            self._words[library].catch_up()
+        with self._projector.writing(library), self._database.write("correct") as sql:
+            doc = sql.execute(corrected.returning(documents.c.doc)).scalar()
+            if doc is None:
+                raise NotFound(
+                    f"no document {doc_id!r} in library {library.value!r}; it was deleted since"
+                )
+            add_change(sql, library, "correct", doc, before.revision, None)
+            claim = self._projector.log.claim(sql, library)
+        self._words[library].apply(claim)
         self._projector.apply(library)
         return self._catalog.document(library, doc_id)
 
@@ -488,8 +501,9 @@ class CatalogIndexWriter:
         self._words[library].flush()
         with self._projector.writing(library):
             doc = self._key(library, doc_id, "live")
-            hidden = self._hide(library, [doc], grace_s)
+            hidden, claim = self._hide(library, [doc], grace_s)
             purged = self._purge(library, [doc]) if grace_s <= 0 else _Purged(0, 0, 0)
+        self._words[library].apply(claim)
         self._projector.apply(library)
         return DeleteResult(
             doc_id, len(hidden), purged.vectors, purged.originals, purged.quotes, grace_s <= 0
@@ -510,8 +524,9 @@ class CatalogIndexWriter:
                         supersede(sql, library, None)
                         delete_sources(sql, library)
                     break
-                self._hide(library, docs, 0)
+                _, claim = self._hide(library, docs, 0)
                 self._purge(library, docs)
+            self._words[library].apply(claim)
         self._projector.apply(library)
         return before
 
@@ -529,7 +544,8 @@ class CatalogIndexWriter:
                 count_document(sql, doc, 1)
                 add_change(sql, library, "restore", doc, revision, live_chunk_ids(sql, doc))
                 repoint_duplicates(sql, library, {sha256})
-            self._words[library].catch_up()
+                claim = self._projector.log.claim(sql, library)
+        self._words[library].apply(claim)
         self._projector.apply(library)
         return self._catalog.document(library, doc_id)
 
@@ -582,8 +598,13 @@ class CatalogIndexWriter:
         live = _OF_LIBRARY.where(documents.c.state == "live").limit(limit)
         return [row.doc for row in self._database.rows(live, {"library": library.value})]
 
-    def _hide(self, library: Library, docs: Sequence[int], grace_s: float) -> list[int]:
-        """Take documents out of every search, durably; return their chunk ids."""
+    def _hide(
+        self, library: Library, docs: Sequence[int], grace_s: float
+    ) -> tuple[list[int], Claim | None]:
+        """Take documents out of the catalog's answers, durably; return their chunk ids.
+
+        And what is claimed of the index of words, which the caller applies without a lock.
+        """
         due = utc_text(datetime.now(UTC) + timedelta(seconds=grace_s))
         hidden: list[int] = []
         with self._database.write("remove") as sql:
@@ -598,9 +619,9 @@ class CatalogIndexWriter:
                 hidden.extend(ids)
                 shas.add(sha256)
             repoint_duplicates(sql, library, shas)
+            claim = self._projector.log.claim(sql, library)
         self._projector.dense[library].hide(hidden)
-        self._words[library].catch_up()
-        return hidden
+        return hidden, claim
 
     def _purge(self, library: Library, docs: Sequence[int]) -> _Purged:
         """Remove hidden documents: rows, quotes in answers, and originals."""

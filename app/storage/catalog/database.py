@@ -109,17 +109,8 @@ class Database(ABC):
         """
         return self._commits
 
-    def order_writers(
-        self,
-        name: str,  # noqa: ARG002  # there is no other process
-        before_release: Callable[[], None],  # noqa: ARG002
-    ) -> Lock:
-        """Return the lock that orders writes of a library and what follows them.
-
-        Args:
-            name: Of the library; of one process all have one lock.
-            before_release: Called by its holder before another process may have it.
-        """
+    def order_writers(self, name: str) -> Lock:  # noqa: ARG002  # there is no other process
+        """Return the lock that orders writes of a library; of one process all have one lock."""
         return self._writers
 
     def lock_of(self, name: str) -> AbstractContextManager[object]:  # noqa: ARG002  # the same

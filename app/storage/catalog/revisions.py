@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, select
 from app.core.errors import Conflict
 from app.core.types import DocumentDraft, Library, WriteResult
 from app.storage.catalog import statements
+from app.storage.catalog.changes import Claim
 from app.storage.catalog.labels import UNLABELLED, Held, LabelWriter, pack_values
 from app.storage.catalog.rows import (
     author_keys,
@@ -59,6 +60,8 @@ class Written:
     removed: dict[int, list[int]] = field(default_factory=dict)
     """Chunk ids that left the projections, by document."""
     last_seq: dict[Library, int] = field(default_factory=dict)
+    claims: dict[Library, Claim] = field(default_factory=dict)
+    """Of the changes of words, where several processes bring them."""
 
 
 def distinct_runs(drafts: Sequence[DocumentDraft]) -> Iterator[list[int]]:
