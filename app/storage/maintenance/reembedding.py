@@ -130,15 +130,15 @@ class Reembedding:
             DiskFull: No space; the old build serves on.
         """
         dense = self.projector.dense[library]
-        with self.projector.writing(library):
-            dense.take_over(lambda seq: self._commit(library, number, seq))
+        since = self.projector.log.last()
+        differing = self.builds.differing(library, number)
 
-    def _commit(self, library: Library, number: int, seq: int) -> None:
-        with self.database.write("swap_build") as sql:
-            make_live(sql, library, number)
-            self.projector.log.set_mark_in(
-                sql, library, self.projector.dense[library].replica.kind, seq
-            )
+        def commit(seq: int) -> None:
+            with self.database.write("swap_build") as sql:
+                make_live(sql, library, number, differing, since)
+                self.projector.log.set_mark_in(sql, library, dense.replica.kind, seq)
+
+        dense.take_over(commit)
 
     def complete(self, library: Library, stop: threading.Event) -> None:
         """Fill the collection of the build that serves now, if it could not be before."""
