@@ -138,6 +138,10 @@ class SharedChangeLog(ChangeLog):
                 _put_claim(sql, library, upto, last, last, silent=True)
             return _put_claim(sql, library, after, upto, last)
 
+    def brings(self, library: Library) -> bool:
+        """Return whether a living process brings changes of words."""
+        return any(not claim.silent for claim in self._claims(None, library)[0])
+
     def _lost(self, found: tuple[list[Claim], int], library: Library) -> list[int]:
         """Return after which changes nobody brings them."""
         claims, mark = found

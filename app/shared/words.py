@@ -96,8 +96,10 @@ class SharedLexicalWriter(LexicalWriter):
             waited.wait(WAITING_S)
 
     def settle(self) -> None:
-        """Wait until no process brings anything; hold the write lock."""
-        self.await_found()
+        """Wait until no living process brings anything; hold the write lock."""
+        waited = threading.Event()
+        while self._claims.brings(self._library):
+            waited.wait(WAITING_S)
 
     def _left(self) -> list[Change]:
         mark = self._log.mark(self._library, "lexical")

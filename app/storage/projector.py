@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 
 from app.core.errors import StorageError
 from app.core.types import Library
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Projector:
-    """Orders the writes of each library, of this process or of all."""
+    """Orders the writes of this process."""
 
     def __init__(
         self,
@@ -33,23 +33,19 @@ class Projector:
     ) -> None:
         self.log = change_log
         self.dense = dense
-        self._locks = {library: database.order_writers(library.value) for library in lexical}
+        self._lock = database.writers
         self.words = {
-            library: word_writer(library, lexical, change_log, loader, self._locks[library])
+            library: word_writer(library, lexical, change_log, loader, self._lock)
             for library in lexical
         }
 
-    @contextmanager
-    def writing(self, *libraries: Library, wait: bool = True) -> Iterator[None]:
-        """Hold the write locks of some libraries, or of all, always in the same order.
+    def writing(self, *, wait: bool = True) -> AbstractContextManager[None]:
+        """Hold the lock of this process's writers; other processes have their own.
 
         Raises:
             Busy: Another one has it, and it is not to be waited for.
         """
-        with ExitStack() as stack:
-            for library in sorted(libraries or self._locks):
-                stack.enter_context(held(self._locks[library], wait=wait))
-            yield
+        return held(self._lock, wait=wait)
 
     def state(self, library: Library) -> BuildState:
         """Return whether the library's projections are whole."""

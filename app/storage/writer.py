@@ -95,23 +95,24 @@ _LINKS_OF = [
 _SEEN = (documents.c.sha256, documents.c.revision)
 _RESTORE = (
     update(documents)
-    .where(_OF)
+    .where(_OF, documents.c.state == "deleted")
     .values(state="live", purge_at=None, updated_at=bindparam("now"))
     .returning(*_SEEN)
 )
 _HIDE = (
     update(documents)
-    .where(_OF)
+    .where(_OF, documents.c.state == "live")
     .values(state="deleted", purge_at=bindparam("due"), duplicate_of=None)
     .returning(*_SEEN)
 )
 _NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
+_GONE = _NAMED & (documents.c.state == "deleted")
 _KEYS = select(documents.c.source_key).where(_NAMED)
 _PURGED = select(
     documents.c.doc, documents.c.doc_id, documents.c.embedded, documents.c.source_key
-).where(_NAMED)
+).where(_GONE)
 _KEPT = ORIGINALS.where(revisions.c.doc.in_(bindparam("docs", expanding=True)))
-_DELETE = delete(documents).where(_NAMED)
+_DELETE = delete(documents).where(_GONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ class CatalogIndexWriter:
         """
         if not drafts:
             return []
-        with self._projector.writing(*{draft.library for draft in drafts}):
+        with self._projector.writing():
             written = self._store(drafts, None)
         self._show(written)
         for library in sorted({draft.library for draft in drafts} - written.claims.keys()):
@@ -221,7 +222,7 @@ class CatalogIndexWriter:
         for library in {draft.library for draft in drafts}:
             self._words[library].wait_for_room()
             self._words[library].background = True
-        with self._projector.writing(*{draft.library for draft in drafts}):
+        with self._projector.writing():
             written = self._store(drafts, page)
         self._show(written)
         return written.results
@@ -337,7 +338,7 @@ class CatalogIndexWriter:
                 sql.execute(_LINKED, more)
         if called:
             self._words[library].flush()
-            with self._projector.writing(library), self._database.write("titles") as sql:
+            with self._projector.writing(), self._database.write("titles") as sql:
                 for row, titles in called:
                     sql.execute(_CALLED, {"of": row.doc, "titles": titles})
                     if row.state == "live":
@@ -355,7 +356,7 @@ class CatalogIndexWriter:
             FingerprintMismatch: The library holds vectors made otherwise; the message names the
                 cure.
         """
-        with self._projector.writing(library), self._database.write("claim") as sql:
+        with self._projector.writing(), self._database.write("claim") as sql:
             claim_fingerprint(sql, library, fingerprint)
 
     def pending_vectors(
@@ -426,7 +427,7 @@ class CatalogIndexWriter:
         """
         if packed:
             with (
-                self._projector.writing(library, wait=wait),
+                self._projector.writing(wait=wait),
                 self._database.write("vectors", wait=wait) as sql,
             ):
                 self._projector.log.save_into(sql)
@@ -463,7 +464,7 @@ class CatalogIndexWriter:
             )
         )
         self._words[library].flush()
-        with self._projector.writing(library), self._database.write("correct") as sql:
+        with self._projector.writing(), self._database.write("correct") as sql:
             doc = sql.execute(corrected.returning(documents.c.doc)).scalar()
             if doc is None:
                 raise NotFound(
@@ -483,7 +484,7 @@ class CatalogIndexWriter:
             InvalidInput: A value is not of its key's kind, or there would be too many keys.
         """
         self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
-        with self._projector.writing(library), self._database.write("labels") as sql:
+        with self._projector.writing(), self._database.write("labels") as sql:
             writer = LabelWriter(sql, self._database.dialect)
             writer.refuse_unfit(given)
             writer.give(library, doc_id, given)
@@ -499,7 +500,7 @@ class CatalogIndexWriter:
         """
         self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
         self._words[library].flush()
-        with self._projector.writing(library):
+        with self._projector.writing():
             doc = self._key(library, doc_id, "live")
             hidden, claim = self._hide(library, [doc], grace_s)
             purged = self._purge(library, [doc]) if grace_s <= 0 else _Purged(0, 0, 0)
@@ -517,7 +518,7 @@ class CatalogIndexWriter:
         before = self._catalog.counts(library)
         self._words[library].flush()
         while True:
-            with self._projector.writing(library):
+            with self._projector.writing():
                 docs = self._live(library, CLEAR_BATCH)
                 if not docs:
                     with self._database.write("remove") as sql:
@@ -537,10 +538,13 @@ class CatalogIndexWriter:
             NotFound: Not deleted, unknown, or purged.
         """
         self._words[library].flush()
-        with self._projector.writing(library):
+        with self._projector.writing():
             doc = self._key(library, doc_id, "deleted")
             with self._database.write("restore") as sql:
-                sha256, revision = sql.execute(_RESTORE, {"of": doc, "now": utc_now()}).one()
+                row = sql.execute(_RESTORE, {"of": doc, "now": utc_now()}).first()
+                if row is None:
+                    raise NotFound(f"document {doc_id!r} has just been restored or purged")
+                sha256, revision = row
                 count_document(sql, doc, 1)
                 add_change(sql, library, "restore", doc, revision, live_chunk_ids(sql, doc))
                 repoint_duplicates(sql, library, {sha256})
@@ -553,7 +557,7 @@ class CatalogIndexWriter:
         """Purge every deleted document whose grace is over; return how many."""
         done, now = 0, {"now": utc_now()}
         for library in sorted({Library(row.library) for row in self._database.rows(_DUE, now)}):
-            with self._projector.writing(library):
+            with self._projector.writing():
                 due = self._database.rows(_DUE, now)
                 docs = [row.doc for row in due if row.library == library.value]
                 if docs:
@@ -612,8 +616,11 @@ class CatalogIndexWriter:
             supersede(sql, library, sql.execute(_KEYS, {"docs": docs}).scalars().all())
             shas: set[str] = set()
             for doc in docs:
+                row = sql.execute(_HIDE, {"of": doc, "due": due}).first()
+                if row is None:
+                    continue  # another process has just deleted it
+                sha256, revision = row
                 count_document(sql, doc, -1)
-                sha256, revision = sql.execute(_HIDE, {"of": doc, "due": due}).one()
                 ids = live_chunk_ids(sql, doc)
                 add_change(sql, library, "remove", doc, revision, ids)
                 hidden.extend(ids)
@@ -629,6 +636,7 @@ class CatalogIndexWriter:
         self._database.finish_later()  # an answer that quotes them may be on its way
         with self._database.write("purge") as sql:
             rows = [row for some in pieces(docs) for row in sql.execute(_PURGED, {"docs": some})]
+            docs = [row.doc for row in rows]
             shas = {
                 sha256
                 for some in pieces(docs)

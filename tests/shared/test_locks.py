@@ -5,14 +5,14 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import func, update
 
-from app.core.errors import Busy, DatabaseAway
+from app.core.errors import Busy, DatabaseAway, NotFound
 from app.core.types import Library, Metadata
 from app.shared import changes, postgres
 from app.shared import words as shared_words
@@ -22,7 +22,7 @@ from app.shared.qdrant import SearchEngine
 from app.shared.qdrant_words import QdrantWords
 from app.shared.words import SharedLexicalWriter
 from app.storage.catalog.changes import Claim
-from app.storage.catalog.schema import watermarks
+from app.storage.catalog.schema import meta_value, put_meta, watermarks
 from app.storage.files.durable import Steps
 from app.storage.store import IndexStore
 from tests.fakes.postgres_server import PostgresServer
@@ -30,7 +30,7 @@ from tests.shared.test_shared_stores import options_for
 from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 from tests.unit.storage.test_state_stores import an_answer
 
-PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
+PAPERS = Library.PAPERS
 AGED = (
     update(watermarks)
     .where(watermarks.c.projection.startswith("brings "))
@@ -53,39 +53,51 @@ def test_a_question_waits_for_no_writer_of_another_process(both: tuple[IndexStor
     asks, writes = both
     asks.writer.write([make_draft("one", "walruses whistle " * 9, chunks=1)])
     record = {"answer_id": "x", "at": "2026-01-01T00:00:00Z"}
-    with writes.projector.writing(PAPERS):
+    with writes.database.write("meta"):
         with pytest.raises(Busy):
             asks.writer.write_vectors(PAPERS, [1], unit_rows(1, seed=1), wait=False)
-        with writes.database.write("meta"):
-            asks.answers.save(an_answer("x"), record)
-            assert asks.answers.get("x") == record
-            talk = asks.conversations.create("talk")
-            asks.conversations.begin(talk, "who?", "x")
-            with pytest.raises(Busy), asks.database.write("meta", wait=False):
-                pass
+        asks.answers.save(an_answer("x"), record)
+        assert asks.answers.get("x") == record
+        talk = asks.conversations.create("talk")
+        asks.conversations.begin(talk, "who?", "x")
     asks.writer.write_vectors(PAPERS, [1], unit_rows(1, seed=1), wait=False)
     assert asks.catalog.counts(PAPERS).embedded == 1
 
 
-def test_a_writer_of_one_library_waits_for_none_of_the_other(both: tuple[IndexStore, ...]) -> None:
-    first, second = both
-    with first.projector.writing(PAPERS):
-        second.writer.write([make_draft("two", "penguins parade", chunks=1, library=PUBLIC)])
-    assert second.catalog.counts(PUBLIC).documents == 1
-
-
-def test_a_frozen_process_loses_its_lock_and_commits_nothing_under_it(
-    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    frozen, goes_on = both
+@pytest.fixture
+def short_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "LEASE_S", 1)
     monkeypatch.setattr(ProcessLock, "beat", lambda _: None)
-    with frozen.projector.writing(PAPERS):
-        goes_on.writer.write([make_draft("two", "penguins parade", chunks=1)])
-        with pytest.raises(DatabaseAway):
-            frozen.builds.stage(PAPERS, replace(FINGERPRINT, embedding_model="other"))
-    frozen.writer.write([make_draft("one", "walruses whistle", chunks=1)])
-    assert goes_on.catalog.counts(PAPERS).documents == 2
+
+
+@pytest.mark.usefixtures("short_lease")
+def test_a_frozen_process_loses_its_transaction_and_commits_nothing(
+    tmp_path: Path, database_url: str, engine_url: str
+) -> None:
+    options = [options_for(tmp_path / name, database_url, engine_url) for name in "ab"]
+    with (
+        IndexStore(options[0], vector_store="off") as frozen,
+        IndexStore(options[1], vector_store="off") as goes_on,
+    ):
+
+        def freeze() -> None:
+            with frozen.database.write("meta") as sql:
+                put_meta(sql, "of", "the frozen one")
+                goes_on.writer.write([make_draft("two", "penguins parade", chunks=1)])
+
+        with pytest.raises(DatabaseAway, match="rested"):
+            freeze()
+        frozen.writer.write([make_draft("one", "walruses whistle", chunks=1)])
+        assert goes_on.catalog.counts(PAPERS).documents == 2
+        with goes_on.database.read() as sql:
+            assert meta_value(sql, "of") is None
+
+
+@pytest.mark.usefixtures("short_lease")
+def test_a_frozen_process_loses_its_lock(both: tuple[IndexStore, ...]) -> None:
+    frozen, goes_on = both
+    with frozen.database.lock_of("words"), goes_on.database.lock_of("words"):
+        pass
 
 
 def test_a_process_that_lives_keeps_its_lease(
@@ -96,13 +108,73 @@ def test_a_process_that_lives_keeps_its_lease(
         " WHERE l.locktype = 'advisory' AND l.mode = 'ExclusiveLock' AND l.granted"
     )
     store, _ = both
-    with store.projector.writing(PAPERS):
+    with store.database.lock_of("words"):
         before = postgres_server.run(heard)
         assert before
         store.database._beat()  # type: ignore[attr-defined]
         assert postgres_server.run(heard) > before
-        store.builds.stage(PAPERS, replace(FINGERPRINT, embedding_model="other"))
-    assert store.builds.of(PAPERS, "staged")
+
+
+def test_two_processes_that_delete_and_restore_a_document_count_it_once(
+    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No lock of theirs is held from what they read to what they write."""
+    here, there = both
+    draft = make_draft("one", "walruses whistle", chunks=2)
+    here.writer.write([draft, make_draft("two", "penguins parade", chunks=1)])
+    key = here.writer._key
+
+    def then(happens: Callable[[], object]) -> None:
+        def read(library: Library, doc_id: str, state: str) -> int:
+            monkeypatch.setattr(here.writer, "_key", key)
+            found = key(library, doc_id, state)
+            happens()
+            return found
+
+        monkeypatch.setattr(here.writer, "_key", read)
+
+    then(lambda: there.writer.delete(PAPERS, draft.doc_id, grace_s=60))
+    here.writer.delete(PAPERS, draft.doc_id, grace_s=60)
+    then(lambda: there.writer.restore(PAPERS, draft.doc_id))
+    with pytest.raises(NotFound, match="just been restored"):
+        here.writer.restore(PAPERS, draft.doc_id)
+    then(lambda: there.writer.delete(PAPERS, draft.doc_id))
+    here.writer.delete(PAPERS, draft.doc_id)
+    counts = there.catalog.counts(PAPERS)
+    assert (counts.documents, counts.chunks) == (1, 1)
+    assert there.fsck.run().sound
+
+
+def test_a_check_does_not_take_for_damage_what_another_process_is_about_to_bring(
+    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, checks = both
+    store.writer.write([make_draft("one", "narwhals sing", chunks=1)])
+    index, told = words(checks), words(store)
+    ids, commit = index.ids, told.commit
+    looked, sends = threading.Event(), threading.Event()
+
+    def look() -> list[int]:
+        """Look when a new document is in the catalog, and not in the engine yet."""
+        if not looked.is_set():
+            written.append(threads.submit(store.writer.write, [draft]))
+            assert sends.wait(60)
+        found = ids()
+        looked.set()
+        return found
+
+    def later() -> None:
+        sends.set()
+        assert looked.wait(60)
+        commit()
+
+    monkeypatch.setattr(index, "ids", look)
+    monkeypatch.setattr(told, "commit", later)
+    draft, written = make_draft("one", "walruses whistle", chunks=1), list[Future[object]]()
+    with ThreadPoolExecutor(1) as threads:
+        report = checks.fsck.run()
+        written[0].result()
+    assert [fault.code for fault in report.faults] == []
 
 
 def test_a_writer_that_was_held_up_removes_nothing_newer(both: tuple[IndexStore, ...]) -> None:
@@ -178,7 +250,7 @@ def test_no_writer_waits_while_another_tells_the_engine(
             slow.writer.write, [make_draft("one", "walruses whistle", chunks=1)]
         )
         assert telling.wait(60)
-        with quick.projector.writing(wait=False):
+        with quick.database.write("meta", wait=False):
             pass
         quick.writer.write([make_draft("two", "penguins parade", chunks=1)])
         assert len(quick.lexical.search(PAPERS, "penguins", 5)) == 1

@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, Row, inspect, text
@@ -32,25 +31,6 @@ class Cursor(Protocol):
     # each driver returns its own cursor
     def execute(self, query: str, values: Sequence[object] = ..., /) -> Any:  # noqa: ANN401
         """Run a statement; rows are read from the result."""
-
-
-class Lock(Protocol):
-    """A re-entrant lock, as `threading.RLock`."""
-
-    def acquire(self, blocking: bool = ...) -> bool:
-        """Take it; without `blocking` only if it is free, and return whether it was."""
-
-    def release(self) -> None:
-        """Give it back."""
-
-    def __enter__(self) -> object: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
 
 
 def id_list(ids: Sequence[int]) -> str:
@@ -85,7 +65,8 @@ class Database(ABC):
         """Which schema this opening found; None for a new catalog."""
         self._writer = writer
         self._readers = readers
-        self._writers = threading.RLock()
+        self.writers = threading.RLock()
+        """Held by this process from what it reads to what it writes of it, and to tantivy."""
         self._later = ThreadPoolExecutor(1, thread_name_prefix="write-later")
         try:
             with self.translated():
@@ -108,10 +89,6 @@ class Database(ABC):
         What was read under the same number still holds.
         """
         return self._commits
-
-    def order_writers(self, name: str) -> Lock:  # noqa: ARG002  # there is no other process
-        """Return the lock that orders writes of a library; of one process all have one lock."""
-        return self._writers
 
     def lock_of(self, name: str) -> AbstractContextManager[object]:  # noqa: ARG002  # the same
         """Return a re-entrant lock that all processes of this catalog know by `name`."""
@@ -152,7 +129,7 @@ class Database(ABC):
         with (
             held(self.lock, wait=wait),
             self.translated(),
-            self._writing_connection() as connection,
+            self._writer.connect() as connection,
         ):
             transaction = connection.begin()
             try:
@@ -209,9 +186,6 @@ class Database(ABC):
         while not closing.wait(poll_s):
             yield "lost"
 
-    def _writing_connection(self) -> AbstractContextManager[Connection]:
-        return self._writer.connect()
-
     def _order(self, connection: Connection, *, wait: bool) -> None:  # noqa: B027
         """Wait for transactions of other processes; there are none."""
 
@@ -266,7 +240,7 @@ class Database(ABC):
 
 
 @contextmanager
-def held(lock: Lock, *, wait: bool) -> Iterator[None]:
+def held(lock: threading.RLock, *, wait: bool) -> Iterator[None]:
     """Hold a lock for the block.
 
     Raises:

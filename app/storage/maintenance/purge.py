@@ -55,8 +55,7 @@ class Purger:
         """
         before = self._size()
         documents = self.writer.purge_due()
-        with self.projector.writing():
-            deletions = {library: self.writer.deleted_at(library) for library in Library}
+        deletions = {library: self.writer.deleted_at(library) for library in Library}
         libraries = [library for library, at in deletions.items() if at is not None]
         for library in libraries:
             self.projector.apply(library)
