@@ -520,14 +520,6 @@ class PostgresDatabase(Database):
         for engine in (self._apart, self._locks):
             engine.dispose()
 
-    def check(self) -> list[str]:
-        """Return no fault: PostgreSQL holds references itself and reads pages by checksum."""
-        return self.check_pages()
-
-    def check_pages(self) -> list[str]:
-        """Return no fault: a page is checked when it is read, if the cluster has checksums."""
-        return []
-
     def missing(self) -> Sequence[str]:
         """Return the database's address where it does not answer now."""
         try:
@@ -548,9 +540,6 @@ class PostgresDatabase(Database):
         """Return the size of the catalog's tables, in bytes."""
         sizes = " + ".join(f"pg_total_relation_size('{name}')" for name in metadata.tables)
         return int(self.rows(text(f"SELECT {sizes}"))[0][0])
-
-    def checkpoint(self) -> None:
-        """Do nothing: PostgreSQL writes its files by itself."""
 
     def vacuum(self) -> None:
         """Rewrite every table without deleted rows; a table cannot be read while it is written.

@@ -27,8 +27,6 @@ from sqlalchemy import (
 from app.core.errors import IndexDamaged, StorageError
 from app.core.types import Library
 from app.storage.catalog.changes import Projection
-from app.storage.catalog.database import Database
-from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import repoint_duplicates
 from app.storage.catalog.schema import (
     BUILD_SHIFT,
@@ -42,15 +40,12 @@ from app.storage.catalog.schema import (
     type_counts,
     vectors,
 )
-from app.storage.catalog.state import ORIGINALS, Unlinks
+from app.storage.catalog.state import ORIGINALS
 from app.storage.catalog.texts import TextCodec
 from app.storage.catalog.vectors import VectorCheck
-from app.storage.files.durable import BROKEN_MARK, Steps, utc_now
-from app.storage.files.originals import Originals
+from app.storage.files.durable import BROKEN_MARK, utc_now
+from app.storage.maintenance.parts import Parts
 from app.storage.maintenance.start import note_change, seen_change
-from app.storage.options import IndexOptions
-from app.storage.projector import Projector
-from app.storage.vectors.supervisor import StoreSupervisor
 from app.storage.words.port import WordIndex
 
 # Define what a check of the store finds.
@@ -235,20 +230,12 @@ CONTENT_SAMPLE = 200
 """Chunks per library that are asked for their own words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fsck:
+@dataclass(frozen=True)
+class Fsck(Parts):
     """All checks of a store; a repair needs exclusive use."""
 
-    database: Database
-    originals: Originals
-    unlinks: Unlinks
     unusable: VectorCheck
-    loader: CatalogLoader
-    projector: Projector
     lexical: Mapping[Library, WordIndex]
-    supervisor: StoreSupervisor
-    options: IndexOptions
-    steps: Steps
     heals: bool
     """Whether what a failed write left to the indexes is applied before they are checked."""
 
