@@ -49,7 +49,7 @@ from app.storage.catalog.rows import (
     repoint_duplicates,
     search_key,
 )
-from app.storage.catalog.schema import documents, meta, pieces, put_meta, revisions
+from app.storage.catalog.schema import documents, meta, pieces, put_meta, revisions, rows_of
 from app.storage.catalog.state import (
     ORIGINALS,
     awaited_originals,
@@ -635,13 +635,9 @@ class CatalogIndexWriter:
         quotes = vectors = 0
         self._database.finish_later()  # an answer that quotes them may be on its way
         with self._database.write("purge") as sql:
-            rows = [row for some in pieces(docs) for row in sql.execute(_PURGED, {"docs": some})]
+            rows = list(rows_of(sql, _PURGED, "docs", docs))
             docs = [row.doc for row in rows]
-            shas = {
-                sha256
-                for some in pieces(docs)
-                for sha256 in sql.execute(_KEPT, {"docs": some}).scalars()
-            }
+            shas = {row.sha256 for row in rows_of(sql, _KEPT, "docs", docs)}
             for doc, doc_id, embedded, _ in rows:
                 quotes += purge_quotes(sql, library, doc_id)
                 vectors += embedded

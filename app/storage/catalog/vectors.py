@@ -47,6 +47,7 @@ from app.storage.catalog.schema import (
     pieces,
     put,
     put_meta,
+    rows_of,
     vectors,
 )
 from app.storage.files.durable import utc_now
@@ -175,10 +176,7 @@ def store_vectors(
             f" {made_with.dimension} dimensions,"
             f" not {dimension}: use that model, or run: documind reembed --library {library.value}"
         )
-    asked = {"of_build": number << BUILD_SHIFT}
-    found = (
-        row for ids in pieces(list(by_id)) for row in sql.execute(_LIVE, {"ids": ids, **asked})
-    )
+    found = rows_of(sql, _LIVE, "ids", list(by_id), of_build=number << BUILD_SHIFT)
     live = [row for row in found if row.library == library.value]
     if not live:
         return []
