@@ -298,6 +298,9 @@ bench-vectors: dev | $(DATA) ## a million vectors on the faiss store: recall, ti
 bench-load-shared: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## the embedded server and the shared mode under the same load, into evaluation/reports/load_shared.md (LOAD='--chunks 50000' for less)
 	$(SHARED)/bin/python -m evaluation.benchmarks.load_shared --data $(DATA) $(LOAD)
 
+bench-question-cost: dev $(SHARED)/.ready $(POSTGRES) ## what a search asks of PostgreSQL and the double of Qdrant from 10,000 to 300,000 chunks, into evaluation/reports/question_cost.md
+	$(SHARED)/bin/python -m evaluation.benchmarks.question_cost
+
 bench-bulk-kill: dev ## 20 kills of a bulk run, compared with an uninterrupted one, into evaluation/reports/bulk_resume.md
 	$(BIN)/python -m evaluation.campaigns.bulk_kill
 

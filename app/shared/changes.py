@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+import time
+from collections.abc import Collection, Mapping
+from secrets import token_hex
 from typing import get_args
 
 from sqlalchemy import Connection, ScalarSelect, delete, exists, func, select
 
 from app.core.types import Library, StoreKind
-from app.storage.catalog.changes import APPLIED, DENSE, LEXICAL, ChangeLog, Projection
+from app.storage.catalog.changes import APPLIED, DENSE, LEXICAL, ChangeLog, Claim, Projection
 from app.storage.catalog.schema import changes, put, watermarks
 
 _ROWS = select(watermarks.c.projection, watermarks.c.seq)
+_MARKS = get_args(Projection)
 _KEEPS = "keeps "
 """How a row begins that keeps changes for a holder, such as a build that is being made."""
+_BRINGS = "brings "
+"""How a row begins that says which changes of words a process is bringing to the engine; its number
+is that of the change before, its name has an id, the last change and the time."""
+
+CLAIM_S = 30
+"""A claim that is not renewed for so long is of a process that is dead, frozen or cut off, seconds.
+Clocks of servers differ by less."""
 
 
 class SharedChangeLog(ChangeLog):
     """The log of changes of several processes: nothing is remembered here.
 
-    A mark is written after the projection's own commit, by the holder of that projection's lock.
-    A process that ends in between leaves a mark that is too old, and whichever process looks next
-    applies the changes again.
+    A mark is written after the projection's own commit: that of vectors by the holder of their
+    lock, that of words by whoever ends a claim, and it stays behind every other claim. A process
+    that ends in between leaves a mark that is too old, and whichever process looks next applies the
+    changes again.
     """
 
     def mark(self, library: Library, projection: Projection) -> int:
@@ -56,7 +68,7 @@ class SharedChangeLog(ChangeLog):
             rows = {"lexical": 0} | self._rows(library)
             dense = max((rows.get(kind, 0) for kind in get_args(StoreKind)), default=0)
             for name, seq in sorted(rows.items()):
-                if not name.startswith(_KEEPS) and (seq or name == "lexical" or not dense):
+                if name in _MARKS and (seq or name == "lexical" or not dense):
                     found[f"{library.value}/{name}"] = seq
         return found
 
@@ -69,9 +81,8 @@ class SharedChangeLog(ChangeLog):
             for library in Library:
                 rows = self._rows(library, sql)
                 stores = [rows.get(kind, 0) for kind in get_args(StoreKind)]
-                kept = [seq for name, seq in rows.items() if name.startswith(_KEEPS)]
-                dense = min(max(stores), *kept) if kept else max(stores)
-                lexical = rows.get("lexical", 0)
+                kept = [sys.maxsize, *(rows[name] for name in rows if name.startswith(_KEEPS))]
+                dense, lexical = min(max(stores), *kept), min(rows.get("lexical", 0), *kept)
                 sql.execute(APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
 
     def hold(self, library: Library, holder: str, seq: int | None) -> None:
@@ -90,6 +101,104 @@ class SharedChangeLog(ChangeLog):
     def holds(self, library: Library, holder: str) -> bool:
         """Return whether changes are kept for this holder, in any process."""
         return _KEEPS + holder in self._rows(library)
+
+    # Changes of words are claimed by the transaction that logs them.
+
+    def claim(self, sql: Connection, library: Library) -> Claim | None:
+        """Claim the changes of words that this transaction logged; None without any."""
+        claims, mark = self._claims(sql, library)
+        after = max([mark, *(claim.upto for claim in claims)])
+        upto = max(after, _last(sql, library))
+        return _put_claim(sql, library, after, upto, upto) if upto > after else None
+
+    def watch(self, library: Library) -> Claim:
+        """Claim no change, so that `finish` says what changes from now on."""
+        with self._database.write("claim") as sql:
+            last = max(_last(sql, library), self._rows(library, sql).get("lexical", 0))
+            return _put_claim(sql, library, last, last, last)
+
+    def take(self, library: Library, most: int) -> Claim | None:
+        """Claim up to so many changes that no living process brings; None when there are none."""
+        if not self._lost(self._claims(None, library), library):
+            return None
+        with self._database.write("claim") as sql:
+            lost = self._lost(found := self._claims(sql, library), library)
+            if not lost:
+                return None
+            after = min(lost)
+            for claim in found[0]:
+                if claim.silent:
+                    _end(sql, library, claim)
+            some = self.pending(library, after, dense=False, limit=most)
+            if not some:
+                self._move(sql, library)
+                return None
+            upto, last = some[-1].seq, _last(sql, library)
+            if last > upto:  # the rest is for whoever comes next
+                _put_claim(sql, library, upto, last, last, silent=True)
+            return _put_claim(sql, library, after, upto, last)
+
+    def brings(self, library: Library) -> bool:
+        """Return whether a living process brings changes of words."""
+        return any(not claim.silent for claim in self._claims(None, library)[0])
+
+    def _lost(self, found: tuple[list[Claim], int], library: Library) -> list[int]:
+        """Return after which changes nobody brings them."""
+        claims, mark = found
+        if claims:
+            return [claim.after for claim in claims if claim.silent]
+        return [mark] if self.pending(library, mark, dense=False, limit=1) else []
+
+    def renew(self, library: Library, claim: Claim) -> None:
+        """Say that the process lives which has a claim, unless it was taken over."""
+        with self._database.write("claim") as sql:
+            for held in self._claims(sql, library)[0]:
+                if held.id == claim.id and _end(sql, library, held):
+                    _put_claim(sql, library, held.after, held.upto, claim.read, claim.id)
+
+    def finish(self, library: Library, claim: Claim, docs: Collection[int]) -> Claim | None:
+        """End a claim; or keep it and return it, where one of these documents changed meanwhile.
+
+        A claim that another process took over is renewed: what was sent may be older than what that
+        process sent.
+        """
+        with self._database.write("claim") as sql:
+            held = _end(sql, library, claim)
+            newer = (
+                change.doc
+                for changes in self.batches(library, claim.read, dense=False)
+                for change in changes
+            )
+            if held and not any(doc in docs for doc in newer):
+                self._move(sql, library)
+                return None
+            last = max(_last(sql, library), claim.read)
+            after, upto = (claim.after, claim.upto) if held else (last, last)
+            return _put_claim(sql, library, after, upto, last, claim.id)
+
+    def give_up(self, library: Library, claim: Claim) -> None:
+        """Leave a claim to whoever comes next."""
+        with self._database.write("claim") as sql:
+            if _end(sql, library, claim):
+                _put_claim(sql, library, claim.after, claim.upto, claim.read, silent=True)
+
+    def _move(self, sql: Connection, library: Library) -> None:
+        """Set the mark of words to the last change before every claim."""
+        claims, mark = self._claims(sql, library)
+        applied = min([claim.after for claim in claims] or [_last(sql, library)])
+        if applied > mark:
+            _put(sql, library, "lexical", applied)
+
+    def _claims(self, sql: Connection | None, library: Library) -> tuple[list[Claim], int]:
+        """Return the claims of a library's words, and the mark."""
+        rows = self._rows(library, sql)
+        claims = []
+        for name, after in rows.items():
+            if name.startswith(_BRINGS):
+                _, ident, upto, made_s = name.split()
+                silent = float(made_s) < time.time() - CLAIM_S
+                claims.append(Claim(ident, after, int(upto), after, silent))
+        return claims, rows.get("lexical", 0)
 
     def behind(self, stores: Mapping[Library, StoreKind]) -> list[Library]:
         """Return the libraries of which a projection lacks a change that is committed."""
@@ -118,3 +227,32 @@ def _mark(library: Library, name: str) -> ScalarSelect[int]:
 
 def _put(sql: Connection, library: Library, name: str, seq: int) -> None:
     put(sql, watermarks, [{"library": library.value, "projection": name, "seq": seq}])
+
+
+def _last(sql: Connection, library: Library) -> int:
+    """Return the newest change of a library's words in the log; 0 if there is none."""
+    last = select(func.max(changes.c.seq)).where(changes.c.library == library.value, LEXICAL)
+    return int(sql.execute(last).scalar() or 0)
+
+
+def _put_claim(
+    sql: Connection,
+    library: Library,
+    after: int,
+    upto: int,
+    read: int,
+    ident: str = "",
+    *,
+    silent: bool = False,
+) -> Claim:
+    claim = Claim(ident or token_hex(8), after, upto, read, silent)
+    made_s = 0 if silent else int(time.time())
+    _put(sql, library, f"{_BRINGS}{claim.id} {upto} {made_s}", after)
+    return claim
+
+
+def _end(sql: Connection, library: Library, claim: Claim) -> bool:
+    """Remove a claim; return whether it was there."""
+    named = watermarks.c.projection.startswith(f"{_BRINGS}{claim.id} ")
+    gone = delete(watermarks).where(watermarks.c.library == library.value, named)
+    return sql.execute(gone).rowcount > 0

@@ -6,7 +6,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from secrets import randbelow
 from select import POLLIN, poll
 from types import TracebackType
@@ -23,7 +23,6 @@ from sqlalchemy import (
     Executable,
     Row,
     Table,
-    TextClause,
     create_engine,
     event,
     func,
@@ -47,8 +46,7 @@ from app.core.errors import (
     StorageError,
 )
 from app.core.trace import Calls
-from app.core.types import Library
-from app.storage.catalog.database import Cursor, Database, Lock
+from app.storage.catalog.database import Cursor, Database
 from app.storage.catalog.schema import BUILD_SHIFT, changes, metadata, watermarks
 from app.storage.catalog.statements import ORDERS, RowValues, SqlDialect
 from app.storage.files.durable import Steps
@@ -164,16 +162,14 @@ ends its session. Others say every beat that they live, in seconds."""
 
 _PATIENCE = text(f"SET lock_timeout = '{WAIT_S}s'")
 _TAKE = text("SELECT pg_advisory_lock(hashtext(:name), hashtext(current_schema()))")
-_TRY = text("SELECT pg_try_advisory_lock(hashtext(:name), hashtext(current_schema()))")
 _GIVE = text("SELECT pg_advisory_unlock(hashtext(:name), hashtext(current_schema()))")
 
 
 class ProcessLock:
     """A re-entrant lock of all servers of one schema; a context manager.
 
-    It lives in a connection of its own. When that is lost the lock is free, and what is written
-    through `connection` fails: nothing is committed under a lock that another process holds. Call
-    `beat` every BEAT_S, else a long hold is lost.
+    It lives in a connection of its own. When that is lost the lock is free. Call `beat` every
+    BEAT_S, else a long hold is lost.
     """
 
     def __init__(
@@ -187,13 +183,10 @@ class ProcessLock:
         self._engine = engine
         self._translated = translated
         self._threads = threading.RLock()
-        self._owner = 0
         self._depth = 0
         self._connection: Connection | None = None
         self._driver: psycopg.Connection | None = None
         """Of the connection, while the lock is held."""
-        self.before_release: Callable[[], None] = lambda: None
-        """Called by the owner before other processes come."""
 
     def beat(self) -> None:
         """Keep the lease of a lock that is held, while its session rests."""
@@ -202,45 +195,20 @@ class ProcessLock:
             if driver and driver.info.transaction_status is not TransactionStatus.ACTIVE:
                 driver.execute("SELECT 1")
 
-    @property
-    def connection(self) -> Connection | None:
-        """Return the lock's connection to the thread that holds it, else None.
-
-        Raises:
-            DatabaseAway: It was lost, and the lock with it; SQLAlchemy would make another.
-        """
-        if self._connection is None or self._owner != threading.get_ident():
-            return None
-        if self._connection.invalidated:
-            raise DatabaseAway(
-                "the connection that held the lock of all writers was lost: try again",
-                retry_after_s=1.0,
-            )
-        return self._connection
-
-    def acquire(self, blocking: bool = True) -> bool:
-        """Wait for the lock; without `blocking` take it only if it is free.
+    def __enter__(self) -> None:
+        """Wait for the lock.
 
         Raises:
             DatabaseAway: The database does not answer, or another process keeps the lock.
         """
-        if not self._threads.acquire(blocking):
-            return False
+        self._threads.acquire()
         try:
             if self._depth == 0:
-                self._connection = self._take(_TAKE if blocking else _TRY)
-                self._owner = threading.get_ident()
-            taken = self._connection is not None
-            self._depth += taken
+                self._connection = self._take()
+            self._depth += 1
         except BaseException:
             self._threads.release()
             raise
-        if not taken:
-            self._threads.release()
-        return taken
-
-    def __enter__(self) -> None:
-        self.acquire()
 
     def __exit__(
         self,
@@ -248,28 +216,19 @@ class ProcessLock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.release()
-
-    def release(self) -> None:
-        """Give the lock back, as often as it was taken."""
+        self._depth -= 1
         try:
-            if self._depth == 1:
-                self.before_release()
-        finally:
-            self._depth -= 1
             if self._depth == 0:
                 self._give_back()
+        finally:
             self._threads.release()
 
-    def _take(self, how: TextClause) -> Connection | None:
+    def _take(self) -> Connection:
         with self._translated():
             connection = self._engine.connect()
             try:
                 connection.execute(_PATIENCE)
-                if connection.execute(how, self._name).scalar() is False:
-                    connection.rollback()
-                    connection.close()
-                    return None
+                connection.execute(_TAKE, self._name)
                 self._driver = _lease(connection, LEASE_S)
                 connection.commit()
             except BaseException:
@@ -278,7 +237,7 @@ class ProcessLock:
         return connection
 
     def _give_back(self) -> None:
-        connection, self._connection, self._owner = self._connection, None, 0
+        connection, self._connection = self._connection, None
         self._driver = None
         if connection is None:
             return
@@ -343,8 +302,7 @@ class PostgresDatabase(Database):
     """A catalog in a database of a server, open; other processes write to it as well.
 
     Every writing transaction takes one lock first and holds it until it is committed, so that the
-    order of commits is the order of change numbers. A lock of each library orders what has to be
-    done after a commit too: the words of a change are in the search engine before the next comes.
+    order of commits is the order of change numbers. It is not held while the search engine is told.
     """
 
     def __init__(self, url: str, steps: Steps) -> None:
@@ -369,9 +327,7 @@ class PostgresDatabase(Database):
         writer = open_engine(address, 1, 0)
         event.listen(writer, "connect", self._share)
         self._apart = open_engine(address, _APART, _MORE_APART)
-        self._ordering = open_engine(address, 1, len(Library) - 1)
         self._locks = open_engine(address, 1, 8)
-        self._writing: list[ProcessLock] = []
         self._others: WeakSet[ProcessLock] = WeakSet()
         """Locks that `lock_of` gave out, as long as somebody has them."""
         self._listing = threading.Lock()
@@ -469,14 +425,7 @@ class PostgresDatabase(Database):
                 alone = own.execution_options(isolation_level="AUTOCOMMIT")
                 return alone.execute(statement, values).all()
 
-    def order_writers(self, name: str, before_release: Callable[[], None]) -> Lock:
-        """Return the lock of all processes' writers of a library."""
-        lock = ProcessLock(f"writing {name}", self._ordering, self.translated)
-        lock.before_release = before_release
-        self._writing.append(lock)
-        return lock
-
-    def lock_of(self, name: str) -> Lock:
+    def lock_of(self, name: str) -> ProcessLock:
         """Return a re-entrant lock of all processes."""
         lock = ProcessLock(name, self._locks, self.translated)
         with self._listing:
@@ -486,16 +435,13 @@ class PostgresDatabase(Database):
     def _beat(self) -> float:
         with self._listing:
             others = tuple(self._others)
-        for lock in (*self._writing, *others):
+        for lock in others:
             lock.beat()
         return BEAT_S
 
     @contextmanager
-    def _writing_connection(self) -> Iterator[Connection]:
-        """Yield the connection that holds `writing` to its holder, else the common one."""
-        holding = (lock.connection for lock in self._writing)
-        held = next((connection for connection in holding if connection is not None), None)
-        with nullcontext(held) if held is not None else self._writer.connect() as connection:
+    def write(self, name: str, *, wait: bool = True) -> Iterator[Connection]:
+        with super().write(name, wait=wait) as connection:
             try:
                 yield connection
             except psycopg.errors.ReadOnlySqlTransaction:  # of a driver's own cursor
@@ -571,16 +517,8 @@ class PostgresDatabase(Database):
         """Close every connection."""
         self._beats.__exit__()
         super().close()
-        for engine in (self._apart, self._ordering, self._locks):
+        for engine in (self._apart, self._locks):
             engine.dispose()
-
-    def check(self) -> list[str]:
-        """Return no fault: PostgreSQL holds references itself and reads pages by checksum."""
-        return self.check_pages()
-
-    def check_pages(self) -> list[str]:
-        """Return no fault: a page is checked when it is read, if the cluster has checksums."""
-        return []
 
     def missing(self) -> Sequence[str]:
         """Return the database's address where it does not answer now."""
@@ -602,9 +540,6 @@ class PostgresDatabase(Database):
         """Return the size of the catalog's tables, in bytes."""
         sizes = " + ".join(f"pg_total_relation_size('{name}')" for name in metadata.tables)
         return int(self.rows(text(f"SELECT {sizes}"))[0][0])
-
-    def checkpoint(self) -> None:
-        """Do nothing: PostgreSQL writes its files by itself."""
 
     def vacuum(self) -> None:
         """Rewrite every table without deleted rows; a table cannot be read while it is written.
@@ -759,6 +694,11 @@ def error_of(name: str, cause: BaseException | None) -> DocuMindError:
         case psycopg.errors.LockNotAvailable():
             return DatabaseAway(
                 f"another process has held a lock of the database {name} for {WAIT_S} s: try again"
+            )
+        case psycopg.errors.IdleInTransactionSessionTimeout():
+            return DatabaseAway(
+                f"the database {name} ended a transaction that had rested for {LEASE_S} s, as this"
+                " process did: try again"
             )
         case psycopg.OperationalError() | psycopg.InterfaceError() | PoolTimeout():
             return DatabaseAway(

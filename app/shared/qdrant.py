@@ -59,6 +59,10 @@ class NoCollection(Exception):
     """The engine has no collection of this name."""
 
 
+class _Exists(IndexDamaged):
+    """A collection of this name is there."""
+
+
 class _Passed(Exception):
     """A node has no answer now; another one is asked."""
 
@@ -210,6 +214,8 @@ class Nodes:
         url = without_credentials(url)
         if status == 404:
             raise NoCollection(said)
+        if status == 409 or "already exists" in said:
+            raise _Exists(f"the search engine {url} refused a request ({status}): {said}")
         self.calls.failed(response)
         if "No space left" in said or "disk is full" in said.lower():
             raise DiskFull(f"the search engine {url} has no space: {said}")
@@ -389,15 +395,13 @@ class SearchEngine(Nodes):
         words = {key: models.SparseVectorParams() for key in sparse}
         with suppress(_Exists):
             self.call(
-                lambda client: _unless_there(
-                    lambda: client.create_collection(
-                        PREFIX + name,
-                        vectors_config=vectors,
-                        sparse_vectors_config=words or None,
-                        shard_number=self.shards_for(peers),
-                        replication_factor=self._replicas,
-                        write_consistency_factor=1,
-                    )
+                lambda client: client.create_collection(
+                    PREFIX + name,
+                    vectors_config=vectors,
+                    sparse_vectors_config=words or None,
+                    shard_number=self.shards_for(peers),
+                    replication_factor=self._replicas,
+                    write_consistency_factor=1,
                 )
             )
         for field, schema in (fields or {}).items():
@@ -587,19 +591,6 @@ class SearchEngine(Nodes):
             found.update(page)
             after = page[-1]
         return found
-
-
-class _Exists(Exception):
-    """A collection of this name is there."""
-
-
-def _unless_there(create: Callable[[], object]) -> None:
-    try:
-        create()
-    except UnexpectedResponse as exc:
-        if exc.status_code == 409 or b"already exists" in exc.content:
-            raise _Exists from exc
-        raise
 
 
 # Keep vectors in the engine: the VectorStore port.

@@ -27,6 +27,7 @@ from app.storage.vectors.chroma import ChromaStore
 from app.storage.vectors.port import VectorStore
 from app.storage.words.port import WordIndex
 from app.storage.words.tantivy import TantivyIndex
+from app.storage.words.writer import LexicalWriter
 
 log = logging.getLogger(__name__)
 
@@ -153,6 +154,14 @@ def open_words(
         library, engine, options, steps
     )
     return words
+
+
+def word_writer(*, shared: bool) -> type[LexicalWriter]:
+    """Return what writes words: of this process alone, or of several that share an engine."""
+    if not shared:
+        return LexicalWriter
+    writer: type[LexicalWriter] = _shared("words", "SEARCH_URL").SharedLexicalWriter
+    return writer
 
 
 def open_stores(

@@ -78,7 +78,7 @@ class IndexOptions:
     @property
     def shared(self) -> bool:
         """Return whether other processes may work on the same catalog."""
-        return bool(self.database_url)
+        return bool(self.database_url and self.search_url)
 
     @property
     def faiss_dir(self) -> Path:

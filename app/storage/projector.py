@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 
 from app.core.errors import StorageError
 from app.core.types import Library
@@ -21,10 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Projector:
-    """Orders the writes of each library, of this process or of all.
-
-    Where the database is shared, no words wait in a queue when another process may write.
-    """
+    """Orders the writes of this process."""
 
     def __init__(
         self,
@@ -33,29 +29,23 @@ class Projector:
         lexical: Mapping[Library, WordIndex],
         dense: Mapping[Library, DenseLibrary],
         database: Database,
+        word_writer: type[LexicalWriter] = LexicalWriter,
     ) -> None:
         self.log = change_log
         self.dense = dense
-        self._locks = {
-            library: database.order_writers(library.value, partial(self._settle, library))
-            for library in lexical
-        }
+        self._lock = database.writers
         self.words = {
-            library: LexicalWriter(library, lexical, change_log, loader, self._locks[library])
+            library: word_writer(library, lexical, change_log, loader, self._lock)
             for library in lexical
         }
 
-    @contextmanager
-    def writing(self, *libraries: Library, wait: bool = True) -> Iterator[None]:
-        """Hold the write locks of some libraries, or of all, always in the same order.
+    def writing(self, *, wait: bool = True) -> AbstractContextManager[None]:
+        """Hold the lock of this process's writers; other processes have their own.
 
         Raises:
             Busy: Another one has it, and it is not to be waited for.
         """
-        with ExitStack() as stack:
-            for library in sorted(libraries or self._locks):
-                stack.enter_context(held(self._locks[library], wait=wait))
-            yield
+        return held(self._lock, wait=wait)
 
     def state(self, library: Library) -> BuildState:
         """Return whether the library's projections are whole."""
@@ -64,9 +54,6 @@ class Projector:
             or self.dense[library].rebuild_state()
             or BuildState("ready")
         )
-
-    def _settle(self, library: Library) -> None:
-        self.words[library].settle()
 
     def settle(self) -> None:
         """Wait until queued words are committed or dropped; hold the write locks."""
@@ -79,9 +66,7 @@ class Projector:
         Raises:
             DiskFull: No space; the watermark stays and the next call goes on.
         """
-        with self.writing(library):
-            if not self.words[library].in_step:
-                self.words[library].catch_up()
+        self.words[library].follow()
         self.dense[library].catch_up()
 
     def close(self) -> None:

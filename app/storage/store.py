@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +40,7 @@ from app.storage.files.durable import Steps, delete_retired
 from app.storage.maintenance.backup import NO_BACKUP, BackupReport, backup
 from app.storage.maintenance.bundle import Bundler
 from app.storage.maintenance.fsck import Fsck
+from app.storage.maintenance.parts import Parts
 from app.storage.maintenance.purge import Purger
 from app.storage.maintenance.reembedding import Reembedding
 from app.storage.maintenance.start import (
@@ -55,6 +57,7 @@ from app.storage.opening import (
     open_log,
     open_originals,
     open_stores,
+    word_writer,
 )
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
@@ -144,13 +147,21 @@ class IndexStore:
             )
             for library in Library
         }
-        self.projector = Projector(self._log, self.loader, indexes, self.dense, self.database)
+        self.projector = Projector(
+            self._log,
+            self.loader,
+            indexes,
+            self.dense,
+            self.database,
+            word_writer(shared=options.shared),
+        )
         self.status = ProjectionStatus(self._log, self.projector.state)
         settling = Settling(self._log, self.database)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
         self.builds = Builds(self.database)
-        parts = self.database, self.catalog, self.projector, self.originals
-        self.writer = CatalogIndexWriter(*parts, self.builds)
+        self.writer = CatalogIndexWriter(
+            self.database, self.catalog, self.projector, self.originals, self.builds
+        )
         self.lexical = LibraryWords(indexes, self.loader)
         self.vectors = DenseVectorIndex(self.dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
@@ -165,46 +176,12 @@ class IndexStore:
             self._look_at_words,
             shared=options.shared,
         )
-        self.fsck = Fsck(
-            self.database,
-            self.originals,
-            self.unlinks,
-            unusable,
-            self.loader,
-            self.projector,
-            indexes,
-            self.supervisor,
-            options,
-            self.steps,
-            heal,
-        )
-        self.purger = Purger(
-            self.database,
-            self.loader,
-            self.projector,
-            self.writer,
-            self.supervisor,
-            options,
-            self.steps,
-        )
-        self.reembedding = Reembedding(
-            self.database,
-            self.builds,
-            self.loader,
-            self.projector,
-            self.supervisor,
-            self.writer,
-        )
-        self.bundler = Bundler(
-            self.database,
-            self.catalog,
-            self.loader,
-            self.writer,
-            self.originals,
-            self.codes,
-            self.steps,
-            options.max_file_bytes,
-        )
+        names = [part.name for part in fields(Parts)]
+        parts = {name: getattr(self, name) for name in names}
+        self.fsck = Fsck(**parts, unusable=unusable, lexical=indexes, heals=heal)
+        self.purger = Purger(**parts)
+        self.reembedding = Reembedding(**parts)
+        self.bundler = Bundler(**parts)
         self.calls = counted(self.database, self._engine, self.originals)
         self._heals = heal
         if heal:

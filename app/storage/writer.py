@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.types import (
@@ -32,7 +32,7 @@ from app.core.types import (
     WriteResult,
 )
 from app.storage.catalog.answers import purge_quotes
-from app.storage.catalog.changes import STAGED
+from app.storage.catalog.changes import STAGED, Claim
 from app.storage.catalog.database import Database
 from app.storage.catalog.documents import SqliteCatalog, read_key
 from app.storage.catalog.labels import LabelWriter
@@ -49,7 +49,7 @@ from app.storage.catalog.rows import (
     repoint_duplicates,
     search_key,
 )
-from app.storage.catalog.schema import documents, meta, pieces, put_meta, revisions
+from app.storage.catalog.schema import documents, meta, pieces, put_meta, revisions, rows_of
 from app.storage.catalog.state import (
     ORIGINALS,
     awaited_originals,
@@ -95,23 +95,24 @@ _LINKS_OF = [
 _SEEN = (documents.c.sha256, documents.c.revision)
 _RESTORE = (
     update(documents)
-    .where(_OF)
+    .where(_OF, documents.c.state == "deleted")
     .values(state="live", purge_at=None, updated_at=bindparam("now"))
     .returning(*_SEEN)
 )
 _HIDE = (
     update(documents)
-    .where(_OF)
+    .where(_OF, documents.c.state == "live")
     .values(state="deleted", purge_at=bindparam("due"), duplicate_of=None)
     .returning(*_SEEN)
 )
 _NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
+_GONE = _NAMED & (documents.c.state == "deleted")
 _KEYS = select(documents.c.source_key).where(_NAMED)
 _PURGED = select(
     documents.c.doc, documents.c.doc_id, documents.c.embedded, documents.c.source_key
-).where(_NAMED)
+).where(_GONE)
 _KEPT = ORIGINALS.where(revisions.c.doc.in_(bindparam("docs", expanding=True)))
-_DELETE = delete(documents).where(_NAMED)
+_DELETE = delete(documents).where(_GONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +198,11 @@ class CatalogIndexWriter:
         """
         if not drafts:
             return []
-        with self._projector.writing(*{draft.library for draft in drafts}):
+        with self._projector.writing():
             written = self._store(drafts, None)
-            commits = [self._words[of].commit() for of in {draft.library for draft in drafts}]
-        for commit in commits:
-            commit.result()
+        self._show(written)
+        for library in sorted({draft.library for draft in drafts} - written.claims.keys()):
+            self._words[library].await_found()
         return written.results
 
     def store(
@@ -221,8 +222,10 @@ class CatalogIndexWriter:
         for library in {draft.library for draft in drafts}:
             self._words[library].wait_for_room()
             self._words[library].background = True
-        with self._projector.writing(*{draft.library for draft in drafts}):
-            return self._store(drafts, page).results
+        with self._projector.writing():
+            written = self._store(drafts, page)
+        self._show(written)
+        return written.results
 
     def settle(self, library: Library) -> None:
         """Wait until everything stored is durable in the index of words and found.
@@ -233,6 +236,11 @@ class CatalogIndexWriter:
         self._words[library].background = False
         self._words[library].flush()
         self._words[library].catch_up()
+
+    def _show(self, written: Written) -> None:
+        """Bring words to an engine that several processes search; hold no lock."""
+        for library, claim in written.claims.items():
+            self._words[library].apply(claim)
 
     def _store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None) -> Written:
         """Store rows and bring their words.
@@ -253,6 +261,7 @@ class CatalogIndexWriter:
             written = batch.write(drafts)
             if page is not None:
                 record_page(sql, page)
+            self._claim(sql, written)
         self._queue_words(written)
         if any(item.superseded is not None for item in written.stored):
             for library in written.last_seq:
@@ -261,6 +270,11 @@ class CatalogIndexWriter:
             if gone := written.removed.get(item.doc):
                 self._projector.dense[item.draft.library].hide(gone)
         return written
+
+    def _claim(self, sql: Connection, written: Written) -> None:
+        for library in written.last_seq:
+            if claim := self._projector.log.claim(sql, library):
+                written.claims[library] = claim
 
     def _queue_words(self, written: Written) -> None:
         for library, seq in written.last_seq.items():
@@ -324,13 +338,13 @@ class CatalogIndexWriter:
                 sql.execute(_LINKED, more)
         if called:
             self._words[library].flush()
-            with self._projector.writing(library):
-                with self._database.write("titles") as sql:
-                    for row, titles in called:
-                        sql.execute(_CALLED, {"of": row.doc, "titles": titles})
-                        if row.state == "live":
-                            add_change(sql, library, "correct", row.doc, row.revision, None)
-                self._words[library].catch_up()
+            with self._projector.writing(), self._database.write("titles") as sql:
+                for row, titles in called:
+                    sql.execute(_CALLED, {"of": row.doc, "titles": titles})
+                    if row.state == "live":
+                        add_change(sql, library, "correct", row.doc, row.revision, None)
+                claim = self._projector.log.claim(sql, library)
+            self._words[library].apply(claim)
         return rows[-1].source_key if len(rows) == _LINKS_PAGE else None
 
     # --- vectors
@@ -342,7 +356,7 @@ class CatalogIndexWriter:
             FingerprintMismatch: The library holds vectors made otherwise; the message names the
                 cure.
         """
-        with self._projector.writing(library), self._database.write("claim") as sql:
+        with self._projector.writing(), self._database.write("claim") as sql:
             claim_fingerprint(sql, library, fingerprint)
 
     def pending_vectors(
@@ -413,7 +427,7 @@ class CatalogIndexWriter:
         """
         if packed:
             with (
-                self._projector.writing(library, wait=wait),
+                self._projector.writing(wait=wait),
                 self._database.write("vectors", wait=wait) as sql,
             ):
                 self._projector.log.save_into(sql)
@@ -450,15 +464,15 @@ class CatalogIndexWriter:
             )
         )
         self._words[library].flush()
-        with self._projector.writing(library):
-            with self._database.write("correct") as sql:
-                doc = sql.execute(corrected.returning(documents.c.doc)).scalar()
-                if doc is None:
-                    raise NotFound(
-                        f"no document {doc_id!r} in library {library.value!r}; it was deleted since"
-                    )
-                add_change(sql, library, "correct", doc, before.revision, None)
-            self._words[library].catch_up()
+        with self._projector.writing(), self._database.write("correct") as sql:
+            doc = sql.execute(corrected.returning(documents.c.doc)).scalar()
+            if doc is None:
+                raise NotFound(
+                    f"no document {doc_id!r} in library {library.value!r}; it was deleted since"
+                )
+            add_change(sql, library, "correct", doc, before.revision, None)
+            claim = self._projector.log.claim(sql, library)
+        self._words[library].apply(claim)
         self._projector.apply(library)
         return self._catalog.document(library, doc_id)
 
@@ -470,7 +484,7 @@ class CatalogIndexWriter:
             InvalidInput: A value is not of its key's kind, or there would be too many keys.
         """
         self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
-        with self._projector.writing(library), self._database.write("labels") as sql:
+        with self._projector.writing(), self._database.write("labels") as sql:
             writer = LabelWriter(sql, self._database.dialect)
             writer.refuse_unfit(given)
             writer.give(library, doc_id, given)
@@ -486,10 +500,11 @@ class CatalogIndexWriter:
         """
         self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
         self._words[library].flush()
-        with self._projector.writing(library):
+        with self._projector.writing():
             doc = self._key(library, doc_id, "live")
-            hidden = self._hide(library, [doc], grace_s)
+            hidden, claim = self._hide(library, [doc], grace_s)
             purged = self._purge(library, [doc]) if grace_s <= 0 else _Purged(0, 0, 0)
+        self._words[library].apply(claim)
         self._projector.apply(library)
         return DeleteResult(
             doc_id, len(hidden), purged.vectors, purged.originals, purged.quotes, grace_s <= 0
@@ -503,15 +518,16 @@ class CatalogIndexWriter:
         before = self._catalog.counts(library)
         self._words[library].flush()
         while True:
-            with self._projector.writing(library):
+            with self._projector.writing():
                 docs = self._live(library, CLEAR_BATCH)
                 if not docs:
                     with self._database.write("remove") as sql:
                         supersede(sql, library, None)
                         delete_sources(sql, library)
                     break
-                self._hide(library, docs, 0)
+                _, claim = self._hide(library, docs, 0)
                 self._purge(library, docs)
+            self._words[library].apply(claim)
         self._projector.apply(library)
         return before
 
@@ -522,14 +538,18 @@ class CatalogIndexWriter:
             NotFound: Not deleted, unknown, or purged.
         """
         self._words[library].flush()
-        with self._projector.writing(library):
+        with self._projector.writing():
             doc = self._key(library, doc_id, "deleted")
             with self._database.write("restore") as sql:
-                sha256, revision = sql.execute(_RESTORE, {"of": doc, "now": utc_now()}).one()
+                row = sql.execute(_RESTORE, {"of": doc, "now": utc_now()}).first()
+                if row is None:
+                    raise NotFound(f"document {doc_id!r} has just been restored or purged")
+                sha256, revision = row
                 count_document(sql, doc, 1)
                 add_change(sql, library, "restore", doc, revision, live_chunk_ids(sql, doc))
                 repoint_duplicates(sql, library, {sha256})
-            self._words[library].catch_up()
+                claim = self._projector.log.claim(sql, library)
+        self._words[library].apply(claim)
         self._projector.apply(library)
         return self._catalog.document(library, doc_id)
 
@@ -537,7 +557,7 @@ class CatalogIndexWriter:
         """Purge every deleted document whose grace is over; return how many."""
         done, now = 0, {"now": utc_now()}
         for library in sorted({Library(row.library) for row in self._database.rows(_DUE, now)}):
-            with self._projector.writing(library):
+            with self._projector.writing():
                 due = self._database.rows(_DUE, now)
                 docs = [row.doc for row in due if row.library == library.value]
                 if docs:
@@ -582,8 +602,13 @@ class CatalogIndexWriter:
         live = _OF_LIBRARY.where(documents.c.state == "live").limit(limit)
         return [row.doc for row in self._database.rows(live, {"library": library.value})]
 
-    def _hide(self, library: Library, docs: Sequence[int], grace_s: float) -> list[int]:
-        """Take documents out of every search, durably; return their chunk ids."""
+    def _hide(
+        self, library: Library, docs: Sequence[int], grace_s: float
+    ) -> tuple[list[int], Claim | None]:
+        """Take documents out of the catalog's answers, durably; return their chunk ids.
+
+        And what is claimed of the index of words, which the caller applies without a lock.
+        """
         due = utc_text(datetime.now(UTC) + timedelta(seconds=grace_s))
         hidden: list[int] = []
         with self._database.write("remove") as sql:
@@ -591,28 +616,28 @@ class CatalogIndexWriter:
             supersede(sql, library, sql.execute(_KEYS, {"docs": docs}).scalars().all())
             shas: set[str] = set()
             for doc in docs:
+                row = sql.execute(_HIDE, {"of": doc, "due": due}).first()
+                if row is None:
+                    continue  # another process has just deleted it
+                sha256, revision = row
                 count_document(sql, doc, -1)
-                sha256, revision = sql.execute(_HIDE, {"of": doc, "due": due}).one()
                 ids = live_chunk_ids(sql, doc)
                 add_change(sql, library, "remove", doc, revision, ids)
                 hidden.extend(ids)
                 shas.add(sha256)
             repoint_duplicates(sql, library, shas)
+            claim = self._projector.log.claim(sql, library)
         self._projector.dense[library].hide(hidden)
-        self._words[library].catch_up()
-        return hidden
+        return hidden, claim
 
     def _purge(self, library: Library, docs: Sequence[int]) -> _Purged:
         """Remove hidden documents: rows, quotes in answers, and originals."""
         quotes = vectors = 0
         self._database.finish_later()  # an answer that quotes them may be on its way
         with self._database.write("purge") as sql:
-            rows = [row for some in pieces(docs) for row in sql.execute(_PURGED, {"docs": some})]
-            shas = {
-                sha256
-                for some in pieces(docs)
-                for sha256 in sql.execute(_KEPT, {"docs": some}).scalars()
-            }
+            rows = list(rows_of(sql, _PURGED, "docs", docs))
+            docs = [row.doc for row in rows]
+            shas = {row.sha256 for row in rows_of(sql, _KEPT, "docs", docs)}
             for doc, doc_id, embedded, _ in rows:
                 quotes += purge_quotes(sql, library, doc_id)
                 vectors += embedded

@@ -46,7 +46,7 @@ class Cost:
         """Listen until the server ends: other threads ask meanwhile."""
         database = self.services.store.database
         assert isinstance(database, PostgresDatabase)
-        for engine in (database._readers, database._writer, database._apart, database._ordering):
+        for engine in (database._readers, database._writer, database._apart):
             event.listen(engine, "checkout", self._begun)
             event.listen(engine, "before_cursor_execute", self._executed)
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import func, update
 
-from app.core.errors import Busy, DatabaseAway
-from app.core.types import Library
-from app.shared import postgres
+from app.core.errors import Busy, DatabaseAway, NotFound
+from app.core.types import Library, Metadata
+from app.shared import changes, postgres
+from app.shared import words as shared_words
+from app.shared.changes import SharedChangeLog
 from app.shared.postgres import ProcessLock
 from app.shared.qdrant import SearchEngine
 from app.shared.qdrant_words import QdrantWords
+from app.shared.words import SharedLexicalWriter
+from app.storage.catalog.changes import Claim
+from app.storage.catalog.schema import meta_value, put_meta, watermarks
 from app.storage.files.durable import Steps
 from app.storage.store import IndexStore
 from tests.fakes.postgres_server import PostgresServer
@@ -22,7 +30,12 @@ from tests.shared.test_shared_stores import options_for
 from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 from tests.unit.storage.test_state_stores import an_answer
 
-PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
+PAPERS = Library.PAPERS
+AGED = (
+    update(watermarks)
+    .where(watermarks.c.projection.startswith("brings "))
+    .values(projection=func.regexp_replace(watermarks.c.projection, " [0-9]+$", " 1"))
+)
 
 
 @pytest.fixture
@@ -40,39 +53,51 @@ def test_a_question_waits_for_no_writer_of_another_process(both: tuple[IndexStor
     asks, writes = both
     asks.writer.write([make_draft("one", "walruses whistle " * 9, chunks=1)])
     record = {"answer_id": "x", "at": "2026-01-01T00:00:00Z"}
-    with writes.projector.writing(PAPERS):
+    with writes.database.write("meta"):
         with pytest.raises(Busy):
             asks.writer.write_vectors(PAPERS, [1], unit_rows(1, seed=1), wait=False)
-        with writes.database.write("meta"):
-            asks.answers.save(an_answer("x"), record)
-            assert asks.answers.get("x") == record
-            talk = asks.conversations.create("talk")
-            asks.conversations.begin(talk, "who?", "x")
-            with pytest.raises(Busy), asks.database.write("meta", wait=False):
-                pass
+        asks.answers.save(an_answer("x"), record)
+        assert asks.answers.get("x") == record
+        talk = asks.conversations.create("talk")
+        asks.conversations.begin(talk, "who?", "x")
     asks.writer.write_vectors(PAPERS, [1], unit_rows(1, seed=1), wait=False)
     assert asks.catalog.counts(PAPERS).embedded == 1
 
 
-def test_a_writer_of_one_library_waits_for_none_of_the_other(both: tuple[IndexStore, ...]) -> None:
-    first, second = both
-    with first.projector.writing(PAPERS):
-        second.writer.write([make_draft("two", "penguins parade", chunks=1, library=PUBLIC)])
-    assert second.catalog.counts(PUBLIC).documents == 1
-
-
-def test_a_frozen_process_loses_its_lock_and_commits_nothing_under_it(
-    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    frozen, goes_on = both
+@pytest.fixture
+def short_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "LEASE_S", 1)
     monkeypatch.setattr(ProcessLock, "beat", lambda _: None)
-    with frozen.projector.writing(PAPERS):
-        goes_on.writer.write([make_draft("two", "penguins parade", chunks=1)])
-        with pytest.raises(DatabaseAway):
-            frozen.builds.stage(PAPERS, replace(FINGERPRINT, embedding_model="other"))
-    frozen.writer.write([make_draft("one", "walruses whistle", chunks=1)])
-    assert goes_on.catalog.counts(PAPERS).documents == 2
+
+
+@pytest.mark.usefixtures("short_lease")
+def test_a_frozen_process_loses_its_transaction_and_commits_nothing(
+    tmp_path: Path, database_url: str, engine_url: str
+) -> None:
+    options = [options_for(tmp_path / name, database_url, engine_url) for name in "ab"]
+    with (
+        IndexStore(options[0], vector_store="off") as frozen,
+        IndexStore(options[1], vector_store="off") as goes_on,
+    ):
+
+        def freeze() -> None:
+            with frozen.database.write("meta") as sql:
+                put_meta(sql, "of", "the frozen one")
+                goes_on.writer.write([make_draft("two", "penguins parade", chunks=1)])
+
+        with pytest.raises(DatabaseAway, match="rested"):
+            freeze()
+        frozen.writer.write([make_draft("one", "walruses whistle", chunks=1)])
+        assert goes_on.catalog.counts(PAPERS).documents == 2
+        with goes_on.database.read() as sql:
+            assert meta_value(sql, "of") is None
+
+
+@pytest.mark.usefixtures("short_lease")
+def test_a_frozen_process_loses_its_lock(both: tuple[IndexStore, ...]) -> None:
+    frozen, goes_on = both
+    with frozen.database.lock_of("words"), goes_on.database.lock_of("words"):
+        pass
 
 
 def test_a_process_that_lives_keeps_its_lease(
@@ -83,13 +108,73 @@ def test_a_process_that_lives_keeps_its_lease(
         " WHERE l.locktype = 'advisory' AND l.mode = 'ExclusiveLock' AND l.granted"
     )
     store, _ = both
-    with store.projector.writing(PAPERS):
+    with store.database.lock_of("words"):
         before = postgres_server.run(heard)
         assert before
         store.database._beat()  # type: ignore[attr-defined]
         assert postgres_server.run(heard) > before
-        store.builds.stage(PAPERS, replace(FINGERPRINT, embedding_model="other"))
-    assert store.builds.of(PAPERS, "staged")
+
+
+def test_two_processes_that_delete_and_restore_a_document_count_it_once(
+    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No lock of theirs is held from what they read to what they write."""
+    here, there = both
+    draft = make_draft("one", "walruses whistle", chunks=2)
+    here.writer.write([draft, make_draft("two", "penguins parade", chunks=1)])
+    key = here.writer._key
+
+    def then(happens: Callable[[], object]) -> None:
+        def read(library: Library, doc_id: str, state: str) -> int:
+            monkeypatch.setattr(here.writer, "_key", key)
+            found = key(library, doc_id, state)
+            happens()
+            return found
+
+        monkeypatch.setattr(here.writer, "_key", read)
+
+    then(lambda: there.writer.delete(PAPERS, draft.doc_id, grace_s=60))
+    here.writer.delete(PAPERS, draft.doc_id, grace_s=60)
+    then(lambda: there.writer.restore(PAPERS, draft.doc_id))
+    with pytest.raises(NotFound, match="just been restored"):
+        here.writer.restore(PAPERS, draft.doc_id)
+    then(lambda: there.writer.delete(PAPERS, draft.doc_id))
+    here.writer.delete(PAPERS, draft.doc_id)
+    counts = there.catalog.counts(PAPERS)
+    assert (counts.documents, counts.chunks) == (1, 1)
+    assert there.fsck.run().sound
+
+
+def test_a_check_does_not_take_for_damage_what_another_process_is_about_to_bring(
+    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, checks = both
+    store.writer.write([make_draft("one", "narwhals sing", chunks=1)])
+    index, told = words(checks), words(store)
+    ids, commit = index.ids, told.commit
+    looked, sends = threading.Event(), threading.Event()
+
+    def look() -> list[int]:
+        """Look when a new document is in the catalog, and not in the engine yet."""
+        if not looked.is_set():
+            written.append(threads.submit(store.writer.write, [draft]))
+            assert sends.wait(60)
+        found = ids()
+        looked.set()
+        return found
+
+    def later() -> None:
+        sends.set()
+        assert looked.wait(60)
+        commit()
+
+    monkeypatch.setattr(index, "ids", look)
+    monkeypatch.setattr(told, "commit", later)
+    draft, written = make_draft("one", "walruses whistle", chunks=1), list[Future[object]]()
+    with ThreadPoolExecutor(1) as threads:
+        report = checks.fsck.run()
+        written[0].result()
+    assert [fault.code for fault in report.faults] == []
 
 
 def test_a_writer_that_was_held_up_removes_nothing_newer(both: tuple[IndexStore, ...]) -> None:
@@ -117,3 +202,176 @@ def test_a_lock_that_nobody_has_any_more_is_not_kept(both: tuple[IndexStore, ...
             database._beat()  # type: ignore[attr-defined]
     gc.collect()
     assert len(database._others) == before  # type: ignore[attr-defined]
+
+
+# The engine is told without a lock.
+
+
+def words(store: IndexStore) -> QdrantWords:
+    index = store._lexical.indexes[PAPERS]
+    assert isinstance(index, QdrantWords)
+    return index
+
+
+def before_it_sends(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]
+) -> None:
+    """Let something happen after the store has read what it sends next, and before it sends it."""
+    index, commit = words(store), words(store).commit
+
+    def later() -> None:
+        monkeypatch.setattr(index, "commit", commit)
+        held, index._queued = index._queued, []
+        removed, index._removed = index._removed, set()
+        happens()
+        index._queued, index._removed = held, removed
+        commit()
+
+    monkeypatch.setattr(index, "commit", later)
+
+
+def held_ids(store: IndexStore) -> set[int]:
+    return SearchEngine(store.options.search_url).ids("words_papers")
+
+
+def test_no_writer_waits_while_another_tells_the_engine(
+    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, quick = both
+    telling, goes_on = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        telling.set()
+        assert goes_on.wait(60)
+
+    before_it_sends(slow, monkeypatch, hang)
+    with ThreadPoolExecutor(1) as threads:
+        written = threads.submit(
+            slow.writer.write, [make_draft("one", "walruses whistle", chunks=1)]
+        )
+        assert telling.wait(60)
+        with quick.database.write("meta", wait=False):
+            pass
+        quick.writer.write([make_draft("two", "penguins parade", chunks=1)])
+        assert len(quick.lexical.search(PAPERS, "penguins", 5)) == 1
+        quick.writer.write_vectors(PAPERS, [1, 2], unit_rows(2, seed=1), wait=False)
+        assert quick.status.lags()["papers/lexical"] == 2  # the mark stays behind the slow one
+        quick.projector.log.save()
+        goes_on.set()
+        written.result()
+    assert len(quick.lexical.search(PAPERS, "walruses", 5)) == 1
+    assert quick.status.lags()["papers/lexical"] == 0
+
+
+@pytest.mark.parametrize("change", ["replaced", "deleted", "corrected", "restored"])
+def test_the_older_of_two_writers_leaves_nothing_old_when_it_sends_last(
+    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    older, newer = both
+    older.writer.write([make_draft("one", "narwhals sing", chunks=1)])
+    draft = make_draft("one", "walruses whistle", chunks=1)
+    facts = Metadata(title="Penguins", authors=(), year=None, language="en")
+    happens: Mapping[str, Callable[[], object]] = {
+        "replaced": lambda: newer.writer.write([make_draft("one", "orcas parade", chunks=1)]),
+        "deleted": lambda: newer.writer.delete(PAPERS, draft.doc_id),
+        "corrected": lambda: newer.writer.correct(PAPERS, draft.doc_id, facts),
+        "restored": lambda: newer.writer.restore(PAPERS, draft.doc_id),
+    }
+    before_it_sends(older, monkeypatch, happens[change])
+    if change == "restored":
+        older.writer.delete(PAPERS, draft.doc_id, grace_s=60)
+    else:
+        older.writer.write([draft])
+    live = newer.loader.live_chunk_ids(PAPERS)
+    assert held_ids(newer) == live
+    found = {"replaced": "orcas", "corrected": "penguins", "restored": "narwhals"}.get(change)
+    if found:
+        assert {hit.chunk_id for hit in newer.lexical.search(PAPERS, found, 5)} == live
+    for store in both:
+        assert set(store.status.lags().values()) == {0}
+
+
+def test_what_a_dead_or_frozen_process_claimed_is_taken_over(
+    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen, goes_on = both
+    claimed = changes.CLAIM_S
+
+    def meanwhile() -> None:
+        monkeypatch.setattr(changes, "CLAIM_S", -1)  # it has been silent for long
+        goes_on.writer.write([make_draft("one", "orcas parade", chunks=1)])
+        monkeypatch.setattr(changes, "CLAIM_S", claimed)
+        assert goes_on.status.lags()["papers/lexical"] == 0
+        goes_on.projector.log.save()
+
+    before_it_sends(frozen, monkeypatch, meanwhile)
+    frozen.writer.write([make_draft("one", "walruses whistle", chunks=1)])
+    assert held_ids(frozen) == frozen.loader.live_chunk_ids(PAPERS) == {2}
+    assert set(frozen.status.lags().values()) == {0}
+
+
+def test_a_document_that_is_sent_again_is_found_though_the_first_to_take_it_died(
+    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dies, other = both
+    draft = make_draft("one", "walruses whistle", chunks=1)
+
+    def kill() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SharedChangeLog, "give_up", lambda *_: None)
+        before_it_sends(dies, patch, kill)
+        with pytest.raises(KeyboardInterrupt):
+            dies.writer.write([draft])
+    assert other.lexical.search(PAPERS, "walruses", 5) == []
+    other.writer.write([make_draft("two", "penguins parade", chunks=1)])
+    assert other.lexical.search(PAPERS, "walruses", 5) == []  # it may live
+    monkeypatch.setattr(changes, "CLAIM_S", -1)
+    (result,) = other.writer.write([draft])
+    assert result.status == "unchanged"
+    assert len(other.lexical.search(PAPERS, "walruses", 5)) == 1
+    assert set(other.status.lags().values()) == {0}
+
+
+def test_a_process_that_sends_for_long_keeps_its_claim(
+    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, other = both
+    renewed = threading.Event()
+
+    def renew(log: SharedChangeLog, library: Library, claim: Claim) -> None:
+        was_renewed(log, library, claim)
+        renewed.set()
+
+    was_renewed = SharedChangeLog.renew
+    monkeypatch.setattr(SharedChangeLog, "renew", renew)
+    monkeypatch.setattr(shared_words, "RENEWED_S", 0.01)
+
+    def meanwhile() -> None:
+        with other.database.write("test") as sql:  # as of a minute ago
+            sql.execute(AGED)
+        renewed.clear()
+        assert renewed.wait(60)
+        assert other.projector.log.take(PAPERS, 9) is None  # type: ignore[attr-defined]
+
+    before_it_sends(slow, monkeypatch, meanwhile)
+    slow.writer.write([make_draft("one", "walruses whistle", chunks=1)])
+    assert set(other.status.lags().values()) == {0}
+
+
+def test_a_start_does_not_take_what_is_on_its_way_for_lost(
+    both: tuple[IndexStore, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, _ = both
+    repaired: list[object] = []
+    monkeypatch.setattr(SharedLexicalWriter, "_mend", repaired.append)
+    monkeypatch.setattr(SharedLexicalWriter, "rebuild", lambda *asked: repaired.append(asked))
+
+    def start() -> None:
+        IndexStore(replace(store.options, data_dir=tmp_path / "c"), vector_store="off").close()
+
+    store.writer.write([make_draft("one", "narwhals sing", chunks=3)])
+    before_it_sends(store, monkeypatch, start)
+    store.writer.write([make_draft("one", "walruses whistle", chunks=2)])
+    assert repaired == []

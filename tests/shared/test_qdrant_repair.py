@@ -11,9 +11,9 @@ import pytest
 
 from app.core.types import Library
 from app.shared.qdrant import SearchEngine
+from app.shared.words import REFILL
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from app.storage.words.writer import REFILL
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble
 from tests.shared.test_shared_stores import options_for

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from app.core.errors import DatabaseAway
 from app.core.types import Library
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
@@ -156,24 +155,6 @@ def test_writers_of_both_lose_no_change(both: tuple[IndexStore, IndexStore]) -> 
             for number in range(6):
                 assert len(found(store, f"{name}{number}")) == 2, (name, number)
     assert both[0]._lexical.indexes[PAPERS].count == 48
-
-
-def test_a_lost_connection_of_the_lock_keeps_its_holder_from_writing(
-    both: tuple[IndexStore, IndexStore], postgres_server: PostgresServer
-) -> None:
-    first, second = both
-    kill = (
-        "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory'"
-        " AND mode = 'ExclusiveLock' AND granted"
-    )
-    with first.projector.writing(PAPERS):
-        assert int(postgres_server.run(kill)) >= 1
-        second.writer.write([make_draft("two", "penguins parade " * 9, chunks=1)])
-        for _ in range(2):  # SQLAlchemy would connect again at the second, without the lock
-            with pytest.raises(DatabaseAway):
-                first.builds.stage(PAPERS, FINGERPRINT)
-    first.writer.write([make_draft("one", "walruses whistle " * 9, chunks=1)])
-    assert len(found(second, "walruses")) == 1
 
 
 def test_two_starts_at_once_make_one_catalog(tmp_path: Path, places: tuple[str, str]) -> None:

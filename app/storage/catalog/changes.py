@@ -58,6 +58,19 @@ class Change:
     ids: list[int]
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Changes of words, after one up to another, that one of several processes brings."""
+
+    id: str
+    after: int
+    upto: int
+    read: int
+    """What is sent is of this change or newer."""
+    silent: bool
+    """Whether the process has given it up or says nothing any more."""
+
+
 class ChangeLog:
     """The changes table and the watermarks; thread-safe.
 
@@ -104,6 +117,10 @@ class ChangeLog:
         """Set a mark, and write it with the others in the caller's transaction."""
         self.set_mark(library, projection, seq)
         self.save_into(sql)
+
+    def claim(self, sql: Connection, library: Library) -> Claim | None:  # noqa: ARG002
+        """Claim the changes of words that this transaction logs; a process alone need not."""
+        return None
 
     def marks(self) -> dict[str, int]:
         """Return every watermark by `library/projection`."""

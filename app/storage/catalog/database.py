@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, Row, inspect, text
@@ -32,25 +31,6 @@ class Cursor(Protocol):
     # each driver returns its own cursor
     def execute(self, query: str, values: Sequence[object] = ..., /) -> Any:  # noqa: ANN401
         """Run a statement; rows are read from the result."""
-
-
-class Lock(Protocol):
-    """A re-entrant lock, as `threading.RLock`."""
-
-    def acquire(self, blocking: bool = ...) -> bool:
-        """Take it; without `blocking` only if it is free, and return whether it was."""
-
-    def release(self) -> None:
-        """Give it back."""
-
-    def __enter__(self) -> object: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
 
 
 def id_list(ids: Sequence[int]) -> str:
@@ -85,7 +65,8 @@ class Database(ABC):
         """Which schema this opening found; None for a new catalog."""
         self._writer = writer
         self._readers = readers
-        self._writers = threading.RLock()
+        self.writers = threading.RLock()
+        """Held by this process from what it reads to what it writes of it, and to tantivy."""
         self._later = ThreadPoolExecutor(1, thread_name_prefix="write-later")
         try:
             with self.translated():
@@ -108,19 +89,6 @@ class Database(ABC):
         What was read under the same number still holds.
         """
         return self._commits
-
-    def order_writers(
-        self,
-        name: str,  # noqa: ARG002  # there is no other process
-        before_release: Callable[[], None],  # noqa: ARG002
-    ) -> Lock:
-        """Return the lock that orders writes of a library and what follows them.
-
-        Args:
-            name: Of the library; of one process all have one lock.
-            before_release: Called by its holder before another process may have it.
-        """
-        return self._writers
 
     def lock_of(self, name: str) -> AbstractContextManager[object]:  # noqa: ARG002  # the same
         """Return a re-entrant lock that all processes of this catalog know by `name`."""
@@ -161,7 +129,7 @@ class Database(ABC):
         with (
             held(self.lock, wait=wait),
             self.translated(),
-            self._writing_connection() as connection,
+            self._writer.connect() as connection,
         ):
             transaction = connection.begin()
             try:
@@ -218,9 +186,6 @@ class Database(ABC):
         while not closing.wait(poll_s):
             yield "lost"
 
-    def _writing_connection(self) -> AbstractContextManager[Connection]:
-        return self._writer.connect()
-
     def _order(self, connection: Connection, *, wait: bool) -> None:  # noqa: B027
         """Wait for transactions of other processes; there are none."""
 
@@ -239,13 +204,13 @@ class Database(ABC):
                 if version != SCHEMA_VERSION:
                     upgrade(connection, version)
 
-    @abstractmethod
     def check(self) -> list[str]:
-        """Return faults of pages and references, a line each; empty when sound."""
+        """Return faults of pages and references, a line each; none where a server looks itself."""
+        return self.check_pages()
 
-    @abstractmethod
     def check_pages(self) -> list[str]:
         """Return faults of pages that a start looks for; empty when sound."""
+        return []
 
     @abstractmethod
     def missing(self) -> Sequence[str]:
@@ -263,8 +228,7 @@ class Database(ABC):
     def vacuum(self) -> None:
         """Rewrite the database without free pages; needs as much space again."""
 
-    @abstractmethod
-    def checkpoint(self) -> None:
+    def checkpoint(self) -> None:  # noqa: B027  # a server does it itself
         """Move what was committed into the database's files, where that is our task."""
 
     def close(self) -> None:
@@ -275,7 +239,7 @@ class Database(ABC):
 
 
 @contextmanager
-def held(lock: Lock, *, wait: bool) -> Iterator[None]:
+def held(lock: threading.RLock, *, wait: bool) -> Iterator[None]:
     """Hold a lock for the block.
 
     Raises:

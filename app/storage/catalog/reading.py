@@ -36,8 +36,8 @@ from app.storage.catalog.schema import (
     documents,
     libraries,
     meta_value,
-    pieces,
     revisions,
+    rows_of,
     vectors,
 )
 from app.storage.catalog.statements import TAG_KEY, SqlDialect
@@ -205,31 +205,25 @@ class CatalogLoader:
         codec = TextCodec()
         found: list[LexicalDocument] = []
         with self._database.read() as sql:
-            for some in pieces(sorted(docs)):
-                for row in sql.execute(_TEXTS, {"docs": some}).all():
-                    doc, revision, doc_id, title, authors, year, kind, language, *rest = row
-                    others, frame = rest
-                    titles = f"{title}\n{others}" if others else title
-                    text = codec.unpack(frame)
-                    spans = sql.execute(_SPANS, {"of_doc": doc, "of_revision": revision})
-                    parts = [
-                        (chunk_id, section, text[start:end])
-                        for chunk_id, section, start, end in spans
-                    ]
-                    found.append(
-                        LexicalDocument(
-                            doc, doc_id, titles, strings_from(authors), year, kind, parts, language
-                        )
-                    )
+            for row in list(rows_of(sql, _TEXTS, "docs", sorted(docs))):
+                doc, revision, doc_id, title, authors, year, kind, language, *rest = row
+                others, frame = rest
+                titles = f"{title}\n{others}" if others else title
+                text = codec.unpack(frame)
+                spans = sql.execute(_SPANS, {"of_doc": doc, "of_revision": revision})
+                parts = [
+                    (chunk_id, section, text[start:end]) for chunk_id, section, start, end in spans
+                ]
+                facts = doc, doc_id, titles, strings_from(authors), year, kind
+                found.append(LexicalDocument(*facts, parts, language))
         return found
 
     def replaced_chunk_ids(self, docs: Sequence[int]) -> dict[int, list[int]]:
         """Return the chunks of these documents that are kept and not live, by document."""
         found: defaultdict[int, list[int]] = defaultdict(list)
         with self._database.read() as sql:
-            for some in pieces(docs):
-                for chunk_id, doc in sql.execute(_REPLACED, {"docs": some}):
-                    found[doc].append(chunk_id)
+            for chunk_id, doc in rows_of(sql, _REPLACED, "docs", docs):
+                found[doc].append(chunk_id)
         return found
 
     def live_docs(self, library: Library, after: int, limit: int) -> list[int]:
@@ -372,12 +366,8 @@ class CatalogLoader:
     def live_documents(self, docs: Sequence[int]) -> list[tuple[Document, str | None]]:
         """Return the live ones of these documents in order, with source revisions."""
         with self._database.read() as sql:
-            rows = [
-                row
-                for some in pieces(sorted(docs))
-                for row in sql.execute(_LIVE_DOCUMENTS, {"docs": some})
-            ]
-        return [(document_from(row[1:]), row[0]) for row in rows]
+            rows = rows_of(sql, _LIVE_DOCUMENTS, "docs", sorted(docs))
+            return [(document_from(row[1:]), row[0]) for row in rows]
 
     def live_chunk_ids(self, library: Library) -> set[int]:
         live = (
@@ -402,11 +392,7 @@ class CatalogLoader:
         """Return live chunks with their texts; IndexDamaged when one cannot be read."""
         of = select(chunks.c.doc).where(chunks.c.chunk_id.in_(bindparam("ids", expanding=True)))
         with self._database.read() as sql:
-            docs = {
-                doc
-                for some in pieces(chunk_ids)
-                for doc in sql.execute(of, {"ids": some}).scalars()
-            }
+            docs = {row.doc for row in rows_of(sql, of, "ids", chunk_ids)}
         wanted = set(chunk_ids)
         found = self.lexical_documents(list(docs))
         return [
@@ -419,11 +405,7 @@ class CatalogLoader:
     def chunk_ids(self, docs: Sequence[int]) -> list[int]:
         """Return the chunks of the live ones of these documents."""
         with self._database.read() as sql:
-            return [
-                chunk_id
-                for some in pieces(docs)
-                for chunk_id in sql.execute(_CHUNK_IDS, {"docs": some}).scalars()
-            ]
+            return [row.chunk_id for row in rows_of(sql, _CHUNK_IDS, "docs", docs)]
 
     def stamps(self, chunk_ids: Sequence[int], *, with_text: bool) -> list[dict[str, str | int]]:
         """Return what a store of vectors keeps with each chunk; empty for one that is gone.
@@ -437,8 +419,7 @@ class CatalogLoader:
         with self._database.read() as sql:
             found = {
                 chunk_id: dict(zip(names, values, strict=True))
-                for some in pieces(chunk_ids)
-                for chunk_id, *values in sql.execute(_STAMPS, {"ids": some})
+                for chunk_id, *values in rows_of(sql, _STAMPS, "ids", chunk_ids)
             }
         texts = dict(self.chunk_texts(chunk_ids)) if with_text else {}
         kept: list[dict[str, str | int]] = []

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, select
 from app.core.errors import Conflict
 from app.core.types import DocumentDraft, Library, WriteResult
 from app.storage.catalog import statements
+from app.storage.catalog.changes import Claim
 from app.storage.catalog.labels import UNLABELLED, Held, LabelWriter, pack_values
 from app.storage.catalog.rows import (
     author_keys,
@@ -23,7 +24,7 @@ from app.storage.catalog.rows import (
     strings_from,
     values_from,
 )
-from app.storage.catalog.schema import chunks, documents, pieces
+from app.storage.catalog.schema import chunks, documents, rows_of
 from app.storage.catalog.statements import RowValues as Row
 from app.storage.catalog.statements import SqlDialect
 from app.storage.catalog.texts import pack_outline, pack_pages
@@ -59,6 +60,8 @@ class Written:
     removed: dict[int, list[int]] = field(default_factory=dict)
     """Chunk ids that left the projections, by document."""
     last_seq: dict[Library, int] = field(default_factory=dict)
+    claims: dict[Library, Claim] = field(default_factory=dict)
+    """Of the changes of words, where several processes bring them."""
 
 
 def distinct_runs(drafts: Sequence[DocumentDraft]) -> Iterator[list[int]]:
@@ -240,11 +243,7 @@ class RevisionBatch:
         found: dict[tuple[Library, str], _Current] = {}
         for library in {draft.library for draft in drafts}:
             keys = {draft.source_key: draft.doc_id for draft in drafts if draft.library is library}
-            rows = (
-                row
-                for some in pieces(list(keys))
-                for row in self._sql.execute(_CURRENT, {"of": library.value, "keys": some})
-            )
+            rows = rows_of(self._sql, _CURRENT, "keys", list(keys), of=library.value)
             for source_key, doc_id, *values in rows:
                 if keys[source_key] != doc_id:
                     raise Conflict(

@@ -25,7 +25,7 @@ from app.storage.catalog.schema import (
     key_of,
     libraries,
     passage_codes,
-    pieces,
+    rows_of,
     type_counts,
     vectors,
 )
@@ -295,11 +295,7 @@ def repoint_duplicates(sql: Connection, library: Library, shas: set[str]) -> dic
 
     Return the duplicates' originals.
     """
-    rows = [
-        row
-        for some in pieces(sorted(shas))
-        for row in sql.execute(_SAME_CONTENT, {"of": library.value, "shas": some}).all()
-    ]
+    rows = list(rows_of(sql, _SAME_CONTENT, "shas", sorted(shas), of=library.value))
     firsts: dict[str, str] = {}
     duplicates: dict[str, str] = {}
     for sha256, doc, doc_id, duplicate_of in rows:

@@ -19,12 +19,14 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Executable,
     Float,
     ForeignKey,
     Index,
     Integer,
     LargeBinary,
     MetaData,
+    Row,
     Table,
     UniqueConstraint,
     and_,
@@ -414,6 +416,14 @@ def pieces(values: Sequence[T], size: int = PIECE) -> Iterator[Sequence[T]]:
     """Yield values in order, at most `size` at a time."""
     for start in range(0, len(values), size):
         yield values[start : start + size]
+
+
+def rows_of(
+    sql: Connection, query: Executable, name: str, values: Sequence[object], **fixed: object
+) -> Iterator[Row[*tuple[Any, ...]]]:
+    """Yield a query's rows for any number of values of its parameter `name`."""
+    for some in pieces(values):
+        yield from sql.execute(query, {name: some, **fixed})
 
 
 def key_of(build: int | ColumnElement[Any]) -> ColumnElement[int]:

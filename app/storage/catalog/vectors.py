@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -15,6 +15,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    ScalarSelect,
     Update,
     and_,
     bindparam,
@@ -30,12 +31,13 @@ from app.core.errors import FingerprintMismatch, InvalidInput
 from app.core.ids import fingerprint8
 from app.core.types import Fingerprint, FloatArray, Library
 from app.storage.catalog.database import Database, SinceCommit
-from app.storage.catalog.rows import add_change, add_counts, usable, vector_key
+from app.storage.catalog.rows import add_change, add_counts, unpack_ids, usable, vector_key
 from app.storage.catalog.schema import (
     BUILD_SHIFT,
     IS_LIVE,
     OF_REVISION,
     builds,
+    changes,
     chunks,
     documents,
     key_of,
@@ -45,6 +47,7 @@ from app.storage.catalog.schema import (
     pieces,
     put,
     put_meta,
+    rows_of,
     vectors,
 )
 from app.storage.files.durable import utc_now
@@ -173,10 +176,7 @@ def store_vectors(
             f" {made_with.dimension} dimensions,"
             f" not {dimension}: use that model, or run: documind reembed --library {library.value}"
         )
-    asked = {"of_build": number << BUILD_SHIFT}
-    found = (
-        row for ids in pieces(list(by_id)) for row in sql.execute(_LIVE, {"ids": ids, **asked})
-    )
+    found = rows_of(sql, _LIVE, "ids", list(by_id), of_build=number << BUILD_SHIFT)
     live = [row for row in found if row.library == library.value]
     if not live:
         return []
@@ -291,6 +291,9 @@ class VectorCheck:
 
 REMOVE_BATCH = 5_000
 """Vectors removed, or copied, per transaction: writers wait for a few milliseconds."""
+
+COUNTED = 5_000
+"""Documents whose vectors are counted per transaction."""
 
 _BUILDS = select(builds.c.build, builds.c.fingerprint)
 
@@ -437,6 +440,22 @@ class Builds:
         with self._database.write("remove_vectors") as sql:
             return sql.execute(delete(vectors).where(vectors.c.key.in_(some))).rowcount
 
+    def differing(self, library: Library, build: int) -> set[int]:
+        """Return documents with another number of vectors in a build than in the live one.
+
+        They are read a page at a time, so that no transaction is as long as the library is large.
+        """
+        doc, found, after = documents.c.doc, set[int](), 0
+        page = select(doc).where(documents.c.library == library.value).order_by(doc)
+        while True:
+            rows = self._database.rows(page.where(doc > after).limit(COUNTED))
+            if not rows:
+                return found
+            some = doc.between(rows[0].doc, rows[-1].doc) & (documents.c.library == library.value)
+            differs = select(doc).where(some, documents.c.embedded != _in_build(build))
+            found.update(row.doc for row in self._database.rows(differs))
+            after = rows[-1].doc
+
     def _copy(self, source: int, target: int) -> None:
         shift = (target - source) << BUILD_SHIFT
         moved = (vectors.c.key + shift).label("moved")
@@ -463,26 +482,45 @@ class Builds:
         return self.delete_unused(library)
 
 
-def make_live(sql: Connection, library: Library, build: int) -> None:
-    """Make a staged build live and the live one previous; counters follow."""
-    has_vector = vectors.c.key == key_of(build)
-    found = (
-        select(func.count())
-        .select_from(chunks.join(vectors, has_vector))
-        .where(chunks.c.doc == documents.c.doc, chunks.c.revision == documents.c.revision)
+def make_live(
+    sql: Connection, library: Library, build: int, recounted: Collection[int], since: int
+) -> None:
+    """Make a staged build live and the live one previous; counters follow.
+
+    Args:
+        sql: A transaction of the catalog.
+        library: Whose build.
+        build: The staged one.
+        recounted: Documents whose count differs, as `Builds.differing` found them.
+        since: The last change that was there before they were asked for.
+    """
+    logged = select(changes.c.doc, changes.c.ids).where(
+        changes.c.library == library.value, changes.c.seq > since
     )
-    sql.execute(
-        update(documents)
-        .where(documents.c.library == library.value)
-        .values(embedded=found.scalar_subquery())
-    )
-    live = (documents.c.library == library.value) & (documents.c.state == "live")
-    embedded = (
-        select(func.coalesce(func.sum(documents.c.embedded), 0)).where(live).scalar_subquery()
-    )
-    now = {"previous_build": libraries.c.live_build, "live_build": build, "embedded": embedded}
-    sql.execute(_of(library).values(now))
+    docs, ids = set(recounted), list[int]()
+    for doc, packed in sql.execute(logged):
+        docs.add(doc)
+        ids += unpack_ids(packed)
+    for some in pieces(ids):
+        docs.update(sql.execute(select(chunks.c.doc).where(chunks.c.chunk_id.in_(some))).scalars())
+    more = 0
+    for some in pieces(sorted(docs)):
+        of = documents.c.doc.in_(some)
+        live = select(func.coalesce(func.sum(documents.c.embedded), 0)).where(
+            of, documents.c.library == library.value, documents.c.state == "live"
+        )
+        more -= sql.execute(live).scalar_one()
+        sql.execute(update(documents).where(of).values(embedded=_in_build(build)))
+        more += sql.execute(live).scalar_one()
+    now = {"previous_build": libraries.c.live_build, "live_build": build}
+    sql.execute(_of(library).values(now | {"embedded": libraries.c.embedded + more}))
     sql.execute(delete(meta).where(meta.c.key == staged_key(library)))
+
+
+def _in_build(build: int) -> ScalarSelect[int]:
+    """Return how many chunks of a document have a vector in a build."""
+    found = select(func.count()).select_from(chunks.join(vectors, vectors.c.key == key_of(build)))
+    return found.where(OF_REVISION).correlate(documents).scalar_subquery()
 
 
 def _of(library: Library) -> Update:

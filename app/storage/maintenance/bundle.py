@@ -38,9 +38,6 @@ from app.core.types import (
     PassageCode,
 )
 from app.storage.catalog.database import Database
-from app.storage.catalog.documents import SqliteCatalog
-from app.storage.catalog.passage_codes import PassageCodeStore
-from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, usable, vector_key
 from app.storage.catalog.schema import (
     OF_REVISION,
@@ -52,14 +49,12 @@ from app.storage.catalog.schema import (
     vectors,
 )
 from app.storage.files.durable import (
-    Steps,
     delete_file,
     disk_errors,
     sync_directory,
     sync_file,
     utc_now,
 )
-from app.storage.files.originals import Originals
 from app.storage.maintenance.bundle_format import (
     BATCH_DOCUMENTS,
     MAGIC,
@@ -76,7 +71,7 @@ from app.storage.maintenance.bundle_format import (
     read_blocks,
     write_block,
 )
-from app.storage.writer import CatalogIndexWriter
+from app.storage.maintenance.parts import Parts
 
 NORM_TOLERANCE = 0.01
 """How far from 1 the norm of a vector may be; float16 rounds by less than 0.001."""
@@ -254,19 +249,8 @@ class _Entry:
         return len(self.record.model_dump_json().encode()) + len(self.vectors) + len(self.codes)
 
 
-@dataclass(frozen=True, slots=True)
-class Bundler:
+class Bundler(Parts):
     """Exports and imports libraries of one store."""
-
-    database: Database
-    catalog: SqliteCatalog
-    loader: CatalogLoader
-    writer: CatalogIndexWriter
-    originals: Originals
-    codes: PassageCodeStore
-    steps: Steps
-    max_original_bytes: int
-    """Largest original that is taken in."""
 
     # --- export
 
@@ -436,7 +420,8 @@ class Bundler:
             FingerprintMismatch: The library holds vectors of another model; nothing was written.
             DiskFull: No space; run it again, it goes on.
         """
-        header, report = check_bundle(source, self.max_original_bytes, self.database, library)
+        most = self.options.max_file_bytes
+        header, report = check_bundle(source, most, self.database, library)
         into = library or Library(report.library)
         held, fingerprint = self.catalog.fingerprint(into), _fingerprint(header)
         if fingerprint is not None:
@@ -451,7 +436,7 @@ class Bundler:
             self.writer.claim(into, fingerprint)
         done = 0
         try:
-            for block in read_blocks(source, self.max_original_bytes):
+            for block in read_blocks(source, most):
                 if isinstance(block.record, Original):
                     self.originals.store(block.payload)
                 elif isinstance(block.record, Documents):

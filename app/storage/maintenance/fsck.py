@@ -27,8 +27,6 @@ from sqlalchemy import (
 from app.core.errors import IndexDamaged, StorageError
 from app.core.types import Library
 from app.storage.catalog.changes import Projection
-from app.storage.catalog.database import Database
-from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import repoint_duplicates
 from app.storage.catalog.schema import (
     BUILD_SHIFT,
@@ -42,15 +40,12 @@ from app.storage.catalog.schema import (
     type_counts,
     vectors,
 )
-from app.storage.catalog.state import ORIGINALS, Unlinks
+from app.storage.catalog.state import ORIGINALS
 from app.storage.catalog.texts import TextCodec
 from app.storage.catalog.vectors import VectorCheck
-from app.storage.files.durable import BROKEN_MARK, Steps, utc_now
-from app.storage.files.originals import Originals
+from app.storage.files.durable import BROKEN_MARK, utc_now
+from app.storage.maintenance.parts import Parts
 from app.storage.maintenance.start import note_change, seen_change
-from app.storage.options import IndexOptions
-from app.storage.projector import Projector
-from app.storage.vectors.supervisor import StoreSupervisor
 from app.storage.words.port import WordIndex
 
 # Define what a check of the store finds.
@@ -235,20 +230,12 @@ CONTENT_SAMPLE = 200
 """Chunks per library that are asked for their own words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fsck:
+@dataclass(frozen=True)
+class Fsck(Parts):
     """All checks of a store; a repair needs exclusive use."""
 
-    database: Database
-    originals: Originals
-    unlinks: Unlinks
     unusable: VectorCheck
-    loader: CatalogLoader
-    projector: Projector
     lexical: Mapping[Library, WordIndex]
-    supervisor: StoreSupervisor
-    options: IndexOptions
-    steps: Steps
     heals: bool
     """Whether what a failed write left to the indexes is applied before they are checked."""
 
@@ -339,7 +326,6 @@ class Fsck:
         with self.database.read() as sql:
             checked["vectors"] = sql.execute(select(func.count()).select_from(vectors)).scalar_one()
             orphans = list(sql.execute(ORPHAN_VECTORS).scalars())
-            last = self.projector.log.last()
         unusable = self.unusable.find()
         if orphans:
             detail = "vectors of chunks that are not live"
@@ -351,7 +337,8 @@ class Fsck:
             fault = Fault("catalog_vectors", "", len(unusable), detail)
             yield fault, lambda: self.unusable.delete(unusable)
         log = self.projector.log
-        for mark, seq in log.marks().items():
+        marks, last = log.marks(), log.last()
+        for mark, seq in marks.items():
             if seq > last:
                 library, projection = mark.split("/")
                 detail = f"{projection} claims change {seq} of {last}"
@@ -411,6 +398,9 @@ class Fsck:
         names = {row.sha256 for row in self.database.rows(ORIGINALS)}
         checked["originals"] = len(names)
         missing = [name for name in sorted(names) if not self.originals.exists(name)]
+        if missing:  # their documents may have been deleted meanwhile
+            names &= {row.sha256 for row in self.database.rows(ORIGINALS)}
+            missing = [name for name in missing if name in names]
         damaged = [
             name for name in sorted(names) if name not in missing and self.originals.damaged(name)
         ]
@@ -481,6 +471,10 @@ class Fsck:
         held, wanted = index.ids(), self.loader.live_chunk_ids(library)
         checked["lexical"] = checked.get("lexical", 0) + len(held)
         missing, phantom = wanted - set(held), set(held) - wanted
+        if missing or phantom:  # another process may have been about to bring or remove them
+            self.projector.words[library].settle()
+            held, wanted = index.ids(), self.loader.live_chunk_ids(library)
+            missing, phantom = missing & (wanted - set(held)), phantom & (set(held) - wanted)
         repeated = len(held) - len(set(held))
         awaited = self._awaited(library) if missing or phantom else set()
         if missing:
@@ -491,7 +485,7 @@ class Fsck:
             detail = f"chunk {min(phantom)}" if phantom else "chunks that are there twice"
             waits, count = not repeated and phantom <= awaited, len(phantom) + repeated
             yield Fault("lexical_phantom", name, count, detail, at_start=waits), rebuild
-        sample = sorted(wanted - missing)
+        sample = sorted(wanted.intersection(held))
         step = max(1, len(sample) // CONTENT_SAMPLE)
         wrong = [
             chunk_id
@@ -545,12 +539,13 @@ class Fsck:
         replica, build = self.projector.dense[library].replica, self.loader.live_build(library)
         if build is None or not replica.applied:
             return
-        uncertain = replica.uncertain()
-        wanted = self.loader.vector_ids(build.number) - uncertain
-        if not wanted and not self.options.stored:
+        wanted = self.loader.vector_ids(build.number)
+        if not wanted - replica.uncertain() and not self.options.stored:
             # nothing is in it, so that it is not there is no fault: it is made when it is needed
             return
         held = replica.store.ids(replica.collection(build))
+        uncertain = replica.uncertain()  # last: others write to the catalog
+        wanted -= uncertain
         missing, phantom = wanted - held, held - wanted - uncertain
         if missing and len(held) < min(len(wanted), replica.limit):
             detail = f"chunk {min(missing)}"

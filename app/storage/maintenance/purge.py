@@ -7,13 +7,8 @@ from pathlib import Path
 
 from app.core.ids import OUT_OF_REACH
 from app.core.types import Library
-from app.storage.catalog.database import Database
-from app.storage.catalog.reading import CatalogLoader
-from app.storage.files.durable import BROKEN_MARK, Steps, delete_file, delete_tree
-from app.storage.options import IndexOptions
-from app.storage.projector import Projector
-from app.storage.vectors.supervisor import StoreSupervisor
-from app.storage.writer import CatalogIndexWriter
+from app.storage.files.durable import BROKEN_MARK, delete_file, delete_tree
+from app.storage.maintenance.parts import Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +26,8 @@ class PurgeReport:
     out_of_reach: tuple[str, ...] = OUT_OF_REACH
 
 
-@dataclass(frozen=True, slots=True)
-class Purger:
-    """Everything a purge touches."""
-
-    database: Database
-    loader: CatalogLoader
-    projector: Projector
-    writer: CatalogIndexWriter
-    supervisor: StoreSupervisor
-    options: IndexOptions
-    steps: Steps
+class Purger(Parts):
+    """Purges a store."""
 
     def run(self) -> PurgeReport:
         """Purge what is due, rebuild affected projections, and compact the catalog.
@@ -55,8 +41,7 @@ class Purger:
         """
         before = self._size()
         documents = self.writer.purge_due()
-        with self.projector.writing():
-            deletions = {library: self.writer.deleted_at(library) for library in Library}
+        deletions = {library: self.writer.deleted_at(library) for library in Library}
         libraries = [library for library, at in deletions.items() if at is not None]
         for library in libraries:
             self.projector.apply(library)

@@ -8,40 +8,27 @@ serves; after a crash the vectors so far are kept and the projections are made a
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from app.core.errors import Conflict
-from app.core.types import Chunk, Filters, Fingerprint, FloatArray, Library, Scored
-from app.storage.catalog.database import Database
+from app.core.types import Chunk, Fingerprint, FloatArray, Library
 from app.storage.catalog.documents import count
-from app.storage.catalog.reading import CatalogLoader
-from app.storage.catalog.vectors import Builds, HeldBuild, make_live
-from app.storage.projector import Projector
-from app.storage.vectors.library import DenseVectorIndex
-from app.storage.vectors.supervisor import StoreSupervisor
+from app.storage.catalog.vectors import HeldBuild, make_live
+from app.storage.maintenance.parts import Parts
+from app.storage.vectors.library import DenseLibrary, DenseVectorIndex
 from app.storage.writer import CatalogIndexWriter
 
 
-class BuildView:
+class BuildView(DenseVectorIndex):
     """Read and write one build; FingerprintMismatch is raised once it takes no vectors any more."""
 
-    def __init__(self, vectors: DenseVectorIndex, writer: CatalogIndexWriter, number: int) -> None:
-        self._vectors = vectors
+    def __init__(
+        self, libraries: Mapping[Library, DenseLibrary], writer: CatalogIndexWriter, number: int
+    ) -> None:
+        super().__init__(libraries, number)
         self._writer = writer
         self.number = number
-
-    def search(
-        self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
-    ) -> list[Scored]:
-        return self._vectors.search(library, query, k, filters)
-
-    def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
-        return self._vectors.fetch(library, chunk_ids)
-
-    def count(self, library: Library) -> int:
-        return self._vectors.count(library)
 
     def pending_vectors(
         self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None
@@ -63,20 +50,12 @@ class BuildView:
         self._writer.apply(library)
 
 
-@dataclass(frozen=True, slots=True)
-class Reembedding:
-    """Everything a re-embedding touches."""
-
-    database: Database
-    builds: Builds
-    loader: CatalogLoader
-    projector: Projector
-    supervisor: StoreSupervisor
-    writer: CatalogIndexWriter
+class Reembedding(Parts):
+    """Makes another build of a library's vectors, and lets it serve."""
 
     def view(self, number: int) -> BuildView:
         """Return a build as its embedder sees it."""
-        return BuildView(DenseVectorIndex(self.projector.dense, number), self.writer, number)
+        return BuildView(self.projector.dense, self.writer, number)
 
     def begin(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
         """Return the build to fill; remove one of another kind with its files.
@@ -130,15 +109,15 @@ class Reembedding:
             DiskFull: No space; the old build serves on.
         """
         dense = self.projector.dense[library]
-        with self.projector.writing(library):
-            dense.take_over(lambda seq: self._commit(library, number, seq))
+        since = self.projector.log.last()
+        differing = self.builds.differing(library, number)
 
-    def _commit(self, library: Library, number: int, seq: int) -> None:
-        with self.database.write("swap_build") as sql:
-            make_live(sql, library, number)
-            self.projector.log.set_mark_in(
-                sql, library, self.projector.dense[library].replica.kind, seq
-            )
+        def commit(seq: int) -> None:
+            with self.database.write("swap_build") as sql:
+                make_live(sql, library, number, differing, since)
+                self.projector.log.set_mark_in(sql, library, dense.replica.kind, seq)
+
+        dense.take_over(commit)
 
     def complete(self, library: Library, stop: threading.Event) -> None:
         """Fill the collection of the build that serves now, if it could not be before."""

@@ -30,7 +30,6 @@ from app.storage.options import IndexOptions
 from app.storage.projector import Projector
 from app.storage.words.port import WordIndex, is_shared
 from app.storage.words.tantivy import CHECKED_AT_START_BYTES, damaged_files
-from app.storage.words.writer import REFILL
 
 log = logging.getLogger(__name__)
 
@@ -196,9 +195,6 @@ def _known(sql: Connection, last: int, *, has_unlinks: bool) -> _Knowledge:
 
 # Open the lexical indexes at a start; make a damaged or incomplete one again.
 
-MENDED_SHARE = 0.01
-"""Up to this share of the chunks of an index that others search is put right one by one."""
-
 REBUILD_IN_FOREGROUND_CHUNKS = 20_000
 """A lexical index up to this size is rebuilt before the store opens (a second); a larger one
 while it serves."""
@@ -313,31 +309,9 @@ class LexicalRepair:
     def _compare(
         self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
     ) -> None:
-        """Make an index again that holds another number of chunks than the catalog.
-
-        Of one that other processes search, few chunks are put right one by one.
-        """
+        """Make an index right that holds another number of chunks than the catalog."""
         with self._lock_of(f"words of {library.value}"):
-            words, index = projector.words[library], self.indexes[library]
-            if self._log.holds(library, REFILL):  # of a process that was killed while it filled
-                self._log.hold(library, REFILL, None)
-            with projector.writing(library):  # no other process writes between the two counts
-                held, wanted = index.count, counts()
-            if held == wanted.chunks and library not in self._old:
-                if is_shared(index):
-                    index.lacking = False
-                return
-            few = abs(held - wanted.chunks) <= MENDED_SHARE * wanted.chunks
-            said = f"the lexical index of {library.value} holds {held} chunks,"
-            said += f" the catalog {wanted.chunks}"
-            if is_shared(index) and few and library not in self._old:
-                log.warning("%s: %d differed and were put right", said, words.mend(index))
-                index.lacking = False
-                return
-            log.error("%s: making it again", said)
-            if is_shared(index):
-                index.lacking = True
-            words.rebuild(wanted.documents)
+            projector.words[library].compare(counts, old=library in self._old)
             self._old.discard(library)
 
     def look(

@@ -369,21 +369,22 @@ class DenseLibrary:
         self._log.hold(self._library, STAGED, None)
 
     def take_over(self, commit: Callable[[int], None]) -> None:
-        """Make the staged build live; the caller holds the write lock, so nothing is written.
+        """Make the staged build live.
 
         Args:
             commit: Makes the build the live one in the catalog and sets the collection's mark to
-                this change in the same transaction.
+                this change in the same transaction; what was logged since follows.
         """
         staged = self._staged
         if staged is None:
             raise IndexDamaged(f"no other build is ready for library {self._library.value!r}")
+        self._follow_staged(staged)  # most of it while nobody has to wait
         with self._lock, self.replica.lock:
             self._follow_staged(staged)
             self.replica.flush()
             before = self.replica.applied
             try:
-                commit(self._log.last() if staged.whole else 0)
+                commit(staged.applied if staged.whole else 0)
             except BaseException:
                 self._log.set_mark(self._library, self.replica.kind, before)
                 raise

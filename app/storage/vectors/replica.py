@@ -48,7 +48,7 @@ MENDED_SHARE = 0.01
 again."""
 
 RANGE = 10_000
-"""Ids that are compared at a time, under the lock of the collection's writers."""
+"""Ids that are compared at a time, under the lock of those who bring changes."""
 
 REFILL = "refill of vectors"
 """Who keeps the changes that come while a collection is filled next to the one that serves."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import sys
+import logging
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 
-from app.core.types import Library
-from app.storage.catalog.changes import Change, ChangeLog
+from app.core.types import Library, LibraryCounts
+from app.storage.catalog.changes import Change, ChangeLog, Claim
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 from app.storage.status import BuildState
-from app.storage.words.port import SharedWords, WordIndex, is_shared
+from app.storage.words.port import WordIndex
+
+log = logging.getLogger(__name__)
 
 GROUP_CHUNKS = 32_000
 """A group is committed when it is this large: few large segments cost tantivy far less than many
@@ -28,13 +30,6 @@ WAITING_CHUNKS = 8_000
 REBUILD_BATCH_DOCS = 200
 """Documents per commit while an index is rebuilt: searches see it grow, writers wait for one
 batch at most."""
-
-
-RANGE = 10_000
-"""Chunks whose ids are compared at a time, under the write lock."""
-
-REFILL = "refill of words"
-"""Who keeps the changes that come while an index is filled next to the one that serves."""
 
 
 class LexicalWriter:
@@ -81,8 +76,7 @@ class LexicalWriter:
     @property
     def lacking(self) -> bool:
         """Return whether searches miss documents until a rebuild is done."""
-        index = self._index
-        return index.lacking if is_shared(index) else self.rebuilding is not None
+        return self.rebuilding is not None
 
     @property
     def in_step(self) -> bool:
@@ -118,6 +112,10 @@ class LexicalWriter:
         """Wait until what was put is committed or dropped, without the write lock."""
         self.commit().exception()
 
+    def await_found(self) -> None:
+        """Wait until what was written is found; raise what dropped any of it."""
+        self.commit().result()
+
     def settle(self) -> None:
         """Commit what was put, or drop it on failure, and wait; under the write lock."""
         with suppress(Exception):  # a replay meets it again, if it lasts
@@ -136,25 +134,48 @@ class LexicalWriter:
 
     # --- from the catalog
 
+    def follow(self) -> None:
+        """Replay changes unless all are under way."""
+        with self._writing:
+            if not self.in_step:
+                self.catch_up()
+
+    def apply(self, claim: Claim | None) -> None:  # noqa: ARG002  # one process claims nothing
+        """Make a change found that was logged without words."""
+        self.catch_up()
+
     def catch_up(self) -> None:
         """Replay changes that the index lacks: after a crash, a full disk, no new text."""
         with self._writing:
             self.settle()  # what it commits is not pending any more
             applied = self._log.mark(self._library, "lexical")
             for changes in self._log.batches(self._library, applied, dense=False):
-                self._replace(_gone(changes))
+                self._replace(gone_by(changes))
                 self._log.set_mark(self._library, "lexical", changes[-1].seq)
 
-    def rebuild(self, total_docs: int) -> None:
-        """Rebuild the index from the catalog in batches while it serves.
+    def compare(self, counts: Callable[[], LibraryCounts], *, old: bool) -> None:  # noqa: ARG002
+        """Make the index again where it holds another number of chunks than the catalog.
 
-        One that other processes search is filled next to it, and exchanged.
+        Args:
+            counts: Returns what the catalog holds.
+            old: Whether the index may be of an earlier state for another reason.
         """
+        with self._writing:
+            held, wanted = self._index.count, counts()
+        if held != wanted.chunks:
+            log.error("%s: making it again", self._differing(held, wanted))
+            self.rebuild(wanted.documents)
+
+    def _differing(self, held: int, wanted: LibraryCounts) -> str:
+        return (
+            f"the lexical index of {self._library.value} holds {held} chunks,"
+            f" the catalog {wanted.chunks}"
+        )
+
+    def rebuild(self, total_docs: int) -> None:
+        """Rebuild the index from the catalog in batches while it serves."""
         self.rebuilding = BuildState("rebuilding", 0, total_docs)
         try:
-            if is_shared(self._index):
-                self._fill_beside(self._index, total_docs)
-                return
             with self._writing:
                 self.settle()
                 self._index.delete_all()
@@ -163,43 +184,6 @@ class LexicalWriter:
                 self.rebuilding = BuildState("rebuilding", done, total_docs)
         finally:
             self.rebuilding = None
-
-    def _fill_beside(self, index: SharedWords, total_docs: int) -> None:
-        begun = self._log.last()
-        self._log.hold(self._library, REFILL, begun)
-        filled = index.beside()
-        try:
-            after = done = 0
-            while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
-                self._replace(dict.fromkeys(docs, ()), filled)
-                after, done = docs[-1], done + len(docs)
-                self.rebuilding = BuildState("rebuilding", done, total_docs)
-            with self._writing:
-                self.settle()
-                for changes in self._log.batches(self._library, begun, dense=False):
-                    self._replace(_gone(changes), filled)
-                index.switch()
-                self._log.set_mark(self._library, "lexical", self._log.last())
-        finally:
-            filled.close()
-            self._log.hold(self._library, REFILL, None)
-
-    def mend(self, index: SharedWords) -> int:
-        """Give the index the chunks that the catalog has, a range at a time; return how many."""
-        after = mended = 0
-        while after < sys.maxsize:
-            with self._writing:
-                self.settle()
-                held = index.ids_after(after, RANGE)
-                upto = held[-1] if len(held) == RANGE else sys.maxsize
-                wanted = self._loader.docs_of_chunks(self._library, after, upto)
-                phantom, missing = set(held) - wanted.keys(), wanted.keys() - set(held)
-                index.delete_chunks(sorted(phantom))
-                docs = sorted({wanted[chunk_id] for chunk_id in missing})
-                for at in range(0, len(docs), REBUILD_BATCH_DOCS):
-                    self._replace(dict.fromkeys(docs[at : at + REBUILD_BATCH_DOCS], ()))
-            after, mended = upto, mended + len(phantom) + len(missing)
-        return mended
 
     def refresh(self) -> None:
         """Rewrite every live document, so that no file holds deleted words.
@@ -222,15 +206,21 @@ class LexicalWriter:
             after, done = docs[-1], done + len(docs)
             yield done
 
-    def _replace(self, docs: Mapping[int, Sequence[int]], index: WordIndex | None = None) -> None:
+    def _replace(
+        self, docs: Mapping[int, Sequence[int]], index: WordIndex | None = None
+    ) -> dict[int, list[int]]:
         """Take documents out and put in those that are live, in one commit.
 
         Args:
             docs: With chunks of them that the log says are gone; the catalog may not know them.
             index: Where; None: the one that serves.
+
+        Returns:
+            The chunks that were put in, by document.
         """
         index, live = index or self._index, self._loader.lexical_documents(list(docs))
-        kept = {chunk_id for document in live for chunk_id, _, _ in document.chunks}
+        put = {one.doc: [chunk_id for chunk_id, _, _ in one.chunks] for one in live}
+        kept = {chunk_id for ids in put.values() for chunk_id in ids}
         replaced = self._loader.replaced_chunk_ids(list(docs))
         try:
             for doc, gone in docs.items():
@@ -241,6 +231,7 @@ class LexicalWriter:
         except BaseException:
             index.rollback()
             raise
+        return put
 
     # --- in the thread
 
@@ -306,7 +297,7 @@ class LexicalWriter:
         self._timer, self._group_chunks = None, 0
 
 
-def _gone(changes: Sequence[Change]) -> Mapping[int, Sequence[int]]:
+def gone_by(changes: Sequence[Change]) -> Mapping[int, Sequence[int]]:
     """Return the documents of changes, with the chunks that were removed of each."""
     found: defaultdict[int, list[int]] = defaultdict(list)
     for change in changes:

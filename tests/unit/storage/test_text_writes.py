@@ -138,7 +138,7 @@ def test_whoever_brings_too_many_words_waits_without_the_write_lock(
     later.start()
     later.join(0.1)
     assert later.is_alive()
-    with store.projector.writing(PAPERS):
+    with store.projector.writing():
         pass
     assert store.catalog.counts(PAPERS).documents == 1
     commits.go_on.set()
@@ -156,7 +156,7 @@ def test_a_deletion_waits_for_a_group_without_the_write_lock(
     deletion = threading.Thread(target=store.writer.delete, args=(PAPERS, old.doc_id))
     deletion.start()
     assert commits.begun.wait(LIMIT_S)
-    with store.projector.writing(PAPERS):
+    with store.projector.writing():
         pass
     commits.go_on.set()
     deletion.join(LIMIT_S)

@@ -6,11 +6,13 @@ import threading
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import event
 
 from app.core.errors import Conflict, FingerprintMismatch
 from app.core.types import Fingerprint, Library
 from app.ingest.embedding import VectorBackfill
 from app.ingest.names import IngestOptions
+from app.storage.catalog import vectors
 from app.storage.catalog.schema import BUILD_SHIFT
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
@@ -270,6 +272,41 @@ def test_a_swap_that_fails_leaves_the_old_build(
     with store.reembedding.beside(PAPERS, staged.number, NEVER):
         store.reembedding.swap(PAPERS, staged.number)
     own_rank_one(store, NEW)
+
+
+def test_a_swap_writes_the_documents_whose_count_differs_and_no_others(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library of any size is switched by a short transaction."""
+    add(store, "walrus", "heron", "otter", "bear", "seal", "orca")
+    embed_live(store)
+    staged = store.reembedding.begin(PAPERS, made_by(NEW))
+    fill(store, staged.number)
+    monkeypatch.setattr(vectors, "COUNTED", 2)
+    found, written = store.builds.differing, list[int]()
+
+    def count(_: object, cursor: object, statement: str, *__: object) -> None:
+        if statement.startswith("UPDATE documents SET embedded"):
+            written.append(cursor.rowcount)  # type: ignore[attr-defined]
+
+    def meanwhile(library: Library, number: int) -> set[int]:
+        """Let others write, delete and embed after the counts were compared."""
+        differing = found(library, number)
+        assert differing == set()
+        add(store, "newt", "walrus")
+        store.writer.delete(PAPERS, store.catalog.find(PAPERS, "heron").doc_id)
+        fill(store, number)
+        add(store, "eel")
+        event.listen(store.database._writer, "after_cursor_execute", count)
+        return differing
+
+    monkeypatch.setattr(store.builds, "differing", meanwhile)
+    with store.reembedding.beside(PAPERS, staged.number, NEVER):
+        store.reembedding.swap(PAPERS, staged.number)
+    assert 0 < sum(written) <= 3
+    counts = store.catalog.counts(PAPERS)
+    assert (counts.documents, counts.embedded) == (7, counts.chunks - 2)
+    assert store.fsck.run().sound
 
 
 def test_a_purge_meanwhile_leaves_no_rows_of_deleted_documents(store: IndexStore) -> None:

@@ -1,0 +1,240 @@
+"""Bring words to an engine to which several processes write, without a lock."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from itertools import chain, takewhile
+from typing import cast
+
+from app.core.cancel import Periodic
+from app.core.errors import StorageError
+from app.core.types import Library, LibraryCounts
+from app.shared.changes import CLAIM_S, SharedChangeLog
+from app.storage.catalog.changes import Change, Claim
+from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.rows import LexicalDocument
+from app.storage.status import BuildState
+from app.storage.words.port import SharedWords, WordIndex
+from app.storage.words.writer import REBUILD_BATCH_DOCS, LexicalWriter, gone_by
+
+log = logging.getLogger(__name__)
+
+RANGE = 10_000
+"""Chunks whose ids are compared at a time."""
+
+MENDED_SHARE = 0.01
+"""Up to this share of the chunks of an index is put right one by one."""
+
+RENEWED_S = CLAIM_S / 3
+"""How often a process says that it lives while it sends, seconds."""
+
+WAITING_S = 0.05
+"""How often it is looked whether another process has brought what is waited for, seconds."""
+
+REFILL = "refill of words"
+"""Who keeps the changes that come while an index is filled next to the one that serves."""
+
+
+class SharedLexicalWriter(LexicalWriter):
+    """Writer of an index that several processes write to at once; thread-safe.
+
+    No lock of the processes is held while the engine is told. A change is claimed by the
+    transaction that logs it, and the mark stays behind the oldest claim. Whoever sent a document
+    looks afterwards whether it changed since it was read, and sends it again if so: what was sent
+    last is then what the catalog has, in whichever order two processes were. A claim of a process
+    that failed or is silent is taken over.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        indexes: Mapping[Library, WordIndex],
+        log: SharedChangeLog,
+        loader: CatalogLoader,
+        writing: AbstractContextManager[object],
+    ) -> None:
+        super().__init__(library, indexes, log, loader, writing)
+        self._claims = log
+        self._sending = threading.Lock()
+        """An index gathers what it is given until it commits."""
+
+    @property
+    def _shared(self) -> SharedWords:
+        return cast("SharedWords", self._index)
+
+    @property
+    def lacking(self) -> bool:
+        """Return whether searches miss documents until a rebuild is done."""
+        return self._shared.lacking
+
+    @property
+    def in_step(self) -> bool:
+        """Return True: what others log is brought by them."""
+        return True
+
+    def put(
+        self,
+        documents: Sequence[LexicalDocument],
+        replaced: Mapping[int, Sequence[int]],
+        seq: int,
+    ) -> None:
+        """Do nothing: words come from the catalog, by `apply`."""
+
+    def follow(self) -> None:
+        """Bring what nobody brings."""
+        self.catch_up()
+
+    def await_found(self) -> None:
+        """Wait until what was logged before is found, whoever brings it."""
+        last, waited = self._log.last(), threading.Event()
+        while (left := self._left()) and left[0].seq <= last:
+            self.catch_up()
+            waited.wait(WAITING_S)
+
+    def settle(self) -> None:
+        """Wait until no living process brings anything; hold the write lock."""
+        waited = threading.Event()
+        while self._claims.brings(self._library):
+            waited.wait(WAITING_S)
+
+    def _left(self) -> list[Change]:
+        mark = self._log.mark(self._library, "lexical")
+        return self._log.pending(self._library, mark, dense=False, limit=1)
+
+    def catch_up(self) -> None:
+        """Bring changes that no living process brings."""
+        while claim := self._claims.take(self._library, REBUILD_BATCH_DOCS):
+            self._bring(claim)
+
+    def apply(self, claim: Claim | None) -> None:
+        """Bring the claimed changes, and what other processes failed to bring."""
+        if claim is not None:
+            self._bring(claim)
+            self.catch_up()
+
+    def _bring(self, claim: Claim, docs: Mapping[int, Sequence[int]] | None = None) -> None:
+        """Send documents until none of them changed since it was read; end the claim.
+
+        Args:
+            claim: Of changes.
+            docs: Which, with chunks of them that are gone; None: those of the changes.
+        """
+        if docs is None:
+            logged = chain.from_iterable(self._log.batches(self._library, claim.after, dense=False))
+            docs = gone_by(list(takewhile(lambda change: change.seq <= claim.upto, logged)))
+        sent, held = dict(docs), claim
+        try:
+            with Periodic("claim", lambda: self._renew(claim), RENEWED_S):
+                while True:
+                    with self._sending:
+                        put = self._replace(sent)
+                    sent = {doc: [*gone, *put.get(doc, ())] for doc, gone in sent.items()}
+                    again = self._claims.finish(self._library, held, sent.keys())
+                    if again is None:
+                        return
+                    held = again
+        except BaseException:
+            with suppress(StorageError):  # it falls silent
+                self._claims.give_up(self._library, held)
+            raise
+
+    def _renew(self, claim: Claim) -> float:
+        with suppress(StorageError):
+            self._claims.renew(self._library, claim)
+        return RENEWED_S
+
+    def _refresh(self, docs: Iterable[int]) -> None:
+        """Send documents that no change names."""
+        self._bring(self._claims.watch(self._library), dict.fromkeys(docs, ()))
+
+    def rebuild(self, total_docs: int) -> None:
+        """Fill an index next to the one that serves, and exchange them."""
+        self.rebuilding = BuildState("rebuilding", 0, total_docs)
+        begun = self._log.last()
+        self._log.hold(self._library, REFILL, begun)
+        filled = self._shared.beside()
+        try:
+            after = done = 0
+            while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
+                self._replace(dict.fromkeys(docs, ()), filled)
+                after, done = docs[-1], done + len(docs)
+                self.rebuilding = BuildState("rebuilding", done, total_docs)
+            for changes in self._log.batches(self._library, begun, dense=False):
+                self._replace(gone_by(changes), filled)
+                begun = changes[-1].seq
+            self._shared.switch()
+            # What others sent meanwhile may have gone to the index before.
+            for changes in self._log.batches(self._library, begun, dense=False):
+                self._bring(self._claims.watch(self._library), gone_by(changes))
+            self.catch_up()
+        finally:
+            filled.close()
+            self._log.hold(self._library, REFILL, None)
+            self.rebuilding = None
+
+    def compare(self, counts: Callable[[], LibraryCounts], *, old: bool) -> None:
+        """Put few chunks right that differ from the catalog's; for more fill another index.
+
+        What is being brought may be counted or not.
+        """
+        if self._log.holds(self._library, REFILL):  # of a process that was killed while it filled
+            self._log.hold(self._library, REFILL, None)
+        since = self._log.mark(self._library, "lexical")
+        held, wanted = self._shared.count, counts()
+        unsure = 0 if self._shared.lacking else self._unsure(since)
+        if not old and abs(held - wanted.chunks) <= unsure:
+            self._shared.lacking = False
+            return
+        few = abs(held - wanted.chunks) <= MENDED_SHARE * wanted.chunks
+        if few and not old:
+            mended = self._mend()
+            log.warning("%s: %d differed and were put right", self._differing(held, wanted), mended)
+        else:
+            log.error("%s: making it again", self._differing(held, wanted))
+            self._shared.lacking = True
+            self.rebuild(wanted.documents)
+        self._shared.lacking = False
+
+    def _unsure(self, since: int) -> int:
+        """Return how many chunks may be in the index or not, by the changes after one."""
+        found = 0
+        for changes in self._log.batches(self._library, since, dense=False):
+            docs = gone_by(changes)
+            replaced = self._loader.replaced_chunk_ids(list(docs))
+            found += len(self._loader.chunk_ids(list(docs)))
+            found += sum(map(len, (*docs.values(), *replaced.values())))
+        return found
+
+    def _mend(self) -> int:
+        """Give the index the chunks that the catalog has, a range at a time; return how many."""
+        after = mended = 0
+        while after < sys.maxsize:
+            held = self._shared.ids_after(after, RANGE)
+            upto = held[-1] if len(held) == RANGE else sys.maxsize
+            wanted = self._loader.docs_of_chunks(self._library, after, upto)
+            phantom = set(held) - wanted.keys()
+            if phantom:
+                self._shared.delete_chunks(sorted(phantom))
+                # A document may have been restored before they were removed.
+                wanted = self._loader.docs_of_chunks(self._library, after, upto)
+            missing = wanted.keys() - (set(held) - phantom)
+            docs = sorted({wanted[chunk_id] for chunk_id in missing})
+            for at in range(0, len(docs), REBUILD_BATCH_DOCS):
+                self._refresh(docs[at : at + REBUILD_BATCH_DOCS])
+            after, mended = upto, mended + len(phantom) + len(missing)
+        return mended
+
+    def refresh(self) -> None:
+        """Send every live document again, so that the engine rewrites what holds deleted words."""
+        after = 0
+        while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
+            self._refresh(docs)
+            after = docs[-1]
+
+    def close(self) -> None:
+        """End the thread; what is claimed is brought by those who claimed it."""
+        self._thread.shutdown()
