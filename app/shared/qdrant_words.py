@@ -24,6 +24,7 @@ from app.shared.qdrant import WORK_S, NoCollection, SearchEngine
 from app.storage.catalog.rows import LexicalDocument, author_key
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
+from app.storage.words.port import NO_SECTION
 
 log = logging.getLogger(__name__)
 
@@ -105,9 +106,6 @@ FIELDS = {
 }
 """Payload that filters name; the tokens of body and title count and find single words."""
 
-_NO_SECTION = "body"
-"""The section name of text without headings; it says nothing, so it is not searched as words."""
-
 
 def chunk_points(document: LexicalDocument) -> Iterator[models.PointStruct]:
     """Yield one point a chunk, in order."""
@@ -116,7 +114,7 @@ def chunk_points(document: LexicalDocument) -> Iterator[models.PointStruct]:
     authors = [author_key(name) for name in document.authors]
     for chunk_id, section, text in document.chunks:
         tokens = {BODY: tokenise(text, language), TITLE: title}
-        if section != _NO_SECTION:
+        if section != NO_SECTION:
             tokens[SECTION] = tokenise(section, language)
         vector = chunk_vector(tokens)
         payload = {

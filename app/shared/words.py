@@ -17,6 +17,7 @@ from app.shared.changes import CLAIM_S, SharedChangeLog
 from app.storage.catalog.changes import Change, Claim
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
+from app.storage.catalog.schema import pieces
 from app.storage.status import BuildState
 from app.storage.words.port import SharedWords, WordIndex
 from app.storage.words.writer import REBUILD_BATCH_DOCS, LexicalWriter, gone_by
@@ -130,9 +131,10 @@ class SharedLexicalWriter(LexicalWriter):
         try:
             with Periodic("claim", lambda: self._renew(claim), RENEWED_S):
                 while True:
-                    with self._sending:
-                        put = self._replace(sent)
-                    sent = {doc: [*gone, *put.get(doc, ())] for doc, gone in sent.items()}
+                    for some in pieces(list(sent), REBUILD_BATCH_DOCS):
+                        with self._sending:
+                            put = self._replace({doc: sent[doc] for doc in some})
+                        sent |= {doc: [*sent[doc], *ids] for doc, ids in put.items()}
                     again = self._claims.finish(self._library, held, sent.keys())
                     if again is None:
                         return

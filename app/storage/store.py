@@ -174,7 +174,7 @@ class IndexStore:
             lambda: delete_unused(options, self.vector_stores, self.steps),
             self.projector.apply,
             self._look_at_words,
-            shared=options.shared,
+            shared=bool(options.database_url),
         )
         names = [part.name for part in fields(Parts)]
         parts = {name: getattr(self, name) for name in names}

@@ -10,6 +10,9 @@ from app.core.types import Filters, Library, Scored
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 
+NO_SECTION = "body"
+"""The section name of text without headings; it says nothing, so it is not searched as words."""
+
 
 class WordIndex(Protocol):
     """One library's BM25; reads are concurrent, writers serialise their calls.

@@ -25,6 +25,7 @@ from app.core.types import Filters, Scored
 from app.storage.catalog.rows import LexicalDocument, author_key
 from app.storage.files.durable import Steps, disk_full, sync_directory
 from app.storage.options import IndexOptions
+from app.storage.words.port import NO_SECTION
 from app.storage.words.query import (
     ANALYZER,
     AUTHOR,
@@ -63,9 +64,6 @@ def lexical_error(path: Path, message: str) -> DocuMindError:
 
 # Turn a document's chunks into what tantivy indexes.
 
-_NO_SECTION = "body"
-"""The section name of text without headings; it says nothing, so it is not searched as words."""
-
 
 def chunk_fields(document: LexicalDocument) -> Iterator[tantivy.Document]:
     """Yield one tantivy document a chunk, in order."""
@@ -85,7 +83,7 @@ def chunk_fields(document: LexicalDocument) -> Iterator[tantivy.Document]:
         if document.year is not None:
             fields.add_integer(YEAR, document.year)
         fields.add_text(SECTION_NAME, section)
-        if section != _NO_SECTION:
+        if section != NO_SECTION:
             fields.add_text(SECTION, lexical_form(section, language))
         fields.add_text(BODY, lexical_form(text, language))
         yield fields
