@@ -433,3 +433,32 @@ def wait_until_folder(server: DocuMind, *, watched: bool) -> None:
             return
         assert time.monotonic() < deadline, folder
         time.sleep(0.1)
+
+
+def test_what_grows_under_an_answer_leaves_its_end_in_sight(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
+    page = open_page(filled, width=390, height=844)
+    show_pane(page, "Documents")
+    choose(page, "Papers")
+    show_pane(page, "Chat")
+    for question in (ENGINEER, PEARS, LENS):
+        ask(page, question)
+    copy = page.get_by_role("button", name="Copy answer").last
+    conversation = page.get_by_role("region", name="Conversation", exact=True)
+    expect(copy).to_be_in_viewport()
+    # further questions come late: a scroll event of before is told after they took their place
+    grow = """box => {
+      const further = document.createElement("div");
+      further.style.height = "300px";
+      [...box.querySelectorAll("article > footer")].at(-1).before(further);
+      box.dispatchEvent(new Event("scroll"));
+    }"""
+    conversation.evaluate(grow)
+    expect(copy).to_be_in_viewport()
+    # who scrolls up stays there
+    conversation.hover()
+    page.mouse.wheel(0, -400)
+    expect(copy).not_to_be_in_viewport()
+    conversation.evaluate(grow)
+    expect(copy).not_to_be_in_viewport()

@@ -36,12 +36,12 @@ def test_bulk_embedding_pauses_and_resumes_from_the_page(
         page.get_by_role("link", name="Status", exact=True).click()
         body = {"action": "index", "library": "public", "source": str(dump)}
         assert requests.post(f"{server.base}/api/v1/bulk", json=body, timeout=30).status_code == 202
-        page.get_by_role("button", name="Pause backfill").click(timeout=60_000)
-        row = page.get_by_role("listitem").filter(has_text="backfill").first
+        page.get_by_role("button", name="Pause Vectors of new passages").click(timeout=60_000)
+        row = page.get_by_role("listitem").filter(has_text="Vectors of new passages").first
         expect(row).to_contain_text("paused", timeout=90_000)  # when its batch is embedded
         kept = embedded(server)
         server.upload(("note.md", b"# Note\n\nA lantern hangs in the tower."))  # embeds meanwhile
         assert embedded(server) == kept < ARTICLES
-        row.get_by_role("button", name="Resume backfill").click()
+        row.get_by_role("button", name="Resume Vectors of new passages").click()
         expect(row).to_contain_text("done", timeout=400_000)
         assert embedded(server) == ARTICLES

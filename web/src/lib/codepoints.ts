@@ -24,13 +24,6 @@ export function codePointLength(text: string): number {
 }
 
 /**
- * UTF-16 index of the code point offset `offset`, clamped to `[0, text.length]`.
- */
-export function toUnits(text: string, offset: number): number {
-  return unitOffsets(text, [offset])[0] ?? 0;
-}
-
-/**
  * UTF-16 indices of several code point offsets, which must be ascending; one pass over the text.
  */
 export function unitOffsets(text: string, ascending: readonly number[]): number[] {
@@ -46,12 +39,6 @@ export function unitOffsets(text: string, ascending: readonly number[]): number[
     units.push(unit);
   }
   return units;
-}
-
-/** The code points `[start, end)` of `text`. */
-export function sliceCodePoints(text: string, start: number, end: number): string {
-  const [from = 0, to = 0] = unitOffsets(text, [start, Math.max(start, end)]);
-  return text.slice(from, to);
 }
 
 /** `text` cut at code points `[start, end)`: what lies before, inside and after. */

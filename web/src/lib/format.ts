@@ -45,10 +45,24 @@ export function behind(lag: number): string {
   return lag === 0 ? t("up to date") : t(lag >= 10_000 ? "{n} or more behind" : "{n} behind", { n: lag });
 }
 
+/** What jobs count; bytes are written as file managers do. */
+const UNITS: Record<string, Message> = {
+  articles: "articles",
+  chunks: "passages",
+  documents: "documents",
+  files: "files",
+  pages: "pages",
+  pairs: "pairs",
+  questions: "questions",
+};
+
 /** How far a job is: "12 of 40 documents · about 2 min left". */
 export function progressWords({ done, total, unit, eta_s }: Pick<JobRecord, "done" | "total" | "unit" | "eta_s">): string {
-  const so = total === null ? count(done) : t("{done} of {total}", { done, total });
-  return `${so} ${unit}${eta_s === null ? "" : ` · ${t("about {time} left", { time: seconds(eta_s) })}`}`;
+  const shown = unit === "bytes" ? bytes : count;
+  const so = total === null ? shown(done) : t("{done} of {total}", { done: shown(done), total: shown(total) });
+  const of = UNITS[unit];
+  const left = eta_s === null ? "" : ` · ${t("about {time} left", { time: seconds(eta_s) })}`;
+  return unit === "bytes" ? so + left : `${so} ${of === undefined ? unit : t(of)}${left}`;
 }
 
 /** Bytes in powers of 1000, as file managers show them. */

@@ -201,6 +201,8 @@ function ScopeLine({ exchange }: { exchange: Exchange }) {
   const { scope, library, filter } = exchange;
   const rewritten = exchange.answer?.rewritten_query ?? null;
   const limited = scope.length > 0 || filter !== "";
+  // Without a model, words of earlier questions stand before this one (`carried` in app/answer/conversation.py).
+  const carried = `: ${exchange.question}`;
   if (!limited && rewritten === null) return null;
   return (
     <div className="mt-1 flex flex-wrap items-center gap-1 text-xs text-muted">
@@ -217,7 +219,7 @@ function ScopeLine({ exchange }: { exchange: Exchange }) {
           <span>{t("in {library}", { library: t(LIBRARY_NAMES[library]) })}</span>
         </>
       )}
-      {rewritten !== null && <span>{t("Searched as “{words}”", { words: rewritten })}</span>}
+      {rewritten !== null && <span>{rewritten.endsWith(carried) ? t("With “{words}” from before", { words: rewritten.slice(0, -carried.length) }) : t("Searched as “{words}”", { words: rewritten })}</span>}
     </div>
   );
 }

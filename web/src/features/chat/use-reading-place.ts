@@ -16,6 +16,8 @@ export function useReadingPlace(): { scroller: RefObject<HTMLDivElement | null>;
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const follow = useRef(true);
+  /** How far one could scroll when that was last looked at. */
+  const range = useRef(0);
   const placed = useRef<string | null>(null);
   const last = exchanges.at(-1);
   useEffect(() => {
@@ -38,6 +40,7 @@ export function useReadingPlace(): { scroller: RefObject<HTMLDivElement | null>;
     const inside = content.current;
     if (box === null || inside === null || opening !== null) return undefined;
     const observer = new ResizeObserver(() => {
+      range.current = rangeOf(box);
       if (follow.current) box.scrollTop = box.scrollHeight;
     });
     observer.observe(inside);
@@ -47,12 +50,17 @@ export function useReadingPlace(): { scroller: RefObject<HTMLDivElement | null>;
   const onScroll = (): void => {
     const box = scroller.current;
     if (box === null || opening !== null) return;
-    follow.current = nearEnd(box);
+    // A scroll of before may be told after an answer grew or shrank: then nobody scrolled away from its end.
+    if (range.current === rangeOf(box)) follow.current = nearEnd(box);
     if (conversationId !== null) session.leave({ conversation: conversationId, top: box.scrollTop });
   };
   return { scroller, content, onScroll };
 }
 
+function rangeOf(box: HTMLElement): number {
+  return box.scrollHeight - box.clientHeight;
+}
+
 function nearEnd(box: HTMLElement): boolean {
-  return box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END;
+  return rangeOf(box) - box.scrollTop < NEAR_END;
 }

@@ -94,7 +94,7 @@ function SentenceRow({ sentence, judge, busy, onCheck }: { sentence: CheckedSent
       <div className="min-w-0">
         {edited === null ? (
           <div className="flex items-start gap-2">
-            <p className={cx("min-w-0 flex-1 font-serif text-[0.9375rem] leading-6 [overflow-wrap:anywhere]", sentence.verdict === "no_claim" && "text-muted")}>{sentence.text}</p>
+            <p className={cx("min-w-0 flex-1 font-serif text-[0.9375rem] leading-6 [overflow-wrap:anywhere]", sentence.verdict === "no_claim" && "text-muted")}>{sentence.text.replace(/^#{1,6} /, "")}</p>
             <IconButton icon="edit" label={t("Change this sentence")} onClick={() => setEdited(sentence.text)} />
           </div>
         ) : (

@@ -78,7 +78,7 @@ export function ModelsSection() {
         </Table>
       )}
       {list.data?.fit === false && <Banner tone="warn">{t("The chat model and the embedding model do not fit into memory together; each call may wait for a reload.")}</Banner>}
-      {list.data !== undefined && (generator !== null || installed.length > 0) && <ModelTests list={list.data} />}
+      {list.data !== undefined && (installed.length > 0 || generator?.startsWith("extractive") === false) && <ModelTests list={list.data} />}
       <PullForm />
       <HostForm />
     </Section>

@@ -17,6 +17,34 @@ const TONES = { queued: "plain", running: "info", paused: "warn", done: "good", 
 
 const STATES: Record<JobRecord["state"], Message> = { queued: "queued", running: "running", paused: "paused", done: "done", failed: "failed", cancelled: "cancelled" };
 
+/** Kinds of jobs by name; one that is not here shows as the server calls it. */
+const KINDS: Record<string, Message> = {
+  arxiv: "Paper from arXiv",
+  backfill: "Vectors of new passages",
+  backup: "Backup",
+  bulk: "Bulk import",
+  bulk_plan: "Plan of a bulk import",
+  calibrate: "Calibration",
+  evaluation: "Evaluation",
+  export: "Export",
+  fetch: "Page of the web",
+  fsck: "Check of the store",
+  import: "Import",
+  ingest: "Upload",
+  model_test: "Test of a model",
+  ocr: "Text in pictures",
+  pull: "Fetching a model",
+  purge: "Purge of deleted documents",
+  reembed: "New vectors for a library",
+  reread: "Reading files again",
+  samples: "Sample documents",
+};
+
+function nameOf(kind: string): string {
+  const name = KINDS[kind];
+  return name === undefined ? kind.replaceAll("_", " ") : t(name);
+}
+
 /** Work under way and lately finished; it survives a restart of the server. */
 export function JobsSection() {
   const list = useQuery(jobs);
@@ -56,10 +84,10 @@ function BatchRow({ jobs: [first, ...others] }: { jobs: readonly JobRecord[] }) 
   const done = others.reduce((sum, job) => sum + job.done, first.done);
   return (
     <li className="flex flex-wrap items-center gap-2 border-b border-line py-2 last:border-b-0">
-      <span className="font-medium">{first.kind.replaceAll("_", " ")}</span>
+      <span className="font-medium">{nameOf(first.kind)}</span>
       <Tag tone={TONES[first.state]}>{t(STATES[first.state])}</Tag>
       <span className="text-xs text-muted tabular-nums">
-        {t("{n} of them", { n: others.length + 1 })}, {count(done)} {first.unit} · {ago(first.updated_at)}
+        {t("{n} jobs", { n: count(others.length + 1) })}, {progressWords({ done, total: null, unit: first.unit, eta_s: null })} · {ago(first.updated_at)}
       </span>
     </li>
   );
@@ -77,14 +105,14 @@ function JobRow({ job }: { job: JobRecord }) {
     <li className="grid grid-cols-[1fr_auto] items-center gap-x-3 border-b border-line py-2 last:border-b-0">
       <div className="min-w-0">
         <p className="flex flex-wrap items-center gap-2">
-          <span className="font-medium">{job.kind.replaceAll("_", " ")}</span>
+          <span className="font-medium">{nameOf(job.kind)}</span>
           <Tag tone={TONES[job.state]}>{t(STATES[job.state])}</Tag>
           <span className="text-xs text-muted tabular-nums">
             {progressWords(over ? { ...job, eta_s: null } : job)}
             {over && ` · ${ago(job.updated_at)}`}
           </span>
         </p>
-        {!over && <Meter value={share} label={t("Progress of {job}", { job: job.kind })} tone={job.state === "paused" ? "warn" : "info"} className="mt-1.5" />}
+        {!over && <Meter value={share} label={t("Progress of {job}", { job: nameOf(job.kind) })} tone={job.state === "paused" ? "warn" : "info"} className="mt-1.5" />}
         {typeof job.result?.["reason"] === "string" && <p className="mt-1 text-sm">{job.result["reason"]}</p>}
         {job.errors.length > 0 && (
           <details className="mt-1 text-xs text-bad">
@@ -103,11 +131,11 @@ function JobRow({ job }: { job: JobRecord }) {
       {!over && (
         <div className="flex">
           {job.state === "paused" ? (
-            <IconButton icon="play" label={t("Resume {job}", { job: job.kind })} onClick={() => act.mutate({ method: "POST", action: "/resume" })} />
+            <IconButton icon="play" label={t("Resume {job}", { job: nameOf(job.kind) })} onClick={() => act.mutate({ method: "POST", action: "/resume" })} />
           ) : (
-            <IconButton icon="pause" label={t("Pause {job}", { job: job.kind })} onClick={() => act.mutate({ method: "POST", action: "/pause" })} />
+            <IconButton icon="pause" label={t("Pause {job}", { job: nameOf(job.kind) })} onClick={() => act.mutate({ method: "POST", action: "/pause" })} />
           )}
-          <IconButton icon="close" label={t("Cancel {job}", { job: job.kind })} onClick={() => act.mutate({ method: "DELETE", action: "" })} />
+          <IconButton icon="close" label={t("Cancel {job}", { job: nameOf(job.kind) })} onClick={() => act.mutate({ method: "DELETE", action: "" })} />
         </div>
       )}
     </li>

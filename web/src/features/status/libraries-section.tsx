@@ -10,7 +10,7 @@ import { Meter } from "@/components/ui/meter";
 import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { Table } from "@/components/ui/table";
-import { behind, bytes, count, percent } from "@/lib/format";
+import { behind, bytes, count, LIBRARIES, percent } from "@/lib/format";
 import { t, tx } from "@/lib/language";
 import { LibraryNotices } from "./library-notices";
 
@@ -27,7 +27,7 @@ export function LibrariesSection() {
         <Table stacked caption={t("Libraries")} head={[t("Library"), t("Documents"), t("Passages"), t("By meaning"), t("Size"), t("Meaning by"), t("State"), t("Clear")]}>
           {all.data.libraries.map((library) => (
             <tr key={library.library}>
-              <td className="font-medium capitalize">{library.library}</td>
+              <td className="font-medium">{t(LIBRARIES[library.library])}</td>
               <td>{count(library.documents)}</td>
               <td>{count(library.chunks)}</td>
               <td className="min-w-28">
@@ -39,7 +39,7 @@ export function LibrariesSection() {
                 {library.chunks === 0 ? t("nothing yet") : library.embedding.embedder}
                 {library.chunks > 0 && !library.embedding.reachable && `, ${t("away")}`}
               </td>
-              <td>{library.build}</td>
+              <td>{library.build === "ready" ? t("ready") : library.build}</td>
               <td className="text-right">
                 <Button look="quiet" icon="trash" disabled={library.documents === 0} onClick={() => setClearing(library)}>
                   {t("Clear")}
