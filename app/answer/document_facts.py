@@ -1,7 +1,7 @@
-"""Answer what is asked of a document itself: who wrote it, when, which version it is.
+"""Answer what is asked of documents themselves: who wrote one, when, its version, which there are.
 
 The answer is a sentence of its opening, where that stands; who wrote it and when are known from
-the record of the document.
+the record of the document. Which documents there are is known from the catalog.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from app.answer.steps import CERTAIN, AnswerSteps, Found, Written, closed
 from app.answer.writing import Outcome
 from app.core.types import Document, Evidence, SourcesEvent, TokenEvent
 from app.generation.candidates import Candidate, candidates
-from app.generation.quoting import Quoting, quotable
+from app.generation.quoting import QuotedText, Quoting, quotable
 
 Fact = Literal["author", "date", "version"]
 
@@ -56,6 +56,22 @@ _SAYS: Mapping[Fact, re.Pattern[str]] = MappingProxyType(
 )
 _OPENING = 4
 """Passages of a document where it speaks of itself."""
+_DOCUMENTS = r"(?:documents?|files?|papers?|texts?|articles?|books?)"
+_MY = r"(?:the|my|this|your|our)"
+_WITHIN = rf"(?: in {_MY} (?:library|collection))?"
+_ASKS_WHICH = re.compile(
+    rf"(?:(?:which|what|how many) {_DOCUMENTS}"
+    rf" (?:(?:are|is) (?:there|here)|do (?:you|i|we) have|have (?:i|we) (?:uploaded|added|got)"
+    rf"|can you (?:read|see)|are(?= in ))"
+    rf"|(?:list|show|name)(?: me)?(?: all)?(?: of)?(?: {_MY})? {_DOCUMENTS}"
+    rf"|what (?:have (?:i|we) (?:uploaded|added)|is(?= in {_MY} library)))"
+    rf"{_WITHIN}(?: do you have| are there)?\W*\Z"
+)
+_ASKS_ABOUT = re.compile(
+    rf"(?:which|what) (?:of {_MY} )?{_DOCUMENTS}"
+    r" (?:(?:are|is) about|deals? with|mentions?|covers?"
+    r"|(?:talks?|speaks?|tells?|writes?) (?:about|of)) (?P<about>.+?)\W*\Z"
+)
 
 
 class FactWish(NamedTuple):
@@ -76,6 +92,33 @@ def fact_wish(question: str) -> FactWish | None:
     return None
 
 
+def which_documents(question: str) -> str | None:
+    """Return what the documents asked for are about; empty: all are; None: none are asked for."""
+    text = without_politeness(question)
+    plain = folded(text)
+    if asked := _ASKS_ABOUT.match(plain):
+        return text[slice(*asked.span("about"))]
+    return "" if _ASKS_WHICH.match(plain) else None
+
+
+def list_of(
+    found: Found, targets: Targets, documents: Sequence[Document], said: str, writer: str
+) -> AnswerSteps:
+    """Return the steps of a list of documents, each with a sentence of its opening.
+
+    `said` stands in front; `writer` is named as the one who quoted.
+    """
+    quoting = Quoting()
+    quoting.say(f"{said}\n")
+    for document in documents:
+        file = f" ({document.filename})" if document.filename not in ("", document.title) else ""
+        quoting.say(f"\n- {' '.join(document.title.split())}{file}: ")
+        opening = candidates(with_headings(targets.catalog, targets.evidence([document])[:1]))
+        if told := next(filter(quotable, opening), None):
+            quoting.quote(told)
+    return _steps(found, quoting.done(), writer)
+
+
 def fact_of(
     found: Found, targets: Targets, document: Document, fact: Fact, writer: str
 ) -> AnswerSteps | None:
@@ -85,7 +128,12 @@ def fact_of(
     """
     opening = with_headings(targets.catalog, targets.evidence([document])[:_OPENING])
     told = _telling(candidates(opening), document, fact)
-    return None if told is None else _steps(found, told, writer)
+    if told is None:
+        return None
+    evidence: Evidence = replace(told.item, n=1)
+    quoting = Quoting([evidence])
+    quoting.quote(replace(told, item=evidence))
+    return _steps(found, quoting.done(), writer)
 
 
 def _telling(found: Sequence[Candidate], document: Document, fact: Fact) -> Candidate | None:
@@ -99,11 +147,7 @@ def _telling(found: Sequence[Candidate], document: Document, fact: Fact) -> Cand
     return next(iter(told or holding), None)
 
 
-def _steps(found: Found, told: Candidate, writer: str) -> AnswerSteps:
-    evidence: Evidence = replace(told.item, n=1)
-    quoting = Quoting([evidence])
-    quoting.quote(replace(told, item=evidence))
-    quoted = quoting.done()
+def _steps(found: Found, quoted: QuotedText, writer: str) -> AnswerSteps:
     found = replace(found, evidence=quoted.evidence)
     yield SourcesEvent(found.evidence)
     yield TokenEvent(quoted.text)

@@ -22,7 +22,7 @@ from app.answer.conversation import (
     stands_alone,
 )
 from app.answer.disagreement import disagreement_notice, disagreements
-from app.answer.document_facts import fact_of, fact_wish
+from app.answer.document_facts import fact_of, fact_wish, list_of, which_documents
 from app.answer.models import Manner, ModelSpeeds, manner, worth_asking
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
 from app.answer.options import AnswerOptions
@@ -57,6 +57,7 @@ from app.core.types import (
     AnswerEvent,
     AnswerStatus,
     Evidence,
+    Filters,
     Fusion,
     Notice,
     QuoteEvent,
@@ -133,6 +134,7 @@ class Research:
             self._summary,
             self._search_alone,
             self._fact_of_document,
+            self._documents,
             self._inventory,
             self._with_model,
         ):
@@ -198,6 +200,26 @@ class Research:
             if steps := fact_of(found, targets, document, wish.fact, name):
                 return steps
         return asked
+
+    def _documents(self, asked: Asked) -> Asked | AnswerSteps:
+        """List the documents that there are, or those that a search for a subject finds."""
+        about = which_documents(asked.text) if asked.question.mode == "general" else None
+        filters = asked.question.filters
+        if about is None or not (about or filters.doc_ids or filters == Filters()):
+            return asked
+        found, targets = Found(asked, self._search(asked)), Targets(self.catalog)
+        if about:
+            hits = [hit for hit in found.search(about).hits if not hit.fallback]
+            named = {hit.passage.document.doc_id: hit.passage.document for hit in hits}
+            documents, count = tuple(named.values()), len(named)
+        else:
+            documents, count = targets.listed(asked.question)
+        if not documents:
+            return asked
+        said = f"{count:,} document{'s' if count > 1 else ''}"
+        said += f" about {about}" if about else ""
+        said += f"; the newest {len(documents)}:" if count > len(documents) else ":"
+        return list_of(found, targets, documents, said, self.answer_writer.extractive.name)
 
     def _inventory(self, asked: Asked) -> Asked | AnswerSteps:
         return self._data_sets(asked) if asked.question.mode == "datasets" else asked

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -336,6 +337,19 @@ class Targets:
             for one in found
             if one.library is Library.PAPERS and (not chosen or one.doc_id in chosen)
         )
+
+    def listed(self, question: Question) -> tuple[tuple[Document, ...], int]:
+        """Return documents of a question's filter, or its libraries, and how many there are.
+
+        Those of each library come newest first.
+        """
+        if question.filters.doc_ids:
+            given = self.given(question)
+            return given[:MOST_DOCUMENTS], len(given)
+        scope = libraries(question.library)
+        found = (self.catalog.documents(library, limit=MOST_DOCUMENTS)[0] for library in scope)
+        count = sum(self.catalog.counts(library).documents for library in scope)
+        return tuple(chain.from_iterable(found))[:MOST_DOCUMENTS], count
 
     def titled(self, question: Question, named: str) -> tuple[Document, ...]:
         """Return the document whose title or file name has all words of a name; else none."""

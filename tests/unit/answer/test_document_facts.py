@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.answer.document_facts import FactWish, fact_wish
+from app.answer.document_facts import FactWish, fact_wish, which_documents
 from app.core.types import Library, Passage
 from tests.fakes.retrievers import passage
 from tests.unit.answer.bench import Bench, papers
@@ -66,3 +66,40 @@ def test_they_are_answered_from_its_opening(question: str, said: str) -> None:
 def test_a_document_that_is_not_there_is_searched_for_as_ever() -> None:
     answer = Bench(passages=[_handbook()]).ask(papers("Who wrote the tide tables?"))
     assert answer.status == "abstained"
+
+
+@pytest.mark.parametrize(
+    ("question", "about"),
+    [
+        ("Which documents do you have?", ""),
+        ("What files are there?", ""),
+        ("How many papers are in my library?", ""),
+        ("Please list all documents", ""),
+        ("What have I uploaded?", ""),
+        ("Which documents are about the Tide Tables?", "the Tide Tables"),
+        ("What papers deal with cranes?", "cranes"),
+        ("Which documents do I have to bring?", None),
+        ("Which documents are needed for a permit?", None),
+        ("How many books are about to be sold?", None),
+        ("What is in the box?", None),
+    ],
+)
+def test_questions_about_the_documents_are_told(question: str, about: str | None) -> None:
+    assert which_documents(question) == about
+
+
+def test_documents_are_listed_each_with_its_own_words() -> None:
+    tide = passage("The tide tables hold for the north quay.", key="tides", title="Tide tables")
+    tide = Passage(
+        replace(tide.chunk, library=Library.PAPERS), replace(tide.document, library=Library.PAPERS)
+    )
+    both = Bench(passages=[_handbook(), tide])
+    answer = both.ask(papers("Which documents do you have?"))
+    assert answer.status == "answered"
+    assert answer.text.startswith("2 documents:\n")
+    assert "- Harbour handbook (handbook.docx): Handbook of the harbour [1]." in answer.text
+    assert "Tide tables (tides.txt): The tide tables hold for the north quay [2]." in answer.text
+    assert len(answer.sentences) == 2
+    one = both.ask(papers("Which documents are about the tide tables?"))
+    assert one.text.startswith("1 document about the tide tables:")
+    assert "handbook" not in one.text
