@@ -19,6 +19,7 @@ from app.answer.writing import Outcome
 from app.core.types import Document, Evidence, SourcesEvent, TokenEvent
 from app.generation.candidates import Candidate, candidates
 from app.generation.quoting import QuotedText, Quoting, quotable
+from app.generation.reading import content_tokens
 
 Fact = Literal["author", "date", "version"]
 
@@ -102,20 +103,21 @@ def which_documents(question: str) -> str | None:
 
 
 def list_of(
-    found: Found, targets: Targets, documents: Sequence[Document], said: str, writer: str
+    found: Found, openings: Mapping[Document, Sequence[Evidence]], said: str, writer: str
 ) -> AnswerSteps:
-    """Return the steps of a list of documents, each with a sentence of its opening.
+    """Return the steps of a list of documents, each with a sentence of its passage.
 
-    `said` stands in front; `writer` is named as the one who quoted.
+    It is the one that holds most of the question. `said` stands in front; `writer` is named as the
+    one who quoted.
     """
-    quoting = Quoting()
+    quoting, asked = Quoting(), set(content_tokens(found.asked.text))
     quoting.say(f"{said}\n")
-    for document in documents:
+    for document, opening in openings.items():
         file = f" ({document.filename})" if document.filename not in ("", document.title) else ""
         quoting.say(f"\n- {' '.join(document.title.split())}{file}: ")
-        opening = candidates(with_headings(targets.catalog, targets.evidence([document])[:1]))
-        if told := next(filter(quotable, opening), None):
-            quoting.quote(told)
+        usable = list(filter(quotable, candidates(opening)))
+        if usable:
+            quoting.quote(max(usable, key=lambda one: len(asked.intersection(one.read))))
     return _steps(found, quoting.done(), writer)
 
 

@@ -56,6 +56,7 @@ from app.core.ports import Catalog, Generator
 from app.core.types import (
     AnswerEvent,
     AnswerStatus,
+    Document,
     Evidence,
     Filters,
     Fusion,
@@ -208,18 +209,21 @@ class Research:
         if about is None or not (about or filters.doc_ids or filters == Filters()):
             return asked
         found, targets = Found(asked, self._search(asked)), Targets(self.catalog)
+        openings: dict[Document, Sequence[Evidence]] = {}
         if about:
-            hits = [hit for hit in found.search(about).hits if not hit.fallback]
-            named = {hit.passage.document.doc_id: hit.passage.document for hit in hits}
-            documents, count = tuple(named.values()), len(named)
+            for hit in found.search(about).hits:
+                if not hit.fallback:
+                    openings.setdefault(hit.passage.document, [Evidence(1, hit)])
+            count = len(openings)
         else:
             documents, count = targets.listed(asked.question)
-        if not documents:
+            openings = {one: targets.evidence([one])[:1] for one in documents}
+        if not openings:
             return asked
         said = f"{count:,} document{'s' if count > 1 else ''}"
-        said += f" about {about}" if about else ""
-        said += f"; the newest {len(documents)}:" if count > len(documents) else ":"
-        return list_of(found, targets, documents, said, self.answer_writer.extractive.name)
+        said += f" that a search for \u201c{about}\u201d finds" if about else ""
+        said += f"; the newest {len(openings)}:" if count > len(openings) else ":"
+        return list_of(found, openings, said, self.answer_writer.extractive.name)
 
     def _inventory(self, asked: Asked) -> Asked | AnswerSteps:
         return self._data_sets(asked) if asked.question.mode == "datasets" else asked

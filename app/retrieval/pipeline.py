@@ -135,10 +135,13 @@ class Retriever:
         k = wanted if request.keep_weak else min(wanted, slots(request.mode))
         fusion = request.fusion or self._options.fusion
         self._reranking.arm(request)
+        asked = request.text
         request, vector, code, unknown = self._embedded(request, trace)
         with self._catalog.moment():
             pool = self._pool(request, vector, code, unknown, k, trace)
-            return replace(self._found(request, fusion, pool, k, trace), text=request.text)
+            # Only the model tells a misspelt word from one that the library lacks.
+            text = request.text if code else asked
+            return replace(self._found(request, fusion, pool, k, trace), text=text)
 
     def _found(
         self, request: SearchRequest, fusion: Fusion, pool: Pool, k: int, trace: Trace

@@ -44,7 +44,8 @@ class Retrieval:
     fallback: bool = False
     """True when nothing passed the cutoff and the hits are the best of the rest."""
     text: str = ""
-    """What was searched: the question with misspelt words matched; empty where nothing was."""
+    """The question with words matched that the model holds for misspelt; empty where nothing was
+    searched."""
 
 
 # Define options of retrieval; defaults name their evidence.

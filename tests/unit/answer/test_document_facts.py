@@ -101,5 +101,5 @@ def test_documents_are_listed_each_with_its_own_words() -> None:
     assert "Tide tables (tides.txt): The tide tables hold for the north quay [2]." in answer.text
     assert len(answer.sentences) == 2
     one = both.ask(papers("Which documents are about the tide tables?"))
-    assert one.text.startswith("1 document about the tide tables:")
+    assert one.text.startswith("1 document that a search for \u201cthe tide tables\u201d finds:")
     assert "handbook" not in one.text

@@ -32,7 +32,8 @@ export function useReadingPlace(): { scroller: RefObject<HTMLDivElement | null>;
     if (left === null && named === null) return;
     if (left !== null) box.scrollTop = left;
     else named?.scrollIntoView({ block: "start" });
-    follow.current = nearEnd(box);
+    // What the address names stays in sight, also where the conversation is still too short to leave its end.
+    follow.current = left !== null && nearEnd(box);
   }, [session, conversationId, opening, detail]);
   // Whatever makes the conversation longer, further questions and fonts too, leaves the end of the newest answer in sight.
   useEffect(() => {
