@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.answer.search import Search, SearcherFor, libraries
@@ -85,9 +85,11 @@ def _name(document: Document) -> str:
     return title if len(title) <= _LONG_TITLE else document.filename
 
 
-def _summary(document: Document) -> str:
+def _summary(document: Document, titles: Mapping[str, int]) -> str:
+    """Ask for a summary by title, or by file where several documents have the title."""
     form = LANGUAGES.get(document.language, LANGUAGES[DEFAULT]).summarise
-    return form.format(title=_name(document))
+    alone = titles[document.title] == 1 or not document.filename
+    return form.format(title=_name(document) if alone else document.filename)
 
 
 MAX_SUGGESTIONS = 20
@@ -211,7 +213,8 @@ class Suggester:
             else:
                 used.add(document.doc_id)
                 yield suggestion
-        summaries = [(document, _summary(document)) for document in documents]
+        titles = Counter(document.title for document in documents)
+        summaries = [(document, _summary(document, titles)) for document in documents]
         yield from (_of(one, asked) for one, asked in summaries if one.doc_id not in used)
         yield from second
         yield from (_of(one, asked) for one, asked in summaries if one.doc_id in used)

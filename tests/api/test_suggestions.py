@@ -75,6 +75,13 @@ def test_questions_of_one_document(inn: Site) -> None:
     assert suggested(inn, doc_id=note) == ["Summarise Note"]
 
 
+def test_documents_of_one_title_are_asked_for_by_their_files(inn: Site) -> None:
+    inn.upload(("second.txt", NOTE.replace("pump", "stove").encode()))
+    found = suggested(inn)
+    assert {"Summarise note.txt", "Summarise second.txt", "Summarise Copper"} <= set(found)
+    assert len(set(found)) == len(found)
+
+
 def test_without_documents_there_is_nothing_to_ask(tmp_path: Path) -> None:
     with site(tmp_path) as empty:
         assert suggested(empty) == []
