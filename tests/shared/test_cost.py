@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 from app.bootstrap import build_services
 from app.bootstrap.libraries import Adopter
@@ -19,7 +19,6 @@ from app.jobs.kinds import SAMPLES
 from app.jobs.maintenance import LOOK_SHARED_S, Housekeeper
 from app.jobs.runner import LOOK_EVERY_S, JobOptions
 from app.settings import Settings
-from app.shared.postgres import PostgresDatabase
 from app.storage.vectors import supervisor
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble
@@ -35,20 +34,22 @@ QUESTIONS = (
 class Cost:
     """Counts what a thread of this test asks for."""
 
-    services: Services
+    services: Services = field(init=False)
     double: QdrantDouble
     transactions: int = 0
     statements: list[str] = field(default_factory=list)
     _counted: int = 0
     """The thread that is counted now, 0 none."""
 
-    def __post_init__(self) -> None:
-        """Listen until the server ends: other threads ask meanwhile."""
-        database = self.services.store.database
-        assert isinstance(database, PostgresDatabase)
-        for engine in (database._readers, database._writer, database._apart):
-            event.listen(engine, "checkout", self._begun)
-            event.listen(engine, "before_cursor_execute", self._executed)
+    def __enter__(self) -> Cost:
+        """Listen before an engine exists: one that is asked meanwhile takes no listener."""
+        event.listen(Engine, "checkout", self._begun)
+        event.listen(Engine, "before_cursor_execute", self._executed)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        event.remove(Engine, "checkout", self._begun)
+        event.remove(Engine, "before_cursor_execute", self._executed)
 
     def _begun(self, *_: object) -> None:
         self.transactions += threading.get_ident() == self._counted
@@ -75,7 +76,7 @@ def cost(
     """Count over a server whose libraries hold the samples."""
     folder: Path = tmp_path_factory.mktemp("cost")
     postgres_server.run("CREATE SCHEMA cost")
-    with QdrantDouble(folder / "engine") as double:
+    with QdrantDouble(folder / "engine") as double, Cost(double) as counted:
         settings = Settings(
             _env_file=None, data_dir=folder / "data", database_url=postgres_server.url("cost"),
             search_url=double.url, embedding_provider="minilm", samples="off", ocr="off",
@@ -84,7 +85,8 @@ def cost(
             job = services.jobs.submit(SAMPLES, {"purge": False})
             assert services.jobs.wait(job.id, 120).state == "done"
             assert services.store.supervisor.wait(60)
-            yield Cost(services, double)
+            counted.services = services
+            yield counted
 
 
 def test_a_search_takes_four_transactions_and_three_requests(cost: Cost) -> None:
