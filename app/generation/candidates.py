@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from app.core.sentences import sentence_spans, stop_may_be_final
 from app.core.text import tokenise, word_count
 from app.core.types import Evidence
-from app.generation.injection import findings_at, is_foreign
+from app.generation.injection import Finding, findings_at, is_foreign, is_plain_request
+from app.generation.reading import WeightedTokens, content_tokens, term_weights
 
 _TITLE_SHARE = 0.8
 """Of the words of a line that no stop closes: so many from the document's title, and it is the
@@ -44,6 +45,8 @@ _DANGLES = re.compile(
     r"|could|led|made|gave|means|meant|includes?|included|became|did|does|allowed|allows))\b",
     re.IGNORECASE,
 )
+_ASKED_OF = 0.4
+"""Share of a question's content words, by weight, from which a request speaks of what is asked."""
 _LINE = re.compile(r"\S[^\n]*")
 _FIELD = re.compile(r"[^\W\d_][^:=|.!?\n]{0,40}(?:: | ?= ?)\S[^\n]*")
 """A label with its value: a line of a card, form or list of settings."""
@@ -113,12 +116,14 @@ class Candidate:
         return self.item.n, self.ordinal
 
 
-def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
-    """Return quotable sentences in rank and reading order.
+def candidates(evidence: Sequence[Evidence], question: str = "") -> list[Candidate]:
+    """Return quotable sentences in rank and reading order, without questions and headings.
 
-    Without questions and headings.
+    "Use the new code 4711" reads like a request to a model; it is one to the reader where it
+    speaks of what is asked.
     """
     found: list[Candidate] = []
+    requests: list[int] = []
     for item in evidence:
         text, title = (
             item.hit.passage.chunk.text,
@@ -148,6 +153,9 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
                 continue
             if not (whole or entry or told) and len(tokens & title) >= _TITLE_SHARE * len(tokens):
                 continue
+            to_model = _to_a_model(sentences, index, is_step=items[index] and sum(items) > 1)
+            if to_model and is_plain_request(line):
+                requests.append(len(found))
             found.append(
                 Candidate(
                     item,
@@ -159,7 +167,7 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
                     whole,
                     bool(_POINTS_BACK.match(line)),
                     bool(_DANGLES.match(line)) and not belongs.answers,
-                    _speaks_to_a_model(sentences, index, is_step=items[index] and sum(items) > 1),
+                    bool(to_model),
                     section == "references"
                     or (section == "contents" and not (whole and _reads_as_prose(line)))
                     or _LEADERS.search(text, start, end + _LEADERS_BEHIND) is not None,
@@ -170,6 +178,15 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
                     frozenset(tokenise(belongs.text)),
                 )
             )
+    return _trusted(question, found, requests)
+
+
+def _trusted(question: str, found: list[Candidate], requests: Sequence[int]) -> list[Candidate]:
+    """Return the candidates; requests that speak of what is asked are above suspicion."""
+    asked = WeightedTokens(content_tokens(question), term_weights(one.text for one in found))
+    for at in requests:
+        if asked.share(found[at].tokens) >= _ASKED_OF:
+            found[at] = replace(found[at], suspicious=False)
     return found
 
 
@@ -231,12 +248,13 @@ class _Belonging:
         return [self._announced, *above]
 
 
-def _speaks_to_a_model(sentences: Sequence[str], index: int, *, is_step: bool) -> bool:
-    """Return whether a sentence reads like an instruction to a model, not to a reader."""
+def _to_a_model(sentences: Sequence[str], index: int, *, is_step: bool) -> set[Finding]:
+    """Return why a sentence reads like an instruction to a model, not to a reader."""
     found = set(findings_at(sentences, index))
     if found == {"request"} and len(sentences) > 1:
-        return not is_step and is_foreign(sentences[index], sentences, index)
-    return bool(found)
+        is_foreign_here = not is_step and is_foreign(sentences[index], sentences, index)
+        return found if is_foreign_here else set()
+    return found
 
 
 def _reads_as_prose(line: str) -> bool:

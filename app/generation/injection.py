@@ -376,6 +376,12 @@ def findings_at(sentences: Sequence[str], index: int) -> tuple[Finding, ...]:
     return tuple(finding for finding in get_args(Finding) if finding in found) if found else ()
 
 
+def is_plain_request(sentence: str) -> bool:
+    """Return whether a sentence is one request from its first word on, and nothing else."""
+    places = [match.start() for match in _REQUEST.finditer(plain(sentence))]
+    return findings_at([sentence], 0) == ("request",) and places == [0]
+
+
 def _told(sentence: str, spoken: Sequence[str]) -> Iterator[Finding]:
     """Yield the families of instructions in a plain sentence, with repeats."""
     for name in _possible(sentence, spoken):

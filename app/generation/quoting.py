@@ -125,6 +125,9 @@ a row read as a text."""
 _ROWS_APART = 2.0
 """Score (log-odds) that another row of the table may be worse and still be quoted: from 2.6 on a
 question for one cell gets its neighbours too (docs/decisions/0229)."""
+_RUN_IN = re.compile(r"[A-Z][^.:;|]{2,50}: (?=\S)")
+"""The head of an item in running text."""
+_RUNS_ON = re.compile(rf"[a-z]: {_RUN_IN.pattern}")
 _NUMBERED = re.compile(r"\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]\s")
 """The number that an item has in its list."""
 _FULL_STOPS = (".", "\u3002", "\uff01")
@@ -221,10 +224,12 @@ def _only_announces(found: Sequence[Candidate], row: int) -> bool:
 def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
     """Return the list that a sentence announces, within the room; else none.
 
-    What stands between two items goes on from the first.
+    What stands between two items goes on from the first. A list in running text has its first item
+    in the sentence itself, "in two ways: Scope: it reads more", and the last ends its paragraph.
     """
     opening = found[lead]
-    if not opening.announces:
+    runs_on = _RUNS_ON.search(opening.text) is not None
+    if not (opening.announces or runs_on):
         return ()
     items: list[Candidate] = []
     last, left = 0, SEVERAL.words
@@ -232,13 +237,20 @@ def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
         gap = candidate.ordinal - (items[-1].ordinal if items else opening.ordinal)
         left -= word_count(candidate.text)
         is_near = candidate.item.n == opening.item.n and gap <= (_MOST_BETWEEN if items else 1)
-        if not (is_near and quotable(candidate) and (candidate.entry or items)):
+        is_item = _RUN_IN.match(candidate.text) is not None if runs_on else candidate.entry
+        if not (is_near and quotable(candidate) and (is_item or items or runs_on)):
             break
         if left < 0 or len(items) == _MOST_ENTRIES:
             break
         items.append(candidate)
-        last = len(items) if candidate.entry else last
-    return tuple(items[:last])
+        goes_on = runs_on and last == len(items) - 1 and not _new_line(items[-1])
+        last = len(items) if is_item or (last and goes_on) else last
+    return (opening, *items[:last]) if runs_on and last else tuple(items[:last])
+
+
+def _new_line(candidate: Candidate) -> bool:
+    """Return whether a line begins with a sentence."""
+    return candidate.item.hit.passage.chunk.text[: candidate.start].endswith("\n")
 
 
 def _list_of(question: str, found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
@@ -548,7 +560,7 @@ class ExtractiveGenerator:
         Passages that failed the cutoff and were kept as a fallback for a model are not quoted.
         The room is that of the question unless it is given.
         """
-        found = candidates([item for item in evidence if not item.hit.fallback])
+        found = candidates([item for item in evidence if not item.hit.fallback], question)
         if not found:
             return Selection((), 0.0)
         question = by_title(question, evidence)

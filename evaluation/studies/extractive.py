@@ -384,7 +384,7 @@ def _read(
     asking: Asking, evidence: tuple[Evidence, ...], sources: tuple[str, ...], embedder: Embedder
 ) -> ReadQuestion:
     text = asking.question.text
-    found = tuple(candidates([item for item in evidence if not item.hit.fallback]))
+    found = tuple(candidates([item for item in evidence if not item.hit.fallback], text))
     weights = candidate_weights(found)
     vectors = sentence_vectors(text, found, weights, embedder)
     gold = np.array([asking.brings(candidate.text) for candidate in found], dtype=bool)

@@ -104,7 +104,7 @@ def clean_cost(
     model = ExtractiveModel.load()
     changes = []
     for question, evidence in asked:
-        found = candidates(evidence)
+        found = candidates(evidence, question.text)
         if not found:
             continue
         weights = candidate_weights(found)

@@ -91,3 +91,18 @@ def test_a_sentence_that_announces_what_was_not_found_is_not_quoted() -> None:
     assert [one.text for one in chosen] == ["A berth in the harbour costs 9."]
     alone = choose("What is the price list of the harbour?", found[:1], np.array([2.0]))
     assert [one.text for one in alone] == ["The price list of the harbour is as follows:"]
+
+
+def test_a_list_in_running_text_is_quoted_to_the_end_of_its_last_paragraph() -> None:
+    text = (
+        "The new ferry is better in two ways: More room: It holds two decks. They are dry in storms.\n"
+        "Less noise: It runs on batteries. Nobody hears it at night.\nIt was built in 2019."
+    )
+    found = candidates(evidence(text))
+    chosen = choose("In which ways is the ferry better?", found, np.array([2.0, 0, 0, 0, 0]))
+    assert [one.text for one in chosen] == [one.text for one in found[:-1]]
+    alone = candidates(
+        evidence("The ferry has one rule: No dogs: They bark. It was built in 2019.")
+    )
+    chosen = choose("Which rule has the ferry?", alone, np.array([2.0, 0]))
+    assert chosen[0] == alone[0]
