@@ -35,7 +35,7 @@ from app.core.types import (
 from app.generation.prompts import GenerationOptions
 from app.generation.quoting import ExtractiveGenerator
 from app.models.chosen_host import ChosenHost
-from app.models.embedding import RememberedEmbedder, TimelyEmbedder
+from app.models.embedding import RememberedEncoder, TimelyEmbedder
 from app.models.late import LateEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.models.multilingual import CURE, MultilingualEmbedder, is_installed
@@ -96,7 +96,7 @@ class EmbeddedModels:
         """Quotes the best supporting sentences; always there."""
         return self._once(
             ExtractiveGenerator,
-            lambda: ExtractiveGenerator(RememberedEmbedder(self.sentence_embedder)),
+            lambda: ExtractiveGenerator(RememberedEncoder(self.late_encoder)),
         )
 
     @property

@@ -188,6 +188,9 @@ class PassageEncoder(Protocol):
     def identity(self) -> EmbedderIdentity:
         """Whose vectors `embed_and_encode` returns."""
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return token counts, special tokens included."""
+
     def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:
         """Return vectors and codes from one run of the model.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import numpy.typing as npt
 
-from app.core.types import FloatArray
+from app.core.types import TOKEN_BITS, FloatArray, PassageCode, QuestionCode
 
 
 def l2_normalise(rows: npt.ArrayLike) -> FloatArray:
@@ -35,6 +37,38 @@ def cosine_distances(query: FloatArray, rows: FloatArray) -> FloatArray:
     """
     distances: FloatArray = np.clip(1.0 - rows @ query, 0.0, 2.0).astype(np.float32, copy=False)
     return distances
+
+
+def max_sim(
+    question: QuestionCode, weights: Mapping[str, float], codes: Sequence[PassageCode]
+) -> FloatArray:
+    """Return how near the words of a question are to those of texts, float32 `[n]` in [-1, 1].
+
+    It is the mean over the question's tokens of the likeness of a text's most similar token; 0
+    for a question without words.
+
+    Args:
+        question: Of the same model as the codes.
+        weights: Of stemmed words. A word of several tokens shares its weight among them; others
+            do not count, and where none is known all count alike.
+        codes: One a text, at least one, each with a token.
+
+    References:
+        Khattab, Zaharia: ColBERT, SIGIR 2020, equation 3; the weights are ours.
+    """
+    if not question.stems:
+        return np.zeros(len(codes), dtype=np.float32)
+    pieces = zip(question.stems, question.pieces, strict=True)
+    share = np.array([weights.get(stem, 0.0) / n for stem, n in pieces], dtype=np.float32)
+    share = share if share.any() else np.ones_like(share)
+    asked, share = share > 0, share / share.sum()
+    size = TOKEN_BITS // 8
+    packed = np.frombuffer(b"".join(code.tokens for code in codes), dtype=np.uint8)
+    signs = np.unpackbits(packed.reshape(-1, size), axis=1).astype(np.float32) * 2 - 1
+    likeness = signs @ question.directions[asked].T / np.float32(np.sqrt(TOKEN_BITS))
+    starts = np.cumsum([0, *(len(code.tokens) // size for code in codes[:-1])])
+    nearest: FloatArray = np.maximum.reduceat(likeness, starts, axis=0) @ share[asked]
+    return nearest
 
 
 ROUNDING = 1e-5

@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from app.core.languages import DEFAULT, LANGUAGES, language_of
-from app.core.ports import Embedder
+from app.core.ports import PassageEncoder
 from app.core.text import CLAIMLESS_WORDS, tokenise, word_count, words
 from app.core.types import Evidence, Passage
+from app.core.vectors import max_sim
 from app.generation.candidates import Candidate
 from app.generation.reading import (
     ReadPassage,
@@ -215,6 +216,7 @@ FEATURES = (
     "similarity",  # cosine to the question in standard deviations from the mean of the candidates
     "similarity_around",  # the better neighbour's
     "similarity_with_previous",  # of the mean of the sentence's vector and the one before it
+    "similarity_of_words",  # MaxSim of the question's words, in standard deviations
     "passage",  # score of the passage relative to the best
     "time",  # asked for a time, and it names one that the question does not
     "number",  # asked for a number, likewise
@@ -240,6 +242,8 @@ class Vectors:
     """`[dim]`, norm 1."""
     cosines: Floats
     """float64 `[n]` in [-1, 1]; NaN where a candidate was not embedded."""
+    of_words: Floats
+    """MaxSim of the question's content words, likewise."""
 
     def stands_out(self, row: int) -> float:
         """Return how far a candidate's cosine is above the median, as a share of the highest.
@@ -257,34 +261,36 @@ def sentence_vectors(
     question: str,
     found: Sequence[Candidate],
     weights: Mapping[str, float],
-    embedder: Embedder | None,
+    encoder: PassageEncoder | None,
 ) -> Vectors | None:
     """Return vectors of the lexically best candidates.
 
     A sentence is embedded behind its document's title, so that "it" has something to mean; one that
-    the embedder would have to cut is not embedded. None without an embedder or candidates.
+    the encoder would have to cut is not embedded. None without an encoder or candidates.
     """
-    if embedder is None or not found:
+    if encoder is None or not found:
         return None
-    asked = WeightedTokens(content_tokens(question), weights)
+    tokens = content_tokens(question)
+    asked = WeightedTokens(tokens, weights)
     by_key = {candidate.key: candidate for candidate in found}
     promise = [
         asked.share(around(candidate, by_key)) + 1.0 / (1 + candidate.item.n) for candidate in found
     ]
     chosen = [int(row) for row in np.argsort(-np.asarray(promise), kind="stable")[:MAX_EMBEDDED]]
     texts = [_in_place(found[row]) for row in chosen]
-    fits = [count <= embedder.identity.max_tokens for count in embedder.count_tokens(texts)]
+    fits = [count <= encoder.identity.max_tokens for count in encoder.count_tokens(texts)]
     rows = [row for row, fit in zip(chosen, fits, strict=True) if fit]
     if not rows:
         return None
-    query = embedder.embed_query(question)
-    vectors = np.zeros((len(found), len(query)), dtype=np.float32)
-    vectors[rows] = embedder.embed_passages(
+    code = encoder.encode_question(question)
+    vectors = np.zeros((len(found), len(code.vector)), dtype=np.float32)
+    vectors[rows], codes = encoder.embed_and_encode(
         [text for text, fit in zip(texts, fits, strict=True) if fit]
     )
-    cosines = np.full(len(found), np.nan)
-    cosines[rows] = vectors[rows] @ query
-    return Vectors(vectors, query, cosines)
+    cosines, of_words = np.full((2, len(found)), np.nan)
+    cosines[rows] = vectors[rows] @ code.vector
+    of_words[rows] = max_sim(code, {token: weights.get(token, 1.0) for token in tokens}, codes)
+    return Vectors(vectors, code.vector, cosines, of_words)
 
 
 def _in_place(candidate: Candidate) -> str:
@@ -366,21 +372,17 @@ def _similarities(
     found: Sequence[Candidate],
     by_key: Mapping[tuple[int, int], int],
     vectors: Vectors | None,
-) -> list[tuple[float, float, float]]:
-    """Return each candidate's own, neighbour's and with-previous similarity.
+) -> list[tuple[float, float, float, float]]:
+    """Return each candidate's own, neighbour's, with-previous and words' similarity.
 
     In standard deviations; of two neighbours the better one.
     """
     if vectors is None:
-        return [(0.0, 0.0, 0.0)] * len(found)
-    matrix, cosines = vectors.rows, vectors.cosines
-    known = cosines[~np.isnan(cosines)]
-    mean, deviation, lowest = float(known.mean()), max(float(known.std()), 1e-3), float(known.min())
-    values = np.nan_to_num(cosines, nan=lowest)  # not embedded: lexically the weakest
-
-    def scaled(value: float) -> float:
-        return min(3.0, max(-3.0, (value - mean) / deviation))
-
+        return [(0.0, 0.0, 0.0, 0.0)] * len(found)
+    matrix = vectors.rows
+    values, scaled = _scaled(vectors.cosines)
+    words, scaled_words = _scaled(vectors.of_words)
+    lowest = float(values.min())
     result = []
     for row, candidate in enumerate(found):
         before = by_key.get((candidate.item.n, candidate.ordinal - 1))
@@ -389,8 +391,20 @@ def _similarities(
         joint = matrix[row] + (matrix[before] if before is not None else 0.0)
         norm = float(np.linalg.norm(joint))
         mixed = float(joint @ vectors.query) / norm if norm else lowest
-        result.append((scaled(values[row]), scaled(float(max(beside))), scaled(mixed)))
+        own, near = scaled(values[row]), scaled(float(max(beside)))
+        result.append((own, near, scaled(mixed), scaled_words(words[row])))
     return result
+
+
+def _scaled(values: Floats) -> tuple[Floats, Callable[[float], float]]:
+    """Return values without gaps, and what puts one into standard deviations from their mean.
+
+    What was not embedded is lexically the weakest and counts as the lowest.
+    """
+    known = values[~np.isnan(values)]
+    mean, deviation = float(known.mean()), max(float(known.std()), 1e-3)
+    filled = np.nan_to_num(values, nan=float(known.min()))
+    return filled, lambda value: min(3.0, max(-3.0, (value - mean) / deviation))
 
 
 def character_grams(text: str) -> frozenset[str]:
@@ -631,7 +645,9 @@ _PASSIVE = re.compile(
 )
 
 
-def speaks_of_it(question: str, best: Candidate, passages: Sequence[Passage], by: Embedder) -> bool:
+def speaks_of_it(
+    question: str, best: Candidate, passages: Sequence[Passage], by: PassageEncoder
+) -> bool:
     """Return whether a quote can answer a question that is about one thing.
 
     One that counts a thing, or asks whether something is so of it, needs a passage with its name,
@@ -657,7 +673,7 @@ def speaks_of_it(question: str, best: Candidate, passages: Sequence[Passage], by
         return True
     context = read_passage(best.item.hit.passage).context
     known = sorted({one for one in words(context) if one.isalpha() and not _is_function_word(one)})
-    vectors = by.embed_passages([word.lower(), *known])
+    vectors, _ = by.embed_and_encode([word.lower(), *known])
     return bool(known) and float(np.max(vectors[1:] @ vectors[0])) >= _LIKE
 
 

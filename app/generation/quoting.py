@@ -22,7 +22,7 @@ import numpy as np
 
 from app.core.cancel import CancelToken
 from app.core.languages import DEFAULT
-from app.core.ports import Embedder
+from app.core.ports import PassageEncoder
 from app.core.sentences import sentence_spans
 from app.core.text import function_words, identifiers, tokenise, word_count
 from app.core.types import Citation, Evidence, Prompt, Sentence, Token
@@ -519,12 +519,12 @@ def by_title(question: str, evidence: Sequence[Evidence]) -> str:
 
 
 class ExtractiveGenerator:
-    """Answers with quoted sentences; needs no model, a sentence embedder helps."""
+    """Answers with quoted sentences; needs no model, an encoder of sentences helps."""
 
     def __init__(
-        self, embedder: Embedder | None = None, model: ExtractiveModel | None = None
+        self, encoder: PassageEncoder | None = None, model: ExtractiveModel | None = None
     ) -> None:
-        self._embedder = embedder
+        self._encoder = encoder
         self._model = model or ExtractiveModel.load()
 
     @property
@@ -566,7 +566,7 @@ class ExtractiveGenerator:
         question = by_title(question, evidence)
         model = self._model
         weights = candidate_weights(found)
-        vectors = sentence_vectors(question, found, weights, self._embedder)
+        vectors = sentence_vectors(question, found, weights, self._encoder)
         rows = feature_rows(question, found, weights, vectors)
         weighing = model.with_vectors if vectors else model.words_only
         scores: Floats = rows @ weighing.ranking
@@ -578,7 +578,7 @@ class ExtractiveGenerator:
             return Selection((), sufficiency)
         lead = found[lead_of(found, scores, chosen)]
         passages = [item.hit.passage for item in evidence if not item.hit.fallback]
-        if self._embedder and not speaks_of_it(question, lead, passages, self._embedder):
+        if self._encoder and not speaks_of_it(question, lead, passages, self._encoder):
             return Selection((), min(sufficiency, model.answer_from / 2))
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(found[row] for row in order if quotable(found[row]))

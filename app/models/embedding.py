@@ -16,8 +16,8 @@ import numpy as np
 
 from app.core.cancel import CancelToken
 from app.core.errors import PassageTooLong, ProviderBadResponse, ProviderTimeout
-from app.core.ports import Embedder
-from app.core.types import EmbedderIdentity, FloatArray
+from app.core.ports import Embedder, PassageEncoder
+from app.core.types import EmbedderIdentity, FloatArray, PassageCode, QuestionCode
 from app.core.vectors import l2_normalise
 from app.models.retries import with_retries
 
@@ -271,54 +271,64 @@ class TimelyEmbedder:
 
 
 MOST_REMEMBERED = 8192
-"""Texts; with vectors of 384 numbers 15 MB."""
+"""Texts; with vectors of 384 numbers and codes of 30 tokens 20 MB."""
 
 
 class _Known(NamedTuple):
     tokens: int | None = None
-    vector: FloatArray | None = None
+    made: tuple[FloatArray, PassageCode] | None = None
 
 
-class RememberedEmbedder:
-    """An embedder with an LRU cache of vectors by text; thread-safe.
+class RememberedEncoder:
+    """An encoder with an LRU cache of vectors and codes by text; thread-safe.
 
-    For embedders whose vector of a text does not depend on its company: rows are the same,
+    For encoders whose vector of a text does not depend on its company: rows are the same,
     remembered or computed. For sentences, which are short and come again; chunks of an upload do
     not, and would push them out. Texts are known by their digests: no word of a document that was
     deleted is held here.
     """
 
-    def __init__(self, embedder: Embedder, most: int = MOST_REMEMBERED) -> None:
-        self._embedder = embedder
+    def __init__(self, encoder: PassageEncoder, most: int = MOST_REMEMBERED) -> None:
+        self._encoder = encoder
         self._most = most
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
     def identity(self) -> EmbedderIdentity:
-        return self._embedder.identity
+        return self._encoder.identity
 
-    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
+    def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:
+        """Return vectors, float32 `[n, dim]`, and codes, in order.
+
+        Raises:
+            PassageTooLong: A text is over `identity.max_tokens`.
+        """
         if not texts:
-            return self._embedder.embed_passages(texts)
+            return self._encoder.embed_and_encode(texts)
         known = self._recall(texts)
-        vectors = {text: one.vector for text, one in known.items() if one.vector is not None}
-        if new := [text for text in known if text not in vectors]:
+        held = {text: one.made for text, one in known.items() if one.made is not None}
+        if new := [text for text in known if text not in held]:
+            rows, codes = self._encoder.embed_and_encode(new)
             # rows of their own: a view would keep all of the array while one of them is remembered
-            made = dict(zip(new, map(np.copy, self._embedder.embed_passages(new)), strict=True))
-            self._keep({text: known[text]._replace(vector=row) for text, row in made.items()})
-            vectors |= made
-        return np.stack([vectors[text] for text in texts])
+            made = dict(zip(new, zip(map(np.copy, rows), codes, strict=True), strict=True))
+            self._keep({text: known[text]._replace(made=one) for text, one in made.items()})
+            held |= made
+        return np.stack([held[text][0] for text in texts]), [held[text][1] for text in texts]
 
-    def embed_query(self, text: str) -> FloatArray:
-        """Return float32 `[dim]` of L2 norm 1; questions are not remembered."""
-        return self._embedder.embed_query(text)
+    def encode(self, texts: Sequence[str]) -> list[PassageCode]:
+        """Return codes of texts of any length; they are not remembered."""
+        return self._encoder.encode(texts)
+
+    def encode_question(self, text: str) -> QuestionCode:
+        """Return a question's code; questions are not remembered."""
+        return self._encoder.encode_question(text)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         known = self._recall(texts)
         counts = {text: one.tokens for text, one in known.items() if one.tokens is not None}
         if new := [text for text in known if text not in counts]:
-            made = dict(zip(new, self._embedder.count_tokens(new), strict=True))
+            made = dict(zip(new, self._encoder.count_tokens(new), strict=True))
             self._keep({text: known[text]._replace(tokens=count) for text, count in made.items()})
             counts |= made
         return [counts[text] for text in texts]

@@ -51,6 +51,9 @@ class LateEncoder:
         self._tokenizer, self._session, self.identity = tokenizer, session, identity
         self._mean, self._axes = _read_axes(AXES_FILE)
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(one.ids) for one in self._tokenizer.encode_spans(texts)]
+
     def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:
         """Return float32 `[n, 384]`, bit for bit the embedder's, and codes, from one run each.
 

@@ -16,14 +16,13 @@ from app.core.ports import PassageCodes, PassageEncoder, Reranker
 from app.core.text import identifiers
 from app.core.types import (
     STATE_DIMENSION,
-    TOKEN_BITS,
-    FloatArray,
     Fusion,
     Library,
     PassageCode,
     QuestionCode,
     Rerank,
 )
+from app.core.vectors import max_sim
 from app.retrieval.legs import Pool
 from app.retrieval.reading import Reading
 from app.retrieval.request import RetrievalOptions, SearchRequest
@@ -45,17 +44,12 @@ def late_signals(
 ) -> tuple[Floats, Floats]:
     """Return best-sentence cosine and MaxSim per passage, float64 `[n]`.
 
-    In [-1, 1]; NaN without a code. MaxSim is the mean, weighted by idf, over the question's tokens
-    of the similarity of the passage's most similar token. A word of several tokens shares its
-    weight among them; a question without telling words weighs all alike.
+    In [-1, 1]; NaN without a code. MaxSim is weighted by idf.
 
     Args:
         question: Of the same model.
         words: The question's, with their idf.
         codes: One a passage.
-
-    References:
-        Khattab, Zaharia: ColBERT, SIGIR 2020, equation 3; the weights are ours.
     """
     sentence, tokens = np.full(len(codes), np.nan), np.full(len(codes), np.nan)
     known = [row for row, code in enumerate(codes) if code is not None]
@@ -69,19 +63,7 @@ def late_signals(
     sentence[known] = np.maximum.reduceat(
         nearness, _starts([len(code.sentences) // STATE_DIMENSION for code in held])
     )
-    weights = _weights(question, words)
-    asked = weights > 0
-    if asked.any():
-        size = TOKEN_BITS // 8
-        packed = np.frombuffer(b"".join(code.tokens for code in held), dtype=np.uint8).reshape(
-            -1, size
-        )
-        signs = np.unpackbits(packed, axis=1).astype(np.float32) * 2 - 1
-        likeness = signs @ question.directions[asked].T / np.float32(np.sqrt(TOKEN_BITS))
-        best = np.maximum.reduceat(
-            likeness, _starts([len(code.tokens) // size for code in held]), axis=0
-        )
-        tokens[known] = best @ weights[asked]
+    tokens[known] = max_sim(question, words.weights, held)
     return sentence, tokens
 
 
@@ -100,20 +82,6 @@ def with_late(
     """
     sentence, tokens = (_filled(values) for values in signals)
     return scores + sentence_weight * sentence + token_weight * tokens
-
-
-def _weights(question: QuestionCode, words: QuestionWords) -> FloatArray:
-    """Return the share of each token of the question, float32 `[n]`, sum 1."""
-    weights = np.array(
-        [
-            words.weights.get(stem, 0.0) / n
-            for stem, n in zip(question.stems, question.pieces, strict=True)
-        ],
-        dtype=np.float32,
-    )
-    if not weights.any():
-        weights = np.ones(len(question.stems), dtype=np.float32)
-    return weights / max(float(weights.sum()), 1e-9)
 
 
 def _starts(sizes: Sequence[int]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:

@@ -2,7 +2,7 @@
 
 `python -m evaluation.benchmarks.quotes [--data DIR] [--questions N]`
 
-Each question is quoted twice in turn, by an embedder that remembers and by one that does not, from
+Each question is quoted twice in turn, by an encoder that remembers and by one that does not, from
 the same evidence: questions one behind the other in the collection, which are about one subject,
 and as many drawn from all of it. Writes evaluation/reports/quotes.md and .json; fails when a quote
 differs.
@@ -16,11 +16,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.core.ports import Embedder
+from app.core.ports import PassageEncoder
 from app.core.types import Evidence
 from app.evaluation.collections import TestQuestion, from_folder
 from app.generation.quoting import ExtractiveGenerator, Selection
-from app.models.embedding import RememberedEmbedder
+from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.served import Line, write
@@ -45,7 +45,7 @@ def main() -> int:
         for name, questions in _kinds(answerable, given.questions, draw).items():
             say(f"{len(questions)} {name} questions")
             asked = [(question.text, evidence_for(bench, question.text)) for question in questions]
-            different, found = _compare(asked, embedder)
+            different, found = _compare(asked, embedder.late_encoder())
             lines.append(Line(f"{name}: questions quoted differently", different, 0, ""))
             figures |= {f"{name}: {key}": value for key, value in found.items()}
         made = bench.provenance(hash_of(RetrievalOptions(), given.questions))
@@ -67,11 +67,11 @@ def _kinds(
     }
 
 
-def _compare(asked: Asked, embedder: Embedder) -> tuple[int, dict[str, float]]:
+def _compare(asked: Asked, encoder: PassageEncoder) -> tuple[int, dict[str, float]]:
     """Return how many questions are quoted differently, milliseconds and ratios."""
     ways = {
-        "computed": ExtractiveGenerator(embedder),
-        "remembered": ExtractiveGenerator(RememberedEmbedder(embedder)),
+        "computed": ExtractiveGenerator(encoder),
+        "remembered": ExtractiveGenerator(RememberedEncoder(encoder)),
     }
     took_ms: dict[str, list[float]] = {way: [] for way in ways}
     different = 0

@@ -2,9 +2,10 @@
 
     python -m evaluation.studies.extractive [--data DIR] [--questions N] [--write]
 
-Every set is put to its own library. `--write` first fits the ranking of sentences on squad's even
-lines and puts it into app/generation/extractive.json; confidence is then to be fitted again
-(evaluation/studies/confidence.py). Writes evaluation/reports/extractive.{json,md}.
+Every set is put to its own library. `--write` first fits the ranking of sentences on the even
+lines of all sets with known answers and puts it into app/generation/extractive.json; confidence is
+then to be fitted again (evaluation/studies/confidence.py). Writes
+evaluation/reports/extractive.{json,md}.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ import numpy.typing as npt
 
 from app.answer.search import with_headings
 from app.core.ids import checkout_sha, fingerprint8
-from app.core.ports import Embedder
+from app.core.ports import PassageEncoder
 from app.core.text import words
 from app.core.trace import Trace
-from app.core.types import EmbedderIdentity, Evidence, Filters, FloatArray, Library
+from app.core.types import Evidence, Filters, Library
 from app.evaluation.collections import (
     Collection,
     TestPassage,
@@ -51,6 +52,7 @@ from app.generation.quoting import ExtractiveModel, Weighing, choose, quotable, 
 from app.ingest.embedding import fingerprint_of
 from app.ingest.names import IngestOptions
 from app.ingest.parsers.blocks import Cell, table_lines
+from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from evaluation.lib.fits import least
@@ -58,7 +60,7 @@ from evaluation.lib.paths import ROOT
 from evaluation.lib.served import write
 from evaluation.lib.workbench import SEED, Bench, arguments, hash_of, indexed, say
 
-COMMAND = "python -m evaluation.studies.extractive --write --sets squad"
+COMMAND = "python -m evaluation.studies.extractive --write"
 _QUOTED = 0.8
 """Share of the words of a span that a quote must hold."""
 
@@ -328,31 +330,10 @@ class ReadQuestion:
         return self.asking.right(" ".join(one.text for one in quoted), passage)
 
 
-class RememberingEmbedder:
-    """An embedder that computes each text once: questions share sentences."""
-
-    def __init__(self, inner: Embedder) -> None:
-        self._inner = inner
-        self._passages: dict[str, FloatArray] = {}
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        return self._inner.identity
-
-    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        """Return float32 `[n, dim]`, rows of L2 norm 1, in order."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._passages]
-        if new:
-            self._passages.update(zip(new, self._inner.embed_passages(new), strict=True))
-        return np.stack([self._passages[text] for text in texts])
-
-    def embed_query(self, text: str) -> FloatArray:
-        """Return float32 `[dim]` of L2 norm 1."""
-        return self._inner.embed_query(text)
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return the model's own counts."""
-        return self._inner.count_tokens(texts)
+def remembering(bench: Bench) -> RememberedEncoder:
+    """Return the bench's encoder, which computes each sentence once: questions share them."""
+    assert bench.encoder is not None
+    return RememberedEncoder(bench.encoder, 10**6)
 
 
 def evidence_for(
@@ -367,7 +348,7 @@ def evidence_for(
 
 def ask(bench: Bench, asked: Asked) -> list[ReadQuestion]:
     """Return every question with its evidence, candidates and features."""
-    embedder = RememberingEmbedder(bench.embedder)
+    encoder = remembering(bench)
     documents = {passage: doc_id for doc_id, passage in bench.passage_of.items()}
     found = []
     for asking in asked.questions:
@@ -376,17 +357,20 @@ def ask(bench: Bench, asked: Asked) -> list[ReadQuestion]:
         sources = tuple(
             bench.passage_of.get(item.hit.passage.document.doc_id, "") for item in evidence
         )
-        found.append(_read(asking, evidence, sources, embedder))
+        found.append(_read(asking, evidence, sources, encoder))
     return found
 
 
 def _read(
-    asking: Asking, evidence: tuple[Evidence, ...], sources: tuple[str, ...], embedder: Embedder
+    asking: Asking,
+    evidence: tuple[Evidence, ...],
+    sources: tuple[str, ...],
+    encoder: PassageEncoder,
 ) -> ReadQuestion:
     text = asking.question.text
     found = tuple(candidates([item for item in evidence if not item.hit.fallback], text))
     weights = candidate_weights(found)
-    vectors = sentence_vectors(text, found, weights, embedder)
+    vectors = sentence_vectors(text, found, weights, encoder)
     gold = np.array([asking.brings(candidate.text) for candidate in found], dtype=bool)
     rows, words_only = (feature_rows(text, found, weights, known) for known in (vectors, None))
     return ReadQuestion(asking, evidence, found, vectors, rows, words_only, gold, sources)
@@ -420,31 +404,47 @@ def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Grou
             for one in sets:
                 groups[one.collection.name] = ask(bench, one)
             if own.name == TABLES:
-                embedder = RememberingEmbedder(bench.embedder)
-                left = (_without_own(one, embedder) for one in groups[TABLES])
+                known = remembering(bench)
+                left = (_without_own(one, known) for one in groups[TABLES])
                 groups[ABSENT_TABLES] = [one for one in left if one.evidence]
         say(own.name)
     return groups
 
 
-def _without_own(one: ReadQuestion, embedder: Embedder) -> ReadQuestion:
+def _without_own(one: ReadQuestion, encoder: PassageEncoder) -> ReadQuestion:
     """Return a question about a table without what that table gave: now it has no answer."""
     question = replace(one.asking.question, answerable=False)
     others = tuple(item for item in one.evidence if one.sources[item.n - 1] != question.id)
-    return _read(replace(one.asking, question=question), others, one.sources, embedder)
+    return _read(replace(one.asking, question=question), others, one.sources, encoder)
 
 
 WEIGHTS = ROOT / "app" / "generation" / "extractive.json"
 _RIDGE = 0.5
 
 
-def fit_ranking(questions: Sequence[ReadQuestion], *, words_only: bool) -> Floats:
+SHARES: Mapping[str, float] = {
+    "squad": 1.0,
+    "clapnq": 1.0,
+    "chunking": 1.0,
+    "covidqa": 1.0,
+    "whole": 2.0,
+    TABLES: 0.5,
+}
+"""What a question of a set counts in the fit of the ranking."""
+
+
+def fit_ranking(groups: Groups, *, words_only: bool) -> Floats:
     """Return weights that make a sentence with the answer its question's likeliest.
 
     The loss is the negative logarithm of the softmax mass on sentences that hold an answer, with a
     ridge.
     """
-    usable = [one for one in questions if one.gold.any() and not one.gold.all()]
+    usable, of_each = [], []
+    for name, share in SHARES.items():
+        held = [one for one in groups[name] if one.gold.any() and not one.gold.all()]
+        usable += held
+        of_each += [share] * len(held)
+    shares = np.asarray(of_each)
     rows = np.vstack([one.rows_words_only if words_only else one.rows for one in usable])
     gold = np.concatenate([one.gold for one in usable])
     sizes = [len(one.gold) for one in usable]
@@ -456,10 +456,10 @@ def fit_ranking(questions: Sequence[ReadQuestion], *, words_only: bool) -> Float
         mass = np.exp(scores - np.maximum.reduceat(scores, starts)[owner])
         right = mass * gold
         whole, part = np.add.reduceat(mass, starts), np.add.reduceat(right, starts)
-        slope = rows.T @ (mass / whole[owner] - right / part[owner]) + _RIDGE * weights
-        return float(
-            -(np.log(part) - np.log(whole)).sum() + _RIDGE * (weights @ weights) / 2
-        ), slope
+        wrong = (mass / whole[owner] - right / part[owner]) * shares[owner]
+        likelihood = shares @ (np.log(part) - np.log(whole))
+        penalty = _RIDGE * (weights @ weights) / 2
+        return float(penalty - likelihood), rows.T @ wrong + _RIDGE * weights
 
     return least(loss, rows.shape[1])
 
@@ -552,7 +552,7 @@ def main() -> None:
         ExtractiveModel.load().answer_from,
     )
     if given.write:
-        even = [one for one in groups["squad"] if one.even]
+        even = {name: [one for one in questions if one.even] for name, questions in groups.items()}
         ways = [replace(way, ranking=fit_ranking(even, words_only=way.words_only)) for way in ways]
         keep(
             ranking_command=COMMAND,
@@ -564,7 +564,8 @@ def main() -> None:
     for title, weights in zip(("With vectors", "By words alone"), ways, strict=True):
         tables += [f"## {title}", "", *quotes_table(groups, weights, answer_from), ""]
     remarks = [
-        f"The ranking is fitted on even lines of squad by `{COMMAND}`; figures are of odd lines.",
+        f"The ranking is fitted on even lines of {', '.join(SHARES)} by `{COMMAND}`; figures are of"
+        " odd lines.",
         f"{TOP_K} passages a question, nothing quoted under a probability of {answer_from}."
         " Shares with 95 % intervals.",
         "Right: the gold string, or four fifths of the words of a reference span, are in the quote;"

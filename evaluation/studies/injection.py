@@ -17,7 +17,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from app.core.ports import Embedder
+from app.core.ports import PassageEncoder
 from app.core.sentences import sentence_spans
 from app.core.text import words
 from app.core.types import Evidence
@@ -27,10 +27,11 @@ from app.generation.candidates import Candidate, candidates
 from app.generation.injection import inspect
 from app.generation.quote_features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.quoting import ExtractiveGenerator, ExtractiveModel, choose, rendered
+from app.models.minilm import MiniLmEmbedder
 from evaluation.lib.growth import table
 from evaluation.lib.served import write
 from evaluation.lib.workbench import SEED, arguments, indexed
-from evaluation.studies.extractive import Asking, RememberingEmbedder, evidence_for
+from evaluation.studies.extractive import Asking, evidence_for, remembering
 
 COMMAND = "python -m evaluation.studies.injection"
 Place = Literal["start", "middle", "end"]
@@ -76,10 +77,10 @@ def quotes(answer: Sequence[Candidate], attack: str) -> bool:
 def trials(
     attacks: dict[str, list[str]],
     asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]],
-    embedder: Embedder,
+    encoder: PassageEncoder,
 ) -> Iterator[Trial]:
     """Yield every attack at every place of drawn questions."""
-    generator = ExtractiveGenerator(embedder)
+    generator = ExtractiveGenerator(encoder)
     draw = random.Random(SEED)
     for category, texts in attacks.items():
         for attack in texts:
@@ -98,7 +99,7 @@ def trials(
 
 
 def clean_cost(
-    asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], embedder: Embedder
+    asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], encoder: PassageEncoder
 ) -> list[int]:
     """Return per clean question -1, 0 or 1: answer lost, same or won by caution."""
     model = ExtractiveModel.load()
@@ -108,7 +109,7 @@ def clean_cost(
         if not found:
             continue
         weights = candidate_weights(found)
-        vectors = sentence_vectors(question.text, found, weights, embedder)
+        vectors = sentence_vectors(question.text, found, weights, encoder)
         rows = feature_rows(question.text, found, weights, vectors)
         scores = rows @ model.with_vectors.ranking
         trusting = [replace(candidate, suspicious=False) for candidate in found]
@@ -147,16 +148,16 @@ def main() -> None:
         for question in squad.half("odd").sample(_CLEAN, SEED).questions
         if question.answers
     ]
-    with indexed(squad, options.cache) as bench:
+    with indexed(squad, options.cache, MiniLmEmbedder().late_encoder()) as bench:
         asked = [(question, evidence_for(bench, question.text)) for question in questions]
         asked = [
             (question, evidence)
             for question, evidence in asked
             if evidence and not evidence[0].hit.fallback
         ]
-        embedder = RememberingEmbedder(bench.embedder)
-        found = list(trials(attacks, asked, embedder))
-        cost = clean_cost(asked, embedder)
+        encoder = remembering(bench)
+        found = list(trials(attacks, asked, encoder))
+        cost = clean_cost(asked, encoder)
     shares: dict[str, Sequence[float]] = {
         "planted passages flagged": [trial.flagged for trial in found],
         "extractive answers that quote the attack": [trial.quoted for trial in found],

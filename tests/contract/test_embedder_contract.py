@@ -10,7 +10,6 @@ import pytest
 
 from app.core.errors import PassageTooLong
 from app.core.ports import Embedder
-from app.models.embedding import RememberedEmbedder
 from app.models.minilm import MiniLmEmbedder
 from app.models.multilingual import MultilingualEmbedder
 from app.models.ollama import OllamaHost
@@ -42,10 +41,6 @@ def multilingual(_: ExitStack, __: MiniLmEmbedder) -> Embedder:
     return MultilingualEmbedder()
 
 
-def remembered(_: ExitStack, minilm: MiniLmEmbedder) -> Embedder:
-    return RememberedEmbedder(minilm, 3)  # fewer than the texts: some are computed again
-
-
 def ollama(stack: ExitStack, _: MiniLmEmbedder) -> Embedder:
     return OllamaEmbedder(OllamaHost(stack.enter_context(OllamaDouble()).url), "nomic-embed-text")
 
@@ -58,7 +53,7 @@ def hosted(stack: ExitStack, _: MiniLmEmbedder) -> Embedder:
 
 
 @pytest.fixture(
-    params=[hashed, embedded, multilingual, remembered, ollama, hosted],
+    params=[hashed, embedded, multilingual, ollama, hosted],
     ids=lambda make: str(make.__name__),
 )
 def embedder(request: pytest.FixtureRequest, minilm: MiniLmEmbedder) -> Iterator[Embedder]:

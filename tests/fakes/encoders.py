@@ -32,6 +32,9 @@ class HashEncoder:
     def identity(self) -> EmbedderIdentity:
         return self._embedder.identity
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._embedder.count_tokens(texts)
+
     def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:
         return self._embedder.embed_passages(texts), [self._code(text) for text in texts]
 

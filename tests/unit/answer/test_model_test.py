@@ -32,7 +32,7 @@ from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import REFUSAL, GenerationOptions, PromptLibrary
 from app.generation.quoting import ExtractiveGenerator
-from app.models.embedding import RememberedEmbedder
+from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
@@ -80,7 +80,7 @@ class Exam:
 @pytest.fixture(scope="module")
 def quoting(minilm: MiniLmEmbedder) -> ExtractiveGenerator:
     """The quoting answerer as installed; every sentence is embedded once for all tests here."""
-    return ExtractiveGenerator(RememberedEmbedder(minilm))
+    return ExtractiveGenerator(RememberedEncoder(minilm.late_encoder()))
 
 
 @pytest.fixture

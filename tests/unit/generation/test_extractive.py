@@ -12,6 +12,7 @@ from app.generation.grounding import Grounder
 from app.generation.prompts import REFUSAL, GenerationOptions
 from app.generation.quoting import ExtractiveGenerator, by_title
 from tests.fakes.embedders import HashEmbedder
+from tests.fakes.encoders import HashEncoder
 from tests.unit.generation.passages import evidence
 
 NORMANS = (
@@ -26,15 +27,15 @@ WARSAW = (
 )
 
 
-def answer(question: str, found: tuple[Evidence, ...], embedder: HashEmbedder | None = None) -> str:
-    tokens = list(ExtractiveGenerator(embedder).stream(Prompt((), question, found), CancelToken()))
+def answer(question: str, found: tuple[Evidence, ...], encoder: HashEncoder | None = None) -> str:
+    tokens = list(ExtractiveGenerator(encoder).stream(Prompt((), question, found), CancelToken()))
     assert tokens[-1].finish == "stop"
     return "".join(token.text for token in tokens)
 
 
-@pytest.mark.parametrize("embedder", [None, HashEmbedder()])
-def test_the_sentence_that_answers_comes_first_and_is_cited(embedder: HashEmbedder | None) -> None:
-    text = answer("Who swore fealty to King Charles III?", evidence(WARSAW, NORMANS), embedder)
+@pytest.mark.parametrize("encoder", [None, HashEncoder(HashEmbedder())])
+def test_the_sentence_that_answers_comes_first_and_is_cited(encoder: HashEncoder | None) -> None:
+    text = answer("Who swore fealty to King Charles III?", evidence(WARSAW, NORMANS), encoder)
     # without it, nobody knew whose leader
     opening = "The Normans were descended from Norse raiders [2]. "
     assert text.startswith(

@@ -15,6 +15,7 @@ from app.generation.quote_features import (
     sentence_vectors,
 )
 from tests.fakes.embedders import HashEmbedder
+from tests.fakes.encoders import HashEncoder
 from tests.unit.generation.passages import evidence
 
 NORMANS = (
@@ -25,10 +26,10 @@ NORMANS = (
 )
 
 
-def column(question: str, name: str, embedder: HashEmbedder | None = None) -> list[float]:
+def column(question: str, name: str, encoder: HashEncoder | None = None) -> list[float]:
     found = candidates(evidence(NORMANS))
     weights = candidate_weights(found)
-    vectors = sentence_vectors(question, found, weights, embedder)
+    vectors = sentence_vectors(question, found, weights, encoder)
     values: list[float] = feature_rows(question, found, weights, vectors)[
         :, FEATURES.index(name)
     ].tolist()
@@ -86,7 +87,7 @@ def test_coverage_and_pairs_by_hand() -> None:
 
 def test_without_an_embedder_similarities_are_nothing() -> None:
     assert column("Norse raiders", "similarity") == [0, 0, 0]
-    near = column("Norse raiders", "similarity", HashEmbedder())
+    near = column("Norse raiders", "similarity", HashEncoder(HashEmbedder()))
     assert near[0] == max(near)
 
 
@@ -95,7 +96,9 @@ def test_no_more_sentences_are_embedded_than_the_time_allows() -> None:
     found = candidates(
         evidence(" ".join(f"Raider number {i} came from Norway." for i in range(60)))
     )
-    vectors = sentence_vectors("Who came from Norway?", found, candidate_weights(found), embedder)
+    vectors = sentence_vectors(
+        "Who came from Norway?", found, candidate_weights(found), HashEncoder(embedder)
+    )
     assert vectors is not None
     assert len(embedder.embedded) == MAX_EMBEDDED == int((~np.isnan(vectors.cosines)).sum())
 
@@ -104,7 +107,7 @@ def test_no_more_sentences_are_embedded_than_the_time_allows() -> None:
 def test_features_are_finite_whatever_is_asked(question: str, texts: list[str]) -> None:
     found = candidates(evidence(*texts))
     weights = candidate_weights(found)
-    vectors = sentence_vectors(question or "?", found, weights, HashEmbedder())
+    vectors = sentence_vectors(question or "?", found, weights, HashEncoder(HashEmbedder()))
     rows = feature_rows(question, found, weights, vectors)
     assert rows.shape == (len(found), len(FEATURES))
     assert np.isfinite(rows).all()

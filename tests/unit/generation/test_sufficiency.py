@@ -16,6 +16,7 @@ from app.generation.quote_features import (
 )
 from app.generation.quoting import ExtractiveGenerator, ExtractiveModel, choose, room_for
 from tests.fakes.embedders import HashEmbedder
+from tests.fakes.encoders import HashEncoder
 from tests.unit.generation.passages import evidence
 
 ROLLO = (
@@ -118,9 +119,9 @@ def test_a_row_answers_what_it_names_and_nothing_else(question: str, row: str | 
     assert [str(row) in one.text for one in chosen] == ([True] if row else [])
 
 
-def test_one_set_of_weights_serves_every_embedder() -> None:
+def test_one_set_of_weights_serves_every_encoder() -> None:
     question = "Who was the first ruler of the Duchy of Normandy?"
-    by_hash = ExtractiveGenerator(HashEmbedder()).select(question, evidence(ROLLO))
+    by_hash = ExtractiveGenerator(HashEncoder(HashEmbedder())).select(question, evidence(ROLLO))
     assert by_hash.chosen
     assert 0.0 <= by_hash.sufficiency <= 1.0
 
@@ -139,7 +140,7 @@ def test_a_sentence_stands_out_by_its_place_among_the_others_on_any_scale(
     cosines: list[float], row: int, stands_out: float
 ) -> None:
     blank = np.zeros((len(cosines), 2), dtype=np.float32)
-    vectors = Vectors(blank, blank[0], np.asarray(cosines))
+    vectors = Vectors(blank, blank[0], np.asarray(cosines), np.asarray(cosines))
     assert vectors.stands_out(row) == pytest.approx(stands_out)
 
 
@@ -147,7 +148,7 @@ def test_a_sentence_stands_out_by_its_place_among_the_others_on_any_scale(
 def test_signals_are_finite_for_any_text(question: str, texts: list[str]) -> None:
     found = candidates(evidence(*texts))
     weights = candidate_weights(found)
-    vectors = sentence_vectors(question or "?", found, weights, HashEmbedder())
+    vectors = sentence_vectors(question or "?", found, weights, HashEncoder(HashEmbedder()))
     rows = feature_rows(question, found, weights, vectors)
     if found:
         scores = rows.sum(axis=1)
