@@ -62,13 +62,13 @@ class Switched(HashEmbedder):
 class Shop:
     """An index, an embedder and a runner that is started on demand."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, crash_at: int | None = None) -> None:
         self.options = IndexOptions(
             directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000
         )
         self.embedder = Switched()
         self.reader = GrayReader(["The keeper rows", "at dawn", "and lights", "the lamp."])
-        self.store = IndexStore(self.options, vector_store="off")
+        self.store = IndexStore(self.options, crash_at=crash_at, vector_store="off")
         identity = self.embedder.identity
         self.store.writer.claim(
             PAPERS,
