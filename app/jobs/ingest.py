@@ -470,7 +470,7 @@ class OcrJob:
                 failed.append(error)
                 continue
             self._document(context, library)  # else the page is of bytes that are gone
-            writer.keep_words(document.sha256, words)
+            writer.keep_words(document.sha256, [words])
         if failed and len(failed) == total:
             raise failed[-1]
         # A run that was interrupted may have read the document and not embedded it.
