@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from app.core.sentences import sentence_spans, stop_may_be_final
@@ -57,7 +58,7 @@ _SAYS = re.compile(
     re.IGNORECASE,
 )
 """A sentence that speaks; an entry of a table of contents names."""
-_ROW = re.compile(r"(?=.*\w: \S)[^\n]* \| [^\n]*")
+_ROW = re.compile(r"(?=.*[^\s:]: \S)[^\n]* \| [^\n]*")
 _PIECE = re.compile(r"\S.*?(?:[.!?;](?=\s)|\Z)", re.DOTALL)
 _LEADERS_BEHIND = 8
 """Characters: those of an entry may stand behind what reads as its sentence."""
@@ -257,17 +258,28 @@ def _fewest_words(line: str, row: bool, closed: bool) -> int:
 def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Return quotable spans: the rows of a labelled table, and what is too long in pieces.
 
-    Rows without labels say more together, as far as they fit. Other text is cut at every stop:
-    without capitals it shows no sentences otherwise.
+    Lines between the rows, which name groups of them, stand apart. Rows without labels say more
+    together, as far as they fit. Other text is cut at every stop: without capitals it shows no
+    sentences otherwise.
     """
     lines = list(_LINE.finditer(text, start, end))
     short = word_count(text[start:end]) <= MAX_WORDS
-    table = len(lines) > 1 and all(_CELLS in line.group() for line in lines)
-    if table and (not short or any(_ROW.fullmatch(line.group()) for line in lines)):
-        return [line.span() for line in lines]
+    has_rows = any(_ROW.fullmatch(line.group()) for line in lines)
+    of_cells = has_rows or (not short and all(_CELLS in line.group() for line in lines))
+    if len(lines) > 1 and of_cells:
+        return _line_spans(lines)
     if short:
         return [(start, end)]
     return [match.span() for match in _PIECE.finditer(text, start, end)]
+
+
+def _line_spans(lines: Sequence[re.Match[str]]) -> list[tuple[int, int]]:
+    """Return the places of lines of cells one by one, and of what stands between two together."""
+    spans: list[tuple[int, int]] = []
+    for is_cells, some in groupby(lines, lambda line: _CELLS in line.group()):
+        places = [line.span() for line in some]
+        spans += places if is_cells else [(places[0][0], places[-1][1])]
+    return spans
 
 
 def one_line(text: str) -> str:
