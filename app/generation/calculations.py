@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Literal, NamedTuple
 
+from app.core.sentences import CELLS
 from app.core.text import CLAIMLESS_WORDS, tokenise
 from app.core.types import Evidence
 from app.generation.candidates import Candidate, candidates, one_line
@@ -127,7 +128,6 @@ _LEAST_NAMED = 0.5
 """Share of a row's own words that the question must have."""
 CALCULATED_RIGHT = 0.9
 """Share of the results that are right, rounded down (evaluation/reports/calculations.md)."""
-_CELLS = " | "
 _LINE = re.compile(r"\S[^\n]*")
 MOST_PASSAGES = 400
 """Of a document that is calculated with. A larger one is a data set: reading it would take seconds,
@@ -224,7 +224,7 @@ def cells_of(lines: Sequence[Line]) -> list[Cell]:
     table, labels, group = 0, frozenset[str](), frozenset[str]()
     titles, above, read_to = list[str](), dict[int, frozenset[str]](), 0
     for line in lines:
-        parts = [part.strip() for part in line.text.split(_CELLS)]
+        parts = [part.strip() for part in line.text.split(CELLS)]
         read = _figures(parts) if len(parts) > 1 and line.source is not None else None
         if read is None or line.source is None:
             heads = frozenset(parts) if len(parts) > 1 else frozenset()
@@ -292,7 +292,7 @@ def figure_of(text: str) -> Figure | None:
 
 def has_rows(text: str) -> bool:
     """Return whether a passage has a row of a table."""
-    return _CELLS in text
+    return CELLS in text
 
 
 def lines_of(evidence: Sequence[Evidence]) -> list[Line]:

@@ -4,7 +4,7 @@
 
 Each table is a document of its own, as HTML whose cells nothing marks and as a workbook whose
 numbers are numbers with a format, asked without a model. Tables of tatqa have their paragraphs
-behind them. Those of fetaqa stand under a title; in the workbook it is a row over all columns, and
+behind them. Those of fetaqa stand under a title, which is a row over all columns in the workbook;
 equal texts that stand together are one merged cell.
 
 A calculated answer is right when it is the reference's number within rounding; sign and percent are
@@ -41,6 +41,8 @@ KINDS = {"arithmetic": "calculated", "count": "counted", "span": "one span", "mu
 CALCULATED = "calculated", "counted"
 _RESULT = re.compile(r"\A\*\*(?P<said>[^*]+)\*\*")
 Grid = Sequence[Sequence[str]]
+Place = tuple[int, int]
+"""Row and column, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +114,24 @@ def holds(text: str, value: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
 
 
+def _td(text: str, end: Place | None, place: Place) -> str:
+    """Return a cell of HTML, which reaches to a place where it is merged."""
+    rows, columns = (last - first + 1 for first, last in zip(place, end or place, strict=True))
+    return f'<td rowspan="{rows}" colspan="{columns}">{html.escape(text)}</td>'
+
+
 def page(table: Table) -> bytes:
     """Return a table and its paragraphs as HTML."""
+    merged, inner = _merged(table.grid) if table.title else ({}, set[Place]())
     lines = "".join(
-        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in table.grid
+        "<tr>"
+        + "".join(
+            _td(cell, merged.get((n, at)), (n, at))
+            for at, cell in enumerate(row)
+            if (n, at) not in inner
+        )
+        + "</tr>"
+        for n, row in enumerate(table.grid)
     )
     prose = "".join(f"<p>{html.escape(text)}</p>" for text in table.prose)
     title = html.escape(table.title or "Report")
@@ -141,14 +157,7 @@ def workbook(table: Table) -> bytes:
     formats = ["General"]
     width = max(map(len, table.grid))
     grid = [[table.title] * width, *table.grid] if table.title else table.grid
-    merged = list(_merged(grid)) if table.title else []
-    inner = {
-        (row, column)
-        for top, left, bottom, right in merged
-        for row in range(top, bottom + 1)
-        for column in range(left, right + 1)
-        if (row, column) != (top, left)
-    }
+    merged, inner = _merged(grid) if table.title else ({}, set[Place]())
     parted = [
         ["" if (n, at) in inner else cell for at, cell in enumerate(row)]
         for n, row in enumerate(grid)
@@ -158,8 +167,7 @@ def workbook(table: Table) -> bytes:
         for some in (parted, [[text] for text in table.prose])
     ]
     areas = "".join(
-        f'<mergeCell ref="{_name(top, left)}:{_name(bottom, right)}"/>'
-        for top, left, bottom, right in merged
+        f'<mergeCell ref="{_name(*place)}:{_name(*end)}"/>' for place, end in merged.items()
     )
     codes = "".join(
         f'<numFmt numFmtId="{200 + at}" formatCode="{html.escape(code)}"/>'
@@ -195,21 +203,33 @@ def workbook(table: Table) -> bytes:
     return file.getvalue()
 
 
-def _merged(grid: Grid) -> Iterator[tuple[int, int, int, int]]:
-    """Yield areas of equal texts: over columns of a row, else over rows of the first column."""
+def _merged(grid: Grid) -> tuple[dict[Place, Place], set[Place]]:
+    """Return the last place of merged cells by their first, and all that they cover.
+
+    Merged are equal texts side by side, else those below each other in the first column.
+    """
+    merged: dict[Place, Place] = {}
     for at, row in enumerate(grid):
         column = 0
         for text, run in groupby(row):
             width = sum(1 for _ in run)
             if width > 1 and text and not _NUMBER.fullmatch(text):
-                yield at, column, at, column + width - 1
+                merged[at, column] = at, column + width - 1
             column += width
     at = 0
     for text, same in groupby(row[0] if len(set(row[:2])) > 1 else "" for row in grid):
         height = sum(1 for _ in same)
         if height > 1 and text and not _NUMBER.fullmatch(text):
-            yield at, 0, at + height - 1, 0
+            merged[at, 0] = at + height - 1, 0
         at += height
+    inner = {
+        (row, column)
+        for (top, left), (bottom, right) in merged.items()
+        for row in range(top, bottom + 1)
+        for column in range(left, right + 1)
+        if (row, column) != (top, left)
+    }
+    return merged, inner
 
 
 def _name(row: int, column: int) -> str:
