@@ -146,9 +146,9 @@ screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/imag
 
 check: lint types imports test shared-test web-check crash-short browser ## everything CI runs
 
-CRASH_SHORT := forks crash_points random_kills disk_full vector_store second_process fsck_vectors chroma_process bulk_resume sandbox_orphans
+CRASH_SHORT := forks crash_points random_kills disk_full vector_store second_process fsck_vectors chroma_process bulk_resume sandbox_orphans ocr_kill
 
-crash-short: dev ## random kills, write steps, full disks, second processes, killed bulk runs, differences in the vector store: what every check runs
+crash-short: dev ## random kills, write steps, full disks, second processes, killed bulk runs and OCR, differences in the vector store: what every check runs
 	$(PYTEST) $(CRASH_SHORT:%=tests/crash/test_%.py)
 
 crash-suite: dev ## all of tests/crash: also concurrency, purges, re-embedding, journeys of a library

@@ -47,18 +47,46 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tu
     Blank margins are trimmed. Every non-blank character is in exactly one span. Blank lines always
     end a sentence; single line breaks do where a list item or heading starts or the line before it
     ended short without punctuation and the next begins in upper case. The number of an item belongs
-    to what it numbers.
+    to what it numbers. A table's row, `Name | Label: value`, is one sentence whatever its cells
+    say.
     """
     stop = len(text) if end is None else end
     spans: list[tuple[int, int]] = []
     begin = start
-    for at in _boundaries(text, start, stop):
+    places = _boundaries(text, start, stop)
+    for at in places if text.find(CELLS, start, stop) < 0 else _beside_rows(text, start, stop):
         if at - begin <= _LONGEST_ITEM_NUMBER and _ITEM_NUMBER.fullmatch(text, begin, at):
             continue
         _append_trimmed(spans, text, begin, at)
         begin = at
     _append_trimmed(spans, text, begin, stop)
     return spans
+
+
+CELLS = " | "
+"""Stands between the cells of a table's row."""
+_LABEL = re.compile(r"[^\s:]: \S")
+_PROSE = re.compile(r"[a-z)]{3}[.!?] [A-Z]")
+"""An end of a sentence, which no row's first cell has."""
+
+
+def is_row(line: str) -> bool:
+    """Return whether a line is a row of a table with labels in its cells."""
+    first, *cells = line.split(CELLS)
+    return bool(cells) and _LABEL.search(line) is not None and _PROSE.search(first) is None
+
+
+def _beside_rows(text: str, start: int, stop: int) -> Iterator[int]:
+    """Yield boundaries of a text with rows: none is in a row, one is on each side of it."""
+    begin = at = start
+    while at < stop:
+        after = (text.find("\n", at, stop) + 1) or stop
+        if is_row(text[at:after]):
+            yield from (one for one in _boundaries(text, begin, at) if one < at)
+            yield from (at, after)
+            begin = after
+        at = after
+    yield from _boundaries(text, begin, stop)
 
 
 def _append_trimmed(spans: list[tuple[int, int]], text: str, begin: int, at: int) -> None:

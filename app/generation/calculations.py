@@ -11,10 +11,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Literal, NamedTuple
 
+from app.core.sentences import CELLS
 from app.core.text import CLAIMLESS_WORDS, tokenise
 from app.core.types import Evidence
 from app.generation.candidates import Candidate, candidates, one_line
@@ -39,13 +40,6 @@ _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
         r"\bhow many\b.{0,90}\b(?:exceed|more than|less than|at least|over|above|below|under)",
         re.IGNORECASE,
     ),
-    "mean": re.compile(r"\b(?:average|mean)\b", re.IGNORECASE),
-    "change": re.compile(
-        r"\b(?:change|difference|increase|decrease|growth|decline|fluctuation|differ)\b"
-        r"|\bhow much (?:more|less|higher|lower|did)\b",
-        re.IGNORECASE,
-    ),
-    "sum": re.compile(r"\b(?:totals?|sum|altogether|in all|combined|together)\b", re.IGNORECASE),
     "largest": re.compile(
         r"\b(?:which|what|who)\b.*"
         r"\b(?:highest|largest|most|biggest|greatest|longest|dearest)\b",
@@ -55,12 +49,20 @@ _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
         r"\b(?:which|what|who)\b.*\b(?:lowest|smallest|least|fewest|shortest|cheapest)\b",
         re.IGNORECASE,
     ),
+    "mean": re.compile(r"\b(?:average|mean)\b", re.IGNORECASE),
+    "change": re.compile(
+        r"\b(?:change|difference|increase|decrease|growth|decline|fluctuation|differ)\b"
+        r"|\bhow much (?:more|less|higher|lower|did)\b",
+        re.IGNORECASE,
+    ),
+    "sum": re.compile(r"\b(?:totals?|sum|altogether|in all|combined|together)\b", re.IGNORECASE),
 }
 """The first that fits is asked for."""
 _OF_ALL = frozenset(
     tokenise(
         "how what which who many much year years fiscal period between from over under above below"
-        " during respectively calculate compute amount value number nominal respective and"
+        " during across respectively calculate compute compare compared versus against"
+        " annual amount value number nominal respective and"
     )
 )
 _WORDS: Mapping[Operation, str] = {
@@ -85,7 +87,15 @@ _ASKS_OTHERWISE = re.compile(
 )
 _WEIGHTED = re.compile(r"\bweighted[- ]average\b", re.IGNORECASE)
 """Part of a name, not what is asked for."""
-_YEAR = re.compile(r"(?<![\d,.])(?:19|20)\d\d(?![\d,]|\.\d)")
+_YEAR = re.compile(r"(?<![\d,.])(?:19|20)\d\d(?!\d|[,.]\d)")
+_WRITTEN_YEAR = re.compile(r"\b(?:20\d\d/|F(?:Y|iscal ?)?[ '\u2019]?)(?:20)?(\d\d)(?!\d\d)\d?\b")
+"""A fiscal year, which goes by the calendar year of its end: 2018/19, FY19, or FY191 with the mark
+of a note."""
+_NUMBER_OF_YEARS = re.compile(r"\b(?:\d|two|three|four|five) (?:fiscal )?years\b", re.IGNORECASE)
+_DAY = re.compile(
+    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+    r" ?\d{1,2}\b,?"
+)
 _SPAN = re.compile(
     r"((?:19|20)\d\d)\s*(?:-|\u2013|to|until|through|(?<=between \d{4} )and)\s*((?:19|20)\d\d)",
     re.IGNORECASE,
@@ -118,11 +128,12 @@ _LEAST_NAMED = 0.5
 """Share of a row's own words that the question must have."""
 CALCULATED_RIGHT = 0.9
 """Share of the results that are right, rounded down (evaluation/reports/calculations.md)."""
-_CELLS = " | "
 _LINE = re.compile(r"\S[^\n]*")
 MOST_PASSAGES = 400
 """Of a document that is calculated with. A larger one is a data set: reading it would take seconds,
 and a sum over a part of it would be wrong."""
+_TITLE = re.compile(r"(?:\S+ ){0,9}\S*[^.\s]|[^.]*:")
+"""Of a table: a short line, or one that announces it."""
 _GROUP_WORDS = 12
 """A line between rows that is longer names no group of them: another table begins."""
 
@@ -192,7 +203,7 @@ def calculate(question: str, lines: Sequence[Line]) -> Calculation | None:
     cells = [] if operation is None else cells_of(lines)
     if operation is None or not cells:
         return None
-    asked = _Asked(question, operation, cells)
+    asked = _Asked(_with_years(question), operation, cells)
     return _CALCULATED[operation](asked)
 
 
@@ -205,30 +216,42 @@ class Line(NamedTuple):
 
 
 def cells_of(lines: Sequence[Line]) -> list[Cell]:
-    """Return the figures of rows with what names them, table by table."""
+    """Return the figures of rows with what names them, table by table.
+
+    What names a table stands above it; that of the only table of a document anywhere around it.
+    """
     cells: list[Cell] = []
     table, labels, group = 0, frozenset[str](), frozenset[str]()
+    titles, above, read_to = list[str](), dict[int, frozenset[str]](), 0
     for line in lines:
-        parts = [part.strip() for part in line.text.split(_CELLS)]
+        parts = [part.strip() for part in line.text.split(CELLS)]
         read = _figures(parts) if len(parts) > 1 and line.source is not None else None
         if read is None or line.source is None:
             heads = frozenset(parts) if len(parts) > 1 else frozenset()
             if (heads and not heads & labels) or len(line.text.split()) > _GROUP_WORDS:
                 table, labels = table + 1, heads
             group = frozenset() if heads else frozenset(tokenise(line.text))
+            if not heads and _TITLE.fullmatch(line.text):
+                titles.append(line.text)
             continue
+        if table not in above:
+            above[table] = frozenset(tokenise(" ".join(titles[read_to:])))
+        read_to = len(titles)
         names, figures = read
         name = names[0] if names else ""
-        of_row = frozenset(tokenise(" ".join(names)))
+        of_row = frozenset(tokenise(_with_years(" ".join(names))))
         kind = frozenset(tokenise(parts[0].rpartition(": ")[0]))
-        around = group | kind | line.source.above_tokens
+        around = group | kind | line.source.above_tokens | above[table]
         for label, figure in figures:
-            of_column = frozenset(tokenise(label))
+            of_column = frozenset(tokenise(_with_years(label)))
             both = of_row | of_column
             cells.append(
                 Cell(name, label, figure, line.source, both, of_row, of_column, around, table)
             )
-    return cells
+    if len(above) > 1:
+        return cells
+    everywhere = frozenset(tokenise(" ".join(titles)))
+    return [replace(cell, around=cell.around | everywhere) for cell in cells]
 
 
 def _figures(parts: Sequence[str]) -> tuple[list[str], list[tuple[str, Figure]]] | None:
@@ -269,7 +292,7 @@ def figure_of(text: str) -> Figure | None:
 
 def has_rows(text: str) -> bool:
     """Return whether a passage has a row of a table."""
-    return _CELLS in text
+    return CELLS in text
 
 
 def lines_of(evidence: Sequence[Evidence]) -> list[Line]:
@@ -303,7 +326,7 @@ class _Asked:
 
     def __init__(self, question: str, operation: Operation, cells: Sequence[Cell]) -> None:
         self.text, self.operation, self.cells = question, operation, cells
-        self.years = _years(question)
+        self.years = _years(question, operation)
         held: Counter[str] = Counter(token for cell in cells for token in cell.tokens)
         self._rarity: Mapping[str, float] = {
             token: math.log(1 + len(cells) / count) for token, count in held.items()
@@ -313,7 +336,9 @@ class _Asked:
 
     def telling(self, text: str) -> frozenset[str]:
         """Return the stemmed words of a text that name cells, years left out."""
-        words = set(tokenise(_YEAR.sub(" ", text)))
+        for pattern in (_DAY, _NUMBER_OF_YEARS, _YEAR):
+            text = pattern.sub(" ", text)
+        words = set(tokenise(text))
         return frozenset(words - _OF_ALL - _OF_OPERATION[self.operation] - CLAIMLESS_WORDS["en"])
 
     def weight(self, tokens: Iterable[str]) -> float:
@@ -338,6 +363,11 @@ class _Asked:
             self.named(words, cell) >= _LEAST_NAMED or self.column_is_named(words, cell)
         )
 
+    def is_all(self, cell: Cell) -> bool:
+        """Return whether a cell's row is all that the question names, and all of it."""
+        own = self.telling(cell.row)
+        return bool(own) and own == self.words
+
     def column_is_named(self, words: frozenset[str], cell: Cell) -> bool:
         own = self.telling(cell.column)
         return bool(own) and self.weight(own & words) / self.weight(own) >= _LEAST_NAMED
@@ -357,10 +387,10 @@ class _Asked:
         for year in years:
             for cell in self.cells:
                 if year in cell.column_tokens:
-                    rest = " ".join(sorted(cell.column_tokens - {year}))
+                    rest = " ".join(sorted(_undated(cell.column_tokens)))
                     lines.setdefault((f"row {cell.source.key}", rest), {}).setdefault(year, cell)
                 elif year in cell.row_tokens:
-                    rest = " ".join(sorted(cell.row_tokens - {year}))
+                    rest = " ".join(sorted(_undated(cell.row_tokens)))
                     lines.setdefault((f"column {cell.table} {cell.column}", rest), {}).setdefault(
                         year, cell
                     )
@@ -398,8 +428,12 @@ class _Asked:
             return None
         if self.named(self.words, best) >= _LEAST_NAMED and not self.years:
             found = [cell for cell in self.row_of(best) if not cell.column_tokens & _TOTALS]
-            dated = [cell for cell in found if _YEAR.search(cell.column)]
+            dated = [cell for cell in found if _year_of(cell.column) and _is_like(cell, best)]
             found = dated if len(dated) > 1 else found
+        elif self.named(self.words, best) >= _LEAST_NAMED and not self.column_is_named(
+            self.words, best
+        ):
+            return None  # one cell, of one year
         else:
             found = self.column_of(best)
         return tuple(found) if len(found) > 1 else None
@@ -413,19 +447,38 @@ class _Asked:
         return [one for one in same if not one.row_tokens & _TOTALS]
 
 
-def _years(question: str) -> tuple[str, ...]:
-    """Return the years of a question in order; those between the ends of a span too."""
+def _years(question: str, operation: Operation) -> tuple[str, ...]:
+    """Return the years of a question in order; of a sum or mean those within a span too."""
     years = _YEAR.findall(question)
     for first, last in _SPAN.findall(question):
         low, high = sorted((int(first), int(last)))
-        if high - low < 30 and re.search(r"\b(?:average|mean|total|sum)", question, re.IGNORECASE):
+        if high - low < 30 and operation in ("mean", "sum"):
             years += [str(year) for year in range(low, high + 1)]
     return tuple(sorted(dict.fromkeys(years)))
 
 
+def _with_years(text: str) -> str:
+    """Return a text with fiscal years written as calendar years, and days apart from years."""
+    return _WRITTEN_YEAR.sub(r"20\1", text)
+
+
+def _undated(tokens: Iterable[str]) -> set[str]:
+    """Return the words without years, days of a month and marks of notes."""
+    return {token for token in tokens if not token.isdigit()}
+
+
+def _is_like(one: Cell, other: Cell) -> bool:
+    """Return whether columns differ in nothing but when."""
+    return _undated(one.column_tokens) == _undated(other.column_tokens)
+
+
+def _year_of(text: str) -> list[str]:
+    return _YEAR.findall(_with_years(text))
+
+
 def _dated(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells of columns with a year, in the order of the years."""
-    dated = [(year[0], cell) for cell in cells if (year := _YEAR.findall(cell.column))]
+    dated = [(year[0], cell) for cell in cells if (year := _year_of(cell.column))]
     return [cell for _, cell in sorted(dated, key=lambda pair: pair[0])]
 
 
@@ -459,6 +512,8 @@ def _growth(asked: _Asked) -> Calculation | None:
     if pair is None or not pair[0].figure.value or not _is_in_time(pair):
         return None
     first, then = pair
+    if first.figure.is_percent and then.figure.is_percent:
+        return _change(asked)
     result = (then.figure.value - first.figure.value) / abs(first.figure.value) * 100
     formula = f"({_term(then)} - {_term(first, closed=True)}) / {_term(first, closed=True)}"
     return Calculation(f"{_rounded(result)} %", formula, (then, first))
@@ -466,7 +521,7 @@ def _growth(asked: _Asked) -> Calculation | None:
 
 def _is_in_time(pair: Sequence[Cell]) -> bool:
     """Return whether two cells are of two years, the earlier first."""
-    first, then = (_YEAR.findall(f"{cell.column} {cell.row}") for cell in pair)
+    first, then = (_year_of(f"{cell.column} {cell.row}") for cell in pair)
     return bool(first and then) and first < then
 
 
@@ -496,7 +551,8 @@ def _several(asked: _Asked) -> tuple[Cell, ...] | None:
     best = asked.best(asked.words, asked.years[0] if asked.years else "")
     if best is not None and best.tokens & _OF_OPERATION[asked.operation]:
         return None  # the table states it
-    return asked.by_phrases() or asked.line()
+    is_one = best is not None and asked.is_all(best)
+    return (None if is_one else asked.by_phrases()) or asked.line()
 
 
 def _share(asked: _Asked) -> Calculation | None:

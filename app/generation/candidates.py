@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from app.core.sentences import sentence_spans, stop_may_be_final
+from app.core.sentences import CELLS, is_row, sentence_spans, stop_may_be_final
 from app.core.text import tokenise, word_count
 from app.core.types import Evidence
 from app.generation.injection import Finding, findings_at, is_foreign, is_plain_request
@@ -20,8 +20,6 @@ MIN_WORDS, MAX_WORDS = 4, 90
 """Shorter is a heading or a stray line; longer takes the answer's whole room."""
 _MIN_WORDS_ROW = 2
 """Words of a table's row: a label and a cell."""
-_CELLS = " | "
-"""Stands between the cells of a row."""
 _MIN_WORDS_OPEN = 8
 """Words of a line that no stop closes: shorter is a title."""
 _NATIVE_MARK = re.compile(r"[ \t]*\[\s*\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*\s*\]")
@@ -60,7 +58,6 @@ _SAYS = re.compile(
     re.IGNORECASE,
 )
 """A sentence that speaks; an entry of a table of contents names."""
-_ROW = re.compile(r"(?=.*\w: \S)[^\n]* \| [^\n]*")
 _PIECE = re.compile(r"\S.*?(?:[.!?;](?=\s)|\Z)", re.DOTALL)
 _LEADERS_BEHIND = 8
 """Characters: those of an entry may stand behind what reads as its sentence."""
@@ -132,15 +129,15 @@ def candidates(evidence: Sequence[Evidence], question: str = "") -> list[Candida
         section = item.hit.passage.chunk.section
         spans = [piece for span in sentence_spans(text) for piece in _readable(text, *span)]
         sentences = [text[start:end] for start, end in spans]
-        items = [bool(_ITEM.match(sentence)) or _is_row(sentence) for sentence in sentences]
+        items = [bool(_ITEM.match(sentence)) or is_row(sentence) for sentence in sentences]
         belonging = _Belonging(item)
         for index, (start, end) in enumerate(spans):
             line = one_line(sentences[index])
             belongs = belonging.of(start, end, line)
             whole = _is_whole(line) and not (end == len(text) and _is_cut_off(line))
             entry, announces = bool(_ITEM.match(sentences[index])), line.endswith(":")
-            row = _is_row(line)
-            if _CELLS in line and not row and any(map(_is_row, sentences[index + 1 : index + 2])):
+            row = is_row(line)
+            if CELLS in line and not row and any(map(is_row, sentences[index + 1 : index + 2])):
                 continue  # the head of a table, whose labels are in its rows
             fewest = 1 if entry or belongs.answers else _fewest_words(line, row, whole or announces)
             if not fewest <= word_count(line) <= MAX_WORDS or line.endswith("?"):
@@ -262,29 +259,23 @@ def _reads_as_prose(line: str) -> bool:
     return line[-2:-1] != " " and word_count(line) >= _MIN_WORDS_OPEN and bool(_SAYS.search(line))
 
 
-def _is_row(line: str) -> bool:
-    return _ROW.fullmatch(line) is not None
-
-
 def _fewest_words(line: str, row: bool, closed: bool) -> int:
-    if row or _CELLS in line or _FIELD.fullmatch(line):
+    if row or CELLS in line or _FIELD.fullmatch(line):
         return _MIN_WORDS_ROW
     return MIN_WORDS if closed else _MIN_WORDS_OPEN
 
 
 def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return quotable spans: the rows of a labelled table, and what is too long in pieces.
+    """Return quotable spans: what is too long in pieces.
 
     Rows without labels say more together, as far as they fit. Other text is cut at every stop:
     without capitals it shows no sentences otherwise.
     """
-    lines = list(_LINE.finditer(text, start, end))
-    short = word_count(text[start:end]) <= MAX_WORDS
-    table = len(lines) > 1 and all(_CELLS in line.group() for line in lines)
-    if table and (not short or any(_ROW.fullmatch(line.group()) for line in lines)):
-        return [line.span() for line in lines]
-    if short:
+    if word_count(text[start:end]) <= MAX_WORDS:
         return [(start, end)]
+    lines = list(_LINE.finditer(text, start, end))
+    if len(lines) > 1 and all(CELLS in line.group() for line in lines):
+        return [line.span() for line in lines]
     return [match.span() for match in _PIECE.finditer(text, start, end)]
 
 
@@ -303,7 +294,7 @@ def _is_cut_off(line: str) -> bool:
 
 def _is_label(line: str) -> bool:
     """Return whether a line is a table's head or an axis: no word of it is in lower case."""
-    return _CELLS not in line and not any(word[0].islower() for word in line.split())
+    return CELLS not in line and not any(word[0].islower() for word in line.split())
 
 
 def _is_whole(line: str) -> bool:

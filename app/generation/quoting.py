@@ -23,7 +23,7 @@ import numpy as np
 from app.core.cancel import CancelToken
 from app.core.languages import DEFAULT
 from app.core.ports import PassageEncoder
-from app.core.sentences import sentence_spans
+from app.core.sentences import CELLS, sentence_spans
 from app.core.text import function_words, identifiers, tokenise, word_count
 from app.core.types import Citation, Evidence, Prompt, Sentence, Token
 from app.generation.candidates import Candidate, candidates
@@ -159,7 +159,7 @@ def choose(
     quoted among themselves.
     """
     order = [int(row) for row in np.argsort(-scores, kind="stable") if _answers(found[int(row)])]
-    order = _of_the_record(question, found, order)
+    order = _of_the_year(question, found, _of_the_record(question, found, order))
     order = [row for row in order if not _only_announces(found, row)] or order
     if not order:
         return ()
@@ -174,7 +174,7 @@ def choose(
     if items := _items_of(found, lead) or _list_of(question, found, lead):
         return items
     if found[lead].row:
-        return _rows_of(found, order, scores, lead)
+        return _rows_of(question, found, order, scores, lead)
     order = [row for row in order if not found[row].row]
     opening = _opening(found, order, lead, room)
     others = _Others(question, found, found[lead], ends=room.ends)
@@ -213,6 +213,53 @@ def _of_the_record(question: str, found: Sequence[Candidate], order: Sequence[in
         elif codes or found[row].row:
             is_other.add(row)
     return [row for row in order if row not in is_other] if holds else list(order)
+
+
+_YEAR = re.compile(
+    r"(?<![\d.,])(1[5-9]\d\d|20\d\d)(?:\s?[-\u2013/]\s?(?:1[5-9]|20)?(\d\d))?(?!\d|[.,]\d)"
+)
+_SPAN = re.compile(
+    r"\b(?:from|between) ((?:1[5-9]|20)\d\d) (?:to|and|until|through) ((?:1[5-9]|20)\d\d)\b"
+)
+_OTHER_YEARS = re.compile(
+    r"\b(?:after|before|since|until|prior to|following)\s(?:\w+\s)?\d{4}\b",
+    re.IGNORECASE,
+)
+"""Years are asked for that are not named."""
+_NAMING = re.compile(r"(?<=\s)[^\W\d_a-z][\w'\u2019-]*|\S*\d\S*")
+"""A name's word, not the first of a question, or a number."""
+_LONGEST_SPAN = 100
+"""Years."""
+_LONGEST_DATE = 40
+"""Characters of a cell that says when."""
+
+
+def _years_in(text: str) -> set[str]:
+    """Return the years that a text names, those within `2005-07` too."""
+    years: set[str] = set()
+    for first, last in _YEAR.findall(text):
+        begin = int(first)
+        end = begin // 100 * 100 + int(last) if last else begin
+        end += 100 if last and end < begin else 0
+        years.update(map(str, range(begin, min(end, begin + _LONGEST_SPAN) + 1)))
+    return years
+
+
+def _years_of(row: Candidate) -> set[str]:
+    """Return the years of a row's own cells, not of the heads of its columns."""
+    values = (cell.rpartition(": ")[2] for cell in row.text.split(CELLS))
+    return _years_in(CELLS.join(value for value in values if len(value) <= _LONGEST_DATE))
+
+
+def _of_the_year(question: str, found: Sequence[Candidate], order: Sequence[int]) -> list[int]:
+    """Return the order without rows of other years, where rows are of one that is asked for."""
+    asked = set() if _OTHER_YEARS.search(question) else _years_in(question)
+    if span := _SPAN.search(question):
+        asked |= _years_in("-".join(span.groups()))
+    dated = {row: _years_of(found[row]) for row in order if asked and found[row].row}
+    if not any(asked & years for years in dated.values()):
+        return list(order)
+    return [row for row in order if row not in dated or not dated[row] or asked & dated[row]]
 
 
 def _only_announces(found: Sequence[Candidate], row: int) -> bool:
@@ -350,14 +397,40 @@ def _places(lead: Candidate, held: Sequence[str]) -> dict[str, list[tuple[str, s
 
 
 def _rows_of(
-    found: Sequence[Candidate], order: Sequence[int], scores: Floats, lead: int
+    question: str, found: Sequence[Candidate], order: Sequence[int], scores: Floats, lead: int
 ) -> tuple[Candidate, ...]:
-    """Return the row that answers best with those of its passage that answer as well."""
-    rows = [found[lead]]
-    for row in order:
-        one = found[row]
-        if one.row and one.item.n == rows[0].item.n and scores[row] >= scores[lead] - _ROWS_APART:
-            rows += [one] if row != lead else []
+    """Return the row that answers best with those of its document that answer as well.
+
+    They do where they hold all names and numbers that it holds of the question; in its passage,
+    also where they come near it and do not hold less of them. What all rows hold, or stands above
+    them, tells none of them.
+    """
+    best = found[lead]
+    asked = set(tokenise(" ".join(_NAMING.findall(question)))) | _years_in(question)
+    asked -= best.above_tokens | set(tokenise(best.item.hit.passage.document.title))
+    doc_id = best.item.hit.passage.chunk.doc_id
+    holds = {
+        row: asked & (found[row].tokens | _years_of(found[row]))
+        for row in order
+        if found[row].row and found[row].item.hit.passage.chunk.doc_id == doc_id
+    }
+    by_all = set.intersection(*holds.values())
+    told = holds[lead] - by_all
+    rows = [
+        found[row]
+        for row, held in holds.items()
+        if found[row].text != best.text
+        and (
+            (told and told <= held)
+            or (
+                found[row].item.n == best.item.n
+                and scores[row] >= scores[lead] - _ROWS_APART
+                and not held - by_all < told
+            )
+        )
+    ]
+    once = {one.text: one for one in reversed(rows)}  # two passages may share one
+    rows = [best, *(one for one in rows if once[one.text] is one)]
     return tuple(sorted(rows[:_MOST_ENTRIES], key=lambda one: one.key))
 
 

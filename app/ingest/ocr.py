@@ -165,6 +165,8 @@ def words_of_picture(
 
 _ASCENT, _DESCENT = 800, -200
 _BEYOND = re.compile("[\x00-\x1f\ud800-\udfff\U00010000-\U0010ffff]")
+_LOWEST = 0.1
+"""Height of a word in points, which are rounded to tenths."""
 _FLAT = 1.5
 """Heights of its tallest word, of a line that is not slanted."""
 _CODES = "\n".join(f"<{high:02x}00> <{high:02x}ff> <{high:02x}00>" for high in range(256))
@@ -227,9 +229,9 @@ def _shown(page: PageWords) -> Iterator[str]:
     yield "BT"
     for line in page.lines:
         tops, bottoms = [word.top for word in line], [word.bottom for word in line]
-        tallest = max(word.bottom - word.top for word in line)
+        tallest = max(_LOWEST, *(word.bottom - word.top for word in line))
         is_flat = max(bottoms) - min(tops) <= _FLAT * tallest
-        size = max(bottoms) - min(tops) if is_flat else tallest
+        size = max(_LOWEST, max(bottoms) - min(tops)) if is_flat else tallest
         for at, word in enumerate(line, start=1):
             text = _BEYOND.sub("\ufffd", word.text)
             width = (word.right - word.left) / (size * len(text))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import queue
 import signal
 import socket
@@ -220,7 +221,8 @@ class SandboxProcess:
                 stderr=subprocess.DEVNULL,
                 env=_ENVIRONMENT,
                 pass_fds=(theirs.fileno(),),
-                start_new_session=True,  # Ctrl-C in a terminal is for the server alone
+                # Ctrl-C in a terminal is for the server alone, and a kill for all of the group.
+                start_new_session=True,
             )
             unless_started.pop_all()
         self._ready = False
@@ -272,12 +274,14 @@ class SandboxProcess:
             return None
 
     def stop(self) -> None:
-        """Make the child end; a call under way returns None."""
-        self._process.kill()
+        """Make the child and what it started end; a call under way returns None."""
+        if self.alive:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
 
     def kill(self) -> int:
         """End the child and return how it ended (a negative number is a signal)."""
-        self._process.kill()
+        self.stop()
         self._control.close()
         return self._process.wait()
 

@@ -10,6 +10,7 @@ import json
 import os
 import resource
 import select
+import signal
 import socket
 import sys
 import threading
@@ -93,7 +94,7 @@ def _limit_cpu(seconds: int) -> None:
 
 
 def _die_with_parent(control_fd: int) -> None:
-    """End the process as soon as the other side is gone, in the midst of a parse too.
+    """End the process and its group, an engine of OCR, once the other side is gone, in a parse too.
 
     PR_SET_PDEATHSIG would fire when the *thread* that started this process ends, and servers retire
     threads.
@@ -102,7 +103,7 @@ def _die_with_parent(control_fd: int) -> None:
     poll.register(control_fd, 0)  # hang-ups are reported for any event mask
     while not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
         pass
-    os._exit(0)
+    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -458,8 +458,6 @@ class OcrJob:
         context.files([JobFile(document.filename, "running", 0.0)])
         known = writer.page_words(document.sha256)
         unread = pipeline.parser.parse(path, document.filename, words=known).unread
-        if not unread and not waits_for_ocr(document.flags):
-            return {"library": library.value, "outcomes": []}
         total, failed = len(known) + len(unread), list[InputError]()
         for done, page in enumerate(unread, start=len(known)):
             context.progress(done, total, "pages")
@@ -472,10 +470,12 @@ class OcrJob:
                 failed.append(error)
                 continue
             self._document(context, library)  # else the page is of bytes that are gone
-            writer.keep_words(document.sha256, words)
+            writer.keep_words(document.sha256, [words])
         if failed and len(failed) == total:
             raise failed[-1]
-        again = replace(raw_again(document, path, context.job_id), again=True)
+        # A run that was interrupted may have read the document and not embedded it.
+        waits = bool(unread) or waits_for_ocr(document.flags)
+        again = replace(raw_again(document, path, context.job_id), again=waits)
         outcomes = pipeline.ingest(library, [again], cancel=context.cancel)
         if outcomes[0].code == Superseded.code:
             raise Superseded(outcomes[0].reason or "deleted or replaced")

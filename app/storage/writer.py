@@ -177,9 +177,10 @@ class CatalogIndexWriter:
         """Return what OCR read on pages of an original, all or some, in order."""
         return words_of(self._database, sha256, pages, self._codec())
 
-    def keep_words(self, sha256: str, page: PageWords) -> None:
-        """Keep what OCR read on a page, as long as the original."""
-        keep_words(self._database, sha256, page, self._codec())
+    def keep_words(self, sha256: str, pages: Sequence[PageWords]) -> None:
+        """Keep what OCR read on pages, as long as the original."""
+        if pages:
+            keep_words(self._database, sha256, pages, self._codec())
 
     def _codec(self) -> TextCodec:
         if not hasattr(self._codecs, "codec"):

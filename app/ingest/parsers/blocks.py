@@ -314,9 +314,9 @@ def _spread(heads: Sequence[Sequence[Cell]]) -> list[Sequence[Cell]]:
 def _completes(top: Sequence[Cell], below: Sequence[Cell]) -> bool:
     """Return whether a row only names the columns below merged heads."""
     seen = Counter(map(id, top))
-    apart = [low for head, low in zip(top, below, strict=True) if seen[id(head)] == 1]
+    apart = [(head, low) for head, low in zip(top, below, strict=True) if seen[id(head)] == 1]
     return len(apart) < len(top) and all(
-        not low.text or any(low is head for head in top) for low in apart
+        low.text in ("", head.text) or any(low is other for other in top) for head, low in apart
     )
 
 

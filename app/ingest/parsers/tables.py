@@ -32,6 +32,8 @@ _MOSTLY = 0.8
 _SAMPLE_ROWS = 200
 """Rows that tell what a table is like."""
 _LONGEST_NAME = 60
+_TITLE = re.compile(r"[^\W\d_].{1,118}[^.:;,!?\s]")
+"""A single cell above a table, which it is the heading of; others are notes to it."""
 _MOST_TEXT_LINES = 3
 """Of single cells apart from other tables; more are a list."""
 
@@ -87,7 +89,9 @@ def _one_table(rows: list[Line], above: Line | None) -> Generator[Block, None, L
         and len(said := _filled(rows[0])) <= few
         and not _is_stacked(rows)
     ):
-        yield Block("paragraph", ", ".join(cell.text for cell in said))
+        title = ", ".join(cell.text for cell in said)
+        is_title = usual > 1 and len(said) == 1 and len(rows) > 2 and _TITLE.fullmatch(title)
+        yield Block("heading", title, level=2) if is_title else Block("paragraph", title)
         rows = rows[1:]
     notes: list[Line] = []
     while len(rows) > 1 and usual > 1 and len(_filled(rows[-1])) == 1 and _is_note(rows[-1]):

@@ -394,12 +394,18 @@ def words_of(
     return [PageWords.from_json(json.loads(codec.unpack(row.words))) for row in frames]
 
 
-def keep_words(database: Database, sha256: str, page: PageWords, codec: TextCodec) -> None:
-    """Keep what OCR read on a page while a revision holds its original."""
-    (frame,) = codec.pack([json.dumps(page.to_json(), ensure_ascii=False)])
+def keep_words(
+    database: Database, sha256: str, pages: Sequence[PageWords], codec: TextCodec
+) -> None:
+    """Keep what OCR read on pages while a revision holds their original."""
+    frames = codec.pack([json.dumps(page.to_json(), ensure_ascii=False) for page in pages])
+    rows = [
+        {"sha256": sha256, "page": page.page, "words": frame}
+        for page, frame in zip(pages, frames, strict=True)
+    ]
     with database.write("words") as sql:
         if sql.execute(ORIGINALS.where(revisions.c.sha256 == sha256)).first() is not None:
-            put(sql, page_words, [{"sha256": sha256, "page": page.page, "words": frame}])
+            put(sql, page_words, rows)
 
 
 def delete_words(sql: Connection, shas: Iterable[str]) -> None:

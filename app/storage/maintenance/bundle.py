@@ -1,8 +1,8 @@
 """Write one library as one file, and import it; importing embeds nothing.
 
-Live texts, chunks, vectors, metadata, originals, fingerprint. An import checks the whole file
-before it writes, then goes batch by batch; run again after an interruption it skips
-existing documents.
+Live texts, chunks, vectors, metadata, originals, what OCR read on them, fingerprint. An import
+checks the whole file before it writes, then goes batch by batch; run again after an interruption it
+skips existing documents.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from app.core.types import (
     Library,
     Metadata,
     PageSpan,
+    PageWords,
     PassageCode,
 )
 from app.storage.catalog.database import Database
@@ -321,8 +322,8 @@ class Bundler(Parts):
         size = 0
         for entry in self._entries(library):
             if (taken := entry.size()) > ROOM_BYTES:
-                # Vectors and codes are made again after the import.
-                bare = entry.record.model_copy(update={"vectors": [], "codes": []})
+                # Vectors and codes are made again after the import, words when it is sent again.
+                bare = entry.record.model_copy(update={"vectors": [], "codes": [], "words": []})
                 entry = _Entry(bare)  # noqa: PLW2901
                 if (taken := entry.size()) > ROOM_BYTES:
                     raise TooLarge(
@@ -365,6 +366,7 @@ class Bundler(Parts):
 
     def _record(self, document: Document) -> DocumentRecord:
         library, doc_id, revision = document.library, document.doc_id, document.revision
+        has_original = document.has_original and self.originals.exists(document.sha256)
         return DocumentRecord.model_construct(
             **{name: getattr(document, name) for name in _SAME_NAMES},
             type=cast("DocumentType", document.type),
@@ -385,7 +387,11 @@ class Bundler(Parts):
             flags=list(document.flags),
             tags=list(document.tags),
             metadata=dict(document.metadata),
-            has_original=document.has_original and self.originals.exists(document.sha256),
+            has_original=has_original,
+            words=[
+                (page.page, page.width, page.height, [list(line) for line in page.lines])
+                for page in (self.writer.page_words(document.sha256) if has_original else ())
+            ],
         )
 
     def _vectors(self, document: Document, build: Build) -> list[tuple[int, bytes]]:
@@ -442,6 +448,9 @@ class Bundler(Parts):
                 elif isinstance(block.record, Documents):
                     records = block.record.documents
                     self.writer.store([_draft(into, record, inspect) for record in records])
+                    for record in records:
+                        pages = [PageWords.from_json(page) for page in record.words]
+                        self.writer.keep_words(record.sha256, pages)
                     self._load_payload(into, records, block.payload, header)
                     done += len(records)
                     if progress is not None:

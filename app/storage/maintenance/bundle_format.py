@@ -85,6 +85,22 @@ Page = tuple[PageNumber, Offset, Offset]
 """Number, start, end."""
 Outlined = tuple[Offset, Offset, Offset]
 """Start, end and level of a heading."""
+Points = Annotated[float, Field(gt=-1e9, lt=1e9)]
+Recognised = tuple[
+    Annotated[str, StringConstraints(min_length=1, max_length=1_000)],
+    Points,
+    Points,
+    Points,
+    Points,
+]
+"""A word with its left, top, right and bottom."""
+RecognisedPage = tuple[
+    Annotated[int, Field(ge=1, lt=1 << 31)],
+    Annotated[Points, Field(gt=0)],
+    Annotated[Points, Field(gt=0)],
+    list[list[Recognised]],
+]
+"""Number, width, height and lines of a page that OCR has read."""
 
 
 class Record(BaseModel):
@@ -134,7 +150,8 @@ class DocumentRecord(Record):
     filename: Line
     sha256: Sha256
     type: DocumentType
-    text: Annotated[str, StringConstraints(min_length=1)]
+    text: str
+    """Empty: a scan that waits for OCR."""
     title: Line
     authors: list[Line]
     year: Annotated[int, Field(ge=-9_999, le=9_999)] | None
@@ -153,6 +170,8 @@ class DocumentRecord(Record):
     outline: Annotated[list[Outlined], FailFast()] = []
     tags: list[Line] = []
     metadata: dict[Line, str | int | float] = {}
+    words: Annotated[list[RecognisedPage], FailFast()] = []
+    """What OCR read on pages of the original."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -190,6 +209,15 @@ class DocumentRecord(Record):
         coded = {ordinal for ordinal, _, _ in self.codes}
         if len(coded) != len(self.codes) or not coded <= {chunk[0] for chunk in self.chunks}:
             raise ValueError("codes: not each of one of the chunks")
+        return self
+
+    @model_validator(mode="after")
+    def _words_fit(self) -> Self:
+        boxes = (word for _, _, _, lines in self.words for line in lines for word in line)
+        if (self.words and not self.has_original) or any(
+            left > right or top > bottom for _, left, top, right, bottom in boxes
+        ):
+            raise ValueError("words: without an original, or in a box that ends before it begins")
         return self
 
 

@@ -67,3 +67,18 @@ def test_the_number_of_an_item_is_no_sentence() -> None:
     ], "of a formula"
     assert sentences("7.\n\nThe next page.") == ["7.", "The next page."]
     assert sentences("There were 12. Nobody knew.") == ["There were 12.", "Nobody knew."]
+
+
+def test_a_row_of_a_table_is_one_sentence() -> None:
+    lines = [
+        "Year: 1979 | Work: And a Gull Sang... | Result: Nominated",
+        "Year: 1985 | Work: Rope. A life! | Result: Won",
+        "Guest parts",
+        "Total | Works: 2 | Prizes: 1",
+    ]
+    text = "\n".join(
+        ["It opened late. It closed early.", *lines, "", "It left. There was: a | bar. So."]
+    )
+    assert sentences(text) == [
+        "It opened late.", "It closed early.", *lines, "It left.", "There was: a | bar.", "So.",
+    ]  # fmt: skip

@@ -34,6 +34,20 @@ Bed: North | Soil: clay | Tulips: 100 | Roses: \u2014
 Total | Tulips: 300 | Roses: 105"""
 
 
+HARBOURS = """Berths of the northern harbours:
+
+June 27, 2019 (1) | June 28, 2018 | June 30, 2017
+Large harbours:
+Fjord, western side | June 27, 2019 (1): 40 | June 28, 2018: 32 | June 30, 2017: —
+Sound | June 27, 2019 (1): 21 | June 28, 2018: 25 | June 30, 2017: 5
+western side | June 27, 2019 (1): 4 | June 28, 2018: 2 | June 30, 2017: 1
+Total | June 27, 2019 (1): 65 | June 28, 2018: 59 | June 30, 2017: 6"""
+
+STAFF = """Staff | FY19 | FY181 | 2016/2017 | Change %
+Pilots | FY19: 12 | FY181: 10 | 2016/2017: 8 | Change %: 20 %
+Total boats | FY19: 3 | FY181: 4 | 2016/2017: 5 | Change %: (25) %"""
+
+
 @pytest.mark.parametrize(
     ("question", "text", "result", "formula"),
     [
@@ -48,6 +62,20 @@ Total | Tulips: 300 | Roses: 105"""
          "116.67", "(120.5 + 130.0 + 99.5) / 3"),
         ("What was the change in the share of cyclists from 2018 to 2019?", FERRIES,
          "7.5 percentage points", "20 - 12.5"),
+        ("What was the percentage change in the share of cyclists from 2018 to 2019?", FERRIES,
+         "7.5 percentage points", "20 - 12.5"),
+        ("What was the change in berths of the sound between 2018 and 2019?", HARBOURS,
+         "-4", "21 - 25"),
+        ("What is the average number of berths in the sound in 2019, 2018 and 2017?", HARBOURS,
+         "17", "(5 + 25 + 21) / 3"),
+        ("What is the average of Fjord, western side?", HARBOURS, "24", "(40 + 32 + 0) / 3"),
+        ("What was the change in total berths in 2019 compared to 2018?", HARBOURS,
+         "6", "65 - 59"),
+        ("Which harbour had the lowest total of berths in 2019?", HARBOURS, "western side", ""),
+        ("What was the change in pilots from 2018 to FY2019?", STAFF, "2", "12 - 10"),
+        ("What was the change in pilots in 2018/2019 from 2016/17?", STAFF, "4", "12 - 8"),
+        ("What is the average number of pilots over the three years?", STAFF,
+         "10", "(12 + 10 + 8) / 3"),
         ("What are wages as a percentage of total costs in 2019?", FERRIES,
          "75.13 %", "300.5 / 400.0"),
         ("What is the difference between wages and fuel in 2019?", FERRIES,
@@ -71,6 +99,8 @@ def test_a_result_names_its_cells(question: str, text: str, result: str, formula
     ("question", "text"),
     [
         ("What were the total costs in 2019?", FERRIES),  # the table states them
+        ("What were the total berths of the sound in 2019?", HARBOURS),  # one row's
+        ("What was the change in berths of the southern sound between 2018 and 2019?", HARBOURS),
         ("What are the total passengers?", FERRIES),  # of which year?
         ("What was the change in cats from 2017 to 2019?", FERRIES),
         ("What was the change in passengers from 2016 to 2019?", FERRIES),

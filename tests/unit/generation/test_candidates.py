@@ -152,3 +152,42 @@ def test_rows_of_other_records_do_not_stand_beside_the_one_that_is_named() -> No
     assert "impeller replaced" in said
     assert "WO-24-0332" not in said
     assert "WO-24-0388" not in said
+
+
+SHOWS = """Season | Title | Part | Notes
+Season: 2008 | Title: The Mill | Part: Ann Lie | Notes: 3 parts
+Season: 2009 | Title: And a Gull Sang... | Part: Ann Moe | Notes: At the Old Quay. Twice
+Season: 2009\u201310 | Title: Rope | Part: Solveig | Notes: -
+Season: 2011\u201313 | Title: Tallow | Part: Tove | Notes: 12 parts
+Guest parts
+Season: 2009 | Title: Lamps | Part: Keeper | Notes: 1 part"""
+
+
+@pytest.mark.parametrize(
+    ("question", "titles"),
+    [
+        ("Which parts did she play in the 2009 season?", ["And a Gull Sang...", "Rope", "Lamps"]),
+        ("Which part did she play in the season 2008?", ["The Mill"]),
+        (
+            "Which parts did she play in the seasons from 2008 to 2009?",
+            ["The Mill", "And a Gull Sang...", "Rope", "Lamps"],
+        ),
+    ],
+)
+def test_as_many_rows_are_quoted_as_are_of_the_year_that_is_asked_for(
+    question: str, titles: list[str]
+) -> None:
+    chosen = ExtractiveGenerator().select(question, evidence(SHOWS)).chosen
+    said = quoted_text(chosen)
+    named = [line.partition("Title: ")[2].partition(" | ")[0] for line in said.splitlines()]
+    assert named == titles
+
+
+def test_rows_that_hold_as_much_of_the_question_stand_together_and_others_do_not() -> None:
+    lines = [
+        f"Season: {1990 + n} | Club: {club} | Games: {n}"
+        for n, club in enumerate(("Vik", "Rope City", "Sund", "Rope City", "Vik", "Rope City"))
+    ]
+    question = "In which seasons did he play for Rope City?"
+    chosen = ExtractiveGenerator().select(question, evidence("\n".join(lines))).chosen
+    assert [one.text for one in chosen] == [line for line in lines if "Rope" in line]

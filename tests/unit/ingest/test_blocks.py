@@ -57,6 +57,8 @@ def _rows(*rows: str) -> list[list[Cell]]:
         (("Town~v2 | 2023~>2", "Spring | Autumn", "Vik | 1 | 2"),
          "Town: Vik | 2023 Spring: 1 | 2023 Autumn: 2"),
         (("Name | Price~>2", "Boat | 3 | 4", "Raft | 5 | 6"), "Name: Raft | Price: 5 | Price: 6"),
+        (("Name | Club | Price~>2", "Name | Club | Day | Week", "Boat | Vik | 3 | 4"),
+         "Name: Boat | Club: Vik | Price Day: 3 | Price Week: 4"),
         (("Volume~* | 18 million", "Built~* | 1931"), "Built: 1931"),
         ((" | A~* | B~*", "x~* | 1 | 2"), "x | A: 1 | B: 2"),
         (("Year | Place", "1911 | Leiden"), "Year: 1911 | Place: Leiden"),

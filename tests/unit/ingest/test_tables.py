@@ -140,7 +140,7 @@ def test_sheets_are_headings_with_their_tables() -> None:
         "Staff",
         "Name | Since\nName: Ann | Since: 2024-04-01",
     ]
-    assert [one.title for one in parsed.headings] == ["Rental", "Staff"]
+    assert [one.title for one in parsed.headings] == ["Rental", "Rental prices from April", "Staff"]
     assert parsed.warnings == ()
 
 

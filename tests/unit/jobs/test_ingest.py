@@ -22,7 +22,7 @@ from app.core.errors import (
 from app.core.ports import Embedder
 from app.core.types import Fingerprint, FloatArray, Job, Library
 from app.ingest.embedding import VectorBackfill
-from app.ingest.names import IngestOptions
+from app.ingest.names import IngestOptions, page_texts
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import READ_AS, IngestPipeline
 from app.jobs.ingest import Collecting, request_ocr, request_rereading
@@ -36,6 +36,8 @@ from app.jobs.runner import (
     has_text,
     is_finished,
 )
+from app.storage.files.durable import Steps
+from app.storage.maintenance.backup import restore
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
@@ -62,13 +64,13 @@ class Switched(HashEmbedder):
 class Shop:
     """An index, an embedder and a runner that is started on demand."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, crash_at: int | None = None) -> None:
         self.options = IndexOptions(
             directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000
         )
         self.embedder = Switched()
         self.reader = GrayReader(["The keeper rows", "at dawn", "and lights", "the lamp."])
-        self.store = IndexStore(self.options, vector_store="off")
+        self.store = IndexStore(self.options, crash_at=crash_at, vector_store="off")
         identity = self.embedder.identity
         self.store.writer.claim(
             PAPERS,
@@ -405,6 +407,44 @@ def test_ocr_goes_on_behind_the_pages_it_has_read(shop: Shop) -> None:
     assert shop.reader.read == [0, 1, 2, 3]  # no page twice
     text = shop.store.catalog.text(PAPERS, document.doc_id).text
     assert text == "The keeper rows\nat dawn\nand lights\nthe lamp."
+
+
+@pytest.mark.sqlite_file
+def test_a_bundle_and_a_backup_carry_where_recognised_words_stand(
+    shop: Shop, tmp_path: Path
+) -> None:
+    shop.reader.stop_behind = 2
+    shop.send(scan_pdf=scanned(PROSE, 0), other_pdf=scanned(1))
+    assert shop.reader.reached.wait(WAIT_S)
+    shop.store.bundler.export(PAPERS, tmp_path / "papers.documind")  # one scan waits for its text
+    report = shop.store.backup(tmp_path / "backup")
+    shop.reader.go_on.set()
+    assert report.originals == 2
+    restore(tmp_path / "backup", tmp_path / "restored", Steps())
+
+    def shown(store: IndexStore) -> tuple[float, ...]:
+        (scan,) = store.catalog.documents(PAPERS, "scan")[0]
+        text = store.catalog.text(PAPERS, scan.doc_id).text
+        at = text.index("keeper")
+        wanted = page_texts(
+            store.catalog.pages(PAPERS, scan.doc_id), at, at + 6, lambda *span: text[slice(*span)]
+        )
+        words = store.writer.page_words(scan.sha256, [page.number for page in wanted])
+        original = store.catalog.original(PAPERS, scan.doc_id)
+        ((box,),) = (
+            page.rects for page in DirectParser(IngestOptions()).page_boxes(original, wanted, words)
+        )
+        return box
+
+    assert shown(shop.store) == pytest.approx((80, 40, 130, 55), abs=8)
+    for name in ("bundled", "restored"):
+        data = tmp_path / name
+        with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
+            if name == "bundled":
+                store.bundler.load(tmp_path / "papers.documind")
+            assert shown(store) == shown(shop.store)
+            (other,) = store.catalog.documents(PAPERS, "other")[0]
+            assert (other.flags, other.chunks) == (("unread:1",), 0)
 
 
 def test_a_page_that_breaks_the_engine_costs_that_page(shop: Shop) -> None:

@@ -355,16 +355,16 @@ def test_a_deleted_document_that_is_written_again_leaves_no_vectors(store: Index
 def test_recognised_words_are_kept_as_long_as_their_original(store: IndexStore) -> None:
     page = PageWords(2, 595.5, 842, ((Word("Straße", 10, 20.5, 60, 30),),))
     sha256 = store.writer.store_original(b"a picture")
-    store.writer.keep_words(sha256, page)
+    store.writer.keep_words(sha256, [page])
     assert store.writer.page_words(sha256) == []  # no document has it
     drafts = [
         make_draft(key, "walruses whistle", sha256=sha256, has_original=True)
         for key in ("a.pdf", "b.pdf")
     ]
     store.writer.write(drafts)
-    store.writer.keep_words(sha256, PageWords(3, 595.5, 842))
-    store.writer.keep_words(sha256, PageWords(2, 1, 1))
-    store.writer.keep_words(sha256, page)
+    store.writer.keep_words(sha256, [PageWords(3, 595.5, 842)])
+    store.writer.keep_words(sha256, [PageWords(2, 1, 1)])
+    store.writer.keep_words(sha256, [page])
     assert store.writer.page_words(sha256) == [page, PageWords(3, 595.5, 842)]
     assert store.writer.page_words(sha256, [2, 9]) == [page]
     store.writer.delete(PAPERS, drafts[0].doc_id)

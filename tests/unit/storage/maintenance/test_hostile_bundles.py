@@ -50,6 +50,11 @@ SPANS: tuple[object, ...] = (
 CODES: tuple[object, ...] = (
     [[0, 1, 1]], [[0, 0, 1]], [[0, 33, 1]], [[0, 1, 0]], [[5, 1, 1]], [[0, 1, 1], [0, 1, 1]], [["0", 1, 1]], [[0, 1]],
 )  # fmt: skip
+WORDS: tuple[object, ...] = (
+    [[1, 9.0, 9.0, []], [0, 9.0, 9.0, []]], [[1, 0.0, 9.0, []]], [[1, 9.0, 1e10, []]], [[1, 9.0, 9.0, [["x"]]]], [[1, 9.0, 9.0]],
+    [[1, 9.0, 9.0, [[["", 1.0, 1.0, 2.0, 2.0]]]]], [[1, 9.0, 9.0, [[["x", 3.0, 1.0, 2.0, 2.0]]]]],
+    [[1, 9.0, 9.0, [[["x", 1.0, 3.0, 2.0, 2.0]]]]], [[1, 9.0, 9.0, [[["x", "1", 1.0, 2.0, 2.0]]]]],
+)  # fmt: skip
 INVALID: dict[type[Record], dict[str, tuple[object, ...]]] = {
     Header: {
         "kind": (None, "documents", "nonsense", 7),
@@ -94,6 +99,7 @@ INVALID: dict[type[Record], dict[str, tuple[object, ...]]] = {
         "language": (7, None, "german", "DE", "../"),
         "tags": (*NO_LIST, [TOO_LONG], [""], ["a,b"], ["x" * 80]),
         "metadata": (None, 7, [], "year", {"": 1}, {"a=b": 1}, {"k": None}, {"k": TOO_LONG}, {"k": 1e300}),
+        "words": (*NO_LIST, *WORDS),
         "vectors": (*NO_LIST[:4], [], [0], [0, 0], [0, 5], [-1, 0], ["0", 1], [True, 1]),
     },
     Trailer: {
