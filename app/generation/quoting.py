@@ -171,7 +171,7 @@ def choose(
     if items := _items_of(found, lead) or _list_of(question, found, lead):
         return items
     if found[lead].row:
-        return _rows_of(found, order, scores, lead)
+        return _rows_of(question, found, order, scores, lead)
     order = [row for row in order if not found[row].row]
     opening = _opening(found, order, lead, room)
     others = _Others(question, found, found[lead], ends=room.ends)
@@ -338,13 +338,23 @@ def _places(lead: Candidate, held: Sequence[str]) -> dict[str, list[tuple[str, s
 
 
 def _rows_of(
-    found: Sequence[Candidate], order: Sequence[int], scores: Floats, lead: int
+    question: str, found: Sequence[Candidate], order: Sequence[int], scores: Floats, lead: int
 ) -> tuple[Candidate, ...]:
-    """Return the row that answers best with those of its passage that answer as well."""
+    """Return the row that answers best with those of its passage that answer as well.
+
+    Where it holds all of the question, a row that lacks a word of it is about something else.
+    """
     rows = [found[lead]]
+    asked = set(content_tokens(question))
+    held = asked if asked <= rows[0].read else frozenset[str]()
     for row in order:
         one = found[row]
-        if one.row and one.item.n == rows[0].item.n and scores[row] >= scores[lead] - _ROWS_APART:
+        if (
+            one.row
+            and held <= one.read
+            and one.item.n == rows[0].item.n
+            and scores[row] >= scores[lead] - _ROWS_APART
+        ):
             rows += [one] if row != lead else []
     return tuple(sorted(rows[:_MOST_ENTRIES], key=lambda one: one.key))
 
