@@ -27,7 +27,8 @@ from app.generation.quote_features import named_things
 from app.generation.reading import content_tokens
 from app.storage.catalog.answers import ConversationStore
 
-_TITLE_CHARS = 60
+_TITLE_CHARS = 120
+"""A page shows two lines of it."""
 _ESTIMATE = TokenEstimate()
 _LIST_LIMIT = 20
 _HISTORY_MESSAGES = 6
@@ -137,6 +138,10 @@ class ConversationMemory:
             summary, folded = _shortened(updated, budget), folded + len(batch)
             self._store.set_summary(question.conversation_id, summary, folded)
         return Memory(summary, keep, asked)
+
+    def cited(self, conversation_id: str) -> Sequence[str]:
+        """Return the documents of the last answer that cites any; none where none is kept."""
+        return self._store.cited(conversation_id)
 
     def begin(
         self, conversation_id: str, question: str, answer_id: str, replaces: str | None = None

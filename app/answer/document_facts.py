@@ -56,7 +56,7 @@ _SAYS: Mapping[Fact, re.Pattern[str]] = MappingProxyType(
     }
 )
 _OPENING = 4
-"""Passages of a document where it speaks of itself."""
+"""Passages."""
 _DOCUMENTS = r"(?:documents?|files?|papers?|texts?|articles?|books?)"
 _MY = r"(?:the|my|this|your|our)"
 _WITHIN = rf"(?: in {_MY} (?:library|collection))?"
@@ -113,28 +113,39 @@ def list_of(
     quoting, asked = Quoting(), set(content_tokens(found.asked.text))
     quoting.say(f"{said}\n")
     for document, opening in openings.items():
+        title = " ".join(document.title.split())
         file = f" ({document.filename})" if document.filename not in ("", document.title) else ""
-        quoting.say(f"\n- {' '.join(document.title.split())}{file}: ")
-        usable = list(filter(quotable, candidates(opening)))
+        quoting.say(f"\n- {title}{file}")
+        usable = [one for one in candidates(opening) if quotable(one) and one.text != title]
         if usable:
+            quoting.say(": ")
             quoting.quote(max(usable, key=lambda one: len(asked.intersection(one.read))))
     return _steps(found, quoting.done(), writer)
+
+
+def opening_of(targets: Targets, document: Document) -> Sequence[Evidence]:
+    """Return the passages where a document speaks of itself."""
+    return with_headings(targets.catalog, targets.evidence([document])[:_OPENING])
 
 
 def fact_of(
     found: Found, targets: Targets, document: Document, fact: Fact, writer: str
 ) -> AnswerSteps | None:
-    """Return the steps of an answer from a document's opening; None where it does not say.
+    """Return the steps of an answer from a document's opening, else its record; None without one.
 
     `writer` is named as the one who quoted it.
     """
-    opening = with_headings(targets.catalog, targets.evidence([document])[:_OPENING])
-    told = _telling(candidates(opening), document, fact)
-    if told is None:
+    told = _telling(candidates(opening_of(targets, document)), document, fact)
+    known = {"author": ", ".join(document.authors), "date": str(document.year or "")}.get(fact)
+    if told is None and not known:
         return None
-    evidence: Evidence = replace(told.item, n=1)
-    quoting = Quoting([evidence])
-    quoting.quote(replace(told, item=evidence))
+    quoting = Quoting()
+    if told is None:
+        quoting.say(f"{' '.join(document.title.split())}: {known}.")
+    else:
+        evidence: Evidence = replace(told.item, n=1)
+        quoting = Quoting([evidence])
+        quoting.quote(replace(told, item=evidence))
     return _steps(found, quoting.done(), writer)
 
 

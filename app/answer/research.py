@@ -22,11 +22,24 @@ from app.answer.conversation import (
     stands_alone,
 )
 from app.answer.disagreement import disagreement_notice, disagreements
-from app.answer.document_facts import fact_of, fact_wish, list_of, which_documents
+from app.answer.document_facts import (
+    fact_of,
+    fact_wish,
+    list_of,
+    opening_of,
+    which_documents,
+)
 from app.answer.models import Manner, ModelSpeeds, manner, worth_asking
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
 from app.answer.options import AnswerOptions
-from app.answer.search import Search, SearcherFor, Targets, libraries, with_headings
+from app.answer.search import (
+    Search,
+    SearcherFor,
+    Targets,
+    libraries,
+    names_something,
+    with_headings,
+)
 from app.answer.steps import (
     NO_WRITER,
     AnswerSteps,
@@ -174,7 +187,8 @@ class Research:
         if wish is None:
             return asked
         targets = Targets(self.catalog)
-        documents = targets.of(asked.question, wish.about, self._search(asked))
+        meant = self._about_the_last(asked, wish.about)
+        documents = targets.of(meant.question, wish.about, self._search(asked))
         if documents or wish.explicit:
             asked = replace(asked, question=replace(asked.question, mode="summary"))
         if documents:
@@ -196,11 +210,27 @@ class Research:
         if wish is None:
             return asked
         targets, name = Targets(self.catalog), self.answer_writer.extractive.name
-        found = Found(asked, self._search(asked))
-        for document in targets.own(asked.question, wish.named):
-            if steps := fact_of(found, targets, document, wish.fact, name):
-                return steps
-        return asked
+        meant = self._about_the_last(asked, wish.named)
+        found = Found(meant, self._search(meant))
+        with asked.trace.stage("catalog"):
+            for document in targets.own(meant.question, wish.named):
+                if steps := fact_of(found, targets, document, wish.fact, name):
+                    return steps
+        # what else the document says does not tell who wrote it
+        unsaid = meant is not asked and asked.choice.model is None
+        return _said(meant, REFUSAL, "abstained") if unsaid else meant
+
+    def _about_the_last(self, asked: Asked, named: str) -> Asked:
+        """Return a question about "it" for the one document that the last answer cites."""
+        question = asked.question
+        chosen = question.filters.doc_ids
+        if chosen or question.conversation_id is None or names_something(named):
+            return asked
+        cited = self.memory.cited(question.conversation_id)
+        if len(cited) != 1:
+            return asked
+        filters = replace(question.filters, doc_ids=tuple(cited))
+        return replace(asked, question=replace(question, filters=filters))
 
     def _documents(self, asked: Asked) -> Asked | AnswerSteps:
         """List the documents that there are, or those that a search for a subject finds."""
@@ -210,14 +240,16 @@ class Research:
             return asked
         found, targets = Found(asked, self._search(asked)), Targets(self.catalog)
         openings: dict[Document, Sequence[Evidence]] = {}
-        if about:
-            for hit in found.search(about).hits:
-                if not hit.fallback:
-                    openings.setdefault(hit.passage.document, [Evidence(1, hit)])
-            count = len(openings)
-        else:
-            documents, count = targets.listed(asked.question)
-            openings = {one: targets.evidence([one])[:1] for one in documents}
+        with asked.trace.stage("catalog") as stage:
+            if about:
+                for hit in found.search(about).hits:
+                    if not hit.fallback:
+                        openings.setdefault(hit.passage.document, [Evidence(1, hit)])
+                count = len(openings)
+            else:
+                documents, count = targets.listed(asked.question)
+                openings = {one: opening_of(targets, one) for one in documents}
+            stage.n_out = len(openings)
         if not openings:
             return asked
         said = f"{count:,} document{'s' if count > 1 else ''}"

@@ -277,6 +277,11 @@ _TITLE_SHARE = 0.5
 """Of a title's words that a name has, where several titles have the whole name."""
 
 
+def names_something(named: str) -> bool:
+    """Return whether words name a document, not only "it" or "this paper"."""
+    return bool(set(content_tokens(named)) - _GENERIC)
+
+
 def with_headings(catalog: Catalog, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """Return evidence with the headings above and within each passage."""
     outlines: dict[tuple[Library, str, int], tuple[Heading, ...]] = {}
@@ -328,7 +333,7 @@ class Targets:
 
         Of a filter's documents alone where there is one.
         """
-        if not set(content_tokens(named)) - _GENERIC:
+        if not names_something(named):
             return self.given(question) or self.only_one(question)
         found = self.titled(question, named)
         chosen = question.filters.doc_ids

@@ -403,7 +403,8 @@ def _rows_of(
 
     They do where they hold all names and numbers that it holds of the question; in its passage,
     also where they come near it and do not hold less of them. What all rows hold, or stands above
-    them, tells none of them.
+    them, tells none of them. Where the best row holds all of the question, one that lacks a word of
+    it is about something else.
     """
     best = found[lead]
     asked = set(tokenise(" ".join(_NAMING.findall(question)))) | _years_in(question)
@@ -416,6 +417,8 @@ def _rows_of(
     }
     by_all = set.intersection(*holds.values())
     told = holds[lead] - by_all
+    words = set(content_tokens(question))
+    whole = words if words <= best.read else frozenset[str]()
     rows = [
         found[row]
         for row, held in holds.items()
@@ -424,6 +427,7 @@ def _rows_of(
             (told and told <= held)
             or (
                 found[row].item.n == best.item.n
+                and whole <= found[row].read
                 and scores[row] >= scores[lead] - _ROWS_APART
                 and not held - by_all < told
             )

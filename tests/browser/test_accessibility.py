@@ -19,7 +19,7 @@ RUN = """rules => axe.run(document, {runOnly: rules}).then(result => result.viol
   id: violation.id,
   nodes: violation.nodes.slice(0, 3).map(node => node.html.slice(0, 200) + ' ' + node.failureSummary),
 })))"""
-STILL = """() => document.getAnimations().every(a => a.playState !== 'running' || a.effect.getTiming().iterations === Infinity)"""
+STILL = """() => document.getAnimations().every(a => a.timeline !== document.timeline || a.playState !== 'running' || a.effect.getTiming().iterations === Infinity)"""
 
 
 VIEWS = views(ENGINEER)

@@ -90,8 +90,8 @@ describe("under an answer", () => {
     client.setQueryData(documentSuggestions("public", "d4", 4).queryKey, { suggestions: questions.map((question) => ({ question, library: "public" as const, doc_id: "d4", title: "Bees" })) });
     const html = shown(final(false, "model"), client);
     expect(html).toContain('aria-label="Further questions"');
-    for (const question of questions.slice(1, 4)) expect(html).toContain(`>${question}</button>`);
-    for (const question of ["How do bees talk?", "What is honey?"]) expect(html).not.toContain(`>${question}</button>`);
+    for (const question of questions.slice(1, 4)) expect(html).toContain(`>${question}</span></button>`);
+    for (const question of ["How do bees talk?", "What is honey?"]) expect(html).not.toContain(`>${question}</span></button>`);
   });
 
   it("stands nothing where the document has no further questions", () => {

@@ -288,6 +288,23 @@ class ConversationStore:
         ]
         return found | {"turns": turns_shown}
 
+    def cited(self, conversation_id: str) -> Sequence[str]:
+        """Return the documents of the newest answer shown that cites any and is kept."""
+        self._database.finish_later()
+        shown = {one["answer_id"] for one in _records(self.get(conversation_id)["turns"])}
+        kept = _RECORDS.where(answers.c.answer_id.in_(shown)).order_by(answers.c.n.desc())
+        for row in self._database.rows(kept):
+            record = _record_from(*row)
+            cited = [
+                one["n"]
+                for sentence in _records(record.get("sentences"))
+                for one in _records(sentence.get("citations"))
+            ]
+            sources = [one for one in _records(record.get("sources")) if one["n"] in cited]
+            if sources:
+                return list(dict.fromkeys(str(one["doc_id"]) for one in sources))
+        return []
+
     def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
         """Return conversations without turns, newest first."""
         newest = select(*_SHOWN).where(_KEPT).order_by(conversations.c.n.desc()).limit(limit)

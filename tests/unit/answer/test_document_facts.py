@@ -63,6 +63,28 @@ def test_they_are_answered_from_its_opening(question: str, said: str) -> None:
     assert cited.quote in _handbook().chunk.text
 
 
+def test_it_means_the_one_document_that_the_last_answer_cites() -> None:
+    tide = passage("The tide tables hold for the north quay.", key="tides", title="Tide tables")
+    other = replace(tide.document, library=Library.PAPERS, authors=("Nils Aker",), year=None)
+    bench = Bench(
+        passages=[_handbook(), Passage(replace(tide.chunk, library=Library.PAPERS), other)]
+    )
+    asked = bench.conversations.create()
+    assert bench.ask(papers("Who wrote it?", conversation_id=asked)).status == "abstained"
+    bench.ask(papers("When do the cranes stand still?", conversation_id=asked))
+    answer = bench.ask(papers("Who wrote it?", conversation_id=asked))
+    assert answer.text == "Written by Marit Oldham, head of personnel [1]."
+    bench.ask(papers("Which quay do the tide tables hold for?", conversation_id=asked))
+    # its text does not say it, the record does
+    assert (
+        bench.ask(papers("Who wrote it?", conversation_id=asked)).text == "Tide tables: Nils Aker."
+    )
+    when = bench.ask(papers("When was it published?", conversation_id=asked))
+    assert (when.status, when.rewritten_query) == ("abstained", None)
+    about = bench.ask(papers("What is this document about?", conversation_id=asked))
+    assert about.text == "The tide tables hold for the north quay [1]."
+
+
 def test_a_document_that_is_not_there_is_searched_for_as_ever() -> None:
     answer = Bench(passages=[_handbook()]).ask(papers("Who wrote the tide tables?"))
     assert answer.status == "abstained"
@@ -88,6 +110,15 @@ def test_questions_about_the_documents_are_told(question: str, about: str | None
     assert which_documents(question) == about
 
 
+def test_a_document_of_which_nothing_can_be_quoted_is_named_alone() -> None:
+    bare = passage("Tide tables", key="tides", title="Tide tables")
+    bare = Passage(
+        replace(bare.chunk, library=Library.PAPERS), replace(bare.document, library=Library.PAPERS)
+    )
+    answer = Bench(passages=[bare]).ask(papers("Which documents do you have?"))
+    assert answer.text == "1 document:\n\n- Tide tables (tides.txt)"
+
+
 def test_documents_are_listed_each_with_its_own_words() -> None:
     tide = passage("The tide tables hold for the north quay.", key="tides", title="Tide tables")
     tide = Passage(
@@ -100,6 +131,7 @@ def test_documents_are_listed_each_with_its_own_words() -> None:
     assert "- Harbour handbook (handbook.docx): Handbook of the harbour [1]." in answer.text
     assert "Tide tables (tides.txt): The tide tables hold for the north quay [2]." in answer.text
     assert len(answer.sentences) == 2
+    assert [stage.name for stage in answer.trace.stages][-1] == "catalog"
     one = both.ask(papers("Which documents are about the tide tables?"))
     assert one.text.startswith("1 document that a search for \u201cthe tide tables\u201d finds:")
     assert "handbook" not in one.text

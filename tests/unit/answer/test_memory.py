@@ -161,7 +161,7 @@ def test_opening_checks_and_titles() -> None:
     created = memory.open(None, "papers", "  A very\nlong question " + "x" * 100)
     title = str(store.get(created)["title"])
     assert title.startswith("A very long question xx")
-    assert len(title) <= 60
+    assert len(title) <= 120
     assert memory.open(created, "papers", "again") == created
     with pytest.raises(NotFound):
         memory.open("nope", "papers", "x")

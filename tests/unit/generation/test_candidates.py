@@ -43,6 +43,18 @@ def test_a_row_of_a_table_is_quoted_alone_with_its_labels() -> None:
     assert quoted_text(chosen) == "City: Bergen | Country: Norway | Population: 289,000 [1]."
 
 
+def test_a_row_that_holds_all_of_the_question_stands_without_its_neighbours() -> None:
+    table = "City | Hotel limit\nCity: Bergen | Hotel limit: 140 euros\nCity: Oslo | Hotel limit: 165 euros"
+    policy = evidence(f"Travel policy\n\nThe daily allowance is 45 euros.\n\n{table}")
+    asked = {
+        question: [
+            one.text.split(" |")[0] for one in ExtractiveGenerator().select(question, policy).chosen
+        ]
+        for question in ("What is the hotel limit in Oslo?", "What are the hotel limits?")
+    }
+    assert list(asked.values()) == [["City: Oslo"], ["City: Bergen", "City: Oslo"]]
+
+
 def test_several_rows_that_answer_stand_in_a_list() -> None:
     rows = [one for one in candidates(evidence(TABLE)) if one.row]
     assert len(rows) == 3

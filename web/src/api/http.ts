@@ -1,13 +1,14 @@
 import { apiKey, keyRefused } from "@/api/key";
 import type { Problem } from "@/api/types";
 import { t } from "@/lib/language";
+import { problemWords } from "@/lib/server-words";
 
 /** A reply that says no, with the server's problem body. */
 export class ApiError extends Error {
   readonly problem: Problem;
 
   constructor(problem: Problem) {
-    super(problem.detail || problem.title);
+    super(problemWords(problem.code, problem.detail || problem.title));
     this.name = "ApiError";
     this.problem = problem;
   }

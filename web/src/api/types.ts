@@ -21,6 +21,7 @@ export type AnswerRecord = Schemas["QueryResponse"];
 /** An answer as it was kept, with the question that it answered. */
 export type StoredAnswer = Schemas["StoredAnswer"];
 export type AnswerList = Schemas["AnswerList"];
+export type Notice = Schemas["Notice"];
 export type Signals = Schemas["Signals"];
 export type Band = NonNullable<SourceRecord["band"]>;
 export type SentenceRecord = Schemas["Sentence"];

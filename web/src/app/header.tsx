@@ -17,11 +17,10 @@ const NAMES = (Object.entries(PAGE_NAMES) as [PageName, Message][]).filter(([nam
 
 /** A name is the same in every language. */
 const NAME = "DocuMind";
-/** How many of them a narrow page shows; the others stand behind "More". */
+/** How many of them a narrow page shows; the others stand behind "More", whose place the one that is looked at takes. */
 const ALWAYS = 3;
 
-const BEHIND = NAMES.slice(ALWAYS);
-const TAB = "flex items-center border-b-2 px-1.5 text-sm sm:px-2.5";
+const TAB = "flex items-center border-b-2 px-1 text-sm sm:px-2.5";
 const CURRENT = "border-accent font-semibold text-ink";
 const OTHER = "border-transparent text-muted hover:text-ink";
 
@@ -32,7 +31,8 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
   const { page } = useRoute();
   const { conversationId } = useChat();
   const theme = useTheme();
-  const more = BEHIND.find(([name]) => name === page);
+  const more = NAMES.slice(ALWAYS).find(([name]) => name === page);
+  const always = more === undefined ? ALWAYS : ALWAYS - 1;
   return (
     <header className="flex h-11 shrink-0 items-center gap-1 border-b border-line bg-paper px-3 sm:gap-4">
       <a href={hrefOf("ask")} className="flex items-center gap-2 rounded-sm font-serif text-lg leading-none tracking-tight" aria-label={t("DocuMind, start page")}>
@@ -42,13 +42,13 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
         </svg>
         <span className="max-sm:sr-only">{NAME}</span>
       </a>
-      <nav aria-label={t("Pages")} className="flex h-full items-stretch">
+      <nav aria-label={t("Pages")} className="flex h-full min-w-0 items-stretch">
         {NAMES.map(([name, label], at) => (
           <a
             key={name}
             href={name === "ask" ? hrefOf(name, conversationId) : hrefOf(name)}
             aria-current={page === name ? "page" : undefined}
-            className={cx(TAB, page === name ? CURRENT : OTHER, at >= ALWAYS && "max-lg:hidden")}
+            className={cx(TAB, page === name ? CURRENT : OTHER, at >= always && "max-lg:hidden")}
           >
             {t(label)}
           </a>
@@ -56,12 +56,14 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
         <ActionMenu
           label={t("More")}
           trigger={
-            <button type="button" aria-current={more === undefined ? undefined : "page"} className={cx(TAB, more === undefined ? OTHER : CURRENT, "gap-1 lg:hidden")}>
-              {t(more?.[1] ?? "More")}
-              <Icon name="chevron" size={11} />
+            <button type="button" aria-current={more === undefined ? undefined : "page"} className={cx(TAB, more === undefined ? OTHER : CURRENT, "min-w-0 gap-1 lg:hidden")}>
+              <span className="overflow-hidden whitespace-nowrap">{t(more?.[1] ?? "More")}</span>
+              <span className={cx(more === undefined && "max-sm:hidden")}>
+                <Icon name="chevron" size={11} />
+              </span>
             </button>
           }
-          actions={BEHIND.map(([name, label]) => [t(label), hrefOf(name)] as const)}
+          actions={NAMES.slice(always).map(([name, label]) => [t(label), hrefOf(name)] as const)}
         />
       </nav>
       <span className="flex-1" />
@@ -91,10 +93,13 @@ function InUse({ away }: { away: boolean }) {
   const why = data?.generator_why ? ` (${data.generator_why})` : "";
   const title = generator === null ? state : t("{state}: answers by {generator}, search by meaning with {embedder}", { state, generator: `${generator}${why}`, embedder: embedder ?? t("nothing yet") });
   return (
-    <a href={hrefOf("settings")} className="flex min-h-7 min-w-0 items-center gap-1.5 rounded-sm text-xs text-muted hover:text-ink" title={title}>
+    <a href={hrefOf("settings")} className="flex min-h-7 min-w-2 shrink-[999] items-center gap-1.5 rounded-sm text-xs text-muted hover:text-ink" title={title}>
       <span className={cx("size-2 shrink-0 rounded-full", away ? "bg-bad" : generator === null ? "bg-warn" : "bg-good")} aria-hidden="true" />
       <span className="truncate max-sm:hidden">{state}</span>
-      <span className="max-w-24 truncate sm:hidden">{state.split(",")[0]}</span>
+      {/* Where the words have no room they fall below the line and out of sight: never "Q…". */}
+      <span className="flex h-4 min-w-0 flex-wrap justify-end overflow-hidden leading-4 before:h-4 before:content-[''] sm:hidden">
+        <span className="max-w-24 shrink-0 truncate">{state.split(",")[0]}</span>
+      </span>
     </a>
   );
 }

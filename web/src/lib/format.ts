@@ -1,4 +1,4 @@
-import type { JobRecord, Mode, Scope } from "@/api/types";
+import type { JobRecord, Mode, Scope, Strategy } from "@/api/types";
 import { count, locale, type Message, t } from "@/lib/language";
 
 export { count };
@@ -27,6 +27,14 @@ export const MODE_NAMES: Record<Mode, Message> = {
   datasets: "Data that was used",
   reproduce: "Steps to repeat it",
   summary: "Summary",
+};
+
+/** The ways of searching. */
+export const STRATEGY_NAMES: Record<Strategy, Message> = {
+  baseline: "The question as it stands",
+  hyde: "By a drafted answer (HyDE)",
+  multi_query: "In several wordings",
+  flare: "Again while writing (FLARE)",
 };
 
 /** The choices of a set of names, in its order. */

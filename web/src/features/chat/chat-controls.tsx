@@ -1,25 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { models } from "@/api/queries";
-import type { EvidenceKind, Strategy } from "@/api/types";
+import type { EvidenceKind } from "@/api/types";
 import { FilterBar } from "@/components/filter-bar";
 import { Button } from "@/components/ui/button";
 import { Select } from "@/components/ui/field";
 import { Popover } from "@/components/ui/menu";
 import { CONTROLS, useChat } from "@/hooks/use-chat";
-import { MODE_NAMES, optionsOf } from "@/lib/format";
+import { MODE_NAMES, optionsOf, STRATEGY_NAMES } from "@/lib/format";
 import { type Message, t } from "@/lib/language";
 import { adviceOn, chatModels } from "@/lib/models";
 
-/** Each set is the contract's: a name that is missing or unknown does not compile. */
-const STRATEGIES: Record<Strategy | "default", Message> = {
-  default: "As the server is set",
-  baseline: "The question as it stands",
-  hyde: "By a drafted answer (HyDE)",
-  multi_query: "In several wordings",
-  flare: "Again while writing (FLARE)",
-};
-
+/** The set is the contract's: a name that is missing or unknown does not compile. */
 const READING: Record<EvidenceKind | "default", Message> = {
   default: "As the server is set",
   auto: "Fitted to the model",
@@ -64,7 +56,7 @@ export function ChatControls() {
           </Option>
         )}
         <Option name={t("Search")} says={t("How passages are looked for. Other ways ask a model first and take longer.")}>
-          <Select label={t("Search by")} value={controls.strategy ?? "default"} options={optionsOf(STRATEGIES)} onValue={(strategy) => setControls({ strategy: strategy === "default" ? null : strategy })} />
+          <Select label={t("Search by")} value={controls.strategy ?? "default"} options={optionsOf({ default: "As the server is set", ...STRATEGY_NAMES })} onValue={(strategy) => setControls({ strategy: strategy === "default" ? null : strategy })} />
         </Option>
         <Option name={t("Reading")} says={t("How much of your documents a model reads for one answer.")}>
           <Select label={t("Reading")} value={controls.evidence ?? "default"} options={optionsOf(READING)} onValue={(evidence) => setControls({ evidence: evidence === "default" ? null : evidence })} />

@@ -8,8 +8,9 @@ import { Tag } from "@/components/ui/tag";
 import { hrefOf } from "@/hooks/use-route";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { cutWords, LONGEST, shownOf, type Exchange } from "@/lib/exchange";
-import { LIBRARY_NAMES, modelName, sentence } from "@/lib/format";
+import { LIBRARY_NAMES, modelName } from "@/lib/format";
 import { type Message, t } from "@/lib/language";
+import { noticeWords } from "@/lib/server-words";
 import { AnswerFooter } from "./answer-footer";
 import { CitedText } from "./cited-text";
 import { concerns, noticeTone } from "./notices";
@@ -66,7 +67,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAsk, onRepl
         <div className="mb-3 flex flex-col gap-1">
           {notices.map((notice) => (
             <Banner key={notice.code} tone={noticeTone(notice.code)} action={notice.code === "mode_needs_model" ? <ConnectModel /> : undefined}>
-              {sentence(notice.message)}
+              <span title={notice.message}>{noticeWords(notice)}</span>
             </Banner>
           ))}
         </div>

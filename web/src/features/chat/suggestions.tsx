@@ -30,8 +30,8 @@ function Questions({ label, questions, ask }: { label: string; questions: string
     <ul aria-label={label} className="mt-2 mb-2 flex flex-wrap gap-1.5">
       {questions.map((question) => (
         <li key={question} className="max-w-full">
-          <button type="button" onClick={() => ask(question)} title={question} className="max-w-full truncate rounded-full pointer-coarse:py-2 border border-line px-3 py-1 text-left text-xs text-muted hover:border-line-strong hover:text-ink">
-            {question}
+          <button type="button" onClick={() => ask(question)} title={question} className="max-w-full rounded-2xl pointer-coarse:py-2 border border-line px-3 py-1 text-left text-xs text-muted hover:border-line-strong hover:text-ink">
+            <span className="line-clamp-2">{question}</span>
           </button>
         </li>
       ))}

@@ -6,8 +6,9 @@ import type { DocumentRecord, Library } from "@/api/types";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { same, type ScopedDocument, useWorkspace } from "@/hooks/use-workspace";
 import { allows, narrows, wantedTags } from "@/lib/filters";
-import { percent } from "@/lib/format";
+import { LIBRARY_NAMES, percent } from "@/lib/format";
 import { t } from "@/lib/language";
+import { otherLibrary } from "./move";
 import { DocumentRow, ROW_HEIGHT } from "./document-row";
 
 interface Props {
@@ -20,10 +21,11 @@ interface Props {
   onSummarise: (document: DocumentRecord) => void;
   onDelete: (documents: readonly ScopedDocument[]) => void;
   onEdit: (documents: readonly ScopedDocument[]) => void;
+  onMove: (documents: readonly ScopedDocument[]) => void;
 }
 
 /** The documents of a library; only the rows in sight are in the page, further ones load as they come near. */
-export function DocumentList({ library, query, types, total, onSummarise, onDelete, onEdit }: Props) {
+export function DocumentList({ library, query, types, total, onSummarise, onDelete, onEdit, onMove }: Props) {
   // What was found last stays until the next is there: the list neither blanks nor jumps while one types.
   const { scope, toggle, scopeTo, filter, read } = useWorkspace();
   const saved = useQuery(collections).data?.collections;
@@ -33,6 +35,7 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
     const all = list.data?.pages.flatMap((page) => page.documents) ?? [];
     return types.size === 0 && !narrows(filter) ? all : all.filter((d) => (types.size === 0 || types.has(d.type)) && allows(d, filter, saved ?? []));
   }, [list.data, types, filter, saved]);
+  const namesakes = useMemo(() => new Set(loaded.map((d) => d.title).filter((title, at, all) => all.indexOf(title) !== at)), [loaded]);
   const scroller = useRef<HTMLDivElement>(null);
   // The React compiler is not used here, so the virtualizer's changing functions are safe.
   // eslint-disable-next-line react-hooks/incompatible-library
@@ -61,26 +64,17 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
   const ticked = scope.filter((d) => d.library === library);
   return (
     <>
-      <div className="flex min-h-7 items-center justify-between gap-2 px-3 text-2xs text-muted">
+      <div className="flex min-h-7 flex-wrap items-center justify-between gap-x-2 px-3 py-1 text-2xs text-muted">
         <span>{ticked.length > 0 ? t("{n} documents ticked: the next question asks them alone", { n: ticked.length }) : countLine(loaded.length, hasNextPage, query === "" && !narrows(filter) ? total : null)}{ticked.length === 0 && getting < 1 && <span title={t("All are found by their words already; searching by meaning follows")}> · {t("getting ready, {share}", { share: percent(getting) })}</span>}</span>
         {ticked.length > 0 ? (
-          <span className="flex gap-3">
-            <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => onEdit(ticked)}>
-              {t("Edit")}
-            </button>
-            <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => onDelete(ticked)}>
-              {t("Delete")}
-            </button>
-            <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(scope.filter((d) => d.library !== library))}>
-              {t("Untick")}
-            </button>
+          <span className="flex flex-wrap gap-x-3">
+            <Do what={t("Edit")} onClick={() => onEdit(ticked)} />
+            <Do what={t("Move to {library}", { library: t(LIBRARY_NAMES[otherLibrary(library)]) })} onClick={() => onMove(ticked)} />
+            <Do what={t("Delete")} onClick={() => onDelete(ticked)} />
+            <Do what={t("Untick")} onClick={() => scopeTo(scope.filter((d) => d.library !== library))} />
           </span>
         ) : (
-          filtered && (
-            <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(loaded.slice(0, MOST_TICKS).map(({ doc_id, title }) => ({ doc_id, title, library })))}>
-              {t("Tick these")}
-            </button>
-          )
+          filtered && <Do what={t("Tick these")} onClick={() => scopeTo(loaded.slice(0, MOST_TICKS).map(({ doc_id, title }) => ({ doc_id, title, library })))} />
         )}
       </div>
       <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto" data-testid="document-list">
@@ -104,12 +98,14 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
               <div key={document.doc_id} role="listitem" aria-setsize={hasNextPage ? -1 : loaded.length} aria-posinset={row.index + 1} className="absolute inset-x-0 top-0" style={place}>
                 <DocumentRow
                   document={document}
+                  namesake={namesakes.has(document.title)}
                   ticked={scope.some((d) => same(d, document))}
                   onTick={() => toggle({ doc_id: document.doc_id, library: document.library, title: document.title })}
                   onOpen={() => read({ library: document.library, doc_id: document.doc_id, title: document.title, revision: document.revision, start: 0, end: 0, page: null })}
                   onSummarise={() => onSummarise(document)}
                   onDelete={() => onDelete([document])}
                   onEdit={() => onEdit([document])}
+                  onMove={() => onMove([document])}
                 />
               </div>
             );
@@ -117,6 +113,14 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
         </div>
       </div>
     </>
+  );
+}
+
+function Do({ what, onClick }: { what: string; onClick: () => void }) {
+  return (
+    <button type="button" className="underline underline-offset-2 hover:text-ink pointer-coarse:py-1.5" onClick={onClick}>
+      {what}
+    </button>
   );
 }
 

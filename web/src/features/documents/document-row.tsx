@@ -3,26 +3,30 @@ import type { DocumentRecord } from "@/api/types";
 import { IconButton } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import { ActionMenu } from "@/components/ui/menu";
-import { byline } from "@/lib/format";
+import { byline, LIBRARY_NAMES } from "@/lib/format";
 import { t } from "@/lib/language";
+import { otherLibrary } from "./move";
 
 /** Height of a row in pixels; the list is virtual and needs it fixed. */
 export const ROW_HEIGHT = 50;
 
 interface Props {
   document: DocumentRecord;
+  /** Another document has the same title: the file tells them apart. */
+  namesake: boolean;
   ticked: boolean;
   onTick: () => void;
   onOpen: () => void;
   onSummarise: () => void;
   onDelete: () => void;
   onEdit: () => void;
+  onMove: () => void;
 }
 
-export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onDelete, onEdit }: Props) {
+export function DocumentRow({ document, namesake, ticked, onTick, onOpen, onSummarise, onDelete, onEdit, onMove }: Props) {
   const details = [
     document.sample ? t("sample") : "",
-    document.type,
+    namesake ? document.filename : document.type,
     byline(document.authors, document.year),
     document.pages > 0 ? t("{n} pages", { n: document.pages }) : "",
     document.duplicate_of === null ? "" : t("duplicate"),
@@ -52,6 +56,7 @@ export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onD
             [t("Ask only this"), onTick],
             ...(document.has_original ? [[t("Download the original"), () => void download(document)] as const] : []),
             [t("Edit title, tags, metadata"), onEdit],
+            [t("Move to {library}", { library: t(LIBRARY_NAMES[otherLibrary(document.library)]) }), onMove],
             [t("Delete"), onDelete],
           ]}
         />

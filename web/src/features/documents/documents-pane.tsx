@@ -4,7 +4,8 @@ import { call, get } from "@/api/http";
 import { libraries } from "@/api/queries";
 import type { CollectionStats, DocumentRecord, Library, Scope } from "@/api/types";
 import { FilterBar } from "@/components/filter-bar";
-import { UndoBanners } from "@/components/ui/banner";
+import { Banner, UndoBanners } from "@/components/ui/banner";
+import { Button } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import { SearchInput, Segmented } from "@/components/ui/field";
 import { useChat } from "@/hooks/use-chat";
@@ -17,6 +18,7 @@ import { t, tx } from "@/lib/language";
 import { EditDialog } from "./edit-dialog";
 import { LinkForm } from "./link-form";
 import { DocumentList } from "./document-list";
+import { otherLibrary, useMove } from "./move";
 import { PasteText } from "./paste-text";
 import { SamplesLine } from "./samples-line";
 import { SyncedFolders } from "./synced-folders";
@@ -32,6 +34,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
   const rested = useDebounced(query.trim());
   const shown = workspace.library === "all" ? listed : workspace.library;
   const deletion = useDocumentDeletion();
+  const moving = useMove();
   const chat = useChat();
   const summarise = ({ doc_id, library, title }: DocumentRecord): void => {
     chat.summarise({ doc_id, library, title });
@@ -87,7 +90,8 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
       <UploadList />
       <SamplesLine samples={samplesIn(all.data?.libraries ?? [])} />
       <UndoBanners title={deletion.undoable === null ? null : (deletion.undoable.length === 1 ? deletion.undoable[0]?.title : t("{n} documents", { n: deletion.undoable.length })) ?? null} error={deletion.error} onUndo={deletion.undo} onDismiss={deletion.dismiss} />
-      <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} onEdit={setEdited} />
+      <MoveBanner moving={moving} />
+      <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} onEdit={setEdited} onMove={moving.mutate} />
       {edited.length > 0 && <EditDialog documents={edited} onClose={() => setEdited([])} />}
       <div className="mt-auto flex flex-col gap-2 border-t border-line p-3">
         <div className="rounded-md border border-dashed border-line-strong px-3 py-2 text-center text-xs text-muted">
@@ -110,6 +114,20 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
         <SyncedFolders />
       </div>
     </section>
+  );
+}
+
+/** That documents are on their way to the other library, that they are there, or why not. */
+function MoveBanner({ moving: { variables, isIdle, isPending, error, reset } }: { moving: ReturnType<typeof useMove> }) {
+  const first = variables?.[0];
+  if (isIdle || first === undefined) return null;
+  const said = { n: variables.length, library: t(LIBRARY_NAMES[otherLibrary(first.library)]) };
+  return (
+    <div className="border-b border-line p-2">
+      <Banner tone={error === null ? "info" : "bad"} action={isPending ? undefined : <Button look="quiet" onClick={reset}>{t("Close")}</Button>}>
+        {error !== null ? error.message : isPending ? t("Moving {n} documents to {library}…", said) : t("{n} documents are in {library} now.", said)}
+      </Banner>
+    </div>
   );
 }
 

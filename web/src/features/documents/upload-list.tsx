@@ -4,7 +4,8 @@ import { IconButton } from "@/components/ui/button";
 import { Meter } from "@/components/ui/meter";
 import { type Upload, useUploads } from "@/hooks/use-uploads";
 import { sentence } from "@/lib/format";
-import { type Message, t } from "@/lib/language";
+import { t } from "@/lib/language";
+import { problemWords } from "@/lib/server-words";
 
 /** Rows shown at most; a folder of thousands is summed up instead. */
 const SHOWN = 40;
@@ -66,15 +67,7 @@ function UploadRow({ upload, onRetry, onStop }: { upload: Upload; onRetry: () =>
   );
 }
 
-/** What helps, where the server's reason is that of a library which reads the format. */
-const CURES: Readonly<Record<string, Message>> = {
-  encrypted: "Locked with a password. Save it without one and add it again",
-  no_text_layer: "Pictures of pages without text. Run OCR over it and add it again",
-  unreadable: "Damaged, or not what its name says. Open it, save it again and add the new file",
-};
-
 function describe(upload: Upload): string {
-  const cure = CURES[upload.outcome?.code ?? ""];
   switch (upload.state) {
     case "waiting":
       return t("Waiting");
@@ -85,7 +78,7 @@ function describe(upload: Upload): string {
     case "stopped":
       return t("Stopped");
     case "failed":
-      return sentence(cure === undefined ? (upload.reason ?? t("It failed without a reason")) : t(cure));
+      return sentence(problemWords(upload.outcome?.code ?? "", upload.reason ?? t("It failed without a reason")));
     case "done":
       return receiptLine(upload);
   }

@@ -18,7 +18,8 @@ export function ArmDiff({ experiment }: { experiment: ReportExperiment }) {
   const changed = diff.differences.filter((d) => Math.abs(d.value) > 1e-9);
   const reach = Math.max(...changed.map((d) => Math.abs(d.value)), 0.001);
   const y = linear([-reach, reach], [HEIGHT - 4, 4]);
-  const bar = changed.length === 0 ? 0 : WIDTH / changed.length;
+  // A single change is a bar, not a wall.
+  const bar = Math.min(WIDTH / 40, WIDTH / Math.max(1, changed.length));
   const options = names.map((name) => ({ value: name, label: name }));
   return (
     <div>

@@ -44,7 +44,7 @@ export function LatencyChart({ experiment, timings }: { experiment: ReportExperi
       {labelled(points.map((point) => ({ ...point, x: x(Math.log10(point.ms)), y: y(point.mean) }))).map((point) => (
         <g key={point.name}>
           <circle cx={point.x} cy={point.y} r="4.5" fill={point.name === experiment.baseline ? "var(--accent)" : "var(--ink)"} />
-          <text x={point.x + 8} y={point.label + 4} fontSize="11.5" fill="var(--ink)">
+          <text x={point.beside + 8} y={point.label + 4} fontSize="11.5" fill="var(--ink)">
             {point.name}
           </text>
         </g>
@@ -56,13 +56,14 @@ export function LatencyChart({ experiment, timings }: { experiment: ReportExperi
 /** Labels closer than this in both directions would run into each other. */
 const NEAR = { x: 80, y: 13 };
 
-/** Points with the height of their label, pushed down where another label stands already. */
-function labelled<P extends { x: number; y: number }>(points: readonly P[]): (P & { label: number })[] {
-  const placed: (P & { label: number })[] = [];
+/** Points with the place of their label: behind the points that it would lie on, and pushed down where another label stands already. */
+function labelled<P extends { x: number; y: number }>(points: readonly P[]): (P & { label: number; beside: number })[] {
+  const placed: (P & { label: number; beside: number })[] = [];
   for (const point of [...points].sort((a, b) => a.y - b.y)) {
     let label = point.y;
     for (const other of placed) if (Math.abs(other.x - point.x) < NEAR.x && Math.abs(other.label - label) < NEAR.y) label = other.label + NEAR.y;
-    placed.push({ ...point, label });
+    const along = points.filter(({ x, y }) => Math.abs(y - label) < NEAR.y && x >= point.x && x - point.x < NEAR.x);
+    placed.push({ ...point, label, beside: Math.max(point.x, ...along.map(({ x }) => x)) });
   }
   return placed;
 }

@@ -104,14 +104,14 @@ function ExperimentView({ experiment, report }: { experiment: ReportExperiment; 
           {tx("Search found the right passage for {found}, in the first place for {first}.", { found: <strong className="font-semibold">{t("{found} of {n} test questions", { found: score.found, n: score.questions })}</strong>, first: score.first })}
         </p>
       )}
-      <div className="grid gap-x-8 gap-y-6 lg:grid-cols-2">
-        <figure className="min-w-0">
+      <div className="grid gap-x-8 gap-y-6 xl:grid-cols-2">
+        <figure className="max-w-2xl min-w-0">
           <figcaption className="mb-2 text-xs font-semibold text-muted">{t("{measure}, 95 % intervals", { measure: experiment.measure })}</figcaption>
           <Scrolling label={t("Intervals")}>
             <IntervalChart experiment={experiment} />
           </Scrolling>
         </figure>
-        <figure className="min-w-0">
+        <figure className="max-w-2xl min-w-0">
           <figcaption className="mb-2 text-xs font-semibold text-muted">{t("Quality against time")}</figcaption>
           <Scrolling label={t("Quality against time")}>
             <LatencyChart experiment={experiment} timings={timings} />

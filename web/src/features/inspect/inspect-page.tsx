@@ -9,8 +9,9 @@ import { Page, Section } from "@/components/ui/section";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useChat } from "@/hooks/use-chat";
 import { goTo, hrefOf } from "@/hooks/use-route";
-import { ago, milliseconds, MODE_NAMES, percent } from "@/lib/format";
+import { ago, answeredBy, milliseconds, MODE_NAMES, percent, STRATEGY_NAMES } from "@/lib/format";
 import { type Message, t } from "@/lib/language";
+import { noticeWords } from "@/lib/server-words";
 import { tracePasses } from "@/lib/trace-picture";
 import { CandidateTable } from "./candidate-table";
 import { ContextBudget } from "./context-budget";
@@ -74,10 +75,10 @@ function Trace({ answer, question }: { answer: AnswerRecord; question: string | 
   const passes = tracePasses(trace?.stages ?? [], answer.sources);
   const total = trace?.stages.reduce((sum, stage) => sum + stage.ms, 0) ?? 0;
   const facts: [Message, string][] = [
-    ["Status", answer.status],
+    ["Status", answer.status === "answered" ? t("answered") : answer.status === "abstained" ? t("Not enough evidence") : answer.status],
     ["Mode", t(MODE_NAMES[answer.query_mode])],
-    ["Strategy", answer.retrieval_strategy],
-    ["Answered by", answer.generator],
+    ["Strategy", t(STRATEGY_NAMES[answer.retrieval_strategy])],
+    ["Answered by", answeredBy(answer.generator) || "–"],
     ["Embedded by", answer.embedder],
     ["Confidence", percent(answer.confidence)],
     ["Model calls", String(trace?.llm_calls ?? 0)],
@@ -101,7 +102,7 @@ function Trace({ answer, question }: { answer: AnswerRecord; question: string | 
       </div>
       {answer.notices.map((notice) => (
         <Banner key={notice.code} tone="info">
-          {notice.message}
+          {noticeWords(notice)}
         </Banner>
       ))}
       {trace === null ? (

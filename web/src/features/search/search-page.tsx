@@ -14,8 +14,10 @@ import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useDebounced } from "@/hooks/use-debounced";
 import { nameHere, useRoute } from "@/hooks/use-route";
 import { useWorkspace } from "@/hooks/use-workspace";
-import { byline, fixed, LIBRARIES, optionsOf, pageWord, sentence } from "@/lib/format";
+import { byline, fixed, LIBRARIES, optionsOf, pageWord } from "@/lib/format";
 import { t } from "@/lib/language";
+import { dense } from "@/lib/passage";
+import { noticeWords } from "@/lib/server-words";
 import { highlightPieces } from "./highlight-pieces";
 
 const COUNTS = ["10", "25", "50"] as const;
@@ -53,7 +55,7 @@ export function SearchPage() {
       </div>
       <FilterBar />
       {found.data?.notices.map((notice) => (
-        <Banner key={notice.code}>{sentence(notice.message)}</Banner>
+        <Banner key={notice.code}>{noticeWords(notice)}</Banner>
       ))}
       {query === "" && <Empty title={t("Type to search")}>{t("Meaning and words are searched together. Results follow as you type.")}</Empty>}
       {query !== "" && found.isPending && <Skeleton lines={8} label={t("Searching")} />}
@@ -103,8 +105,8 @@ function HitRow({ hit, rank, scores }: { hit: SearchHit; rank: number; scores: b
           <BandTag band={hit.band} />
         </div>
         <p className="ml-7 text-2xs text-muted">{place}</p>
-        <p className="mt-1.5 ml-7 line-clamp-5 font-serif text-[0.9375rem] leading-[1.5rem] [overflow-wrap:anywhere]">
-          {highlightPieces(hit.text, hit.highlights).map((piece, i) => (piece.marked ? <mark key={i}>{piece.text}</mark> : piece.text))}
+        <p className="mt-1.5 ml-7 line-clamp-5 font-serif text-[0.9375rem] leading-[1.5rem] whitespace-pre-line [overflow-wrap:anywhere]">
+          {highlightPieces(hit.text, hit.highlights).map((piece, i) => (piece.marked ? <mark key={i}>{piece.text}</mark> : dense(piece.text)))}
         </p>
       </div>
       <div className="flex flex-col justify-between gap-2 max-md:ml-7">

@@ -56,7 +56,7 @@ export function SettingsPage() {
       </Section>
       <Section title={t("Appearance")}>
         <dl className="flex flex-col gap-4">
-          <Setting name={t("Language")} says={t("Of this page. Answers follow your question and documents; errors and notices of the server are English.")}>
+          <Setting name={t("Language")} says={t("Of this page. Answers follow your question and documents; details of errors are English.")}>
             <Select
               label={t("Language")}
               value={language ?? ""}

@@ -12,6 +12,7 @@ import type { Difference } from "@/lib/disagreement";
 import { byline, fixed, pageWord } from "@/lib/format";
 import { t } from "@/lib/language";
 import { webLink } from "@/lib/links";
+import { isHeaded } from "@/lib/passage";
 
 interface Props {
   source: SourceRecord;
@@ -58,11 +59,11 @@ export function SourceCard({ source, scores, focus, differences, onOpen }: Props
         <FlagTag flags={source.flags} />
         <BandTag band={source.band} />
       </div>
-      <div className={cx("mt-2 font-serif text-[0.875rem] leading-[1.4rem] [overflow-wrap:anywhere]", !whole && "line-clamp-4")}>
+      <div className={cx("mt-2 font-serif text-[0.875rem] leading-[1.4rem] whitespace-pre-line [overflow-wrap:anywhere]", isHeaded(text) && "first-line:font-semibold", !whole && "line-clamp-4")}>
         {quote !== null && !inside ? (
           <mark data-highlight="">{quote.text}</mark>
         ) : (
-          <MarkedText text={text} offset={source.start} start={span.start} end={span.end} scroll={focus !== null} />
+          <MarkedText text={text} offset={source.start} start={span.start} end={span.end} scroll={focus !== null} dense />
         )}
       </div>
       {differences.map(({ other, start, end }) => (

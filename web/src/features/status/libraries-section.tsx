@@ -24,7 +24,7 @@ export function LibrariesSection() {
       {all.isPending && <Skeleton lines={3} />}
       {all.isError && all.data === undefined && <Failure error={all.error} onRetry={() => void all.refetch()} />}
       {all.data !== undefined && (
-        <Table stacked caption={t("Libraries")} head={[t("Library"), t("Documents"), t("Passages"), t("By meaning"), t("Size"), t("Meaning by"), t("State"), t("Clear")]}>
+        <Table stacked caption={t("Libraries")} head={[t("Library"), t("Documents"), t("Passages"), t("By meaning"), t("Size"), t("Meaning by"), t("State"), <span className="sr-only">{t("Clear")}</span>]}>
           {all.data.libraries.map((library) => (
             <tr key={library.library}>
               <td className="font-medium">{t(LIBRARIES[library.library])}</td>
@@ -40,7 +40,7 @@ export function LibrariesSection() {
                 {library.chunks > 0 && !library.embedding.reachable && `, ${t("away")}`}
               </td>
               <td>{library.build === "ready" ? t("ready") : library.build}</td>
-              <td className="text-right">
+              <td className="text-right max-sm:justify-end!">
                 <Button look="quiet" icon="trash" disabled={library.documents === 0} onClick={() => setClearing(library)}>
                   {t("Clear")}
                 </Button>

@@ -5,6 +5,7 @@ import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { Failure } from "@/components/ui/states";
 import { t } from "@/lib/language";
+import { noticeWords } from "@/lib/server-words";
 
 /** What is to be said of a library's vectors: a model that is offered, with the button that takes it, and a host that is away. */
 export function LibraryNotices({ library }: { library: LibraryRecord }) {
@@ -33,7 +34,7 @@ export function LibraryNotices({ library }: { library: LibraryRecord }) {
             ) : undefined
           }
         >
-          {notice.message}
+          {noticeWords(notice)}
         </Banner>
       ))}
       {reembed.isError && <Failure error={reembed.error} what={t("That did not work.")} />}
