@@ -135,11 +135,12 @@ def fact_of(
 
     `writer` is named as the one who quoted it.
     """
-    told = _telling(candidates(opening_of(targets, document)), document, fact)
+    opening = opening_of(targets, document)
+    told = _telling(candidates(opening), document, fact)
     known = {"author": ", ".join(document.authors), "date": str(document.year or "")}.get(fact)
     if told is None and not known:
         return None
-    quoting = Quoting()
+    quoting = Quoting([replace(one, n=1) for one in opening[:1]])
     if told is None:
         quoting.say(f"{' '.join(document.title.split())}: {known}.")
     else:
