@@ -225,6 +225,7 @@ _OTHER_YEARS = re.compile(
 """Years are asked for that are not named."""
 _NAMING = re.compile(r"(?<=\s)[^\W\d_a-z][\w'\u2019-]*|\S*\d\S*")
 """A name's word, not the first of a question, or a number."""
+_AND = re.compile(r"\b(?:and|or|both|compared|versus|vs)\b", re.IGNORECASE)
 _LONGEST_SPAN = 100
 """Years."""
 _LONGEST_DATE = 40
@@ -390,8 +391,8 @@ def _rows_of(
     """Return the row that answers best with those of its document that answer as well.
 
     They do where they hold all names and numbers that it holds of the question; in its passage,
-    also where they come near it and do not hold less of them. What all rows hold, or stands above
-    them, tells none of them.
+    also where they come near it and do not hold less of them, unless several things are asked for.
+    What all rows hold, or stands above them, tells none of them.
     """
     best = found[lead]
     asked = set(tokenise(" ".join(_NAMING.findall(question)))) | _years_in(question)
@@ -403,7 +404,7 @@ def _rows_of(
         if found[row].row and found[row].item.hit.passage.chunk.doc_id == doc_id
     }
     by_all = set.intersection(*holds.values())
-    told = holds[lead] - by_all
+    told, lists = holds[lead] - by_all, _AND.search(question) is not None
     rows = [
         found[row]
         for row, held in holds.items()
@@ -413,7 +414,7 @@ def _rows_of(
             or (
                 found[row].item.n == best.item.n
                 and scores[row] >= scores[lead] - _ROWS_APART
-                and not held - by_all < told
+                and (lists or not held - by_all < told)
             )
         )
     ]
