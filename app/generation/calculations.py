@@ -21,7 +21,18 @@ from app.core.types import Evidence
 from app.generation.candidates import Candidate, candidates, one_line
 from app.generation.quoting import Quoting
 
-Operation = Literal["growth", "share", "mean", "change", "sum", "count", "largest", "smallest"]
+Operation = Literal[
+    "growth",
+    "share",
+    "mean",
+    "change",
+    "sum",
+    "count",
+    "largest",
+    "smallest",
+    "years",
+    "values",
+]
 
 _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
     "growth": re.compile(
@@ -56,8 +67,14 @@ _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "sum": re.compile(r"\b(?:totals?|sum|altogether|in all|combined|together)\b", re.IGNORECASE),
+    "years": re.compile(r"\b(?:which|what)(?: are the)?(?: \w+)? years\b", re.IGNORECASE),
+    "values": re.compile(
+        r"\b(?:what|how (?:much|many))\b.*\b(?:19|20)\d\d,? and (?:\w+ )?(?:19|20)\d\d\b",
+        re.IGNORECASE,
+    ),
 }
-"""The first that fits is asked for."""
+"""The first that fits is asked for. The last two calculate nothing: for which years a row or table
+has figures, and the figures of several years."""
 _OF_ALL = frozenset(
     tokenise(
         "how what which who many much year years fiscal period between from over under above below"
@@ -75,14 +92,19 @@ _WORDS: Mapping[Operation, str] = {
     "sum": "total sum altogether combined together",
     "largest": "highest largest most biggest greatest longest dearest",
     "smallest": "lowest smallest least fewest shortest cheapest",
+    "years": "table provide provided information include included given listed shown show financial"
+    " company calculated recorded accounted",
+    "values": "",
 }
 _OF_OPERATION: Mapping[Operation, frozenset[str]] = {
     name: frozenset(tokenise(words)) for name, words in _WORDS.items()
 }
 """Stemmed words that say what to calculate, not with which cells."""
 _ASKS_OTHERWISE = re.compile(
-    r"\W*(?:why|when|where|how (?:is|are|was|were|does|do)\b"
-    r"|(?:in|for|over) (?:which|what) years\b)",
+    r"\W*(?:why|when|where|how (?:is|are|was|were|does|do)\b)", re.IGNORECASE
+)
+_COMPARES = re.compile(
+    r"\b(?:than|exceed(?:s|ed)?|over|above|below|under|at least|largest|smallest|highest|lowest)\b",
     re.IGNORECASE,
 )
 _WEIGHTED = re.compile(r"\bweighted[- ]average\b", re.IGNORECASE)
@@ -173,6 +195,7 @@ class Calculation:
     """A result, how it was made, and the cells."""
 
     result: str
+    """Empty where the cells are all that is asked for."""
     formula: str
     """Empty where the result is a name."""
     cells: tuple[Cell, ...]
@@ -315,7 +338,8 @@ def lines_of(evidence: Sequence[Evidence]) -> list[Line]:
 
 def write_calculation(quoting: Quoting, made: Calculation) -> None:
     """Write a result with how it was made, then the rows of its cells as quotes."""
-    quoting.say(f"**{made.result}**" + (f" = {made.formula}" if made.formula else "") + "\n")
+    if made.result:
+        quoting.say(f"**{made.result}**" + (f" = {made.formula}" if made.formula else "") + "\n")
     for source in dict.fromkeys(cell.source for cell in made.cells):
         quoting.say("\n- ")
         quoting.quote(source)
@@ -613,6 +637,29 @@ def _extreme(asked: _Asked) -> Calculation | None:
     return Calculation(found.column if same_row else found.row, "", (found,))
 
 
+def _covered(asked: _Asked) -> Calculation | None:
+    """Return the years for which a row has figures, or the table that the question names."""
+    if _COMPARES.search(asked.text):
+        return None
+    best = asked.best(asked.words)
+    whole = best is None
+    if best is None:
+        fits = (one for one in asked.cells if asked.told(asked.words, one) >= _LEAST_TOLD)
+        is_only = not asked.words and len({one.table for one in asked.cells}) == 1
+        best = asked.cells[0] if is_only else next(fits, None)
+    line = () if best is None else tuple(asked.row_of(best))
+    cells = [cell for cell in line if whole or not _NOTHING.fullmatch(cell.figure.text)]
+    years = {year[0]: cell for cell in reversed(cells) if (year := _year_of(cell.column))}
+    if len(years) < 2:
+        return None
+    return Calculation(", ".join(reversed(years)), "", tuple(years.values()))
+
+
+def _values(asked: _Asked) -> Calculation | None:
+    cells = asked.by_years(asked.years)
+    return Calculation("", "", cells) if cells else None
+
+
 _CALCULATED = {
     "growth": _growth,
     "share": _share,
@@ -622,6 +669,8 @@ _CALCULATED = {
     "count": _count,
     "largest": _extreme,
     "smallest": _extreme,
+    "years": _covered,
+    "values": _values,
 }
 
 
