@@ -340,8 +340,8 @@ def write_calculation(quoting: Quoting, made: Calculation) -> None:
     """Write a result with how it was made, then the rows of its cells as quotes."""
     if made.result:
         quoting.say(f"**{made.result}**" + (f" = {made.formula}" if made.formula else "") + "\n")
-    for source in dict.fromkeys(cell.source for cell in made.cells):
-        quoting.say("\n- ")
+    for at, source in enumerate(dict.fromkeys(cell.source for cell in made.cells)):
+        quoting.say("\n- " if at or made.result else "- ")
         quoting.quote(source)
 
 

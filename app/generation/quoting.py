@@ -216,7 +216,7 @@ _YEAR = re.compile(
     r"(?<![\d.,])(1[5-9]\d\d|20\d\d)(?:\s?[-\u2013/]\s?(?:1[5-9]|20)?(\d\d))?(?!\d|[.,]\d)"
 )
 _SPAN = re.compile(
-    r"\b(?:from|between) ((?:1[5-9]|20)\d\d) (?:to|and|until|through) ((?:1[5-9]|20)\d\d)\b"
+    r"\b((?:1[5-9]|20)\d\d) (?:to|until|through|(?<=between \d{4} )and) ((?:1[5-9]|20)\d\d)\b"
 )
 _OTHER_YEARS = re.compile(
     r"\b(?:after|before|since|until|prior to|following)\s(?:\w+\s)?\d{4}\b",
@@ -249,11 +249,15 @@ def _years_of(row: Candidate) -> set[str]:
     return _years_in(CELLS.join(value for value in values if len(value) <= _LONGEST_DATE))
 
 
+def _asked_years(question: str) -> set[str]:
+    span = _SPAN.search(question)
+    named = _years_in("-".join(span.groups()) if span else question)
+    return set() if _OTHER_YEARS.search(question) else named
+
+
 def _of_the_year(question: str, found: Sequence[Candidate], order: Sequence[int]) -> list[int]:
     """Return the order without rows of other years, where rows are of one that is asked for."""
-    asked = set() if _OTHER_YEARS.search(question) else _years_in(question)
-    if span := _SPAN.search(question):
-        asked |= _years_in("-".join(span.groups()))
+    asked = _asked_years(question)
     dated = {row: _years_of(found[row]) for row in order if asked and found[row].row}
     if not any(asked & years for years in dated.values()):
         return list(order)
@@ -394,12 +398,12 @@ def _rows_of(
     also where they come near it and do not hold less of them, unless several things are asked for.
     What all rows hold, or stands above them, tells none of them.
     """
-    best = found[lead]
-    asked = set(tokenise(" ".join(_NAMING.findall(question)))) | _years_in(question)
-    asked -= best.above_tokens | set(tokenise(best.item.hit.passage.document.title))
+    best, years = found[lead], _asked_years(question)
+    asked = set(tokenise(" ".join(_NAMING.findall(question))))
+    asked -= years | best.above_tokens | set(tokenise(best.item.hit.passage.document.title))
     doc_id = best.item.hit.passage.chunk.doc_id
     holds = {
-        row: asked & (found[row].tokens | _years_of(found[row]))
+        row: asked & found[row].tokens | ({"year"} if years & _years_of(found[row]) else set())
         for row in order
         if found[row].row and found[row].item.hit.passage.chunk.doc_id == doc_id
     }

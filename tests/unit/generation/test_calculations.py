@@ -143,6 +143,11 @@ def test_the_answer_shows_the_rows_that_it_used() -> None:
     )
     (sentence,) = done.sentences
     assert sentence.citations[0].quote == "Wages | 2017: 200 | 2018: 210 | 2019: 300.5"
+    stated = calculate("What were the wages in 2017 and 2019?", lines_of(items))
+    assert stated is not None
+    quoting = Quoting(items)
+    write_calculation(quoting, stated)
+    assert quoting.done().text == "- Wages | 2017: 200 | 2018: 210 | 2019: 300.5 [1]."
 
 
 @pytest.mark.parametrize(
