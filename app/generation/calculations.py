@@ -19,19 +19,10 @@ from app.core.sentences import CELLS
 from app.core.text import CLAIMLESS_WORDS, tokenise
 from app.core.types import Evidence
 from app.generation.candidates import Candidate, candidates, one_line
-from app.generation.quoting import Quoting
+from app.generation.quoting import Quoting, years_in
 
 Operation = Literal[
-    "growth",
-    "share",
-    "mean",
-    "change",
-    "sum",
-    "count",
-    "largest",
-    "smallest",
-    "years",
-    "values",
+    "growth", "share", "mean", "change", "sum", "count", "largest", "smallest", "years", "values"
 ]
 
 _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
@@ -117,10 +108,6 @@ _NUMBER_OF_YEARS = re.compile(r"\b(?:\d|two|three|four|five) (?:fiscal )?years\b
 _DAY = re.compile(
     r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)"
     r" ?\d{1,2}\b,?"
-)
-_SPAN = re.compile(
-    r"((?:19|20)\d\d)\s*(?:-|\u2013|to|until|through|(?<=between \d{4} )and)\s*((?:19|20)\d\d)",
-    re.IGNORECASE,
 )
 _FIGURE = re.compile(
     r"[^\w(+\-\u2212]{0,3}(?:[A-Z]{0,3}[$\u20ac\u00a3\u00a5]\s*)?(?P<open>\()?\s*(?P<minus>[-\u2212])?"
@@ -387,11 +374,6 @@ class _Asked:
             self.named(words, cell) >= _LEAST_NAMED or self.column_is_named(words, cell)
         )
 
-    def is_all(self, cell: Cell) -> bool:
-        """Return whether a cell's row is all that the question names, and all of it."""
-        own = self.telling(cell.row)
-        return bool(own) and own == self.words
-
     def column_is_named(self, words: frozenset[str], cell: Cell) -> bool:
         own = self.telling(cell.column)
         return bool(own) and self.weight(own & words) / self.weight(own) >= _LEAST_NAMED
@@ -452,7 +434,9 @@ class _Asked:
             return None
         if self.named(self.words, best) >= _LEAST_NAMED and not self.years:
             found = [cell for cell in self.row_of(best) if not cell.column_tokens & _TOTALS]
-            dated = [cell for cell in found if _year_of(cell.column) and _is_like(cell, best)]
+            kind = _undated(best.column_tokens)
+            dated = [one for one in found if _year_of(one.column)]
+            dated = [one for one in dated if _undated(one.column_tokens) == kind]
             found = dated if len(dated) > 1 else found
         elif self.named(self.words, best) >= _LEAST_NAMED and not self.column_is_named(
             self.words, best
@@ -473,12 +457,8 @@ class _Asked:
 
 def _years(question: str, operation: Operation) -> tuple[str, ...]:
     """Return the years of a question in order; of a sum or mean those within a span too."""
-    years = _YEAR.findall(question)
-    for first, last in _SPAN.findall(question):
-        low, high = sorted((int(first), int(last)))
-        if high - low < 30 and operation in ("mean", "sum"):
-            years += [str(year) for year in range(low, high + 1)]
-    return tuple(sorted(dict.fromkeys(years)))
+    spans = years_in(question) if operation in ("mean", "sum") else set[str]()
+    return tuple(sorted({*_YEAR.findall(question), *spans}))
 
 
 def _with_years(text: str) -> str:
@@ -489,11 +469,6 @@ def _with_years(text: str) -> str:
 def _undated(tokens: Iterable[str]) -> set[str]:
     """Return the words without years, days of a month and marks of notes."""
     return {token for token in tokens if not token.isdigit()}
-
-
-def _is_like(one: Cell, other: Cell) -> bool:
-    """Return whether columns differ in nothing but when."""
-    return _undated(one.column_tokens) == _undated(other.column_tokens)
 
 
 def _year_of(text: str) -> list[str]:
@@ -575,7 +550,7 @@ def _several(asked: _Asked) -> tuple[Cell, ...] | None:
     best = asked.best(asked.words, asked.years[0] if asked.years else "")
     if best is not None and best.tokens & _OF_OPERATION[asked.operation]:
         return None  # the table states it
-    is_one = best is not None and asked.is_all(best)
+    is_one = best is not None and asked.telling(best.row) == asked.words
     return (None if is_one else asked.by_phrases()) or asked.line()
 
 
