@@ -107,8 +107,8 @@ def page() -> str:
             "it is interrupted. Then the document has a new revision; the receipt and the flag"
             " `ocr:N` say how many pages are by OCR, `unread:N` how many wait for it.",
             f"An image has at most {MOST_IMAGE_PIXELS // 10**6} megapixels. Sending a file again"
-            " asks for what was cancelled. [evaluation/reports/ocr.md](../evaluation/reports/ocr.md)"
-            " has figures.",
+            " asks for what was cancelled. Backups and bundles carry where the words stand."
+            " [evaluation/reports/ocr.md](../evaluation/reports/ocr.md) has figures.",
             "",
         ]
     )

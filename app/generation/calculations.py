@@ -19,9 +19,11 @@ from app.core.sentences import CELLS
 from app.core.text import CLAIMLESS_WORDS, tokenise
 from app.core.types import Evidence
 from app.generation.candidates import Candidate, candidates, one_line
-from app.generation.quoting import Quoting
+from app.generation.quoting import Quoting, years_in
 
-Operation = Literal["growth", "share", "mean", "change", "sum", "count", "largest", "smallest"]
+Operation = Literal[
+    "growth", "share", "mean", "change", "sum", "count", "largest", "smallest", "years", "values"
+]
 
 _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
     "growth": re.compile(
@@ -56,8 +58,14 @@ _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "sum": re.compile(r"\b(?:totals?|sum|altogether|in all|combined|together)\b", re.IGNORECASE),
+    "years": re.compile(r"\b(?:which|what)(?: are the)?(?: \w+)? years\b", re.IGNORECASE),
+    "values": re.compile(
+        r"\b(?:what|how (?:much|many))\b.*\b(?:19|20)\d\d,? and (?:\w+ )?(?:19|20)\d\d\b",
+        re.IGNORECASE,
+    ),
 }
-"""The first that fits is asked for."""
+"""The first that fits is asked for. The last two calculate nothing: for which years a row or table
+has figures, and the figures of several years."""
 _OF_ALL = frozenset(
     tokenise(
         "how what which who many much year years fiscal period between from over under above below"
@@ -75,14 +83,19 @@ _WORDS: Mapping[Operation, str] = {
     "sum": "total sum altogether combined together",
     "largest": "highest largest most biggest greatest longest dearest",
     "smallest": "lowest smallest least fewest shortest cheapest",
+    "years": "table provide provided information include included given listed shown show financial"
+    " company calculated recorded accounted",
+    "values": "",
 }
 _OF_OPERATION: Mapping[Operation, frozenset[str]] = {
     name: frozenset(tokenise(words)) for name, words in _WORDS.items()
 }
 """Stemmed words that say what to calculate, not with which cells."""
 _ASKS_OTHERWISE = re.compile(
-    r"\W*(?:why|when|where|how (?:is|are|was|were|does|do)\b"
-    r"|(?:in|for|over) (?:which|what) years\b)",
+    r"\W*(?:why|when|where|how (?:is|are|was|were|does|do)\b)", re.IGNORECASE
+)
+_COMPARES = re.compile(
+    r"\b(?:than|exceed(?:s|ed)?|over|above|below|under|at least|largest|smallest|highest|lowest)\b",
     re.IGNORECASE,
 )
 _WEIGHTED = re.compile(r"\bweighted[- ]average\b", re.IGNORECASE)
@@ -95,10 +108,6 @@ _NUMBER_OF_YEARS = re.compile(r"\b(?:\d|two|three|four|five) (?:fiscal )?years\b
 _DAY = re.compile(
     r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)"
     r" ?\d{1,2}\b,?"
-)
-_SPAN = re.compile(
-    r"((?:19|20)\d\d)\s*(?:-|\u2013|to|until|through|(?<=between \d{4} )and)\s*((?:19|20)\d\d)",
-    re.IGNORECASE,
 )
 _FIGURE = re.compile(
     r"[^\w(+\-\u2212]{0,3}(?:[A-Z]{0,3}[$\u20ac\u00a3\u00a5]\s*)?(?P<open>\()?\s*(?P<minus>[-\u2212])?"
@@ -173,6 +182,7 @@ class Calculation:
     """A result, how it was made, and the cells."""
 
     result: str
+    """Empty where the cells are all that is asked for."""
     formula: str
     """Empty where the result is a name."""
     cells: tuple[Cell, ...]
@@ -315,9 +325,10 @@ def lines_of(evidence: Sequence[Evidence]) -> list[Line]:
 
 def write_calculation(quoting: Quoting, made: Calculation) -> None:
     """Write a result with how it was made, then the rows of its cells as quotes."""
-    quoting.say(f"**{made.result}**" + (f" = {made.formula}" if made.formula else "") + "\n")
-    for source in dict.fromkeys(cell.source for cell in made.cells):
-        quoting.say("\n- ")
+    if made.result:
+        quoting.say(f"**{made.result}**" + (f" = {made.formula}" if made.formula else "") + "\n")
+    for at, source in enumerate(dict.fromkeys(cell.source for cell in made.cells)):
+        quoting.say("\n- " if at or made.result else "- ")
         quoting.quote(source)
 
 
@@ -362,11 +373,6 @@ class _Asked:
         return self.told(words, cell) >= _LEAST_TOLD and (
             self.named(words, cell) >= _LEAST_NAMED or self.column_is_named(words, cell)
         )
-
-    def is_all(self, cell: Cell) -> bool:
-        """Return whether a cell's row is all that the question names, and all of it."""
-        own = self.telling(cell.row)
-        return bool(own) and own == self.words
 
     def column_is_named(self, words: frozenset[str], cell: Cell) -> bool:
         own = self.telling(cell.column)
@@ -428,7 +434,9 @@ class _Asked:
             return None
         if self.named(self.words, best) >= _LEAST_NAMED and not self.years:
             found = [cell for cell in self.row_of(best) if not cell.column_tokens & _TOTALS]
-            dated = [cell for cell in found if _year_of(cell.column) and _is_like(cell, best)]
+            kind = _undated(best.column_tokens)
+            dated = [one for one in found if _year_of(one.column)]
+            dated = [one for one in dated if _undated(one.column_tokens) == kind]
             found = dated if len(dated) > 1 else found
         elif self.named(self.words, best) >= _LEAST_NAMED and not self.column_is_named(
             self.words, best
@@ -449,12 +457,8 @@ class _Asked:
 
 def _years(question: str, operation: Operation) -> tuple[str, ...]:
     """Return the years of a question in order; of a sum or mean those within a span too."""
-    years = _YEAR.findall(question)
-    for first, last in _SPAN.findall(question):
-        low, high = sorted((int(first), int(last)))
-        if high - low < 30 and operation in ("mean", "sum"):
-            years += [str(year) for year in range(low, high + 1)]
-    return tuple(sorted(dict.fromkeys(years)))
+    spans = years_in(question) if operation in ("mean", "sum") else set[str]()
+    return tuple(sorted({*_YEAR.findall(question), *spans}))
 
 
 def _with_years(text: str) -> str:
@@ -465,11 +469,6 @@ def _with_years(text: str) -> str:
 def _undated(tokens: Iterable[str]) -> set[str]:
     """Return the words without years, days of a month and marks of notes."""
     return {token for token in tokens if not token.isdigit()}
-
-
-def _is_like(one: Cell, other: Cell) -> bool:
-    """Return whether columns differ in nothing but when."""
-    return _undated(one.column_tokens) == _undated(other.column_tokens)
 
 
 def _year_of(text: str) -> list[str]:
@@ -551,7 +550,7 @@ def _several(asked: _Asked) -> tuple[Cell, ...] | None:
     best = asked.best(asked.words, asked.years[0] if asked.years else "")
     if best is not None and best.tokens & _OF_OPERATION[asked.operation]:
         return None  # the table states it
-    is_one = best is not None and asked.is_all(best)
+    is_one = best is not None and asked.telling(best.row) == asked.words
     return (None if is_one else asked.by_phrases()) or asked.line()
 
 
@@ -613,6 +612,29 @@ def _extreme(asked: _Asked) -> Calculation | None:
     return Calculation(found.column if same_row else found.row, "", (found,))
 
 
+def _covered(asked: _Asked) -> Calculation | None:
+    """Return the years for which a row has figures, or the table that the question names."""
+    if _COMPARES.search(asked.text):
+        return None
+    best = asked.best(asked.words)
+    whole = best is None
+    if best is None:
+        fits = (one for one in asked.cells if asked.told(asked.words, one) >= _LEAST_TOLD)
+        is_only = not asked.words and len({one.table for one in asked.cells}) == 1
+        best = asked.cells[0] if is_only else next(fits, None)
+    line = () if best is None else tuple(asked.row_of(best))
+    cells = [cell for cell in line if whole or not _NOTHING.fullmatch(cell.figure.text)]
+    years = {year[0]: cell for cell in reversed(cells) if (year := _year_of(cell.column))}
+    if len(years) < 2:
+        return None
+    return Calculation(", ".join(reversed(years)), "", tuple(years.values()))
+
+
+def _values(asked: _Asked) -> Calculation | None:
+    cells = asked.by_years(asked.years)
+    return Calculation("", "", cells) if cells else None
+
+
 _CALCULATED = {
     "growth": _growth,
     "share": _share,
@@ -622,6 +644,8 @@ _CALCULATED = {
     "count": _count,
     "largest": _extreme,
     "smallest": _extreme,
+    "years": _covered,
+    "values": _values,
 }
 
 

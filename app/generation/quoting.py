@@ -215,47 +215,45 @@ def _of_the_record(question: str, found: Sequence[Candidate], order: Sequence[in
     return [row for row in order if row not in is_other] if holds else list(order)
 
 
-_YEAR = re.compile(
-    r"(?<![\d.,])(1[5-9]\d\d|20\d\d)(?:\s?[-\u2013/]\s?(?:1[5-9]|20)?(\d\d))?(?!\d|[.,]\d)"
-)
-_SPAN = re.compile(
-    r"\b(?:from|between) ((?:1[5-9]|20)\d\d) (?:to|and|until|through) ((?:1[5-9]|20)\d\d)\b"
+_YEARS = re.compile(
+    r"(?<![\d.,])(1[5-9]\d\d|20\d\d)(?:(?:\s?[-\u2013/]\s?"
+    r"| (?:to|until|through|(?<=between \d{4} )and) )((?:1[5-9]|20)?\d\d))?(?!\d|[.,]\d)"
 )
 _OTHER_YEARS = re.compile(
-    r"\b(?:after|before|since|until|prior to|following)\s(?:\w+\s)?\d{4}\b",
-    re.IGNORECASE,
+    r"\b(?:after|before|since|until|following) (?:\w+ )?\d{4}\b", re.IGNORECASE
 )
 """Years are asked for that are not named."""
 _NAMING = re.compile(r"(?<=\s)[^\W\d_a-z][\w'\u2019-]*|\S*\d\S*")
 """A name's word, not the first of a question, or a number."""
-_LONGEST_SPAN = 100
-"""Years."""
+_AND = re.compile(r"\b(?:and|or|both|compared|versus|vs)\b", re.IGNORECASE)
 _LONGEST_DATE = 40
 """Characters of a cell that says when."""
 
 
-def _years_in(text: str) -> set[str]:
-    """Return the years that a text names, those within `2005-07` too."""
+def years_in(text: str) -> set[str]:
+    """Return the years that a text names, those within `2005-07` and `2005 to 2007` too."""
     years: set[str] = set()
-    for first, last in _YEAR.findall(text):
-        begin = int(first)
-        end = begin // 100 * 100 + int(last) if last else begin
-        end += 100 if last and end < begin else 0
-        years.update(map(str, range(begin, min(end, begin + _LONGEST_SPAN) + 1)))
+    for first, last in _YEARS.findall(text):
+        end = int(first[: 4 - len(last)] + last)
+        end += 100 if len(last) == 2 and end < int(first) else 0  # 1999-00
+        low, high = sorted((int(first), end))
+        years.update(map(str, range(low, high + 1)))
     return years
 
 
 def _years_of(row: Candidate) -> set[str]:
     """Return the years of a row's own cells, not of the heads of its columns."""
     values = (cell.rpartition(": ")[2] for cell in row.text.split(CELLS))
-    return _years_in(CELLS.join(value for value in values if len(value) <= _LONGEST_DATE))
+    return years_in(CELLS.join(value for value in values if len(value) <= _LONGEST_DATE))
+
+
+def _asked_years(question: str) -> set[str]:
+    return set() if _OTHER_YEARS.search(question) else years_in(question)
 
 
 def _of_the_year(question: str, found: Sequence[Candidate], order: Sequence[int]) -> list[int]:
     """Return the order without rows of other years, where rows are of one that is asked for."""
-    asked = set() if _OTHER_YEARS.search(question) else _years_in(question)
-    if span := _SPAN.search(question):
-        asked |= _years_in("-".join(span.groups()))
+    asked = _asked_years(question)
     dated = {row: _years_of(found[row]) for row in order if asked and found[row].row}
     if not any(asked & years for years in dated.values()):
         return list(order)
@@ -402,40 +400,31 @@ def _rows_of(
     """Return the row that answers best with those of its document that answer as well.
 
     They do where they hold all names and numbers that it holds of the question; in its passage,
-    also where they come near it and do not hold less of them. What all rows hold, or stands above
-    them, tells none of them. Where the best row holds all of the question, one that lacks a word of
-    it is about something else.
+    also where they come near it and do not hold less of them, unless several things are asked for.
+    What all rows hold, or stands above them, tells none of them. Where the best row holds all of
+    the question, one that lacks a word of it is about something else.
     """
-    best = found[lead]
-    asked = set(tokenise(" ".join(_NAMING.findall(question)))) | _years_in(question)
-    asked -= best.above_tokens | set(tokenise(best.item.hit.passage.document.title))
+    best, years = found[lead], _asked_years(question)
+    asked = set(tokenise(" ".join(_NAMING.findall(question))))
+    asked -= years | best.above_tokens | set(tokenise(best.item.hit.passage.document.title))
     doc_id = best.item.hit.passage.chunk.doc_id
     holds = {
-        row: asked & (found[row].tokens | _years_of(found[row]))
+        row: asked & found[row].tokens | ({"year"} if years & _years_of(found[row]) else set())
         for row in order
         if found[row].row and found[row].item.hit.passage.chunk.doc_id == doc_id
     }
     by_all = set.intersection(*holds.values())
-    told = holds[lead] - by_all
+    told, lists = holds[lead] - by_all, _AND.search(question) is not None
     words = set(content_tokens(question))
     whole = words if words <= best.read else frozenset[str]()
-    rows = [
-        found[row]
-        for row, held in holds.items()
-        if found[row].text != best.text
-        and (
-            (told and told <= held)
-            or (
-                found[row].item.n == best.item.n
-                and whole <= found[row].read
-                and scores[row] >= scores[lead] - _ROWS_APART
-                and not held - by_all < told
-            )
-        )
-    ]
-    once = {one.text: one for one in reversed(rows)}  # two passages may share one
-    rows = [best, *(one for one in rows if once[one.text] is one)]
-    return tuple(sorted(rows[:_MOST_ENTRIES], key=lambda one: one.key))
+    rows = {best.text: best}  # two passages may share a row
+    for row, held in holds.items():
+        one = found[row]
+        is_near = one.item.n == best.item.n and scores[row] >= scores[lead] - _ROWS_APART
+        is_near = is_near and whole <= one.read
+        if (told and told <= held) or (is_near and (lists or not held - by_all < told)):
+            rows.setdefault(one.text, one)
+    return tuple(sorted([*rows.values()][:_MOST_ENTRIES], key=lambda one: one.key))
 
 
 def _opening(

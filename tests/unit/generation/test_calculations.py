@@ -72,6 +72,12 @@ Total boats | FY19: 3 | FY181: 4 | 2016/2017: 5 | Change %: (25) %"""
         ("What was the change in total berths in 2019 compared to 2018?", HARBOURS,
          "6", "65 - 59"),
         ("Which harbour had the lowest total of berths in 2019?", HARBOURS, "western side", ""),
+        ("Which years does the table show?", FERRIES, "2017, 2018, 2019", ""),
+        ("In which years were berths of the fjord, western side recorded?", HARBOURS,
+         "2019, 2018", ""),
+        ("Which years does the table of berths provide information for?", HARBOURS,
+         "2019, 2018, 2017", ""),
+        ("What were the respective wages in 2018 and 2019?", FERRIES, "", ""),
         ("What was the change in pilots from 2018 to FY2019?", STAFF, "2", "12 - 10"),
         ("What was the change in pilots in 2018/2019 from 2016/17?", STAFF, "4", "12 - 8"),
         ("What is the average number of pilots over the three years?", STAFF,
@@ -100,6 +106,8 @@ def test_a_result_names_its_cells(question: str, text: str, result: str, formula
     [
         ("What were the total costs in 2019?", FERRIES),  # the table states them
         ("What were the total berths of the sound in 2019?", HARBOURS),  # one row's
+        ("In which years were there fewer dogs than passengers?", FERRIES),
+        ("What were the tolls in 2018 and 2019?", FERRIES),
         ("What was the change in berths of the southern sound between 2018 and 2019?", HARBOURS),
         ("What are the total passengers?", FERRIES),  # of which year?
         ("What was the change in cats from 2017 to 2019?", FERRIES),
@@ -135,6 +143,11 @@ def test_the_answer_shows_the_rows_that_it_used() -> None:
     )
     (sentence,) = done.sentences
     assert sentence.citations[0].quote == "Wages | 2017: 200 | 2018: 210 | 2019: 300.5"
+    stated = calculate("What were the wages in 2017 and 2019?", lines_of(items))
+    assert stated is not None
+    quoting = Quoting(items)
+    write_calculation(quoting, stated)
+    assert quoting.done().text == "- Wages | 2017: 200 | 2018: 210 | 2019: 300.5 [1]."
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,10 @@ Season: 2009 | Title: Lamps | Part: Keeper | Notes: 1 part"""
         ("Which parts did she play in the 2009 season?", ["And a Gull Sang...", "Rope", "Lamps"]),
         ("Which part did she play in the season 2008?", ["The Mill"]),
         (
+            "Which parts did she play in the 2008 season and in the 2009 season?",
+            ["The Mill", "And a Gull Sang...", "Rope", "Lamps"],
+        ),
+        (
             "Which parts did she play in the seasons from 2008 to 2009?",
             ["The Mill", "And a Gull Sang...", "Rope", "Lamps"],
         ),
