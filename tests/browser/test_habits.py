@@ -76,6 +76,18 @@ def test_a_search_a_draft_and_a_document_survive_a_reload(
     page.reload()
     expect(page.get_by_label("Text to check")).to_have_value("Bananas ripen in Ecuador.")
     expect(verdicts).to_be_visible()
+    # the tab of the conversation leads back to it, also after a reload elsewhere
+    go(page, "Ask")
+    ask(page, PEARS)
+    go(page, "Search")
+    page.reload()
+    go(page, "Ask")
+    expect(page.get_by_role("article", name=PEARS)).to_contain_text("sixty kinds")
+    page.get_by_role("button", name="New conversation").click()
+    go(page, "Search")
+    page.reload()
+    go(page, "Ask")
+    expect(page.get_by_role("article")).to_have_count(0)
 
 
 def test_conversations_are_found_pinned_and_shared_by_tabs(
@@ -150,6 +162,35 @@ def test_several_documents_are_deleted_brought_back_corrected_and_downloaded(
     page.get_by_role("button", name="Save", exact=True).click()
     expect(documents).to_contain_text("Notes on pears")
     expect(documents).to_contain_text("1911")
+
+
+def test_documents_move_to_the_other_library_with_what_was_said_of_them(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
+    filled.upload(("report-2023.md", b"# Report\n\nThe quay was mended in spring."))
+    filled.upload(("report-2024.md", b"# Report\n\nThe crane was painted in autumn."))
+    page = open_page(filled)
+    choose(page, "Papers")
+    documents = page.get_by_role("list", name="Documents", exact=True)
+    # one title, two files: the file tells them apart
+    old = documents.get_by_role("listitem").filter(has_text="report-2023.md")
+    expect(documents.get_by_role("listitem").filter(has_text="report-2024.md")).to_have_count(1)
+    old.hover()
+    old.get_by_role("button", name="More about").click()
+    page.get_by_role("menuitem", name="Edit title").click()
+    page.get_by_label("Title", exact=True).fill("Harbour in 2023")
+    page.get_by_label("Tags", exact=True).fill("harbour")
+    page.get_by_role("button", name="Save", exact=True).click()
+    moved = documents.get_by_role("listitem").filter(has_text="Harbour in 2023")
+    expect(moved).to_contain_text("harbour")
+    moved.get_by_role("checkbox").check()
+    page.get_by_role("button", name="Move to Public").click()
+    expect(page.get_by_text("1 document is in Public now.")).to_be_visible()
+    expect(moved).to_have_count(0)
+    choose(page, "Public")
+    expect(moved).to_contain_text("harbour")
+    ask(page, "When was the quay mended?")
+    expect(page.get_by_role("article").last).to_contain_text("in spring")
 
 
 def test_tags_narrow_the_list_the_search_and_the_next_question(

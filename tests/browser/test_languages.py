@@ -13,13 +13,21 @@ from tests.browser.documents import ENGINEER, ORCHARD, lighthouse_pdf
 from tests.browser.servers import ROOT, DocuMind
 from tests.browser.views import go, views
 
-GERMAN: dict[str, str | dict[str, str]] = json.loads(
-    (ROOT / "web" / "src" / "languages" / "de.json").read_text(encoding="utf-8")
-)
+MESSAGES: dict[str, dict[str, str | dict[str, str]]] = {
+    language: json.loads(
+        (ROOT / "web" / "src" / "languages" / f"{language}.json").read_text(encoding="utf-8")
+    )
+    for language in ("de", "es")
+}
 # what has values, and words that a document or a server may say too, prove nothing
-ENGLISH = [
-    key for key, text in GERMAN.items() if text != key and "{" not in key and len(key.split()) > 1
-]
+ENGLISH = {
+    language: {
+        key
+        for key, text in messages.items()
+        if text != key and "{" not in key and len(key.split()) > 1
+    }
+    for language, messages in MESSAGES.items()
+}
 VIEWS = views(ENGINEER)
 WIDE = """() => [document.documentElement, ...document.querySelectorAll("body *")].filter(one => {
   if (one.closest("dialog:not([open]), .sr-only, svg")) return false;
@@ -43,27 +51,53 @@ def library(server: DocuMind) -> DocuMind:
     return server
 
 
-def _in_german(page: Page) -> None:
-    page.evaluate("localStorage.setItem('documind.preferences.1', '{\"language\":\"de\"}')")
+def _in(page: Page, language: str) -> None:
+    page.evaluate(
+        f"""localStorage.setItem('documind.preferences.1', '{{"language":"{language}"}}')"""
+    )
     page.reload()
-    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.locator("html")).to_have_attribute("lang", language)
 
 
+@pytest.mark.parametrize("language", ["de", "es"])
 @pytest.mark.parametrize("view", [name for name in VIEWS if name != "first-run"])
-def test_german_is_whole_and_fits_a_phone(
-    library: DocuMind, open_page: OpenPage, view: str
+def test_a_language_is_whole_and_fits_a_phone(
+    library: DocuMind, open_page: OpenPage, view: str, language: str
 ) -> None:
     page = open_page(library, width=390, height=844)
     VIEWS[view](page)
-    _in_german(page)
+    _in(page, language)
     if view == "options":
-        page.get_by_role("button", name=re.compile("^Optionen")).click()
+        page.get_by_role("button", name=re.compile(f"^{MESSAGES[language]['Options']}")).click()
     if view == "help":
         page.keyboard.press("?")
-    expect(page.get_by_role("navigation", name="Seiten")).to_be_visible()
+    pages = page.get_by_role("navigation", name=str(MESSAGES[language]["Pages"]))
+    expect(pages).to_be_visible()
     expect(page.locator(".pulse")).to_have_count(0)
     assert page.evaluate(WIDE) == []
-    assert set(page.evaluate(SAID)) & set(ENGLISH) == set()
+    assert set(page.evaluate(SAID)) & ENGLISH[language] == set()
+
+
+def test_what_the_server_says_is_in_the_language_of_the_page(
+    library: DocuMind, open_page: OpenPage
+) -> None:
+    page = open_page(library)
+    _in(page, "de")
+    page.get_by_test_id("upload").set_input_files(
+        {"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.4 nothing"}
+    )
+    uploads = page.get_by_role("region", name="Neue Dateien")
+    expect(uploads).to_contain_text("Beschädigt, leer oder nicht das, was der Name sagt.")
+    page.get_by_role("button", name=re.compile("^Optionen")).click()
+    page.get_by_label("Art", exact=True).select_option("summary")
+    page.keyboard.press("Escape")
+    box = page.get_by_label("Frage", exact=True)
+    box.fill("Summarise this document")
+    box.press("Enter")
+    said = page.get_by_role("article", name="Summarise this document").get_by_role("status")
+    expect(said.first).to_have_text(
+        "Es ist nicht klar, welches Dokument gemeint ist: Haken Sie es an oder nennen Sie seinen Titel."
+    )
 
 
 def test_a_language_is_chosen_and_kept(library: DocuMind, open_page: OpenPage) -> None:

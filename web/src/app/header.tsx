@@ -29,7 +29,7 @@ const THEME_ICONS = { system: "auto", light: "sun", dark: "moon" } as const;
 
 export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) {
   const { page } = useRoute();
-  const { conversationId } = useChat();
+  const { conversationId, left } = useChat();
   const theme = useTheme();
   const more = NAMES.slice(ALWAYS).find(([name]) => name === page);
   const always = more === undefined ? ALWAYS : ALWAYS - 1;
@@ -46,7 +46,7 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
         {NAMES.map(([name, label], at) => (
           <a
             key={name}
-            href={name === "ask" ? hrefOf(name, conversationId) : hrefOf(name)}
+            href={name === "ask" ? hrefOf(name, conversationId ?? left) : hrefOf(name)}
             aria-current={page === name ? "page" : undefined}
             className={cx(TAB, page === name ? CURRENT : OTHER, at >= always && "max-lg:hidden")}
           >

@@ -10,6 +10,7 @@ interface TabMemory {
   controls: Controls;
   typed: string;
   place: Place | null;
+  left: string | null;
 }
 
 /** What this tab kept before it was loaded again; nothing in a new tab. */
@@ -24,9 +25,9 @@ export function recalled(): Partial<TabMemory> {
 /** Keep what a reload must not lose whenever the page is left or hidden. */
 export function rememberOnLeaving(workspace: Store<Workspace>, session: ChatSession): void {
   const remember = (): void => {
-    const { controls, typed } = session.store.get();
+    const { controls, typed, conversationId, left } = session.store.get();
     // A pill's focus names an answer of this load of the page.
-    const memory: TabMemory = { workspace: { ...workspace.get(), focus: null }, controls, typed, place: session.place };
+    const memory: TabMemory = { workspace: { ...workspace.get(), focus: null }, controls, typed, place: session.place, left: conversationId ?? left };
     sessionStorage.setItem(SLOT, JSON.stringify(memory));
   };
   window.addEventListener("pagehide", remember);

@@ -52,6 +52,8 @@ export interface Chat {
   controls: Controls;
   /** What stands in the question box. */
   typed: string;
+  /** The conversation of this tab before the page was loaded again, to which the Ask page leads. */
+  left: string | null;
 }
 
 /** How a question is asked unless a person says otherwise. */
@@ -65,10 +67,10 @@ export class ChatSession {
   #running: AbortController | null = null;
   readonly #workspace: Store<Workspace>;
 
-  constructor(workspace: Store<Workspace>, kept: { controls?: Controls; typed?: string; place?: Place | null } = {}) {
+  constructor(workspace: Store<Workspace>, kept: { controls?: Controls; typed?: string; place?: Place | null; left?: string | null } = {}) {
     this.#workspace = workspace;
     this.place = kept.place ?? null;
-    this.store = new Store<Chat>({ conversationId: null, exchanges: [], opening: null, controls: { ...CONTROLS, mode: preferences().mode ?? CONTROLS.mode, ...kept.controls }, typed: kept.typed ?? "" });
+    this.store = new Store<Chat>({ conversationId: null, exchanges: [], opening: null, controls: { ...CONTROLS, mode: preferences().mode ?? CONTROLS.mode, ...kept.controls }, typed: kept.typed ?? "", left: kept.left ?? null });
   }
 
   /** Ask within the current scope and as the page is set, unless told otherwise; an answer under way is stopped first. */
@@ -143,7 +145,7 @@ export class ChatSession {
   /** Begin a new conversation; the old one stays on the server. */
   reset(): void {
     this.stop();
-    this.store.set((chat) => ({ ...chat, conversationId: null, exchanges: [], opening: null }));
+    this.store.set((chat) => ({ ...chat, conversationId: null, exchanges: [], opening: null, left: null }));
     this.#workspace.set((w) => ({ ...w, focus: null, reader: null }));
   }
 

@@ -16,12 +16,12 @@ const TONES: Record<Tone, string> = {
 /** A message that stays where it is; failures are announced at once, the rest politely. */
 export function Banner({ tone = "info", children, action, className }: { tone?: Tone; children: ReactNode; action?: ReactNode; className?: string }) {
   return (
-    <div role={tone === "bad" ? "alert" : "status"} className={cx("flex items-start gap-2 rounded-md px-2.5 py-1.5 text-sm", TONES[tone], className)}>
+    <div role={tone === "bad" ? "alert" : "status"} className={cx("flex flex-wrap items-start gap-x-2 rounded-md px-2.5 py-1.5 text-sm", TONES[tone], className)}>
       <span className="mt-0.5">
         <Icon name={tone === "good" ? "check" : tone === "info" ? "info" : "warn"} size={14} />
       </span>
-      <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">{children}</div>
-      {action}
+      <div className="min-w-0 flex-1 basis-44 [overflow-wrap:anywhere]">{children}</div>
+      {action !== undefined && <div className="ml-auto">{action}</div>}
     </div>
   );
 }

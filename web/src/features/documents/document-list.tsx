@@ -74,7 +74,7 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
             <Do what={t("Untick")} onClick={() => scopeTo(scope.filter((d) => d.library !== library))} />
           </span>
         ) : (
-          filtered && <Do what={t("Tick these")} onClick={() => scopeTo(loaded.slice(0, MOST_TICKS).map(({ doc_id, title }) => ({ doc_id, title, library })))} />
+          filtered && loaded.length > 0 && <Do what={t("Tick these")} onClick={() => scopeTo(loaded.slice(0, MOST_TICKS).map(({ doc_id, title }) => ({ doc_id, title, library })))} />
         )}
       </div>
       <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto" data-testid="document-list">

@@ -16,6 +16,8 @@ import { isHeaded } from "@/lib/passage";
 
 interface Props {
   source: SourceRecord;
+  /** Another document of the answer has the same title: the file tells them apart. */
+  namesake?: boolean;
   /** Whether to show how the search scored it. */
   scores: boolean;
   /** Set while a pill points here. */
@@ -26,7 +28,7 @@ interface Props {
 }
 
 /** One passage of an answer: where it is from, how it scored, what it says, and the quote in it. */
-export function SourceCard({ source, scores, focus, differences, onOpen }: Props) {
+export function SourceCard({ source, namesake = false, scores, focus, differences, onOpen }: Props) {
   const card = useRef<HTMLElement>(null);
   const [unfolded, setUnfolded] = useState(false);
   const quote = focus?.quote ?? null;
@@ -54,7 +56,7 @@ export function SourceCard({ source, scores, focus, differences, onOpen }: Props
               {source.title}
             </button>
           </h3>
-          <p className="text-2xs text-muted">{placeOf(source)}</p>
+          <p className="text-2xs text-muted">{[namesake ? source.filename : "", placeOf(source)].filter(Boolean).join(" · ")}</p>
         </div>
         <FlagTag flags={source.flags} />
         <BandTag band={source.band} />

@@ -33,6 +33,7 @@ export function SourcesPane() {
           <Guarded key={`${exchange?.id ?? ""}-${source.n}`} what={t("Source {number}", { number: source.n })}>
             <SourceCard
               source={source}
+              namesake={sources.some(({ title, doc_id }) => title === source.title && doc_id !== source.doc_id)}
               scores={scoresShown}
               differences={differences.get(source.n) ?? []}
               focus={focus !== null && focus.exchange === exchange?.id && focus.n === source.n ? focus : null}

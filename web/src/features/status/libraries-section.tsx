@@ -87,7 +87,7 @@ function ClearDialog({ library, onClose }: { library: LibraryRecord; onClose: ()
     onSettled: () => void client.invalidateQueries(),
   });
   return (
-    <Dialog title={t("Clear {library}", { library: library.library })} open onClose={onClose}>
+    <Dialog title={t("Clear {library}", { library: t(LIBRARIES[library.library]) })} open onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
