@@ -30,6 +30,7 @@ OFFICE = "http://schemas.openxmlformats.org/"
 A = f"{{{OFFICE}drawingml/2006/main}}"
 C = f"{{{OFFICE}drawingml/2006/chart}}"
 R = f"{{{OFFICE}officeDocument/2006/relationships}}"
+ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 _STRICT: Mapping[bytes, bytes] = MappingProxyType(
     {
@@ -111,6 +112,15 @@ def parsed_xml(data: bytes, *, entities: bool = False) -> etree._Element:
     return etree.fromstring(data, parser)
 
 
+def whole(said: str | None, usual: int) -> int:
+    """Return the number that an attribute says, `usual` where it says none."""
+    return int(said) if said and said.isdigit() else usual
+
+
+Relations = Mapping[str, tuple[str, str]]
+"""Kind and target of what a part refers to within the file, by id."""
+
+
 class Package:
     """The parts of a file by name, and how they refer to each other."""
 
@@ -137,8 +147,11 @@ class Package:
                 data = data.replace(strict, usual)
         return data
 
-    def relations(self, name: str) -> dict[str, tuple[str, str]]:
-        """Return kind and target of what a part refers to within the file, by id."""
+    def referred(self, relations: Relations, node: etree._Element, name: str) -> str:
+        """Return the part that an attribute of a part's element refers to; empty if none."""
+        return relations.get(node.get(R + name) or "", ("", ""))[1]
+
+    def relations(self, name: str) -> Relations:
         folder, base = posixpath.split(name)
         data = self.bytes(posixpath.join(folder, "_rels", f"{base}.rels"))
         found: dict[str, tuple[str, str]] = {}
@@ -194,6 +207,13 @@ def diagram(tree: etree._Element | None) -> Iterator[Block]:
     """Yield the texts of a diagram (SmartArt)."""
     for paragraph in () if tree is None else tree.iter(f"{A}p"):
         yield Block("item", "".join(one.text or "" for one in paragraph.iter(f"{A}t")))
+
+
+DRAWINGS = (
+    (f"{C}chart", "id", chart),
+    (f"{{{OFFICE}drawingml/2006/diagram}}relIds", "dm", diagram),
+)
+"""Elements that stand for a drawing, the attribute that refers to its part, what reads that."""
 
 
 def unread_parts(unread: Mapping[str, int]) -> list[str]:
