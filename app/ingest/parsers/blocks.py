@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from app.core.normalisation import normalise
-from app.core.types import BlockSpan, Heading, PageSpan, ParsedDocument
+from app.core.types import BlockSpan, FileType, Heading, PageSpan, ParsedDocument
+from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import encoded_data, without_encoded
 
 # Inline marks that change what a text means. Parsers put them around raised and lowered text; the
@@ -516,7 +517,7 @@ class Writer:
 
 def write(
     blocks: Iterable[Block | Inner],
-    media_type: str,
+    kind: FileType,
     *,
     title: str | None = None,
     authors: Sequence[str] = (),
@@ -528,7 +529,7 @@ def write(
 
     Args:
         blocks: In reading order.
-        media_type: Of the file.
+        kind: Of the file.
         title: What the file itself says, None when nothing.
         authors: Likewise.
         year: Likewise.
@@ -540,7 +541,7 @@ def write(
         writer.add(block)
     return ParsedDocument(
         text=writer.text,
-        media_type=media_type,
+        media_type=FORMATS[kind].media_type,
         pages=writer.pages,
         headings=tuple(writer.headings),
         blocks=tuple(writer.blocks),

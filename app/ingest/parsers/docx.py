@@ -17,7 +17,6 @@ from lxml import etree
 
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.formulas import grouped
 from app.ingest.parsers.html import parse_fragment
 from app.ingest.parsers.office import (
@@ -70,10 +69,6 @@ def parse_docx(content: bytes, filename: str, *_: object) -> ParsedDocument:
 
     Hidden characters count as stripped. Archives within the archive (embedded workbooks) are never
     opened; a warning names them.
-
-    Raises:
-        TooLarge: Unpacked it passes the limits of a zip bomb check.
-        Unreadable: It is damaged.
     """
     with opened(content, filename, "Word document") as archive:
         package = Package(archive)
@@ -82,7 +77,7 @@ def parse_docx(content: bytes, filename: str, *_: object) -> ParsedDocument:
         title, authors = package.about()
     return write(
         blocks,
-        FORMATS["docx"].media_type,
+        "docx",
         title=reader.title or title or None,
         authors=authors,
         warnings=reader.warnings(),

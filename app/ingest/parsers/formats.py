@@ -17,8 +17,10 @@ from app.core.types import FileType, PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
 
 Parse = Callable[..., ParsedDocument]
-"""Content, file name and limits to a document, of pages also the words that OCR recognised; raises
-UnsupportedType, Encrypted, NoTextLayer, TooLarge or Unreadable."""
+"""Content, file name and limits to a document, of pages also the words that OCR recognised.
+
+Raises UnsupportedType of bytes that are no text, Encrypted, NoTextLayer, TooLarge (a ZIP bomb, say)
+or Unreadable of what is damaged; a parser's docstring says which others it raises."""
 
 
 @dataclass(frozen=True, slots=True)

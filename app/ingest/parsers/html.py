@@ -12,7 +12,6 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.formulas import formula, grouped
 from app.ingest.parsers.sniffing import decode
 
@@ -134,7 +133,7 @@ def parse_html(
     page = read_blocks(tree, _main_part(tree))
     return write(
         page.blocks,
-        FORMATS["html"].media_type,
+        "html",
         title=_SPACE.sub(" ", title.text()).strip() or None if title else None,
         authors=authors,
         year=year,

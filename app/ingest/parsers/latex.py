@@ -11,7 +11,6 @@ from pylatexenc import latex2text, latexwalker
 
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, lowered, raised, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.formulas import formula
 from app.ingest.parsers.sniffing import decode
 
@@ -86,9 +85,6 @@ def parse_latex(content: bytes, *_: object) -> ParsedDocument:
     """Return a LaTeX document without its preamble and comments; formulas are lines of text.
 
     Commands without arguments that it defines itself stand for their text.
-
-    Raises:
-        UnsupportedType: The bytes are not text.
     """
     source, warnings = decode(content)
     source = source.replace("\r\n", "\n").replace("\r", "\n")
@@ -119,7 +115,7 @@ def parse_latex(content: bytes, *_: object) -> ParsedDocument:
     )
     return write(
         _Reader(codes).blocks(body, title),
-        FORMATS["latex"].media_type,
+        "latex",
         title=title or None,
         authors=[name for name in names_ if name],
         year=int(year[1]) if year else None,

@@ -69,7 +69,7 @@ def parse_email(content: bytes, filename: str, options: IngestOptions) -> Parsed
     dated = _YEAR.search(_header(message, "Date"))
     return write(
         blocks,
-        FORMATS["email"].media_type,
+        "email",
         title=subject or None,
         authors=_names(message),
         year=int(dated[0]) if dated else None,
@@ -105,7 +105,7 @@ def parse_mailbox(content: bytes, filename: str, options: IngestOptions) -> Pars
             blocks += reader.message(message, title, 1)
         except InputError as exc:
             reader.leave_out(f"a message ({_first(exc)})")
-    return write(blocks, FORMATS["mbox"].media_type, warnings=reader.warnings())
+    return write(blocks, "mbox", warnings=reader.warnings())
 
 
 def parse_mhtml(content: bytes, filename: str, *_: object) -> ParsedDocument:
@@ -126,7 +126,7 @@ def parse_mhtml(content: bytes, filename: str, *_: object) -> ParsedDocument:
     frames = (f"{len(pages) - 1} frames of the page are not read",) if len(pages) > 1 else ()
     return write(
         [Inner(parsed, 0)],
-        FORMATS["mhtml"].media_type,
+        "mhtml",
         title=parsed.title or _header(message, "Subject") or None,
         authors=parsed.authors,
         year=parsed.year,

@@ -21,7 +21,6 @@ from mdit_py_plugins.footnote import footnote_plugin
 from app.core.labels import found_labels
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.formulas import formula
 from app.ingest.parsers.html import parse_fragment
 from app.ingest.parsers.sniffing import decode
@@ -77,7 +76,7 @@ def parse_markdown(content: bytes, filename: str = "the file", *_: object) -> Pa
     tags = next((own.pop(key) for key in list(own) if str(key).lower() == "tags"), None)
     parsed = write(
         [*shown, *page.blocks],
-        FORMATS["markdown"].media_type,
+        "markdown",
         title=known.get("title") or None,
         authors=[name for name in map(str.strip, authors.split(",")) if name],
         year=int(year[1]) if year else None,

@@ -14,7 +14,6 @@ from lxml import etree
 from app.core.errors import Encrypted
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.office import DC, opened, parsed_xml, unread_parts, whole
 from app.ingest.parsers.tables import MOST_CELLS
 from app.ingest.parsers.workbooks import NO_VALUE, Area, Cells, sheet_blocks
@@ -111,19 +110,13 @@ _PLAIN = _Style("", "", is_struck=False, is_hidden=False, levels={})
 
 
 def parse_odt(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return a text's headings, paragraphs, lists, tables and notes without what was deleted.
-
-    Raises:
-        TooLarge: Unpacked it passes the limits of a zip bomb check.
-        Encrypted: A password protects it.
-        Unreadable: It is damaged.
-    """
+    """Return a text's headings, paragraphs, lists, tables and notes without what was deleted."""
     with _opened(content, filename, "OpenDocument text", "text") as file:
         reader = _Reader(file.styles)
         blocks = [*reader.blocks(file.body), *reader.notes]
     return write(
         blocks,
-        FORMATS["odt"].media_type,
+        "odt",
         title=reader.title or file.title or None,
         authors=file.authors,
         warnings=[
@@ -288,13 +281,7 @@ def _times(node: etree._Element, what: str) -> int:
 
 
 def parse_ods(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return a spreadsheet's visible sheets, numbers as they are shown, dates by ISO 8601.
-
-    Raises:
-        TooLarge: Unpacked it passes the limits of a zip bomb check.
-        Encrypted: A password protects it.
-        Unreadable: It is damaged.
-    """
+    """Return a spreadsheet's visible sheets, numbers as they are shown, dates by ISO 8601."""
     unread: Counter[str] = Counter()
     blocks: list[Block] = []
     with _opened(content, filename, "OpenDocument spreadsheet", "spreadsheet") as file:
@@ -312,7 +299,7 @@ def parse_ods(content: bytes, filename: str, *_: object) -> ParsedDocument:
         unread += reader.unread
     return write(
         blocks,
-        FORMATS["ods"].media_type,
+        "ods",
         title=file.title or PurePosixPath(filename).stem,
         authors=file.authors,
         warnings=unread_parts(unread),

@@ -10,7 +10,6 @@ from lxml import etree
 
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.office import (
     ALTERNATIVES,
     DRAWINGS,
@@ -41,10 +40,6 @@ def parse_pptx(content: bytes, filename: str, *_: object) -> ParsedDocument:
 
     The shapes of a slide come in the order of the file, which is that of a screen reader, its title
     first.
-
-    Raises:
-        TooLarge: Unpacked it passes the limits of a zip bomb check.
-        Unreadable: It is damaged.
     """
     with opened(content, filename, "presentation") as archive:
         package = Package(archive)
@@ -53,7 +48,7 @@ def parse_pptx(content: bytes, filename: str, *_: object) -> ParsedDocument:
         title, authors = package.about()
     return write(
         blocks,
-        FORMATS["pptx"].media_type,
+        "pptx",
         title=title or next((one.text for one in blocks if one.kind == "heading"), None),
         authors=authors,
         warnings=unread_parts(reader.unread),

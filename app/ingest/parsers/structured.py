@@ -15,9 +15,8 @@ import yaml
 from lxml import etree
 
 from app.core.errors import TooLarge, Unreadable
-from app.core.types import ParsedDocument
+from app.core.types import FileType, ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.html import parse_fragment
 from app.ingest.parsers.office import parsed_xml, unread_parts
 from app.ingest.parsers.sniffing import decode
@@ -209,7 +208,11 @@ def _record(fields: Fields, above: str = "", depth: int = 0) -> dict[str, str] |
 
 
 def _written(
-    nodes: Sequence[Node], filename: str, kind: str, warnings: Sequence[str], more: Counter[str]
+    nodes: Sequence[Node],
+    filename: str,
+    kind: FileType,
+    warnings: Sequence[str],
+    more: Counter[str],
 ) -> ParsedDocument:
     reader = _Reader(filename)
     blocks: list[Block] = []
@@ -223,7 +226,7 @@ def _written(
     title = fields.get("title")
     return write(
         blocks,
-        FORMATS["json" if kind == "json" else "yaml" if kind == "yaml" else "xml"].media_type,
+        kind,
         title=title if isinstance(title, str) else None,
         warnings=[*warnings, *unread_parts(more + reader.unread)],
     )

@@ -14,7 +14,6 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import MOST_HEADS, Block, Cell, has_stacked_heads, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import decode
 
 MOST_CELLS = 500_000
@@ -184,9 +183,6 @@ def parse_csv(content: bytes, *_: object) -> ParsedDocument:
 
     The separator is the one that gives rows of equal length: tab, semicolon, bar or comma, in this
     order, so that a decimal comma separates nothing.
-
-    Raises:
-        UnsupportedType: The bytes are not text.
     """
     source, warnings = decode(content)
     said = _SEPARATOR_LINE.match(source)
@@ -200,7 +196,7 @@ def parse_csv(content: bytes, *_: object) -> ParsedDocument:
         warnings = (*warnings, "a quotation mark is not closed; quotation marks are read as text")
     if more:
         warnings = (*warnings, f"rows behind row {len(grid):,} are not read: too many cells")
-    return write(table_blocks(grid), FORMATS["csv"].media_type, warnings=warnings)
+    return write(table_blocks(grid), "csv", warnings=warnings)
 
 
 def _lines(source: str) -> Iterable[str]:

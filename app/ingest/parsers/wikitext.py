@@ -97,7 +97,7 @@ def parse_wikitext(source: str, title: str) -> ParsedDocument:
         text = _LOOSE.sub("", text)
         warnings = ("unbalanced markup: brackets without an end were left out",)
     blocks = _blocks(text.split("\n"), saved)
-    return write(_filled(blocks), "text/x-wiki", title=title, warnings=warnings)
+    return write(_filled(blocks), "text", title=title, warnings=warnings)
 
 
 def _without_elements(text: str, saved: list[Block]) -> str:

@@ -20,7 +20,6 @@ from lxml import etree
 from app.core.errors import Encrypted, Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.office import OFFICE, A, Package, R, chart, opened, unread_parts
 from app.ingest.parsers.tables import MOST_CELLS, Line, table_blocks
 
@@ -110,19 +109,14 @@ def place(reference: str) -> tuple[int, int] | None:
 
 
 def parse_xlsx(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return a workbook's visible cells as they are shown, charts as tables, comments as notes.
-
-    Raises:
-        TooLarge: Unpacked it passes the limits of a zip bomb check.
-        Unreadable: It is damaged.
-    """
+    """Return a workbook's visible cells as they are shown, charts as tables, comments as notes."""
     with opened(content, filename, "workbook") as archive:
         reader = _Reader(Package(archive))
         blocks = list(reader.blocks())
         title, authors = reader.package.about()
     return write(
         blocks,
-        FORMATS["xlsx"].media_type,
+        "xlsx",
         title=title or PurePosixPath(filename).stem,
         authors=authors,
         warnings=unread_parts(reader.unread),
@@ -356,12 +350,7 @@ def number(value: float) -> str:
 
 
 def parse_xls(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return the visible sheets of a binary workbook.
-
-    Raises:
-        Encrypted: A password protects it.
-        Unreadable: It is damaged.
-    """
+    """Return the visible sheets of a binary workbook."""
     import python_calamine  # noqa: PLC0415  # only old files need it
 
     unread: Counter[str] = Counter()
@@ -402,7 +391,7 @@ def parse_xls(content: bytes, filename: str, *_: object) -> ParsedDocument:
         ) from exc
     return write(
         blocks,
-        FORMATS["xls"].media_type,
+        "xls",
         title=PurePosixPath(filename).stem,
         warnings=unread_parts(unread),
     )
