@@ -151,8 +151,8 @@ def table_lines(rows: Sequence[Sequence[Cell]], *, heads: int | None = None) -> 
     if not filled:
         return lines
     count = _head_rows(filled) if heads is None else min(heads, len(filled))
-    if count == len(filled) or len(filled[0]) < 2:
-        count = 0 if len(filled[0]) < 2 or count <= 1 else count
+    if len(filled[0]) < 2 or count == len(filled) == 1:
+        count = 0
     naming, notes = _without_notes(filled[:count])
     labels = _labels(_spread(naming))
     lines += notes
@@ -200,13 +200,12 @@ def _grid(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
 def _is_title(grid: Sequence[Sequence[Cell]]) -> bool:
     """Return whether the first row is a title above the heads."""
     first = grid[0]
-    alone = len(grid) > 2 and first[0].text and not any(cell.text for cell in first[1:])
-    return _is_across(first) or bool(
-        alone
-        and not any(cell.is_head for cell in first)
-        and _names_columns(grid[1])
-        and any(map(_is_row_of_figures, grid[2:3]))
-    )
+    if _is_across(first):
+        return True
+    if len(grid) < 3 or not first[0].text or any(cell.text for cell in first[1:]):
+        return False
+    is_marked = any(cell.is_head for cell in first)
+    return not is_marked and _names_columns(grid[1]) and _is_row_of_figures(grid[2])
 
 
 def _is_across(row: Sequence[Cell]) -> bool:
@@ -246,14 +245,9 @@ def has_stacked_heads(rows: Sequence[Sequence[Cell]]) -> bool:
 def _names_columns(row: Sequence[Cell]) -> bool:
     """Return whether the cells behind the first are labels, dates or units, no figures."""
     named = [cell.text for cell in row[1:] if cell.text]
-    return bool(named) and all(
-        len(text) <= _LONGEST_HEAD
-        and (
-            any(map(str.isalpha, text))
-            or not any(map(str.isdigit, text))
-            or _DATE.fullmatch(text) is not None
-        )
-        for text in named
+    figures = (text for text in named if not any(map(str.isalpha, text)))
+    return bool(named and all(len(text) <= _LONGEST_HEAD for text in named)) and all(
+        _DATE.fullmatch(text) for text in figures if any(map(str.isdigit, text))
     )
 
 
@@ -338,10 +332,8 @@ def _looks_like_labels(cells: Sequence[Cell]) -> bool:
 
 def _labels(heads: Sequence[Sequence[Cell]]) -> list[str]:
     """Return a label for each column: the texts of its heads, from the top, each once."""
-    columns = zip(*heads, strict=True)
-    return [
-        " ".join(dict.fromkeys(cell.text for cell in column if cell.text)) for column in columns
-    ]
+    columns = ([cell.text for cell in column] for column in zip(*heads, strict=True))
+    return [" ".join(dict.fromkeys(filter(None, texts))) for texts in columns]
 
 
 def _labelled(row: Sequence[Cell], labels: Sequence[str]) -> str:
@@ -356,9 +348,8 @@ def _labelled(row: Sequence[Cell], labels: Sequence[str]) -> str:
 
 def _row_line(row: Sequence[Cell]) -> str:
     """Return a row of a table without column heads; its own head labels what follows."""
-    once = [
-        cell for at, cell in enumerate(row) if cell.text and (not at or cell is not row[at - 1])
-    ]
+    befores = [None, *row[:-1]]
+    once = [cell for cell, last in zip(row, befores, strict=True) if cell.text and cell is not last]
     if len(once) > 1 and once[0].is_head and not once[1].is_head:
         label = once[0].text.rstrip(":")
         return " | ".join([f"{label}: {once[1].text}", *(cell.text for cell in once[2:])])
@@ -464,9 +455,8 @@ class Writer:
             if block.text.strip():
                 self._put("item", f"{mark} {block.text.strip()}", indent="  " * block.level)
         elif block.kind == "field":
-            self._put(
-                "field", f"{block.mark.rstrip(': ')}: {block.text}" if block.mark else block.text
-            )
+            label = f"{block.mark.rstrip(': ')}: " if block.mark else ""
+            self._put("field", label + block.text)
         elif block.kind == "footnote":
             self._put("footnote", f"{block.mark} {block.text}".strip())
         else:
