@@ -103,11 +103,8 @@ def parse_latex(content: bytes, *_: object) -> ParsedDocument:
         for command in (_TITLE, _DATE)
     )
     author = _AUTHOR.search(source)
-    people = (
-        re.split(r"\\and(?![a-zA-Z])|\\AND|,|\band\b", _FOOTNOTE.sub("", author[1]))
-        if author
-        else []
-    )
+    said = _FOOTNOTE.sub("", author[1]) if author else ""
+    people = re.split(r"\\and(?![a-zA-Z])|\\AND|,|\band\b", said)
     names_ = [_plain(one.split("\\\\")[0]) for one in people]
     year = _YEAR.search(date)
     unread = dict.fromkeys(
@@ -132,10 +129,8 @@ def _without_comments(source: str, codes: list[str]) -> str:
         if opened is None and edge[1] == "begin":
             opened = edge
         elif opened is not None and edge[1] == "end" and edge[2] == opened[2]:
-            parts += [
-                _COMMENT.sub(r"\1", source[at : opened.start()]),
-                f"\ufde3{len(codes)}\ufde3",
-            ]
+            text = _COMMENT.sub(r"\1", source[at : opened.start()])
+            parts += [text, f"\ufde3{len(codes)}\ufde3"]
             codes.append(source[opened.end() : edge.start()])
             opened, at = None, edge.end()
     return "".join([*parts, _COMMENT.sub(r"\1", source[at:])])

@@ -66,11 +66,8 @@ def parse_markdown(content: bytes, filename: str = "the file", *_: object) -> Pa
     page = parse_fragment(renderer.render(tokens, _markdown().options, {}), filename)
     known = {key.lower(): value for key, value in fields}
     year = _YEAR.search(known.get("date", "") or known.get("year", ""))
-    shown = [
-        Block("field", value, mark=key)
-        for key, value in fields
-        if key.lower() not in _OF_THE_DOCUMENT
-    ]
+    others = (field for field in fields if field[0].lower() not in _OF_THE_DOCUMENT)
+    shown = [Block("field", value, mark=key) for key, value in others]
     authors = known.get("author") or known.get("authors") or ""
     own = {k: v for k, v in (values or {}).items() if str(k).lower() not in _OF_THE_DOCUMENT}
     tags = next((own.pop(key) for key in list(own) if str(key).lower() == "tags"), None)

@@ -137,21 +137,17 @@ def parse_rst(content: bytes, filename: str, *_: object) -> ParsedDocument:
     read = parse_fragment(page, filename)
     unread = sorted(name for name in used if _FROM_ELSEWHERE.match(name))
     year = _YEAR.search(date)
+    warnings = (*warnings, *read.warnings)
+    if unread:
+        left_out = f"what directives take from elsewhere is not read: {', '.join(unread)}"
+        warnings = (*warnings, left_out)
     return write(
         read.blocks,
         "rst",
         title=str(tree.get("title") or "") or None,
         authors=authors,
         year=int(year[1]) if year else None,
-        warnings=(
-            *warnings,
-            *read.warnings,
-            *(
-                [f"what directives take from elsewhere is not read: {', '.join(unread)}"]
-                if unread
-                else []
-            ),
-        ),
+        warnings=warnings,
         hidden=read.hidden,
     )
 

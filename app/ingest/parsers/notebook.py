@@ -40,11 +40,8 @@ def parse_notebook(content: bytes, filename: str, *_: object) -> ParsedDocument:
     about = notebook.get("metadata")
     about = about if isinstance(about, dict) else {}
     authors = about.get("authors")
-    names = (
-        [one.get("name") for one in authors if isinstance(one, dict)]
-        if isinstance(authors, list)
-        else []
-    )
+    people = authors if isinstance(authors, list) else []
+    names = [one.get("name") for one in people if isinstance(one, dict)]
     blocks = [block for cell in cells for block in _cell(cell, filename, unread)]
     named = [f"{count} {kind}" for kind, count in unread.items()]
     return write(

@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import zip_longest
 from types import MappingProxyType
 
 from lxml import etree
@@ -85,11 +86,8 @@ def _check_sizes(entries: list[zipfile.ZipInfo], filename: str) -> None:
     # to more.
     unpacked = sum(entry.file_size for entry in entries)
     packed = max(1, sum(entry.compress_size for entry in entries))
-    if (
-        len(entries) > MAX_ENTRIES
-        or unpacked > MAX_UNPACKED_BYTES
-        or (unpacked > _RATIO_FLOOR_BYTES and unpacked > packed * MAX_RATIO)
-    ):
+    is_bomb = unpacked > _RATIO_FLOOR_BYTES and unpacked > packed * MAX_RATIO
+    if len(entries) > MAX_ENTRIES or unpacked > MAX_UNPACKED_BYTES or is_bomb:
         raise TooLarge(
             f"{filename!r} unpacks to {unpacked:,} bytes in {len(entries)} parts,"
             f" {unpacked // packed} times its size; at most"
@@ -164,11 +162,8 @@ class Package:
 
     def of_kind(self, kind: str, name: str = "") -> list[str]:
         """Return the parts of a kind that a part, else the main one, refers to, in their order."""
-        return list(
-            dict.fromkeys(
-                path for found, path in self.relations(name or self.main).values() if found == kind
-            )
-        )
+        referred = self.relations(name or self.main).values()
+        return list(dict.fromkeys(path for found, path in referred if found == kind))
 
     def about(self) -> tuple[str, list[str]]:
         """Return the title and the authors that the file declares."""
@@ -195,12 +190,8 @@ def chart(tree: etree._Element | None) -> Iterator[Block]:
         if len(places) + 1 > len(columns[0]):
             columns[0] = ["", *places]
         columns.append([" ".join(name), *values])
-    deepest = max(map(len, columns))
-    rows = [
-        [Cell(column[at] if at < len(column) else "") for column in columns]
-        for at in range(deepest)
-    ]
-    yield Block("table", text, rows=rows if deepest > 1 else (), heads=1)
+    rows = [[*map(Cell, row)] for row in zip_longest(*columns, fillvalue="")]
+    yield Block("table", text, rows=rows if len(rows) > 1 else (), heads=1)
 
 
 def diagram(tree: etree._Element | None) -> Iterator[Block]:
