@@ -114,11 +114,14 @@ class XmlDump:
         counted = _Counted(self._path)
         self._bytes_read = lambda: counted.bytes_read
         with io.BufferedReader(counted, _BLOCK_BYTES) as file:
-            unpacked = (
-                bz2.open(file) if suffix == ".bz2" else gzip.open(file) if suffix == ".gz" else file
-            )
-            with cast("IO[bytes]", unpacked) as plain:
-                yield plain
+            if suffix == ".bz2":
+                with bz2.open(file) as plain:
+                    yield cast("IO[bytes]", plain)
+            elif suffix == ".gz":
+                with gzip.open(file) as plain:
+                    yield cast("IO[bytes]", plain)
+            else:
+                yield file
 
 
 def multistream_index(path: Path) -> Path | None:
