@@ -422,10 +422,7 @@ def _halves(
 def halves(text: str, start: int, end: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return two spans that cover `[start, end)`, cut at a sentence if possible.
 
-    Args:
-        text: Any text.
-        start: Start of a span of at least two characters, neither margin blank.
-        end: Its end.
+    The span has at least two characters, and no blanks at its margins.
     """
     middle = (start + end) // 2
     sentences = sentence_spans(text, start, end)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from app.core.normalisation import normalise
@@ -515,16 +516,10 @@ def write(
     warnings: Sequence[str] = (),
     hidden: int = 0,
 ) -> ParsedDocument:
-    """Return the document that blocks make.
+    """Return the document that blocks make, in reading order.
 
-    Args:
-        blocks: In reading order.
-        kind: Of the file.
-        title: What the file itself says, None when nothing.
-        authors: Likewise.
-        year: Likewise.
-        warnings: What a reader of the receipt should know: what was seen and not read.
-        hidden: Characters that no reader sees and that were left out.
+    Title, authors and year are what the file itself says; warnings tell what was seen and not read,
+    `hidden` how many characters were left out because no reader sees them.
     """
     writer = Writer()
     for block in blocks:
@@ -541,6 +536,15 @@ def write(
         warnings=(*warnings, *encoded_data(writer.encoded)),
         stripped_characters=writer.stripped + hidden,
     )
+
+
+def table_or_frame(
+    rows: Sequence[Sequence[Cell]], inside: Iterable[Iterable[Block]], heads: int | None
+) -> Iterable[Block]:
+    """Return a table; of one that only frames what it holds, the blocks inside its cells."""
+    if all(len(row) <= 1 for row in rows):
+        return chain.from_iterable(inside)
+    return [Block("table", rows=rows, heads=heads)]
 
 
 _ROMAN = (

@@ -16,7 +16,16 @@ from typing import NamedTuple
 from lxml import etree
 
 from app.core.types import ParsedDocument
-from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
+from app.ingest.parsers.blocks import (
+    Block,
+    Cell,
+    lowered,
+    numeral,
+    on_one_line,
+    raised,
+    table_or_frame,
+    write,
+)
 from app.ingest.parsers.formulas import grouped
 from app.ingest.parsers.html import parse_fragment
 from app.ingest.parsers.office import (
@@ -327,11 +336,7 @@ class _Reader:
                         open_cells[column] = len(rows), len(line) - 1
                 column += width
             rows.append(line)
-        if all(len(row) <= 1 for row in rows):  # a frame around what it holds
-            for blocks in inside:
-                yield from blocks
-        else:
-            yield Block("table", rows=rows, heads=heads or None)
+        yield from table_or_frame(rows, inside, heads or None)
 
     def _foreign(self, node: etree._Element) -> Iterator[Block]:
         """Yield the text of a part in another format that stands in the document's place."""

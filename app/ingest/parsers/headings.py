@@ -49,9 +49,7 @@ def counting(found: list[HeadingCandidate], contents: int | None) -> list[Headin
     Numbers are Arabic ones with letters for appendices, or, where the first to count are, Roman
     ones with letters below them and Arabic ones below those (IEEE, APS).
 
-    Args:
-        found: In order.
-        contents: Where the text says that its table of contents begins; None if it does not.
+    `contents` is where the text says that its table of contents begins; None if it does not.
     """
     found = _without_contents(found, contents)
     mixed, roman = _arabic(found), _roman(found)
@@ -414,7 +412,7 @@ def with_outline(
         pages: Where they are.
         outline: In order.
         found: What the text itself says.
-        apart: Spans where nothing is a heading.
+        apart: See `find_headings`.
     """
     named: list[Heading] = []
     lines: dict[int, list[tuple[int, int, str]]] = {}

@@ -56,11 +56,6 @@ _STRICT: Mapping[bytes, bytes] = MappingProxyType(
 def opened(content: bytes, filename: str, kind: str) -> Iterator[zipfile.ZipFile]:
     """Open a container whose unpacked size is bounded; errors of its parts are translated.
 
-    Args:
-        content: The file.
-        filename: Its name.
-        kind: What it is, in words.
-
     Raises:
         TooLarge: Unpacked it passes the limits of a zip bomb check.
         Unreadable: It is damaged.

@@ -11,10 +11,19 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from app.core.errors import Encrypted
 from app.core.types import ParsedDocument
-from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
+from app.ingest.parsers.blocks import (
+    Block,
+    Cell,
+    lowered,
+    numeral,
+    on_one_line,
+    raised,
+    table_or_frame,
+    write,
+)
 from app.ingest.parsers.office import DC, opened, parsed_xml, unread_parts, whole
+from app.ingest.parsers.sniffing import protected
 from app.ingest.parsers.tables import MOST_CELLS
 from app.ingest.parsers.workbooks import NO_VALUE, Area, Cells, sheet_blocks
 
@@ -55,12 +64,9 @@ class _File(NamedTuple):
 def _opened(content: bytes, filename: str, kind: str, body: str) -> Iterator[_File]:
     with opened(content, filename, kind) as archive:
         names = set(archive.namelist())
-        if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read(
-            "META-INF/manifest.xml"
-        ):
-            raise Encrypted(
-                f"{filename!r} is protected by a password; save a copy without one and send that"
-            )
+        manifest = "META-INF/manifest.xml"
+        if manifest in names and b"encryption-data" in archive.read(manifest):
+            raise protected(filename)
         content_tree = parsed_xml(archive.read("content.xml"))
         styles = _styles(parsed_xml(archive.read("styles.xml"))) if "styles.xml" in names else {}
         styles |= _styles(content_tree)
@@ -173,14 +179,11 @@ class _Reader:
 
     def _list(self, node: etree._Element, style: str, depth: int) -> Iterator[Block]:
         own = node.get(f"{_TEXT}style-name") or style
-        before, form, behind, first = self._styles.get(own, _PLAIN).levels.get(
-            depth, ("", "", "", 1)
-        )
+        levels = self._styles.get(own, _PLAIN).levels
+        before, form, behind, first = levels.get(depth, ("", "", "", 1))
         counts = self._counts.setdefault(own, Counter())
-        goes_on = node.get(f"{_TEXT}continue-numbering") == "true" or node.get(
-            f"{_TEXT}continue-list"
-        )
-        if not goes_on:
+        is_numbered_on = node.get(f"{_TEXT}continue-numbering") == "true"
+        if not is_numbered_on and not node.get(f"{_TEXT}continue-list"):
             counts[depth] = 0
         for item in node.iterchildren(f"{_TEXT}list-item", f"{_TEXT}list-header"):
             is_first = item.tag == f"{_TEXT}list-item"
@@ -215,11 +218,7 @@ class _Reader:
             above = row.getparent()
             heads += above is not None and above.tag == f"{_TABLE}table-header-rows"
             rows.append(line)
-        if all(len(line) <= 1 for line in rows):  # a frame around what it holds
-            for blocks in inside:
-                yield from blocks
-        else:
-            yield Block("table", rows=rows, heads=heads or None)
+        yield from table_or_frame(rows, inside, heads or None)
 
     def _text(self, parent: etree._Element) -> str:
         parts = [parent.text or ""]

@@ -14,7 +14,7 @@ from typing import Literal
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from app.core.errors import Encrypted, NoTextLayer, TooLarge, Unreadable
+from app.core.errors import NoTextLayer, TooLarge, Unreadable
 from app.core.normalisation import normalise
 from app.core.text import UNSPACED
 from app.core.types import BlockSpan, Heading, PageSpan, PageWords, ParsedDocument
@@ -25,7 +25,7 @@ from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import OutlineEntry, find_headings, with_outline
 from app.ingest.parsers.pdf_boxes import has_codes, name_tex_codes
 from app.ingest.parsers.pdf_layout import KINDS, PageLayout, open_forms
-from app.ingest.parsers.sniffing import pdf_start
+from app.ingest.parsers.sniffing import pdf_start, protected
 
 # Judge whether a PDF's pages are readable: text, images, or unnamed glyphs.
 
@@ -67,15 +67,11 @@ def _shows_picture(document: pypdfium2.PdfDocument, index: int) -> bool:
 
 
 def lacks_text(texts: Sequence[str], scanned: Sequence[int]) -> bool:
-    """Return whether a PDF shows pictures of its text, or nothing.
+    """Return whether a PDF shows pictures of its text (on the pages `scanned`), or nothing.
 
     It has no text at all; or fewer than 20 characters a page on average, half of the pages are
     pictures, and there is hardly a word on the others. A few words on each page, as slides and
     forms have them, are text.
-
-    Args:
-        texts: Of its pages.
-        scanned: The numbers of pages that are pictures.
     """
     length = sum(map(len, texts))
     if length >= MIN_CHARACTERS_PER_PAGE * len(texts):
@@ -164,17 +160,13 @@ class FramedPage:
 
 
 def set_apart(pages: Sequence[str]) -> list[FramedPage]:
-    """Return pages without running heads and feet that say nothing new.
+    """Return pages, texts without line ends at their edges, without running lines that repeat.
 
     The first of its wording stays, with a blank line between it and the text, so that a sentence
     does not begin with it; the others, which only count the pages, are left out. A line is a
-    running one when
-    its words, or a number that counts the pages, alone or next to words that come twice, stand at
-    the same edge of a fifth of all pages, three at least; when it is the same, numbers aside, on as
-    many, four at least; or when one of two pages before has the same head.
-
-    Args:
-        pages: Texts with newline line ends, none at their edges.
+    running one when its words, or a number that counts the pages, alone or next to words that come
+    twice, stand at the same edge of a fifth of all pages, three at least; when it is the same,
+    numbers aside, on as many, four at least; or when one of two pages before has the same head.
     """
     lines = [page.split("\n") for page in pages]
     heads, feet = [0] * len(pages), [0] * len(pages)
@@ -332,9 +324,7 @@ def parse_pdf(
             raise Unreadable(f"{filename!r} has no pages; save it again and upload that")
         scanned = pages_of_pictures(document, [text for text, _ in read])
     except pypdfium2.PdfiumError as exc:
-        raise Unreadable(
-            f"{filename!r} is a damaged PDF ({exc}); save it again and upload that"
-        ) from exc
+        raise _damaged(filename, exc) from exc
     finally:
         document.close()
     odd = [number for number, (_, is_odd) in enumerate(read, start=1) if is_odd]
@@ -464,12 +454,12 @@ def _open(content: bytes, filename: str) -> pypdfium2.PdfDocument:
         return pypdfium2.PdfDocument(content)
     except pypdfium2.PdfiumError as exc:
         if exc.err_code == pdfium.FPDF_ERR_PASSWORD:
-            raise Encrypted(
-                f"{filename!r} is protected by a password; save a copy without one and send that"
-            ) from exc
-        raise Unreadable(
-            f"{filename!r} is a damaged PDF ({exc}); save it again and upload that"
-        ) from exc
+            raise protected(filename) from exc
+        raise _damaged(filename, exc) from exc
+
+
+def _damaged(filename: str, exc: pypdfium2.PdfiumError) -> Unreadable:
+    return Unreadable(f"{filename!r} is a damaged PDF ({exc}); save it again and upload that")
 
 
 def _page_text(page: pypdfium2.PdfPage, number: int) -> tuple[str, bool]:

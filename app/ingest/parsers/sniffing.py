@@ -292,12 +292,14 @@ def pdf_start(content: bytes) -> int:
     return found.start() if found else -1
 
 
-def identify(content: bytes, filename: str) -> FileType:
-    """Return the format of a file.
+def protected(filename: str) -> Encrypted:
+    return Encrypted(
+        f"{filename!r} is protected by a password; save a copy without one and send that"
+    )
 
-    Args:
-        content: The whole file.
-        filename: Its name; only tells kinds of text apart.
+
+def identify(content: bytes, filename: str) -> FileType:
+    """Return the format of a whole file; its name only tells kinds of text apart.
 
     Raises:
         Unreadable: The file is empty.
@@ -343,9 +345,7 @@ def _identify_ole(content: bytes, filename: str) -> FileType:
         return f"{stream}\0".encode("utf-16-le") in content
 
     if "EncryptedPackage".encode("utf-16-le") in content:
-        raise Encrypted(
-            f"{filename!r} is protected by a password; save a copy without one and send that"
-        )
+        raise protected(filename)
     for stream, named, better in _OLD:  # first: a workbook may lie within them
         if has(stream):
             raise UnsupportedType(f"{filename!r} is {named}; save it as {better} or PDF")

@@ -392,11 +392,9 @@ _BREAK = re.compile(r"<br\s*/?>|\n", re.IGNORECASE)
 
 
 def template_text(match: re.Match[str], title: str = "") -> str:
-    """Return the text of a template without inner templates.
+    """Return the text of a template without inner templates, on a page of a title.
 
-    Args:
-        match: Its first group is the template without its braces: name, then arguments after bars.
-        title: Of the page.
+    The first group is the template without its braces: name, then arguments after bars.
     """
     raw, *parts = match[1].split("|")
     raw = raw.strip()

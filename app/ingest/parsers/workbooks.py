@@ -17,10 +17,11 @@ from pathlib import PurePosixPath
 
 from lxml import etree
 
-from app.core.errors import Encrypted, Unreadable
+from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, write
 from app.ingest.parsers.office import OFFICE, A, Package, R, chart, opened, unread_parts, whole
+from app.ingest.parsers.sniffing import protected
 from app.ingest.parsers.tables import MOST_CELLS, Line, table_blocks
 
 _S = f"{{{OFFICE}spreadsheetml/2006/main}}"
@@ -371,9 +372,7 @@ def parse_xls(content: bytes, filename: str, *_: object) -> ParsedDocument:
             alone = len(book.sheets_metadata) == 1
             blocks += sheet_blocks(sheet.name, cells, merged, unread, alone=alone)
     except python_calamine.PasswordError as exc:
-        raise Encrypted(
-            f"{filename!r} is protected by a password; save a copy without one and send that"
-        ) from exc
+        raise protected(filename) from exc
     except (python_calamine.CalamineError, OSError, ValueError) as exc:
         raise Unreadable(
             f"{filename!r} is a damaged workbook ({exc}); open it in its own program and save it"
