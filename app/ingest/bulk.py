@@ -60,8 +60,6 @@ ARTICLE_NAMESPACE = 0
 
 @dataclass(frozen=True, slots=True)
 class BulkTask:
-    """Parameters that turn articles of one run into drafts."""
-
     library: Library
     source: str
     """Name of the source, the same for every dump of one encyclopedia, for example `enwiki`."""
@@ -457,8 +455,6 @@ class Positioned(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BulkOptions:
-    """Limits of a run: processes, batch sizes."""
-
     workers: int = 0
     """Processes that parse and chunk; 0 does it in the calling process."""
     missing: MissingPolicy = "remove"

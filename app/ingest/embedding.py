@@ -58,7 +58,6 @@ class CodeBackfill:
         return self.encoder if self.wanted(library) and is_same else None
 
     def missing(self, library: Library) -> bool:
-        """Return whether a chunk lacks a code that it should have."""
         return self.wanted(library) and bool(self.store.pending_codes(library, 1))
 
     def run(
@@ -230,8 +229,6 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class BackfillReport:
-    """Counts of a run: chunks embedded, and chunks that cannot be."""
-
     embedded: int
     failed: tuple[ChunkFailure, ...] = ()
 

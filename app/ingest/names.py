@@ -86,8 +86,6 @@ for comparison."""
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Limits and sizes of parsing and chunking."""
-
     chunk_size: int = 1000
     """Ceiling of a chunk, in characters."""
     chunk_overlap: int = 150
@@ -116,7 +114,6 @@ class IngestOptions:
 
     @property
     def reads_pictures(self) -> bool:
-        """Return whether there is OCR."""
         return bool(self.ocr_engine) and self.ocr != "off"
 
     def of_recogniser(self) -> IngestOptions:

@@ -164,17 +164,8 @@ class SandboxProcess:
         self.parses = 0
         self._control, theirs = socket.socketpair()
         paths = [str(Path(__file__).resolve().parents[2]), *(path for path in sys.path if path)]
-        command = [
-            sys.executable,
-            "-I",
-            "-S",
-            "-B",
-            "-c",
-            _BOOT,
-            json.dumps(paths),
-            str(theirs.fileno()),
-            json.dumps(asdict(options)),
-        ]
+        told = (json.dumps(paths), str(theirs.fileno()), json.dumps(asdict(options)))
+        command = [sys.executable, "-I", "-S", "-B", "-c", _BOOT, *told]
         with theirs, ExitStack() as unless_started:
             unless_started.callback(self._control.close)
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
@@ -335,7 +326,6 @@ class SandboxedParser:
     def page_words(
         self, content: bytes | Path, number: int, cancel: CancelToken | None = None
     ) -> PageWords:
-        """Recognise the words of a page; see `Recogniser`."""
         request = {"operation": "words", "page": number}
         header, _ = self._ask(request, content, f"page {number}", cancel)
         return _checked(PageWords, header["words"])
@@ -353,10 +343,9 @@ class SandboxedParser:
         kept: SandboxProcess | None = None
         try:
             child = self._ready_child(child)
+            whole = {**request, "path": path, "filename": filename}
             with cancel.calling(child.stop) if cancel else nullcontext():
-                answer = self._call(
-                    child, {**request, "path": path, "filename": filename}, body, filename
-                )
+                answer = self._call(child, whole, body, filename)
             kept = child
         except Unreadable:
             if cancel is not None:
@@ -398,16 +387,15 @@ class SandboxedParser:
     def _call(
         self, child: SandboxProcess, request: dict[str, object], body: bytes, filename: str
     ) -> tuple[Header, bytes]:
+        limits = self._options
         try:
             answer = child.call(request, body)
         except TimeoutError as exc:
-            raise self._refusal(
-                filename, f"took longer than {self._options.parse_wall_s:g} s"
-            ) from exc
+            late = f"took longer than {limits.parse_wall_s:g} s"
+            raise self._refusal(filename, late) from exc
         except FrameTooLarge as exc:
-            raise self._refusal(
-                filename, f"holds more text than {self._options.parse_output_bytes:,} bytes ({exc})"
-            ) from exc
+            large = f"holds more text than {limits.parse_output_bytes:,} bytes ({exc})"
+            raise self._refusal(filename, large) from exc
         except OSError as exc:  # our end was closed under us
             raise Cancelled("the parser was closed while it worked") from exc
         if answer is None:

@@ -55,13 +55,10 @@ def _answer(
     except DocuMindError as exc:
         return pack_error(exc), b""
     except MemoryError:
-        return pack_error(
-            Unreadable(f"{request['filename']!r} needs more memory than a parse may use; split it")
-        ), b""
+        reason = "needs more memory than a parse may use; split it"
     except RecursionError:
-        return pack_error(
-            Unreadable(f"{request['filename']!r} is nested too deeply; simplify it")
-        ), b""
+        reason = "is nested too deeply; simplify it"
+    return pack_error(Unreadable(f"{request['filename']!r} {reason}")), b""
 
 
 def _limit_process(options: IngestOptions) -> None:

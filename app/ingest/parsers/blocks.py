@@ -365,8 +365,6 @@ BlockKind = Literal[
 
 
 class Block(NamedTuple):
-    """One block of a document."""
-
     kind: BlockKind
     text: str = ""
     """Its text; of a table its caption."""

@@ -231,7 +231,6 @@ class _Reader:
         return self._package.part(names[0]) if names else None
 
     def warnings(self) -> list[str]:
-        """Return what was seen and not read."""
         unread = unread_parts(self._unread)
         return ["struck-through text is left out", *unread] if self._struck else unread
 

@@ -55,7 +55,6 @@ class FileFormat:
     def parse(
         self, content: bytes, filename: str, options: IngestOptions, words: Sequence[PageWords] = ()
     ) -> ParsedDocument:
-        """Return the parsed document; see `Parse`."""
         module, _, function = self.parser.partition(":")
         found = cast("Parse", getattr(import_module(f"app.ingest.parsers.{module}"), function))
         more = {"words": words} if self.has_pictures else {}
@@ -133,7 +132,6 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType({
 
 
 def type_of(media_type: str) -> FileType:
-    """Return the name of a media type's format."""
     return next(name for name, one in FORMATS.items() if one.media_type == media_type)
 
 

@@ -31,8 +31,6 @@ _ROMAN = {
 
 
 class HeadingCandidate(NamedTuple):
-    """A line that may be a heading."""
-
     heading: Heading
     kind: Literal["known", "number", "caps"]
     number: str = ""

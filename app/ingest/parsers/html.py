@@ -144,8 +144,6 @@ def parse_fragment(source: str, filename: str) -> Page:
 
 
 class Page(NamedTuple):
-    """What a page holds."""
-
     blocks: list[Block]
     hidden: int
     """Characters of hidden elements, which are left out."""
@@ -153,7 +151,6 @@ class Page(NamedTuple):
 
 
 def read_blocks(tree: LexborHTMLParser, roots: list[LexborNode]) -> Page:
-    """Return the blocks of some elements of a page in order."""
     has_tables = tree.root is not None and tree.css_first("table") is not None
     layouts = _layouts(tree.root) if has_tables and tree.root else frozenset[int]()
     for left_out in (_DROPPED, _DROPPED - {"noscript"}):  # text that only stands there
@@ -319,7 +316,6 @@ class _Reader:
         self._term: str | None = None
 
     def blocks(self, roots: Iterable[LexborNode]) -> Iterator[Block]:
-        """Yield the blocks of some elements in order."""
         for root in roots:
             yield from self._walk(root)
         yield from self._flush()

@@ -273,5 +273,4 @@ def _read(tex: str) -> str:
 
 @cache
 def _contexts() -> tuple[Any, Any]:
-    """Return which arguments commands take, and how they are written as text."""
     return latexwalker.get_default_latex_context_db(), latex2text.get_default_latex_context_db()

@@ -208,7 +208,6 @@ class _Reader:
         self._unread[what] += 1
 
     def message(self, message: Message, title: str, level: int) -> Iterator[Block | Inner]:
-        """Yield a message under its title."""
         yield Block("heading", title, level=level)
         for name in _FIELDS:
             if value := _header(message, name):

@@ -445,7 +445,6 @@ class PageLayout:
         return wide
 
     def _cut(self, line: Line, marks: dict[int, str], starts: set[int]) -> None:
-        """Set a line's pieces and cells."""
         cells: list[list[Piece]] = [[]]
         begins = {part.start for part in line.parts}
         for part in line.parts:

@@ -274,7 +274,6 @@ _LONGEST_SERIAL = 2_958_466
 
 
 def _formats(styles: etree._Element | None) -> list[str]:
-    """Return the format of numbers of each style."""
     if styles is None:
         return ["General"]
     own = {

@@ -459,8 +459,6 @@ class TextFolder:
 
 
 class FirstArticles:
-    """The beginning of a source."""
-
     def __init__(self, articles: Iterable[Article], count: int) -> None:
         """Take at most `count` articles, redirects and other pages not counted."""
         self._articles = articles

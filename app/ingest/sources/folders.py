@@ -112,8 +112,6 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """A file as it was when it was last indexed."""
-
     sha256: str
     size: int
     mtime_ns: int
