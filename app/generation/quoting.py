@@ -420,8 +420,8 @@ def _rows_of(
     rows = {best.text: best}  # two passages may share a row
     for row, held in holds.items():
         one = found[row]
-        is_near = one.item.n == best.item.n and scores[row] >= scores[lead] - _ROWS_APART
-        is_near = is_near and whole <= one.read
+        comes_near = scores[row] >= scores[lead] - _ROWS_APART and whole <= one.read
+        is_near = one.item.n == best.item.n and comes_near
         if (told and told <= held) or (is_near and (lists or not held - by_all < told)):
             rows.setdefault(one.text, one)
     return tuple(sorted([*rows.values()][:_MOST_ENTRIES], key=lambda one: one.key))

@@ -18,7 +18,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -60,8 +60,6 @@ ARTICLE_NAMESPACE = 0
 
 @dataclass(frozen=True, slots=True)
 class BulkTask:
-    """Parameters that turn articles of one run into drafts."""
-
     library: Library
     source: str
     """Name of the source, the same for every dump of one encyclopedia, for example `enwiki`."""
@@ -111,11 +109,7 @@ def _prepare(task: BulkTask, article: Article) -> Prepared:
         return _skipped(article, "too_large")
     try:
         parsed = parse_article(article)
-    except (
-        DocuMindError,
-        ValueError,
-        RecursionError,
-    ):  # markup from anywhere; the reason is counted, the run goes on
+    except (DocuMindError, ValueError, RecursionError):  # markup from anywhere; the run goes on
         return _skipped(article, "unreadable")
     if not parsed.text.strip():
         return _skipped(article, "empty")
@@ -249,9 +243,8 @@ def prepared_articles(
 
 
 def _started_pool(workers: int, stack: ExitStack) -> ProcessPoolExecutor:
-    spawn = multiprocessing.get_context(
-        "spawn"
-    )  # forking a process with threads and open databases is unsafe
+    # Forking a process with threads and open databases is unsafe.
+    spawn = multiprocessing.get_context("spawn")
     stopped = spawn.Event()
     pool = ProcessPoolExecutor(
         workers, mp_context=spawn, initializer=start_worker, initargs=(stopped,)
@@ -303,12 +296,8 @@ class LinkCounts:
 
     def of(self, title: str) -> int:
         """Return how many articles link to a title, rarely more."""
-        return int(
-            min(
-                row[slots][0]
-                for row, slots in zip(self._counts, _slots([_title(title)]), strict=True)
-            )
-        )
+        slots = _slots([_title(title)])
+        return int(min(row[at][0] for row, at in zip(self._counts, slots, strict=True)))
 
 
 def _targets(article: Article) -> Iterator[str]:
@@ -317,9 +306,8 @@ def _targets(article: Article) -> Iterator[str]:
     elif article.markup == "wikitext":
         yield from _WIKI_LINK.findall(article.source)
     elif article.markup == "html":
-        yield from (
-            unquote(target).rpartition("/")[2] for target in _HTML_LINK.findall(article.source)
-        )
+        links = map(unquote, _HTML_LINK.findall(article.source))
+        yield from (target.rpartition("/")[2] for target in links)
 
 
 def _title(target: str) -> str:
@@ -329,9 +317,8 @@ def _title(target: str) -> str:
 
 def _slots(titles: Collection[str]) -> list[npt.NDArray[np.int64]]:
     """Return the slots of titles in each row, `[titles]`."""
-    numbers = np.fromiter(
-        map(hash, titles), np.int64, len(titles)
-    )  # of this process: counts never leave it
+    # Hashes are of this process: counts never leave it.
+    numbers = np.fromiter(map(hash, titles), np.int64, len(titles))
     return [(numbers >> (32 * row)) & (_SLOTS - 1) for row in range(_ROWS)]
 
 
@@ -388,10 +375,8 @@ class Redirects:
             order = np.argsort(hashes, kind="stable")
             self._order = order, hashes[order]
         order, hashes = self._order
-        first, last = (
-            np.searchsorted(hashes, hash(target), "left"),
-            np.searchsorted(hashes, hash(target), "right"),
-        )
+        first = np.searchsorted(hashes, hash(target), "left")
+        last = np.searchsorted(hashes, hash(target), "right")
         for at in order[first:last]:
             self._file.seek(self._places[at])
             line = self._file.readline().decode("utf-8", "surrogatepass")
@@ -431,21 +416,14 @@ class SeenKeys:
         if self._sorted is None:
             self._sorted = np.sort(np.array(self._numbers, dtype=np.int64))
         numbers = np.array([_number(key) for key in keys], dtype=np.int64)
-        at = np.minimum(np.searchsorted(self._sorted, numbers), max(len(self._sorted) - 1, 0))
-        found = (
-            self._sorted[at] == numbers if len(self._sorted) else np.zeros(len(keys), dtype=bool)
-        )
-        return {key for key, there in zip(keys, found, strict=True) if not there}
+        first = np.searchsorted(self._sorted, numbers, "left")
+        last = np.searchsorted(self._sorted, numbers, "right")
+        return {key for key, times in zip(keys, last - first, strict=True) if not times}
 
 
 def _number(key: str) -> int:
-    plain = (
-        key.isascii()
-        and key.isdecimal()
-        and len(key) < 18
-        and (key == "0" or not key.startswith("0"))
-    )
-    return int(key) if plain else hash(key) | (1 << 62)
+    is_number = key.isascii() and key.isdecimal() and len(key) < 18 and str(int(key)) == key
+    return int(key) if is_number else hash(key) | (1 << 62)
 
 
 BATCH_ARTICLES = 512
@@ -477,12 +455,24 @@ class Positioned(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BulkOptions:
-    """Limits of a run: processes, batch sizes."""
-
     workers: int = 0
     """Processes that parse and chunk; 0 does it in the calling process."""
     missing: MissingPolicy = "remove"
     """What becomes of articles that the source no longer has, after a whole pass."""
+
+
+def _batches(articles: Iterable[Prepared]) -> Iterator[list[Prepared]]:
+    """Yield prepared articles in order, in batches of a transaction."""
+    batch: list[Prepared] = []
+    characters = 0
+    for prepared in articles:
+        batch.append(prepared)
+        characters += len(prepared.draft.text) if prepared.draft else 0
+        if len(batch) >= BATCH_ARTICLES or characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,23 +518,17 @@ class BulkIndexer:
         def passed() -> None:
             token.raise_if_cancelled()
             if progress is not None:
-                progress(
-                    len(seen), articles.position() if isinstance(articles, Positioned) else None
-                )
+                share = articles.position() if isinstance(articles, Positioned) else None
+                progress(len(seen), share)
 
         with closing(Redirects()) as redirects:
             with ExitStack() as stack:
-                batches = self._batches(
-                    task,
-                    self._changed(task, articles, seen, [links, redirects], passed),
-                    options.workers,
-                    token,
-                    stack,
-                )
+                changed = self._changed(task, articles, seen, [links, redirects], passed)
+                prepared = prepared_articles(task, changed, options.workers, token, stack)
                 with ThreadPoolExecutor(1, thread_name_prefix="bulk-write") as writing:
                     stored: Future[None] | None = None
                     try:
-                        for batch in batches:
+                        for batch in _batches(prepared):
                             if stored is not None:
                                 stored.result()
                             passed()
@@ -555,9 +539,12 @@ class BulkIndexer:
                         writing.submit(self.writer.settle, task.library).result()
             if options.missing != "keep":
                 self._remove_gone(task, seen, token, options.missing)
-            if links.total:
-                keeps = options.missing == "keep"
-                self._rank(task, links, partial(redirects.titles_of, keeps=keeps), token)
+            titles_of = partial(redirects.titles_of, keeps=options.missing == "keep")
+            prefix = key_prefix(task.source)
+            after: str | None = "" if links.total else None
+            while after is not None:
+                token.raise_if_cancelled()
+                after = self.writer.write_links(task.library, prefix, links.of, titles_of, after)
         if progress is not None:
             progress(len(seen), 1.0)
         return self.ledger.summary(task.library, task.source)
@@ -573,9 +560,8 @@ class BulkIndexer:
         """Yield articles of no known revision; `passed` is called for groups of known ones."""
         stream = iter(articles)
         while group := list(islice(stream, _LOOKUP_ARTICLES)):
-            known = self.ledger.entries(
-                task.library, task.source, [article.key for article in group]
-            )
+            keys = [article.key for article in group]
+            known = self.ledger.entries(task.library, task.source, keys)
             if known:
                 passed()
             for article in group:
@@ -586,29 +572,12 @@ class BulkIndexer:
                 if entry is None or entry.revision != article.revision:
                     yield article
 
-    def _batches(
-        self,
-        task: BulkTask,
-        articles: Iterator[Article],
-        workers: int,
-        token: CancelToken,
-        stack: ExitStack,
-    ) -> Iterator[list[Prepared]]:
-        """Yield prepared articles in the source's order, in batches of a transaction."""
-        batch: list[Prepared] = []
-        characters = 0
-        for prepared in prepared_articles(task, articles, workers, token, stack):
-            batch.append(prepared)
-            characters += len(prepared.draft.text) if prepared.draft else 0
-            if len(batch) >= BATCH_ARTICLES or characters >= BATCH_CHARACTERS:
-                yield batch
-                batch, characters = [], 0
-        if batch:
-            yield batch
-
     def _write(self, task: BulkTask, batch: Sequence[Prepared]) -> None:
         """Store documents and ledger entries in one transaction, all that a crash repeats."""
-        self._drop(task, [prepared.entry for prepared in batch if prepared.draft is None])
+        dropped = [prepared.entry.article for prepared in batch if prepared.draft is None]
+        if dropped:
+            known = self.ledger.entries(task.library, task.source, dropped)
+            self._delete(task, known.values())
         entries = [prepared.entry for prepared in batch]
         drafts = [prepared.draft for prepared in batch if prepared.draft is not None]
         if drafts:
@@ -616,21 +585,13 @@ class BulkIndexer:
         else:
             self.ledger.record(task.library, task.source, entries)
 
-    def _drop(self, task: BulkTask, entries: Sequence[LedgerEntry]) -> None:
-        if not entries:
-            return
-        known = self.ledger.entries(task.library, task.source, [entry.article for entry in entries])
-        for entry in known.values():
+    def _delete(self, task: BulkTask, entries: Iterable[LedgerEntry]) -> None:
+        """Delete the documents of entries; a person, or a run that crashed, may have done so."""
+        for entry in entries:
             if entry.state == "indexed":
-                self._delete(task, entry.article)
-
-    def _delete(self, task: BulkTask, article: str) -> None:
-        try:
-            self.writer.delete(
-                task.library, document_id(task.library, source_key(task.source, article))
-            )
-        except NotFound:  # a person deleted it, or a crash came between the deletion and its entry
-            return
+                doc_id = document_id(task.library, source_key(task.source, entry.article))
+                with suppress(NotFound):
+                    self.writer.delete(task.library, doc_id)
 
     def _remove_gone(
         self, task: BulkTask, seen: SeenKeys, token: CancelToken, policy: MissingPolicy
@@ -647,24 +608,8 @@ class BulkIndexer:
                 )
         for page in self._gone(task, seen):
             token.raise_if_cancelled()
-            for entry in page:
-                if entry.state == "indexed":
-                    self._delete(task, entry.article)
+            self._delete(task, page)
             self.ledger.delete(task.library, task.source, [entry.article for entry in page])
-
-    def _rank(
-        self,
-        task: BulkTask,
-        links: LinkCounts,
-        titles_of: Callable[[str, str], str],
-        token: CancelToken,
-    ) -> None:
-        after: str | None = ""
-        while after is not None:
-            token.raise_if_cancelled()
-            after = self.writer.write_links(
-                task.library, key_prefix(task.source), links.of, titles_of, after
-            )
 
     def _gone(self, task: BulkTask, seen: SeenKeys) -> Iterator[list[LedgerEntry]]:
         """Yield pages of entries whose article was not seen; each may be deleted at once."""

@@ -13,6 +13,7 @@ its core begins.
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -109,17 +110,13 @@ def sections(parsed: ParsedDocument) -> tuple[SectionSpan, ...]:
     spans: list[SectionSpan] = []
     position, body, name = 0, 0, BODY
     for heading, own in zip(parsed.headings, names, strict=True):
-        if heading.start > position and not _blank(parsed.text, body, heading.start):
+        if heading.start > position and parsed.text[body : heading.start].strip():
             spans.append(SectionSpan(position, heading.start, name))
             position = heading.start
         name, body = own, heading.end
     if position < len(parsed.text):
         spans.append(SectionSpan(position, len(parsed.text), name))
     return tuple(spans)
-
-
-def _blank(text: str, start: int, end: int) -> bool:
-    return start >= end or text[start:end].isspace()
 
 
 def _name_headings(headings: tuple[Heading, ...]) -> list[str]:
@@ -284,7 +281,7 @@ def _cut(
         return
     before = start
     cores = _cores(text, start, end, options.chunk_size - options.chunk_overlap, whole)
-    for at, last in _joined(cores, options.chunk_size):
+    for at, last in _packed(cores, options.chunk_size, _SHORT * options.chunk_size):
         overlap = min(options.chunk_overlap, options.chunk_size - (last - at))
         yield min(at, whole.next_start(_reach_back(text, before, at, overlap), at)), at, last
         before = at
@@ -292,25 +289,14 @@ def _cut(
 
 def _cores(text: str, start: int, end: int, size: int, whole: _Whole) -> Iterator[tuple[int, int]]:
     """Yield cores: what lies between blocks by the splitter, blocks packed whole."""
-    if not whole.within(start, end):
-        yield from _split(text, start, end, size)
-        return
-    held: tuple[int, int] | None = None
-    for at, last in _pieces(text, start, end, size, whole):
-        if held is not None and last - held[0] <= size:
-            held = held[0], last
-        else:
-            if held is not None:
-                yield held
-            held = at, last
-    if held is not None:
-        yield held
+    if whole.within(start, end):
+        return _packed(_pieces(text, start, end, size, whole), size)
+    return _split(text, start, end, size)
 
 
 def _pieces(text: str, start: int, end: int, size: int, whole: _Whole) -> Iterator[tuple[int, int]]:
-    blocks = whole.within(start, end)
     position = start
-    for at, last in blocks:
+    for at, last in whole.within(start, end):
         if last - at <= size and at >= position and last <= end:
             yield from _split(text, position, at, size)
             yield at, last
@@ -344,11 +330,12 @@ def _splitter(size: int) -> RecursiveCharacterTextSplitter:
     )
 
 
-def _joined(cores: Iterable[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
-    """Yield cores; join a short one to its neighbour if both fit into `size`."""
-    short = _SHORT * size
+def _packed(
+    spans: Iterable[tuple[int, int]], size: int, short: float = math.inf
+) -> Iterator[tuple[int, int]]:
+    """Yield spans; join neighbours that fit into `size` if one of them is under `short`."""
     held: tuple[int, int] | None = None
-    for at, last in cores:
+    for at, last in spans:
         if held is None:
             held = at, last
         elif min(held[1] - held[0], last - at) < short and last - held[0] <= size:
@@ -435,10 +422,7 @@ def _halves(
 def halves(text: str, start: int, end: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return two spans that cover `[start, end)`, cut at a sentence if possible.
 
-    Args:
-        text: Any text.
-        start: Start of a span of at least two characters, neither margin blank.
-        end: Its end.
+    The span has at least two characters, and no blanks at its margins.
     """
     middle = (start + end) // 2
     sentences = sentence_spans(text, start, end)

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -53,14 +54,10 @@ class CodeBackfill:
 
     def shared_encoder(self, library: Library, embedder: Embedder) -> PassageEncoder | None:
         """Return what makes vectors and codes in one run, None where one run cannot."""
-        return (
-            self.encoder
-            if self.wanted(library) and self.encoder.identity == embedder.identity
-            else None
-        )
+        is_same = self.encoder.identity == embedder.identity
+        return self.encoder if self.wanted(library) and is_same else None
 
     def missing(self, library: Library) -> bool:
-        """Return whether a chunk lacks a code that it should have."""
         return self.wanted(library) and bool(self.store.pending_codes(library, 1))
 
     def run(
@@ -90,9 +87,8 @@ class CodeBackfill:
             if cancel is not None:
                 cancel.raise_if_cancelled()
             made = self.encoder.encode([chunk.text for chunk in chunks])
-            self.store.write_codes(
-                {chunk.chunk_id: code for chunk, code in zip(chunks, made, strict=True)}
-            )
+            keys = (chunk.chunk_id for chunk in chunks)
+            self.store.write_codes(dict(zip(keys, made, strict=True)))
             after = chunks[-1].chunk_id
             done += len(chunks)
             if progress is not None:
@@ -148,17 +144,10 @@ class EmbeddingRun:
 
     def _embed_counted(self, chunks: Sequence[Chunk]) -> list[Embedded]:
         counts = self._embedder.count_tokens([chunk.text for chunk in chunks])
-        fitting = [
-            chunk
-            for chunk, tokens in zip(chunks, counts, strict=True)
-            if tokens <= self._max_tokens
-        ]
-        long = [
-            chunk for chunk, tokens in zip(chunks, counts, strict=True) if tokens > self._max_tokens
-        ]
-        return self._embed_fitting(fitting) + [
-            pair for chunk in long for pair in self._embed_long(chunk)
-        ]
+        counted = list(zip(chunks, counts, strict=True))
+        fitting = [chunk for chunk, tokens in counted if tokens <= self._max_tokens]
+        long = [chunk for chunk, tokens in counted if tokens > self._max_tokens]
+        return self._embed_fitting(fitting) + list(chain(*map(self._embed_long, long)))
 
     def _embed_fitting(self, chunks: Sequence[Chunk]) -> list[Embedded]:
         if not chunks:
@@ -182,11 +171,7 @@ class EmbeddingRun:
     def take_codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
         """Return the codes that were made of these chunks, and forget them."""
         with self._lock:
-            return {
-                chunk_id: self._made.pop(chunk_id)
-                for chunk_id in chunk_ids
-                if chunk_id in self._made
-            }
+            return {key: self._made.pop(key) for key in chunk_ids if key in self._made}
 
     def _embed_long(self, chunk: Chunk) -> list[Embedded]:
         try:
@@ -216,11 +201,8 @@ class EmbeddingRun:
         return self._embed_fitting(chunks[:middle]) + self._embed_fitting(chunks[middle:])
 
     def _give_up(self, chunk: Chunk, error: DocuMindError) -> list[Embedded]:
-        if (
-            not self.embedded
-            and len(self.failed) + 1 >= _HOPELESS
-            and isinstance(error, ProviderBadResponse)
-        ):
+        is_hopeless = not self.embedded and len(self.failed) + 1 >= _HOPELESS
+        if is_hopeless and isinstance(error, ProviderBadResponse):
             raise error
         self.failed[chunk.chunk_id] = ChunkFailure(
             chunk.chunk_id, chunk.doc_id, error.code, error.message
@@ -247,8 +229,6 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class BackfillReport:
-    """Counts of a run: chunks embedded, and chunks that cannot be."""
-
     embedded: int
     failed: tuple[ChunkFailure, ...] = ()
 
@@ -301,27 +281,22 @@ class VectorBackfill:
             FingerprintMismatch: The library was built with another model.
             DiskFull: No space for vectors.
         """
-        state = EmbeddingRun(
-            self.embedder,
-            self.codes.shared_encoder(library, self.embedder) if self.codes else None,
-        )
+        encoder = self.codes.shared_encoder(library, self.embedder) if self.codes else None
+        state = EmbeddingRun(self.embedder, encoder)
         with (
             ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool,
             ThreadPoolExecutor(workers, "embed") as embedding,
         ):
             writes = _Writes(pool, self.writer, library, self.codes)
-            for page in self._pages(
-                library, state, limit, order, doc_ids, max(_PAGE_BATCHES, _PAGE_ROUNDS * workers)
-            ):
-                batches = _batches(
-                    sorted(page, key=lambda chunk: len(chunk.text)), self.options.embed_batch
-                )
+            size, pages = self.options.embed_batch, max(_PAGE_BATCHES, _PAGE_ROUNDS * workers)
+            for page in self._pages(library, state, limit, order, doc_ids, size * pages):
+                page.sort(key=lambda chunk: len(chunk.text))
+                batches = (page[start : start + size] for start in range(0, len(page), size))
                 for embedded in _ahead(embedding, workers, state.embed, batches, cancel):
                     if embedded:
                         ids = [chunk.chunk_id for chunk, _ in embedded]
-                        writes.submit(
-                            ids, np.stack([row for _, row in embedded]), state.take_codes(ids)
-                        )
+                        rows = np.stack([row for _, row in embedded])
+                        writes.submit(ids, rows, state.take_codes(ids))
                     if progress is not None:
                         progress(state.embedded + len(state.failed))
                 writes.drain()
@@ -336,25 +311,18 @@ class VectorBackfill:
         limit: int | None,
         order: str,
         doc_ids: Sequence[str] | None,
-        batches: int,
+        size: int,
     ) -> Iterator[list[Chunk]]:
         """Yield pending chunks this run has not tried, each page after the last is stored."""
-        size = self.options.embed_batch * batches
         before: set[int] = set()
         while True:
-            wanted = (
-                size if limit is None else min(size, limit - state.embedded - len(state.failed))
-            )
+            failed = len(state.failed)
+            wanted = size if limit is None else min(size, limit - state.embedded - failed)
             if wanted <= 0:
                 return
-            pending = self.writer.pending_vectors(
-                library, wanted + len(state.failed), order, doc_ids
-            )
-            page = [
-                chunk
-                for chunk in pending
-                if chunk.chunk_id not in state.failed and chunk.chunk_id not in before
-            ][:wanted]
+            pending = self.writer.pending_vectors(library, wanted + failed, order, doc_ids)
+            tried = {*state.failed, *before}
+            page = [chunk for chunk in pending if chunk.chunk_id not in tried][:wanted]
             if not page:
                 return
             before = {chunk.chunk_id for chunk in page}
@@ -416,11 +384,6 @@ class _Writes:
             self._codes.store.write_codes(codes)
         self._writer.write_vectors(self._library, chunk_ids, rows)
         self._writer.apply(self._library)
-
-
-def _batches(chunks: Sequence[Chunk], size: int) -> Iterator[Sequence[Chunk]]:
-    for start in range(0, len(chunks), size):
-        yield chunks[start : start + size]
 
 
 def fingerprint_of(identity: EmbedderIdentity, options: IngestOptions) -> Fingerprint:

@@ -90,31 +90,24 @@ def describe(parsed: ParsedDocument, filename: str) -> Metadata:
     leading = parsed.text[:_LEADING_CHARACTERS]
     front = _front_lines(parsed, leading)
     arxiv_id, arxiv_year = _arxiv(leading, parsed, filename)
-    declared = _declared_title(parsed.title)
-    title_lines = _title_lines(front, paged=_is_paged(parsed))
+    is_paged = bool(parsed.pages) or any(
+        h.title.lower().endswith("abstract") for h in parsed.headings[:4]
+    )
+    declared = _clean(parsed.title or "")
+    declared = "" if _JUNK_TITLE.match(declared) else declared
+    title_lines = _title_lines(front, paged=is_paged)
     title = declared or _heading_title(parsed) or " ".join(title_lines) or _title_of_name(filename)
-    declared_authors = _declared_authors(parsed.authors)
-    printed = _authors(front, title_lines, parsed.text) if _is_paged(parsed) else ()
-    if parsed.pages:
-        authors = _more_trusted(printed, _without_common(declared_authors, parsed.text))
-    else:
-        authors = declared_authors or printed
+    authors = _declared_authors(parsed.authors)
+    printed = _authors(front, title_lines, parsed.text) if is_paged else ()
+    if parsed.pages:  # printed names are trusted, unless the file declares all of them
+        authors = _without_common(authors, parsed.text)
+        authors = authors if set(printed) <= set(authors) else printed
+    authors = authors or printed
     return Metadata(
         title=title[:_MAX_TITLE_CHARACTERS],
         authors=authors[:_MAX_AUTHORS],
         year=parsed.year or arxiv_year or _year(leading, front),
         arxiv_id=arxiv_id,
-    )
-
-
-def _more_trusted(printed: tuple[str, ...], declared: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the printed names, unless the file declares all of them."""
-    return declared if set(printed) <= set(declared) else printed
-
-
-def _is_paged(parsed: ParsedDocument) -> bool:
-    return bool(parsed.pages) or any(
-        h.title.lower().endswith("abstract") for h in parsed.headings[:4]
     )
 
 
@@ -137,11 +130,6 @@ def _front_lines(parsed: ParsedDocument, leading: str) -> list[str]:
     return lines[:30]
 
 
-def _declared_title(title: str | None) -> str | None:
-    cleaned = _clean(title or "")
-    return cleaned if cleaned and not _JUNK_TITLE.match(cleaned) else None
-
-
 def _declared_authors(authors: tuple[str, ...]) -> tuple[str, ...]:
     """Split joined names; drop user names of an operating system, such as "python-docx"."""
     names: list[str] = []
@@ -160,15 +148,11 @@ def _clean(value: str) -> str:
 
 def _heading_title(parsed: ParsedDocument) -> str | None:
     """Return the first heading of level 1 at the very start of a marked-up text."""
-    first = parsed.headings[0] if parsed.headings and not parsed.pages else None
-    if (
-        first is None
-        or first.level != 1
-        or parsed.text[: first.start].strip()
-        or parsed.media_type == "text/plain"
-    ):
+    if not parsed.headings or parsed.pages or parsed.media_type == "text/plain":
         return None
-    return first.title
+    first = parsed.headings[0]
+    opens = first.level == 1 and not parsed.text[: first.start].strip()
+    return first.title if opens else None
 
 
 def _title_lines(front: list[str], *, paged: bool) -> list[str]:
@@ -197,12 +181,8 @@ def _may_be_title(line: str, paged: bool) -> bool:
 def _continues_title(before: str, line: str) -> bool:
     if _NOT_A_TITLE.search(line) or _MARKED_NAME.search(line):
         return False
-    last = before.rsplit(maxsplit=1)[-1].lower()
-    if (
-        last in _TITLE_RUNS_ON
-        or before.endswith((":", "-", ",", "\u2013", "\u2014", "&"))
-        or line[0].islower()
-    ):
+    runs_on = before.rsplit(maxsplit=1)[-1].lower() in _TITLE_RUNS_ON
+    if runs_on or before.endswith((":", "-", ",", "\u2013", "\u2014", "&")) or line[0].islower():
         return True
     if _AFFILIATION.search(line):
         return False
@@ -255,8 +235,7 @@ def _names_of(line: str) -> list[str]:
 
 def _arxiv(leading: str, parsed: ParsedDocument, filename: str) -> tuple[str | None, int | None]:
     """Return the id without version and the year of the stamp, or of the id itself."""
-    first_page = parsed.text[: parsed.pages[0].end] if parsed.pages else leading
-    stamp = _ARXIV.search(first_page) if parsed.pages else _ARXIV.search(leading[:1000])
+    stamp = _ARXIV.search(parsed.text[: parsed.pages[0].end] if parsed.pages else leading[:1000])
     if stamp is not None:
         return stamp[1], int(stamp[3]) if stamp[3] else _arxiv_year(stamp[1])
     named = _ARXIV_NAME.fullmatch(PurePosixPath(filename).stem)
@@ -264,8 +243,7 @@ def _arxiv(leading: str, parsed: ParsedDocument, filename: str) -> tuple[str | N
 
 
 def _arxiv_year(arxiv_id: str) -> int | None:
-    digits = arxiv_id.rsplit("/", maxsplit=1)[-1][:2]
-    year = int(digits)
+    year = int(arxiv_id.rsplit("/", maxsplit=1)[-1][:2])
     return (1900 if year > 90 else 2000) + year
 
 

@@ -86,8 +86,6 @@ for comparison."""
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Limits and sizes of parsing and chunking."""
-
     chunk_size: int = 1000
     """Ceiling of a chunk, in characters."""
     chunk_overlap: int = 150
@@ -116,7 +114,6 @@ class IngestOptions:
 
     @property
     def reads_pictures(self) -> bool:
-        """Return whether there is OCR."""
         return bool(self.ocr_engine) and self.ocr != "off"
 
     def of_recogniser(self) -> IngestOptions:
@@ -143,15 +140,10 @@ def find_engine(wanted: OcrEngine) -> str:
 def page_texts(
     pages: Sequence[PageSpan], start: int, end: int, read: Callable[[int, int], str]
 ) -> tuple[PageText, ...]:
-    """Return each page of a span, its text, and the part of the span on it.
+    """Return each page of a span, its text, and the part of the span on it, for `page_boxes`.
 
-    This is the input of `page_boxes` of a parser.
-
-    Args:
-        pages: Page map of the revision, in order.
-        start: First character of the span in the revision's text.
-        end: One past its last character.
-        read: Returns the characters `[start, end)` of the same revision.
+    `pages` is the page map of a revision, `start` and `end` are a span of its text, of which `read`
+    returns the characters `[start, end)`.
     """
     return tuple(
         PageText(

@@ -83,10 +83,8 @@ class IngestRun:
         """Add a draft; write the batch when it is large enough."""
         self._batch.append(pending)
         self._tell(pending.index, pending.draft.filename, "running", 0.5)
-        if (
-            len(self._batch) >= self._most
-            or sum(len(p.draft.text) for p in self._batch) >= _BATCH_CHARACTERS
-        ):
+        characters = sum(len(one.draft.text) for one in self._batch)
+        if len(self._batch) >= self._most or characters >= _BATCH_CHARACTERS:
             self.flush()
 
     def finish(self, index: int, outcome: IngestOutcome) -> None:
@@ -105,13 +103,8 @@ class IngestRun:
             if self._ask_for_ocr is not None and outcome.doc_id and waits_for_ocr(draft.flags):
                 self._ask_for_ocr(draft.doc_id, draft.sha256, draft.source_key)
         if self._written is not None:
-            self._written(
-                [
-                    outcome.doc_id
-                    for outcome in outcomes
-                    if outcome.doc_id is not None and outcome.status != "unchanged"
-                ]
-            )
+            live = (one for one in outcomes if one.status != "unchanged")
+            self._written([one.doc_id for one in live if one.doc_id is not None])
 
     def _write(self, batch: Sequence[PendingDocument]) -> list[IngestOutcome]:
         """Write a batch at once; if the writer refuses it, write one by one."""
@@ -255,12 +248,8 @@ class IngestPipeline:
                 " may be read"
             ) from exc
         live = self.writer.current(library, document.source_key)
-        if (
-            live is not None
-            and live.sha256 == sha256
-            and not document.again
-            and not self._read_otherwise(live)
-        ):
+        is_known = live is not None and live.sha256 == sha256 and not document.again
+        if live is not None and is_known and not self._read_otherwise(live):
             if document.labels:
                 self.writer.label(library, live.doc_id, document.labels)
             if self.ask_for_ocr is not None and waits_for_ocr(live.flags):  # it was cancelled, say
@@ -290,11 +279,8 @@ class IngestPipeline:
         self, library: Library, document: RawDocument, parsed: ParsedDocument, sha256: str
     ) -> DocumentDraft:
         embedder = self.embedder
-        chunks = (
-            chunk(parsed, self.options)
-            if embedder is None
-            else chunk(parsed, self.options, embedder.count_tokens, embedder.identity.max_tokens)
-        )
+        limits = (embedder.count_tokens, embedder.identity.max_tokens) if embedder else ()
+        chunks = chunk(parsed, self.options, *limits)
         flags = self.inspect(parsed.text) if self.inspect else ()
         if parsed.stripped_characters:
             flags = (*flags, f"stripped:{parsed.stripped_characters}")
@@ -339,8 +325,6 @@ def _covered(text: str, draft: DocumentDraft) -> int:
 
 
 def with_vectors(outcome: IngestOutcome, vectors: int) -> IngestOutcome:
-    return (
-        outcome
-        if outcome.receipt is None
-        else replace(outcome, receipt=replace(outcome.receipt, vectors=vectors))
-    )
+    if outcome.receipt is None:
+        return outcome
+    return replace(outcome, receipt=replace(outcome.receipt, vectors=vectors))

@@ -24,23 +24,19 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError, InputError, Unreadable, error_classes
 from app.core.labels import found_labels
-from app.core.types import (
-    BlockSpan,
-    Heading,
-    PageBoxes,
-    PageSpan,
-    PageText,
-    PageWords,
-    ParsedDocument,
-)
+from app.core.types import PageBoxes, PageText, PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 # Exchange frames of a JSON header and a body between server and parsing child.
 
@@ -50,7 +46,8 @@ _TITLE_CHARACTERS = 2_000
 _AUTHORS = 1_000
 
 Header = Mapping[str, Any]
-"""Decoded JSON; every field is checked by the constructor that it goes into."""
+"""Decoded JSON; what a child answers is checked before it is used."""
+_Value = TypeVar("_Value")
 
 
 class FrameTooLarge(Exception):
@@ -58,7 +55,7 @@ class FrameTooLarge(Exception):
 
 
 def send_frame(sock: socket.socket, header: Mapping[str, object], body: bytes = b"") -> None:
-    head = json.dumps(header).encode()
+    head = json.dumps(header, default=_fields).encode()
     sock.sendall(_SIZES.pack(len(head), len(body)) + head)
     if body:
         sock.sendall(body)
@@ -107,71 +104,38 @@ def _receive(sock: socket.socket, size: int, deadline: float | None) -> bytes | 
 
 
 def pack_document(parsed: ParsedDocument) -> tuple[dict[str, object], bytes]:
-    header: dict[str, object] = {
-        "media_type": parsed.media_type,
-        "pages": [(p.number, p.start, p.end) for p in parsed.pages],
-        "headings": [(h.start, h.end, h.level, h.title) for h in parsed.headings],
-        "blocks": parsed.blocks,
-        "title": parsed.title,
-        "authors": parsed.authors,
-        "year": parsed.year,
-        "warnings": parsed.warnings,
-        "stripped": parsed.stripped_characters,
-        "tags": parsed.labels.tags,
-        "metadata": parsed.labels.metadata,
-        "unread": parsed.unread,
-        "recognised": parsed.recognised,
-    }
-    return header, parsed.text.encode()
+    return {"document": replace(parsed, text="")}, parsed.text.encode()
 
 
 def unpack_document(header: Header, body: bytes) -> ParsedDocument:
     """Return a frame's document, names cut for the expressions that read them without a limit."""
-    return ParsedDocument(
-        text=body.decode(),
-        media_type=str(header["media_type"]),
-        pages=tuple(PageSpan(int(n), int(start), int(end)) for n, start, end in header["pages"]),
-        headings=tuple(
-            Heading(int(start), int(end), int(level), str(title)[:_TITLE_CHARACTERS])
-            for start, end, level, title in header["headings"]
-        ),
-        blocks=tuple(BlockSpan(str(k), int(start), int(end)) for k, start, end in header["blocks"]),
-        title=None if header["title"] is None else str(header["title"])[:_TITLE_CHARACTERS],
-        authors=tuple(str(author)[:_TITLE_CHARACTERS] for author in header["authors"][:_AUTHORS]),
-        year=None if header["year"] is None else int(header["year"]),
-        warnings=tuple(map(str, header["warnings"])),
-        stripped_characters=int(header["stripped"]),
-        labels=found_labels(header["tags"], header["metadata"]),
-        unread=tuple(map(int, header["unread"])),
-        recognised=int(header["recognised"]),
+    found = _checked(ParsedDocument, {**header["document"], "text": body.decode()})
+    cut, labels = slice(_TITLE_CHARACTERS), header["document"]["labels"]
+    return replace(
+        found,
+        headings=tuple(replace(one, title=one.title[cut]) for one in found.headings),
+        title=None if found.title is None else found.title[cut],
+        authors=tuple(author[cut] for author in found.authors[:_AUTHORS]),
+        labels=found_labels(labels["tags"], labels["metadata"]),
     )
 
 
-def pack_pages(pages: Sequence[PageText]) -> list[tuple[int, str, int, int]]:
-    return [(page.number, page.text, page.start, page.end) for page in pages]
+def _checked(kind: type[_Value], value: object) -> _Value:
+    """Return what JSON holds as a value object; a ValueError where it is of another form."""
+    found: _Value = _form(kind).validate_python(value)  # type: ignore[arg-type]  # a class hashes
+    return found
 
 
-def unpack_pages(values: Sequence[Sequence[Any]]) -> list[PageText]:
-    return [
-        PageText(int(number), str(text), int(start), int(end))
-        for number, text, start, end in values
-    ]
+@cache
+def _form(kind: type[object]) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # noqa: PLC0415  # a child packs only
+
+    return TypeAdapter(kind)
 
 
-def pack_boxes(boxes: Sequence[PageBoxes]) -> dict[str, object]:
-    return {"boxes": [(box.page, box.width, box.height, box.rects) for box in boxes]}
-
-
-def unpack_boxes(header: Header) -> tuple[PageBoxes, ...]:
-    return tuple(
-        PageBoxes(
-            int(page),
-            float(width),
-            float(height),
-            tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in rects),
-        )
-        for page, width, height, rects in header["boxes"]
-    )
+def _fields(value: object) -> dict[str, object]:
+    """Return a value object by the names of its fields, for JSON."""
+    return {one.name: getattr(value, one.name) for one in fields(value)}  # type: ignore[arg-type]
 
 
 def pack_error(error: DocuMindError) -> dict[str, object]:
@@ -201,17 +165,8 @@ class SandboxProcess:
         self.parses = 0
         self._control, theirs = socket.socketpair()
         paths = [str(Path(__file__).resolve().parents[2]), *(path for path in sys.path if path)]
-        command = [
-            sys.executable,
-            "-I",
-            "-S",
-            "-B",
-            "-c",
-            _BOOT,
-            json.dumps(paths),
-            str(theirs.fileno()),
-            json.dumps(asdict(options)),
-        ]
+        told = (json.dumps(paths), str(theirs.fileno()), json.dumps(asdict(options)))
+        command = [sys.executable, "-I", "-S", "-B", "-c", _BOOT, *told]
         with theirs, ExitStack() as unless_started:
             unless_started.callback(self._control.close)
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
@@ -355,7 +310,7 @@ class SandboxedParser:
         words: Sequence[PageWords] = (),
     ) -> ParsedDocument:
         """Return the parsed document; see `Parser`. One whose parse broke a limit is Unreadable."""
-        request = {"operation": "parse", "words": [page.to_json() for page in words]}
+        request = {"operation": "parse", "words": words}
         answer = self._ask(request, content, filename, cancel)
         try:
             return unpack_document(*answer)
@@ -368,21 +323,16 @@ class SandboxedParser:
     def page_boxes(
         self, content: bytes | Path, pages: Sequence[PageText], words: Sequence[PageWords] = ()
     ) -> tuple[PageBoxes, ...]:
-        request = {
-            "operation": "boxes",
-            "pages": pack_pages(pages),
-            "words": [page.to_json() for page in words],
-        }
+        request = {"operation": "boxes", "pages": pages, "words": words}
         header, _ = self._ask(request, content, "the original")
-        return unpack_boxes(header)
+        return _checked(tuple[PageBoxes, ...], header["boxes"])
 
     def page_words(
         self, content: bytes | Path, number: int, cancel: CancelToken | None = None
     ) -> PageWords:
-        """Recognise the words of a page; see `Recogniser`."""
         request = {"operation": "words", "page": number}
         header, _ = self._ask(request, content, f"page {number}", cancel)
-        return PageWords.from_json(header["words"])
+        return _checked(PageWords, header["words"])
 
     def _ask(
         self,
@@ -397,10 +347,9 @@ class SandboxedParser:
         kept: SandboxProcess | None = None
         try:
             child = self._ready_child(child)
+            whole = {**request, "path": path, "filename": filename}
             with cancel.calling(child.stop) if cancel else nullcontext():
-                answer = self._call(
-                    child, {**request, "path": path, "filename": filename}, body, filename
-                )
+                answer = self._call(child, whole, body, filename)
             kept = child
         except Unreadable:
             if cancel is not None:
@@ -442,16 +391,15 @@ class SandboxedParser:
     def _call(
         self, child: SandboxProcess, request: dict[str, object], body: bytes, filename: str
     ) -> tuple[Header, bytes]:
+        limits = self._options
         try:
             answer = child.call(request, body)
         except TimeoutError as exc:
-            raise self._refusal(
-                filename, f"took longer than {self._options.parse_wall_s:g} s"
-            ) from exc
+            late = f"took longer than {limits.parse_wall_s:g} s"
+            raise self._refusal(filename, late) from exc
         except FrameTooLarge as exc:
-            raise self._refusal(
-                filename, f"holds more text than {self._options.parse_output_bytes:,} bytes ({exc})"
-            ) from exc
+            large = f"holds more text than {limits.parse_output_bytes:,} bytes ({exc})"
+            raise self._refusal(filename, large) from exc
         except OSError as exc:  # our end was closed under us
             raise Cancelled("the parser was closed while it worked") from exc
         if answer is None:

@@ -17,18 +17,10 @@ import threading
 from pathlib import Path
 
 from app.core.errors import DocuMindError, Unreadable
-from app.core.types import PageWords
+from app.core.types import PageText, PageWords
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
-from app.ingest.sandbox import (
-    Header,
-    pack_boxes,
-    pack_document,
-    pack_error,
-    receive_frame,
-    send_frame,
-    unpack_pages,
-)
+from app.ingest.sandbox import Header, pack_document, pack_error, receive_frame, send_frame
 
 _OPEN_FILES = 64
 _NICENESS = 5
@@ -55,21 +47,19 @@ def _answer(
     source = Path(request["path"]) if request["path"] is not None else content
     try:
         if request["operation"] == "words":
-            return {"words": parser.page_words(source, request["page"]).to_json()}, b""
-        words = [PageWords.from_json(page) for page in request["words"]]
+            return {"words": parser.page_words(source, request["page"])}, b""
+        words = [PageWords.from_json(page.values()) for page in request["words"]]
         if request["operation"] == "boxes":
-            return pack_boxes(parser.page_boxes(source, unpack_pages(request["pages"]), words)), b""
+            pages = [PageText(**page) for page in request["pages"]]
+            return {"boxes": parser.page_boxes(source, pages, words)}, b""
         return pack_document(parser.parse(source, request["filename"], words=words))
     except DocuMindError as exc:
         return pack_error(exc), b""
     except MemoryError:
-        return pack_error(
-            Unreadable(f"{request['filename']!r} needs more memory than a parse may use; split it")
-        ), b""
+        reason = "needs more memory than a parse may use; split it"
     except RecursionError:
-        return pack_error(
-            Unreadable(f"{request['filename']!r} is nested too deeply; simplify it")
-        ), b""
+        reason = "is nested too deeply; simplify it"
+    return pack_error(Unreadable(f"{request['filename']!r} {reason}")), b""
 
 
 def _limit_process(options: IngestOptions) -> None:

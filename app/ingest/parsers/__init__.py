@@ -62,7 +62,6 @@ class DirectParser:
     def page_words(
         self, content: bytes | Path, number: int, cancel: CancelToken | None = None
     ) -> PageWords:
-        """Recognise the words of a page; see `Recogniser`."""
         from app.ingest import ocr  # noqa: PLC0415  # loads PDFium
 
         if cancel is not None:
@@ -78,21 +77,14 @@ class DirectParser:
 
 
 def _read(content: bytes | Path, filename: str, limit: int) -> bytes:
-    if isinstance(content, Path):
-        try:
-            if content.stat().st_size > limit:
-                raise TooLarge(
-                    f"{filename!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or split"
-                    " it"
-                )
-            return content.read_bytes()
-        except OSError as exc:
-            raise Unreadable(
-                f"{filename!r} cannot be read ({exc.strerror}); check that it exists and may be"
-                " read"
-            ) from exc
-    if len(content) > limit:
-        raise TooLarge(
-            f"{filename!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or split it"
-        )
-    return content
+    try:
+        size = content.stat().st_size if isinstance(content, Path) else len(content)
+        if size > limit:
+            raise TooLarge(
+                f"{filename!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or split it"
+            )
+        return content.read_bytes() if isinstance(content, Path) else content
+    except OSError as exc:
+        raise Unreadable(
+            f"{filename!r} cannot be read ({exc.strerror}); check that it exists and may be read"
+        ) from exc

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from app.core.normalisation import normalise
-from app.core.types import BlockSpan, Heading, PageSpan, ParsedDocument
+from app.core.types import BlockSpan, FileType, Heading, PageSpan, ParsedDocument
+from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import encoded_data, without_encoded
 
 # Inline marks that change what a text means. Parsers put them around raised and lowered text; the
@@ -150,8 +152,8 @@ def table_lines(rows: Sequence[Sequence[Cell]], *, heads: int | None = None) -> 
     if not filled:
         return lines
     count = _head_rows(filled) if heads is None else min(heads, len(filled))
-    if count == len(filled) or len(filled[0]) < 2:
-        count = 0 if len(filled[0]) < 2 or count <= 1 else count
+    if len(filled[0]) < 2 or count == len(filled) == 1:
+        count = 0
     naming, notes = _without_notes(filled[:count])
     labels = _labels(_spread(naming))
     lines += notes
@@ -199,13 +201,12 @@ def _grid(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
 def _is_title(grid: Sequence[Sequence[Cell]]) -> bool:
     """Return whether the first row is a title above the heads."""
     first = grid[0]
-    alone = len(grid) > 2 and first[0].text and not any(cell.text for cell in first[1:])
-    return _is_across(first) or bool(
-        alone
-        and not any(cell.is_head for cell in first)
-        and _names_columns(grid[1])
-        and any(map(_is_row_of_figures, grid[2:3]))
-    )
+    if _is_across(first):
+        return True
+    if len(grid) < 3 or not first[0].text or any(cell.text for cell in first[1:]):
+        return False
+    is_marked = any(cell.is_head for cell in first)
+    return not is_marked and _names_columns(grid[1]) and _is_row_of_figures(grid[2])
 
 
 def _is_across(row: Sequence[Cell]) -> bool:
@@ -245,14 +246,9 @@ def has_stacked_heads(rows: Sequence[Sequence[Cell]]) -> bool:
 def _names_columns(row: Sequence[Cell]) -> bool:
     """Return whether the cells behind the first are labels, dates or units, no figures."""
     named = [cell.text for cell in row[1:] if cell.text]
-    return bool(named) and all(
-        len(text) <= _LONGEST_HEAD
-        and (
-            any(map(str.isalpha, text))
-            or not any(map(str.isdigit, text))
-            or _DATE.fullmatch(text) is not None
-        )
-        for text in named
+    figures = (text for text in named if not any(map(str.isalpha, text)))
+    return bool(named and all(len(text) <= _LONGEST_HEAD for text in named)) and all(
+        _DATE.fullmatch(text) for text in figures if any(map(str.isdigit, text))
     )
 
 
@@ -337,10 +333,8 @@ def _looks_like_labels(cells: Sequence[Cell]) -> bool:
 
 def _labels(heads: Sequence[Sequence[Cell]]) -> list[str]:
     """Return a label for each column: the texts of its heads, from the top, each once."""
-    columns = zip(*heads, strict=True)
-    return [
-        " ".join(dict.fromkeys(cell.text for cell in column if cell.text)) for column in columns
-    ]
+    columns = ([cell.text for cell in column] for column in zip(*heads, strict=True))
+    return [" ".join(dict.fromkeys(filter(None, texts))) for texts in columns]
 
 
 def _labelled(row: Sequence[Cell], labels: Sequence[str]) -> str:
@@ -355,9 +349,8 @@ def _labelled(row: Sequence[Cell], labels: Sequence[str]) -> str:
 
 def _row_line(row: Sequence[Cell]) -> str:
     """Return a row of a table without column heads; its own head labels what follows."""
-    once = [
-        cell for at, cell in enumerate(row) if cell.text and (not at or cell is not row[at - 1])
-    ]
+    befores = [None, *row[:-1]]
+    once = [cell for cell, last in zip(row, befores, strict=True) if cell.text and cell is not last]
     if len(once) > 1 and once[0].is_head and not once[1].is_head:
         label = once[0].text.rstrip(":")
         return " | ".join([f"{label}: {once[1].text}", *(cell.text for cell in once[2:])])
@@ -372,8 +365,6 @@ BlockKind = Literal[
 
 
 class Block(NamedTuple):
-    """One block of a document."""
-
     kind: BlockKind
     text: str = ""
     """Its text; of a table its caption."""
@@ -463,9 +454,8 @@ class Writer:
             if block.text.strip():
                 self._put("item", f"{mark} {block.text.strip()}", indent="  " * block.level)
         elif block.kind == "field":
-            self._put(
-                "field", f"{block.mark.rstrip(': ')}: {block.text}" if block.mark else block.text
-            )
+            label = f"{block.mark.rstrip(': ')}: " if block.mark else ""
+            self._put("field", label + block.text)
         elif block.kind == "footnote":
             self._put("footnote", f"{block.mark} {block.text}".strip())
         else:
@@ -516,7 +506,7 @@ class Writer:
 
 def write(
     blocks: Iterable[Block | Inner],
-    media_type: str,
+    kind: FileType,
     *,
     title: str | None = None,
     authors: Sequence[str] = (),
@@ -524,23 +514,17 @@ def write(
     warnings: Sequence[str] = (),
     hidden: int = 0,
 ) -> ParsedDocument:
-    """Return the document that blocks make.
+    """Return the document that blocks make, in reading order.
 
-    Args:
-        blocks: In reading order.
-        media_type: Of the file.
-        title: What the file itself says, None when nothing.
-        authors: Likewise.
-        year: Likewise.
-        warnings: What a reader of the receipt should know: what was seen and not read.
-        hidden: Characters that no reader sees and that were left out.
+    Title, authors and year are what the file itself says; warnings tell what was seen and not read,
+    `hidden` how many characters were left out because no reader sees them.
     """
     writer = Writer()
     for block in blocks:
         writer.add(block)
     return ParsedDocument(
         text=writer.text,
-        media_type=media_type,
+        media_type=FORMATS[kind].media_type,
         pages=writer.pages,
         headings=tuple(writer.headings),
         blocks=tuple(writer.blocks),
@@ -550,6 +534,15 @@ def write(
         warnings=(*warnings, *encoded_data(writer.encoded)),
         stripped_characters=writer.stripped + hidden,
     )
+
+
+def table_or_frame(
+    rows: Sequence[Sequence[Cell]], inside: Iterable[Iterable[Block]], heads: int | None
+) -> Iterable[Block]:
+    """Return a table; of one that only frames what it holds, the blocks inside its cells."""
+    if all(len(row) <= 1 for row in rows):
+        return chain.from_iterable(inside)
+    return [Block("table", rows=rows, heads=heads)]
 
 
 _ROMAN = (

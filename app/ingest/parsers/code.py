@@ -42,11 +42,7 @@ _MOST_SECTIONS = 5_000
 
 
 def parse_code(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return source code, byte for byte but for its normal form.
-
-    Raises:
-        UnsupportedType: The bytes are not text.
-    """
+    """Return source code, byte for byte but for its normal form."""
     source, warnings = decode(content)
     text, stripped = normalise(source)
     family = _FAMILIES.get(PurePosixPath(filename.lower()).suffix, _WITH_BRACES)

@@ -10,18 +10,33 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
 from lxml import etree
 
 from app.core.types import ParsedDocument
-from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
-from app.ingest.parsers.formats import FORMATS
+from app.ingest.parsers.blocks import (
+    Block,
+    Cell,
+    lowered,
+    numeral,
+    on_one_line,
+    raised,
+    table_or_frame,
+    write,
+)
 from app.ingest.parsers.formulas import grouped
 from app.ingest.parsers.html import parse_fragment
-from app.ingest.parsers.office import OFFICE, C, Package, R, chart, diagram, opened, unread_parts
+from app.ingest.parsers.office import (
+    ALTERNATIVES,
+    DRAWINGS,
+    OFFICE,
+    Package,
+    opened,
+    unread_parts,
+    whole,
+)
 from app.ingest.parsers.sniffing import decode
 
 _DEEPEST = 60
@@ -30,8 +45,6 @@ _DEEPEST = 60
 _W = f"{{{OFFICE}wordprocessingml/2006/main}}"
 _M = f"{{{OFFICE}officeDocument/2006/math}}"
 _WP = f"{{{OFFICE}drawingml/2006/wordprocessingDrawing}}"
-_DGM = f"{{{OFFICE}drawingml/2006/diagram}}"
-_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 
 _FLOWS_THROUGH = frozenset(
     _W + name for name in "sdt sdtContent ins moveTo smartTag customXml".split()
@@ -65,10 +78,6 @@ def parse_docx(content: bytes, filename: str, *_: object) -> ParsedDocument:
 
     Hidden characters count as stripped. Archives within the archive (embedded workbooks) are never
     opened; a warning names them.
-
-    Raises:
-        TooLarge: Unpacked it passes the limits of a zip bomb check.
-        Unreadable: It is damaged.
     """
     with opened(content, filename, "Word document") as archive:
         package = Package(archive)
@@ -77,7 +86,7 @@ def parse_docx(content: bytes, filename: str, *_: object) -> ParsedDocument:
         title, authors = package.about()
     return write(
         blocks,
-        FORMATS["docx"].media_type,
+        "docx",
         title=reader.title or title or None,
         authors=authors,
         warnings=reader.warnings(),
@@ -99,21 +108,17 @@ class _Level(NamedTuple):
     text: str
 
 
-@dataclass
 class _Numbering:
     """Counts numbered paragraphs as Word does (ISO/IEC 29500-1, 17.9)."""
 
-    levels: dict[str, dict[int, _Level]] = field(default_factory=dict)
-    """By number and depth."""
-    of: dict[str, str] = field(default_factory=dict)
-    """The list that a number counts in; several numbers may share one."""
-    counts: dict[str, list[int | None]] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, tree: etree._Element | None) -> _Numbering:
-        numbering = cls()
+    def __init__(self, tree: etree._Element | None) -> None:
+        self._levels: dict[str, dict[int, _Level]] = {}
+        """By number and depth."""
+        self._lists: dict[str, str] = {}
+        """The list that a number counts in; several numbers may share one."""
+        self._counts: dict[str, list[int | None]] = {}
         if tree is None:
-            return numbering
+            return
         lists = {
             one.get(f"{_W}abstractNumId"): {
                 int(level.get(f"{_W}ilvl") or 0): _level(level)
@@ -124,8 +129,8 @@ class _Numbering:
         for one in tree.iterchildren(f"{_W}num"):
             number, base = one.get(f"{_W}numId") or "", _value(one, "abstractNumId")
             levels = dict(lists.get(base, {}))
-            is_own = False
-            for override in one.iterchildren(f"{_W}lvlOverride"):
+            overrides = list(one.iterchildren(f"{_W}lvlOverride"))
+            for override in overrides:
                 depth = int(override.get(f"{_W}ilvl") or 0)
                 start = _value(override, "startOverride")
                 own = override.find(f"{_W}lvl")
@@ -133,17 +138,15 @@ class _Numbering:
                     levels[depth] = _level(own)
                 if start and depth in levels:
                     levels[depth] = levels[depth]._replace(start=int(start))
-                is_own = True
-            numbering.levels[number] = levels
-            numbering.of[number] = number if is_own else f"list {base}"
-        return numbering
+            self._levels[number] = levels
+            self._lists[number] = number if overrides else f"list {base}"
 
     def next(self, number: str, depth: int) -> str | None:
         """Return the mark of the next paragraph; `-` for a sign, None when it has none."""
-        levels = self.levels.get(number)
-        if not levels or depth not in levels:
+        levels = self._levels.get(number, {})
+        if depth not in levels:
             return None
-        counts = self.counts.setdefault(self.of[number], [None] * 10)
+        counts = self._counts.setdefault(self._lists[number], [None] * 10)
         before = counts[depth]
         counts[depth] = levels[depth].start if before is None else before + 1
         counts[depth + 1 :] = [None] * (len(counts) - depth - 1)
@@ -158,12 +161,8 @@ class _Numbering:
 
 
 def _level(node: etree._Element) -> _Level:
-    start = _value(node, "start")
-    return _Level(
-        int(start) if start.isdigit() else 1,
-        _value(node, "numFmt") or "decimal",
-        _value(node, "lvlText"),
-    )
+    form = _value(node, "numFmt") or "decimal"
+    return _Level(whole(_value(node, "start"), 1), form, _value(node, "lvlText"))
 
 
 def _value(node: etree._Element | None, path: str) -> str:
@@ -203,8 +202,7 @@ def _style(nodes: Mapping[str, etree._Element], name: str) -> _Style:
             level = int(outline) + 1
         if not number:
             number = _value(node, "pPr/numPr/numId")
-            own = _value(node, "pPr/numPr/ilvl")
-            depth = int(own) if own.isdigit() else (level or 1) - 1 if number else depth
+            depth = whole(_value(node, "pPr/numPr/ilvl"), (level or 1) - 1 if number else depth)
         is_list |= title.startswith("list ") and title != "list paragraph"
         name = _value(node, "basedOn")
     return _Style(level, number, depth, is_list)
@@ -219,7 +217,7 @@ class _Reader:
         self._package = package
         self._relations = package.relations(package.main)
         self._styles = _styles(self._first("styles"))
-        self._numbering = _Numbering.read(self._first("numbering"))
+        self._numbering = _Numbering(self._first("numbering"))
         self._cap = ""
         """The letter that a drop cap sets apart from its word."""
         self._struck = False
@@ -233,7 +231,6 @@ class _Reader:
         return self._package.part(names[0]) if names else None
 
     def warnings(self) -> list[str]:
-        """Return what was seen and not read."""
         unread = unread_parts(self._unread)
         return ["struck-through text is left out", *unread] if self._struck else unread
 
@@ -255,11 +252,8 @@ class _Reader:
                     if block.text not in said and any(map(str.isalpha, block.text)):
                         said.add(block.text)
                         yield block
-        for kind, what in (
-            ("package", "embedded files"),
-            ("oleObject", "embedded objects"),
-        ):
-            self._unread[what] += len(self._package.of_kind(kind))
+        self._unread["embedded files"] += len(self._package.of_kind("package"))
+        self._unread["embedded objects"] += len(self._package.of_kind("oleObject"))
 
     def _note(self, note: etree._Element) -> Iterator[Block]:
         if note.get(f"{_W}type") in ("separator", "continuationSeparator", "continuationNotice"):
@@ -278,7 +272,7 @@ class _Reader:
             if element.tag == f"{_W}tbl":
                 yield from self._table(element)
             elif element.tag == f"{_W}altChunk":
-                yield from self._foreign(element.get(f"{R}id") or "")
+                yield from self._foreign(element)
             else:
                 yield from self._paragraph(element)
         self._depth -= 1
@@ -305,11 +299,13 @@ class _Reader:
         depth = _value(properties, "numPr/ilvl")
         at = min(int(depth), 8) if depth.isdigit() else (0 if own else style.depth)
         number = own or style.number
-        mark = self._numbering.next(number, at) if number and number != "0" else None
+        if number == "0":  # takes the paragraph out of its style's list
+            number = ""
+        mark = self._numbering.next(number, at) if number else None
         if level is not None:
             text = f"{mark} {text.strip()}" if mark and mark != "-" else text
             return Block("heading", text, level=level) if level else Block("paragraph", text)
-        if mark is None and (style.is_list or (number and number != "0")):
+        if mark is None and (style.is_list or number):
             mark = "-"
         return Block("item", text, level=at, mark=mark) if mark else Block("paragraph", text)
 
@@ -322,12 +318,10 @@ class _Reader:
         for row in _flat(table, f"{_W}tr"):
             properties = row.find(f"{_W}trPr")
             heads += heads == len(rows) and _is_on(properties, "tblHeader")
-            before = _value(properties, "gridBefore")
-            column = min(int(before), 100) if before.isdigit() else 0
+            column = min(whole(_value(properties, "gridBefore"), 0), 100)
             line = [Cell("")] * column
             for cell in _flat(row, f"{_W}tc"):
-                span = _value(cell, "tcPr/gridSpan")
-                width = min(int(span), 1_000) if span.isdigit() else 1
+                width = min(whole(_value(cell, "tcPr/gridSpan"), 1), 1_000)
                 merge = cell.find(f"{_W}tcPr/{_W}vMerge")
                 goes_on = merge is not None and merge.get(f"{_W}val") != "restart"
                 if goes_on and column in open_cells:
@@ -341,15 +335,11 @@ class _Reader:
                         open_cells[column] = len(rows), len(line) - 1
                 column += width
             rows.append(line)
-        if all(len(row) <= 1 for row in rows):  # a frame around what it holds
-            for blocks in inside:
-                yield from blocks
-        else:
-            yield Block("table", rows=rows, heads=heads or None)
+        yield from table_or_frame(rows, inside, heads or None)
 
-    def _foreign(self, relation: str) -> Iterator[Block]:
+    def _foreign(self, node: etree._Element) -> Iterator[Block]:
         """Yield the text of a part in another format that stands in the document's place."""
-        name = self._relations.get(relation, ("", ""))[1]
+        name = self._package.referred(self._relations, node, "id")
         data = self._package.bytes(name)
         if data is not None and name.lower().endswith((".htm", ".html", ".xhtml")):
             yield from parse_fragment(decode(data)[0], name).blocks
@@ -377,8 +367,8 @@ class _Reader:
                     continue
             elif tag == f"{_W}sdt" and _is_on(node.find(f"{_W}sdtPr"), "showingPlcHdr"):
                 continue
-            elif tag == f"{_MC}AlternateContent":
-                chosen = node.find(f"{_MC}Choice")
+            elif tag == f"{ALTERNATIVES}AlternateContent":
+                chosen = node.find(f"{ALTERNATIVES}Choice")
                 stack.append(node[0] if chosen is None and len(node) else chosen)
                 continue
             elif tag == f"{_W}txbxContent":
@@ -415,14 +405,11 @@ class _Reader:
             if said := (node.get("descr") or "").strip():
                 self._aside.append(Block("caption", said))
             return ""
-        if tag == f"{_DGM}relIds":
-            name = self._relations.get(node.get(f"{R}dm") or "", ("", ""))[1]
-            self._aside += diagram(self._package.part(name))
-            return ""
-        if tag == f"{C}chart":
-            name = self._relations.get(node.get(f"{R}id") or "", ("", ""))[1]
-            self._aside += chart(self._package.part(name))
-            return ""
+        for drawing, attribute, read in DRAWINGS:
+            if tag == drawing:
+                name = self._package.referred(self._relations, node, attribute)
+                self._aside += read(self._package.part(name))
+                return ""
         return None
 
 
@@ -480,8 +467,7 @@ def _form_field(node: etree._Element) -> str | None:
     if entries is None:
         return ""
     names = [one.get(f"{_W}val") or "" for one in entries.iterchildren(f"{_W}listEntry")]
-    chosen = _value(entries, "result")
-    at = int(chosen) if chosen.isdigit() else 0
+    at = whole(_value(entries, "result"), 0)
     return names[at] if at < len(names) else ""
 
 

@@ -13,7 +13,6 @@ from lxml import etree
 from app.core.errors import Encrypted, InputError, Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Inner, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.html import parse_html
 from app.ingest.parsers.office import DC, opened, parsed_xml
 
@@ -49,7 +48,7 @@ def parse_epub(content: bytes, filename: str, *_: object) -> ParsedDocument:
     date = _YEAR.search(package.findtext(f".//{DC}date") or "")
     return write(
         blocks,
-        FORMATS["epub"].media_type,
+        "epub",
         title=" ".join((package.findtext(f".//{DC}title") or "").split()) or None,
         authors=[" ".join((one.text or "").split()) for one in package.iter(f"{DC}creator")],
         year=int(date[1]) if date else None,

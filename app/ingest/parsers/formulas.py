@@ -47,14 +47,9 @@ def formula(tex: str) -> str:
             plain, latex_context=macros, tolerant_parsing=True
         ).get_latex_nodes()
         text = _Reader(texts, math_mode="text").nodelist_to_text(nodes)
-    # the library's own rules take the arguments of a macro for granted
     except (
-        RecursionError,
-        latexwalker.LatexWalkerError,
-        LookupError,
-        ValueError,
-        TypeError,
-        AttributeError,
+        *(RecursionError, latexwalker.LatexWalkerError, LookupError, ValueError),
+        *(TypeError, AttributeError),  # the library takes the arguments of a macro for granted
     ):
         return plain
     return _DEGREE.sub("°", " ".join(text.split())) or plain

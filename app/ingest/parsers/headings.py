@@ -25,24 +25,12 @@ _MOST_OF_SECTIONS = 0.9
 """Numbers of one style are preferred that find so many of the sections which all find."""
 _LISTS = ("references", "bibliography")
 _ROMAN = {
-    "I": 1,
-    "II": 2,
-    "III": 3,
-    "IV": 4,
-    "V": 5,
-    "VI": 6,
-    "VII": 7,
-    "VIII": 8,
-    "IX": 9,
-    "X": 10,
-    "XI": 11,
-    "XII": 12,
+    numeral: number
+    for number, numeral in enumerate("I II III IV V VI VII VIII IX X XI XII".split(), 1)
 }
 
 
 class HeadingCandidate(NamedTuple):
-    """A line that may be a heading."""
-
     heading: Heading
     kind: Literal["known", "number", "caps"]
     number: str = ""
@@ -59,9 +47,7 @@ def counting(found: list[HeadingCandidate], contents: int | None) -> list[Headin
     Numbers are Arabic ones with letters for appendices, or, where the first to count are, Roman
     ones with letters below them and Arabic ones below those (IEEE, APS).
 
-    Args:
-        found: In order.
-        contents: Where the text says that its table of contents begins; None if it does not.
+    `contents` is where the text says that its table of contents begins; None if it does not.
     """
     found = _without_contents(found, contents)
     mixed, roman = _arabic(found), _roman(found)
@@ -70,11 +56,8 @@ def counting(found: list[HeadingCandidate], contents: int | None) -> list[Headin
     first = next((c for c in arabic if c.number[:1].isdigit()), None)
     romans = [c for c in roman if c.number in _ROMAN]
     dotted = any(c.number[:1].isdigit() and "." in c.number for c in arabic)
-    if (
-        len(romans) >= 2
-        and not dotted
-        and (first is None or romans[0].heading.start < first.heading.start)
-    ):
+    is_roman = len(romans) >= 2 and not dotted
+    if is_roman and (first is None or romans[0].heading.start < first.heading.start):
         return roman
     return arabic
 
@@ -88,8 +71,7 @@ def _without_contents(
     a heading, or the text says what they are. Otherwise they would count first, and the headings
     themselves would be out of sequence.
     """
-    again = [(c.number, c.title.casefold()) for c in found]
-    last = {key: at for at, key in enumerate(again)}
+    last = {(c.number, c.title.casefold()): at for at, c in enumerate(found)}
     runs: list[list[int]] = []
     before = (0, 0)
     for at, candidate in enumerate(found):
@@ -103,12 +85,10 @@ def _without_contents(
         before = start, page
     dropped: set[int] = set()
     for run in runs:
-        announced = (
-            contents is not None and 0 < found[run[0]].heading.start - contents < _FARTHEST_ENTRY
-        )
-        if len(run) >= _LEAST_NUMBERED_ENTRIES and (
-            announced or any(last.get(_heading_of(found[at]), -1) > at for at in run)
-        ):
+        begin = found[run[0]].heading.start
+        announced = contents is not None and 0 < begin - contents < _FARTHEST_ENTRY
+        comes_again = any(last.get(_heading_of(found[at]), -1) > at for at in run)
+        if len(run) >= _LEAST_NUMBERED_ENTRIES and (announced or comes_again):
             dropped.update(run)
     return [candidate for at, candidate in enumerate(found) if at not in dropped]
 
@@ -189,11 +169,8 @@ def _roman(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
         level = 1 + len(deeper)
         if top in _ROMAN:
             value = _ROMAN[top]
-            if value != (section if deeper else section + 1) and (section, value, deeper) != (
-                0,
-                2,
-                [],
-            ):
+            is_second = (section, value, deeper) == (0, 2, [])
+            if value != (section if deeper else section + 1) and not is_second:
                 continue
             section, letter, item = value, deeper[0] if deeper else "", 0
         elif top.isdigit():
@@ -204,11 +181,8 @@ def _roman(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
             if deeper or not section or top != (chr(ord(letter) + 1) if letter else "A"):
                 continue
             letter, item, level = top, 0, 2
-        kept.append(
-            candidate._replace(heading=replace(candidate.heading, level=level))
-            if top
-            else candidate
-        )
+        heading = replace(candidate.heading, level=level) if top else candidate.heading
+        kept.append(candidate._replace(heading=heading))
     return kept
 
 
@@ -305,9 +279,8 @@ def find_headings(
 def _lists_pages(text: str) -> bool:
     """Return whether enough lines end with a page number for a table of contents."""
     lines = [line for line in text.split("\n") if line.strip()]
-    return sum(_ENDS_WITH_PAGE.search(line) is not None for line in lines) >= _LEAST_ENTRIES * len(
-        lines
-    )
+    entries = sum(_ENDS_WITH_PAGE.search(line) is not None for line in lines)
+    return entries >= _LEAST_ENTRIES * len(lines)
 
 
 def _within(at: int, spans: Sequence[tuple[int, int]]) -> bool:
@@ -319,15 +292,11 @@ def _within(at: int, spans: Sequence[tuple[int, int]]) -> bool:
 def _candidates(text: str, isolated_caps: bool) -> Iterator[HeadingCandidate]:
     run_in = _RUN_IN.search(text, 0, _FRONT_MATTER_CHARACTERS)
     if run_in is not None:
-        yield HeadingCandidate(
-            _heading(text, run_in.start("known"), run_in.end("known"), 1), "known"
-        )
+        yield HeadingCandidate(_heading(text, *run_in.span("known"), 1), "known")
     for match in _CANDIDATE.finditer(text):
         line = match.group()
-        start, end = (
-            match.start() + len(line) - len(line.lstrip()),
-            match.end() - len(line) + len(line.rstrip()),
-        )
+        start = match.start() + len(line) - len(line.lstrip())
+        end = match.start() + len(line.rstrip())
         number, title = match["number"] or match["chapter"], (match["title"] or "").rstrip()
         if match["known"]:
             if not line.lstrip()[0].islower():
@@ -338,13 +307,8 @@ def _candidates(text: str, isolated_caps: bool) -> Iterator[HeadingCandidate]:
             and not _continues(text, end)
             and (number[0].isdigit() or len(title) > 3)
         ):
-            yield HeadingCandidate(
-                _heading(text, start, end, number.count(".") + 1),
-                "number",
-                number,
-                title,
-                _style(match),
-            )
+            heading = _heading(text, start, end, number.count(".") + 1)
+            yield HeadingCandidate(heading, "number", number, title, _style(match))
         elif _is_capital_line(line) and (
             not isolated_caps or _stands_alone(text, match.start(), match.end())
         ):
@@ -375,10 +339,8 @@ def _is_title(title: str) -> bool:
         or not _HAS_WORD.search(title)
     ):
         return False
-    letters = sum(map(str.isalpha, title))
-    return letters >= (2 if title[0] > "\u2e80" else 3) and letters >= 0.6 * len(
-        title.replace(" ", "")
-    )
+    letters, visible = sum(map(str.isalpha, title)), len(title.replace(" ", ""))
+    return letters >= (2 if title[0] > "\u2e80" else 3) and letters >= 0.6 * visible
 
 
 def _continues(text: str, end: int) -> bool:
@@ -400,9 +362,8 @@ def _is_capital_line(line: str) -> bool:
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
-    return (start == 0 or text[max(0, start - 2) : start] in ("\n\n", "\n")) and text[
-        end : end + 2
-    ] in ("", "\n", "\n\n")
+    before, behind = text[max(0, start - 2) : start], text[end : end + 2]
+    return before in ("", "\n\n", "\n") and behind in ("", "\n", "\n\n")
 
 
 # Headings that a PDF's outline (its bookmarks) names.
@@ -449,7 +410,7 @@ def with_outline(
         pages: Where they are.
         outline: In order.
         found: What the text itself says.
-        apart: Spans where nothing is a heading.
+        apart: See `find_headings`.
     """
     named: list[Heading] = []
     lines: dict[int, list[tuple[int, int, str]]] = {}

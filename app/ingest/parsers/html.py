@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -12,7 +13,6 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.formulas import formula, grouped
 from app.ingest.parsers.sniffing import decode
 
@@ -101,13 +101,7 @@ _MARKUP = re.compile(
 )
 _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)\b")
 _AUTHOR_NAMES = frozenset({"author", "citation_author", "dc.creator", "dcterms.creator"})
-_DATE_NAMES = (
-    "citation_publication_date",
-    "citation_date",
-    "dc.date",
-    "article:published_time",
-    "date",
-)
+_DATE_NAMES = "citation_publication_date citation_date dc.date article:published_time date".split()
 
 
 def parse_html(
@@ -134,7 +128,7 @@ def parse_html(
     page = read_blocks(tree, _main_part(tree))
     return write(
         page.blocks,
-        FORMATS["html"].media_type,
+        "html",
         title=_SPACE.sub(" ", title.text()).strip() or None if title else None,
         authors=authors,
         year=year,
@@ -150,8 +144,6 @@ def parse_fragment(source: str, filename: str) -> Page:
 
 
 class Page(NamedTuple):
-    """What a page holds."""
-
     blocks: list[Block]
     hidden: int
     """Characters of hidden elements, which are left out."""
@@ -159,13 +151,11 @@ class Page(NamedTuple):
 
 
 def read_blocks(tree: LexborHTMLParser, roots: list[LexborNode]) -> Page:
-    """Return the blocks of some elements of a page in order."""
     has_tables = tree.root is not None and tree.css_first("table") is not None
     layouts = _layouts(tree.root) if has_tables and tree.root else frozenset[int]()
     for left_out in (_DROPPED, _DROPPED - {"noscript"}):  # text that only stands there
         reader = _Reader(layouts, left_out)
-        blocks = list(reader.blocks(roots))
-        if blocks:
+        if blocks := list(reader.blocks(roots)):
             break
     warnings = ("struck-through text is left out",) if reader.struck else ()
     return Page(blocks, reader.hidden, warnings)
@@ -196,10 +186,8 @@ def _within_bounds(source: str, filename: str) -> str:
     Raises:
         Unreadable: Over one of the bounds.
     """
-    if (
-        source.count("<") > _MOST_ELEMENTS
-        and sum(1 for _ in _OPEN_TAG.finditer(source)) > _MOST_ELEMENTS
-    ):
+    is_large = source.count("<") > _MOST_ELEMENTS
+    if is_large and sum(1 for _ in _OPEN_TAG.finditer(source)) > _MOST_ELEMENTS:
         raise Unreadable(
             f"{filename!r} has more than {_MOST_ELEMENTS:,} elements; save the part that you need"
             " as a page of its own"
@@ -250,14 +238,19 @@ def _letters(node: LexborNode) -> int:
     return len(_SPACE.sub("", node.text()))
 
 
+def _above(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield the elements that an element lies in, from the innermost."""
+    while (above := node.parent) is not None and above.is_element_node:
+        yield above
+        node = above
+
+
 def _is_within(node: LexborNode, marks: list[str]) -> bool:
     """Return whether an element lies in another one of the same mark."""
-    above = node.parent
-    while above is not None and above.is_element_node:
-        if above.tag == marks[0] or (len(marks) > 1 and above.attributes.get("role") == "main"):
-            return True
-        above = above.parent
-    return False
+    return any(
+        above.tag == marks[0] or (len(marks) > 1 and above.attributes.get("role") == "main")
+        for above in _above(node)
+    )
 
 
 def _layouts(root: LexborNode) -> frozenset[int]:
@@ -290,15 +283,17 @@ def _children(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def _is_line_numbers(node: LexborNode) -> bool:
-    if node.tag not in ("td", "span", "div", "pre", "a"):
-        return False
-    return _LINE_NUMBERS.search(node.attributes.get("class") or "") is not None
+    is_part_of_code = node.tag in ("td", "span", "div", "pre", "a")
+    return is_part_of_code and bool(_LINE_NUMBERS.search(node.attributes.get("class") or ""))
 
 
-class _List(NamedTuple):
+@dataclass(slots=True)
+class _List:
     is_ordered: bool
     style: str
     step: int
+    number: int
+    """Of its next item."""
 
 
 class _Reader:
@@ -317,12 +312,10 @@ class _Reader:
         """Open elements in which a button is text."""
         self._quotes = 0
         self._lists: list[_List] = []
-        self._counts: list[int] = []
         self._item: tuple[str, int] | None = None
         self._term: str | None = None
 
     def blocks(self, roots: Iterable[LexborNode]) -> Iterator[Block]:
-        """Yield the blocks of some elements in order."""
         for root in roots:
             yield from self._walk(root)
         yield from self._flush()
@@ -376,7 +369,6 @@ class _Reader:
             yield from self._flush(tag)
             if tag in ("ul", "ol") and self._lists:
                 self._lists.pop()
-                self._counts.pop()
             elif tag == "li":
                 self._item = None
             self._pre -= tag == "pre"
@@ -389,16 +381,15 @@ class _Reader:
         first = int(start) if _INTEGER.match(start) else 1
         if step < 0 and not start:
             first = sum(child.tag == "li" for child in _children(node))
-        self._lists.append(_List(tag == "ol", node.attributes.get("type") or "1", step))
-        self._counts.append(first)
+        self._lists.append(_List(tag == "ol", node.attributes.get("type") or "1", step, first))
 
     def _mark_of(self, node: LexborNode) -> str:
-        if not self._lists or not self._lists[-1].is_ordered:
+        if not self._lists or not (listed := self._lists[-1]).is_ordered:
             return "-"
         value = node.attributes.get("value") or ""
-        number = int(value) if _INTEGER.match(value) else self._counts[-1]
-        self._counts[-1] = number + self._lists[-1].step
-        return f"{numeral(number, self._lists[-1].style)}."
+        number = int(value) if _INTEGER.match(value) else listed.number
+        listed.number = number + listed.step
+        return f"{numeral(number, listed.style)}."
 
     def _close_mark(self, node: LexborNode, tag: str) -> None:
         at = self._marks.pop() if self._marks else len(self._line)
@@ -461,18 +452,16 @@ class _Reader:
         if tag == "script":  # of MathJax
             return f" {formula(node.text())} "
         if tag == "input":
-            return self._value(attributes.get("type") or "text", attributes)
+            kind = attributes.get("type") or "text"
+            if kind in ("checkbox", "radio"):
+                return "\u2612 " if "checked" in attributes else "\u2610 "
+            return self._labelled(attributes.get("value") or "") if kind in _FILLED else ""
         if tag == "textarea":
             return self._labelled(node.text())
         if tag == "select":
             chosen = node.css_first("option[selected]")
             return self._labelled(chosen.text()) if chosen else ""
         return None
-
-    def _value(self, kind: str, attributes: Mapping[str, str | None]) -> str:
-        if kind in ("checkbox", "radio"):
-            return "\u2612 " if "checked" in attributes else "\u2610 "
-        return self._labelled(attributes.get("value") or "") if kind in _FILLED else ""
 
     def _labelled(self, value: str) -> str:
         """Return a form's value behind the label that stands before it in the line."""
@@ -495,14 +484,10 @@ class _Reader:
                 rows.append([])
                 stack.extend(_children(node))
             elif node.tag in ("td", "th"):
-                cell = Cell(
-                    self._cell_text(node),
-                    node.tag == "th",
-                    _span(node.attributes.get("rowspan")),
-                    _span(node.attributes.get("colspan")),
-                )
+                spans = (node.attributes.get(name) or "" for name in ("rowspan", "colspan"))
+                down, across = (max(1, int(n)) if _INTEGER.match(n) else 1 for n in spans)
                 rows = rows or [[]]
-                rows[-1].append(cell)
+                rows[-1].append(Cell(self._cell_text(node), node.tag == "th", down, across))
             else:
                 stack.extend(_children(node))
         return Block("table", caption, rows=rows)
@@ -520,9 +505,7 @@ class _Reader:
         tag, attributes = node.tag or "", node.attributes
         if tag in self._left_out and not (tag == "button" and self._heads):
             return not (tag == "script" and "math/tex" in (attributes.get("type") or ""))
-        if tag in _STRUCK or (
-            attributes and _STRUCK_STYLE.search(attributes.get("style") or "") is not None
-        ):
+        if tag in _STRUCK or _STRUCK_STYLE.search(attributes.get("style") or ""):
             self.struck |= bool(node.text().strip())
             return True
         if tag in ("header", "footer") and _is_frame(node):
@@ -531,7 +514,7 @@ class _Reader:
             return True
         if not attributes:
             return False
-        if self._is_hidden(attributes):
+        if _is_hidden(attributes):
             self.hidden += _letters(node)
             return True
         names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
@@ -542,21 +525,18 @@ class _Reader:
             or _is_line_numbers(node)
         )
 
-    @staticmethod
-    def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
-        if "hidden" in attributes:
-            return attributes.get("role") != "tabpanel" and attributes["hidden"] != "until-found"
-        return _INVISIBLE_STYLE.search(attributes.get("style") or "") is not None
+
+def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
+    if "hidden" in attributes:
+        return attributes.get("role") != "tabpanel" and attributes["hidden"] != "until-found"
+    return _INVISIBLE_STYLE.search(attributes.get("style") or "") is not None
 
 
 def _is_frame(node: LexborNode) -> bool:
     """Return whether a header or footer is that of the whole page and holds no heading."""
-    above = node.parent
-    while above is not None and above.tag not in ("body", "html"):
-        if above.tag in ("main", "article", "section", "blockquote", "td"):
-            return False
-        above = above.parent
-    return node.css_first("h1, h2") is None
+    parts = {"main", "article", "section", "blockquote", "td"}
+    is_of_part = any(above.tag in parts for above in _above(node))
+    return not is_of_part and node.css_first("h1, h2") is None
 
 
 def _leads_elsewhere(aside: LexborNode) -> bool:
@@ -571,10 +551,6 @@ def _is_field(term: str, value: str) -> bool:
         and not term.rstrip().endswith("?")
         and "\n" not in term.strip()
     )
-
-
-def _span(value: str | None) -> int:
-    return max(1, int(value)) if value and _INTEGER.match(value) else 1
 
 
 # Formulas of MathML, as a line of text.
@@ -608,12 +584,9 @@ def mathml(node: LexborNode, depth: int = 0) -> str:
 _FORMS: Mapping[str, str] = MappingProxyType(
     {
         "mfrac": "{base}/{1}",
-        "msup": "{base}^{1}",
-        "mover": "{base}^{1}",
-        "msub": "{0}_{1}",
-        "munder": "{0}_{1}",
-        "msubsup": "{0}_{1}^{2}",
-        "munderover": "{0}_{1}^{2}",
         "mroot": "{base}^(1/{1})",
+        **dict.fromkeys(("msup", "mover"), "{base}^{1}"),
+        **dict.fromkeys(("msub", "munder"), "{0}_{1}"),
+        **dict.fromkeys(("msubsup", "munderover"), "{0}_{1}^{2}"),
     }
 )

@@ -37,7 +37,7 @@ def parse_image(
     if not known and not options.reads_pictures:
         raise UnsupportedType(f"{filename!r} is a picture; {INSTALL}")
     with _opened(content, filename) as image:
-        frames = _frames(image)
+        frames = int(getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
         if frames > options.max_pages:
             raise TooLarge(
                 f"{filename!r} has {frames} pages; at most {options.max_pages} are read: split it"
@@ -83,10 +83,6 @@ def print_image(content: bytes, number: int) -> tuple[Picture, tuple[float, floa
         if scale < 1:
             gray = gray.resize((max(1, int(gray.width * scale)), max(1, int(gray.height * scale))))
         return np.array(gray, dtype=np.uint8), size
-
-
-def _frames(image: Image.Image) -> int:
-    return int(getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
 
 
 def _load(image: Image.Image, filename: str) -> None:

@@ -11,7 +11,6 @@ from pylatexenc import latex2text, latexwalker
 
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, lowered, raised, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.formulas import formula
 from app.ingest.parsers.sniffing import decode
 
@@ -86,9 +85,6 @@ def parse_latex(content: bytes, *_: object) -> ParsedDocument:
     """Return a LaTeX document without its preamble and comments; formulas are lines of text.
 
     Commands without arguments that it defines itself stand for their text.
-
-    Raises:
-        UnsupportedType: The bytes are not text.
     """
     source, warnings = decode(content)
     source = source.replace("\r\n", "\n").replace("\r", "\n")
@@ -107,11 +103,8 @@ def parse_latex(content: bytes, *_: object) -> ParsedDocument:
         for command in (_TITLE, _DATE)
     )
     author = _AUTHOR.search(source)
-    people = (
-        re.split(r"\\and(?![a-zA-Z])|\\AND|,|\band\b", _FOOTNOTE.sub("", author[1]))
-        if author
-        else []
-    )
+    said = _FOOTNOTE.sub("", author[1]) if author else ""
+    people = re.split(r"\\and(?![a-zA-Z])|\\AND|,|\band\b", said)
     names_ = [_plain(one.split("\\\\")[0]) for one in people]
     year = _YEAR.search(date)
     unread = dict.fromkeys(
@@ -119,7 +112,7 @@ def parse_latex(content: bytes, *_: object) -> ParsedDocument:
     )
     return write(
         _Reader(codes).blocks(body, title),
-        FORMATS["latex"].media_type,
+        "latex",
         title=title or None,
         authors=[name for name in names_ if name],
         year=int(year[1]) if year else None,
@@ -136,10 +129,8 @@ def _without_comments(source: str, codes: list[str]) -> str:
         if opened is None and edge[1] == "begin":
             opened = edge
         elif opened is not None and edge[1] == "end" and edge[2] == opened[2]:
-            parts += [
-                _COMMENT.sub(r"\1", source[at : opened.start()]),
-                f"\ufde3{len(codes)}\ufde3",
-            ]
+            text = _COMMENT.sub(r"\1", source[at : opened.start()])
+            parts += [text, f"\ufde3{len(codes)}\ufde3"]
             codes.append(source[opened.end() : edge.start()])
             opened, at = None, edge.end()
     return "".join([*parts, _COMMENT.sub(r"\1", source[at:])])
@@ -282,5 +273,4 @@ def _read(tex: str) -> str:
 
 @cache
 def _contexts() -> tuple[Any, Any]:
-    """Return which arguments commands take, and how they are written as text."""
     return latexwalker.get_default_latex_context_db(), latex2text.get_default_latex_context_db()

@@ -69,7 +69,7 @@ def parse_email(content: bytes, filename: str, options: IngestOptions) -> Parsed
     dated = _YEAR.search(_header(message, "Date"))
     return write(
         blocks,
-        FORMATS["email"].media_type,
+        "email",
         title=subject or None,
         authors=_names(message),
         year=int(dated[0]) if dated else None,
@@ -105,7 +105,7 @@ def parse_mailbox(content: bytes, filename: str, options: IngestOptions) -> Pars
             blocks += reader.message(message, title, 1)
         except InputError as exc:
             reader.leave_out(f"a message ({_first(exc)})")
-    return write(blocks, FORMATS["mbox"].media_type, warnings=reader.warnings())
+    return write(blocks, "mbox", warnings=reader.warnings())
 
 
 def parse_mhtml(content: bytes, filename: str, *_: object) -> ParsedDocument:
@@ -126,7 +126,7 @@ def parse_mhtml(content: bytes, filename: str, *_: object) -> ParsedDocument:
     frames = (f"{len(pages) - 1} frames of the page are not read",) if len(pages) > 1 else ()
     return write(
         [Inner(parsed, 0)],
-        FORMATS["mhtml"].media_type,
+        "mhtml",
         title=parsed.title or _header(message, "Subject") or None,
         authors=parsed.authors,
         year=parsed.year,
@@ -208,14 +208,10 @@ class _Reader:
         self._unread[what] += 1
 
     def message(self, message: Message, title: str, level: int) -> Iterator[Block | Inner]:
-        """Yield a message under its title."""
         yield Block("heading", title, level=level)
         for name in _FIELDS:
-            yield (
-                Block("field", value, mark=name)
-                if (value := _header(message, name))
-                else Block("field")
-            )
+            if value := _header(message, name):
+                yield Block("field", value, mark=name)
         left = [_MOST_PARTS]
         try:
             yield from self._part(message, level, left)
@@ -257,7 +253,7 @@ class _Reader:
                 self._notes += page.warnings
                 yield Inner(page, level)
             else:
-                text, warnings = decode(content, str(part.get_content_charset() or "") or None)
+                text, warnings = decode(content, part.get_content_charset())
                 self._notes += warnings
                 yield from _plain(text)
         except InputError as exc:
@@ -283,9 +279,8 @@ class _Reader:
                     return
                 read = FORMATS[format_].parse(content, name, self._options)
             except InputError as exc:
-                self.leave_out(
-                    _first(exc) if repr(name) in exc.message else f"{name!r} ({_first(exc)})"
-                )
+                reason = _first(exc)
+                self.leave_out(reason if repr(name) in exc.message else f"{name!r} ({reason})")
                 return
             self._notes += (f"{name!r}: {warning}"[:_LONGEST_NOTE] for warning in read.warnings)
             yield Block("heading", f"Attachment: {name}", level=level + 1)
@@ -294,12 +289,11 @@ class _Reader:
     def _content(self, part: Message, what: str) -> bytes | None:
         """Return a part's bytes; None where their encoding is broken or there are none."""
         content = part.get_payload(decode=True)
-        broken = any(
-            isinstance(one, email.errors.InvalidBase64LengthDefect) for one in part.defects
-        )
-        if broken:
+        damage = email.errors.InvalidBase64LengthDefect
+        if any(isinstance(one, damage) for one in part.defects):
             self.leave_out(f"{what} (its base64 is damaged)")
-        return content if isinstance(content, bytes) and content.strip() and not broken else None
+            return None
+        return content if isinstance(content, bytes) and content.strip() else None
 
 
 def _first(error: InputError) -> str:
@@ -323,9 +317,8 @@ def _alternatives(parts: Sequence[Message]) -> list[Message]:
 
 
 def _is_text(part: Message, kind: str) -> bool:
-    if part.get_content_type() != kind or part.get_filename():
-        return False
-    return bool(str(part.get_payload()).strip())
+    is_body = part.get_content_type() == kind and not part.get_filename()
+    return is_body and bool(str(part.get_payload()).strip())
 
 
 def _html(part: Message, filename: str) -> ParsedDocument:

@@ -21,7 +21,6 @@ from mdit_py_plugins.footnote import footnote_plugin
 from app.core.labels import found_labels
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.formulas import formula
 from app.ingest.parsers.html import parse_fragment
 from app.ingest.parsers.sniffing import decode
@@ -67,17 +66,14 @@ def parse_markdown(content: bytes, filename: str = "the file", *_: object) -> Pa
     page = parse_fragment(renderer.render(tokens, _markdown().options, {}), filename)
     known = {key.lower(): value for key, value in fields}
     year = _YEAR.search(known.get("date", "") or known.get("year", ""))
-    shown = [
-        Block("field", value, mark=key)
-        for key, value in fields
-        if key.lower() not in _OF_THE_DOCUMENT
-    ]
+    others = (field for field in fields if field[0].lower() not in _OF_THE_DOCUMENT)
+    shown = [Block("field", value, mark=key) for key, value in others]
     authors = known.get("author") or known.get("authors") or ""
     own = {k: v for k, v in (values or {}).items() if str(k).lower() not in _OF_THE_DOCUMENT}
     tags = next((own.pop(key) for key in list(own) if str(key).lower() == "tags"), None)
     parsed = write(
         [*shown, *page.blocks],
-        FORMATS["markdown"].media_type,
+        "markdown",
         title=known.get("title") or None,
         authors=[name for name in map(str.strip, authors.split(",")) if name],
         year=int(year[1]) if year else None,

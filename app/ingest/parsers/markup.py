@@ -137,21 +137,17 @@ def parse_rst(content: bytes, filename: str, *_: object) -> ParsedDocument:
     read = parse_fragment(page, filename)
     unread = sorted(name for name in used if _FROM_ELSEWHERE.match(name))
     year = _YEAR.search(date)
+    warnings = (*warnings, *read.warnings)
+    if unread:
+        left_out = f"what directives take from elsewhere is not read: {', '.join(unread)}"
+        warnings = (*warnings, left_out)
     return write(
         read.blocks,
-        FORMATS["rst"].media_type,
+        "rst",
         title=str(tree.get("title") or "") or None,
         authors=authors,
         year=int(year[1]) if year else None,
-        warnings=(
-            *warnings,
-            *read.warnings,
-            *(
-                [f"what directives take from elsewhere is not read: {', '.join(unread)}"]
-                if unread
-                else []
-            ),
-        ),
+        warnings=warnings,
         hidden=read.hidden,
     )
 
@@ -179,18 +175,14 @@ _ASCIIDOC_LINK = re.compile(
 
 
 def parse_asciidoc(content: bytes, *_: object) -> ParsedDocument:
-    """Return AsciiDoc with its headings, lists, tables and code.
-
-    Raises:
-        UnsupportedType: The bytes are not text.
-    """
+    """Return AsciiDoc with its headings, lists, tables and code."""
     source, warnings = decode(content)
     blocks = list(_asciidoc(source))
     first = next((one for one in blocks if one.kind == "heading" and one.level == 1), None)
     included = ("what it includes is not read",) if "\ninclude::" in source else ()
     return write(
         blocks,
-        FORMATS["asciidoc"].media_type,
+        "asciidoc",
         title=first.text if first else None,
         warnings=(*warnings, *included),
     )

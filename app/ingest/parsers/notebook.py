@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Inner, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.markdown import parse_markdown
 from app.ingest.parsers.sniffing import decode, without_terminal_codes
 
@@ -41,16 +40,13 @@ def parse_notebook(content: bytes, filename: str, *_: object) -> ParsedDocument:
     about = notebook.get("metadata")
     about = about if isinstance(about, dict) else {}
     authors = about.get("authors")
-    names = (
-        [one.get("name") for one in authors if isinstance(one, dict)]
-        if isinstance(authors, list)
-        else []
-    )
+    people = authors if isinstance(authors, list) else []
+    names = [one.get("name") for one in people if isinstance(one, dict)]
     blocks = [block for cell in cells for block in _cell(cell, filename, unread)]
     named = [f"{count} {kind}" for kind, count in unread.items()]
     return write(
         blocks,
-        FORMATS["ipynb"].media_type,
+        "ipynb",
         title=str(about.get("title") or "") or None,
         authors=[name for name in names if isinstance(name, str)],
         warnings=(*warnings, *([f"not read: {', '.join(named)}"] if named else [])),

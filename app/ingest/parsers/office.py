@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import zip_longest
 from types import MappingProxyType
 
 from lxml import etree
@@ -30,6 +31,7 @@ OFFICE = "http://schemas.openxmlformats.org/"
 A = f"{{{OFFICE}drawingml/2006/main}}"
 C = f"{{{OFFICE}drawingml/2006/chart}}"
 R = f"{{{OFFICE}officeDocument/2006/relationships}}"
+ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 _STRICT: Mapping[bytes, bytes] = MappingProxyType(
     {
@@ -53,11 +55,6 @@ _STRICT: Mapping[bytes, bytes] = MappingProxyType(
 @contextmanager
 def opened(content: bytes, filename: str, kind: str) -> Iterator[zipfile.ZipFile]:
     """Open a container whose unpacked size is bounded; errors of its parts are translated.
-
-    Args:
-        content: The file.
-        filename: Its name.
-        kind: What it is, in words.
 
     Raises:
         TooLarge: Unpacked it passes the limits of a zip bomb check.
@@ -84,11 +81,8 @@ def _check_sizes(entries: list[zipfile.ZipInfo], filename: str) -> None:
     # to more.
     unpacked = sum(entry.file_size for entry in entries)
     packed = max(1, sum(entry.compress_size for entry in entries))
-    if (
-        len(entries) > MAX_ENTRIES
-        or unpacked > MAX_UNPACKED_BYTES
-        or (unpacked > _RATIO_FLOOR_BYTES and unpacked > packed * MAX_RATIO)
-    ):
+    is_bomb = unpacked > _RATIO_FLOOR_BYTES and unpacked > packed * MAX_RATIO
+    if len(entries) > MAX_ENTRIES or unpacked > MAX_UNPACKED_BYTES or is_bomb:
         raise TooLarge(
             f"{filename!r} unpacks to {unpacked:,} bytes in {len(entries)} parts,"
             f" {unpacked // packed} times its size; at most"
@@ -109,6 +103,15 @@ def parsed_xml(data: bytes, *, entities: bool = False) -> etree._Element:
         remove_pis=True,
     )
     return etree.fromstring(data, parser)
+
+
+def whole(said: str | None, usual: int) -> int:
+    """Return the number that an attribute says, `usual` where it says none."""
+    return int(said) if said and said.isdigit() else usual
+
+
+Relations = Mapping[str, tuple[str, str]]
+"""Kind and target of what a part refers to within the file, by id."""
 
 
 class Package:
@@ -137,8 +140,11 @@ class Package:
                 data = data.replace(strict, usual)
         return data
 
-    def relations(self, name: str) -> dict[str, tuple[str, str]]:
-        """Return kind and target of what a part refers to within the file, by id."""
+    def referred(self, relations: Relations, node: etree._Element, name: str) -> str:
+        """Return the part that an attribute of a part's element refers to; empty if none."""
+        return relations.get(node.get(R + name) or "", ("", ""))[1]
+
+    def relations(self, name: str) -> Relations:
         folder, base = posixpath.split(name)
         data = self.bytes(posixpath.join(folder, "_rels", f"{base}.rels"))
         found: dict[str, tuple[str, str]] = {}
@@ -151,11 +157,8 @@ class Package:
 
     def of_kind(self, kind: str, name: str = "") -> list[str]:
         """Return the parts of a kind that a part, else the main one, refers to, in their order."""
-        return list(
-            dict.fromkeys(
-                path for found, path in self.relations(name or self.main).values() if found == kind
-            )
-        )
+        referred = self.relations(name or self.main).values()
+        return list(dict.fromkeys(path for found, path in referred if found == kind))
 
     def about(self) -> tuple[str, list[str]]:
         """Return the title and the authors that the file declares."""
@@ -182,18 +185,21 @@ def chart(tree: etree._Element | None) -> Iterator[Block]:
         if len(places) + 1 > len(columns[0]):
             columns[0] = ["", *places]
         columns.append([" ".join(name), *values])
-    deepest = max(map(len, columns))
-    rows = [
-        [Cell(column[at] if at < len(column) else "") for column in columns]
-        for at in range(deepest)
-    ]
-    yield Block("table", text, rows=rows if deepest > 1 else (), heads=1)
+    rows = [[*map(Cell, row)] for row in zip_longest(*columns, fillvalue="")]
+    yield Block("table", text, rows=rows if len(rows) > 1 else (), heads=1)
 
 
 def diagram(tree: etree._Element | None) -> Iterator[Block]:
     """Yield the texts of a diagram (SmartArt)."""
     for paragraph in () if tree is None else tree.iter(f"{A}p"):
         yield Block("item", "".join(one.text or "" for one in paragraph.iter(f"{A}t")))
+
+
+DRAWINGS = (
+    (f"{C}chart", "id", chart),
+    (f"{{{OFFICE}drawingml/2006/diagram}}relIds", "dm", diagram),
+)
+"""Elements that stand for a drawing, the attribute that refers to its part, what reads that."""
 
 
 def unread_parts(unread: Mapping[str, int]) -> list[str]:

@@ -11,11 +11,19 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from app.core.errors import Encrypted
 from app.core.types import ParsedDocument
-from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
-from app.ingest.parsers.formats import FORMATS
-from app.ingest.parsers.office import DC, opened, parsed_xml, unread_parts
+from app.ingest.parsers.blocks import (
+    Block,
+    Cell,
+    lowered,
+    numeral,
+    on_one_line,
+    raised,
+    table_or_frame,
+    write,
+)
+from app.ingest.parsers.office import DC, opened, parsed_xml, unread_parts, whole
+from app.ingest.parsers.sniffing import protected
 from app.ingest.parsers.tables import MOST_CELLS
 from app.ingest.parsers.workbooks import NO_VALUE, Area, Cells, sheet_blocks
 
@@ -27,14 +35,11 @@ _DEEPEST = 60
 """Of lists, tables and boxes within one another."""
 _MOST_COLUMNS = 16_384
 _MOST_BLANKS = 100
-_APART = frozenset(
-    {f"{_TEXT}{name}" for name in ("tracked-changes", "sequence-decls", "variable-decls")}
-    | {
-        f"{_TEXT}{name}"
-        for name in ("user-field-decls", "ruby-text", "hidden-text", "note-citation")
-    }
-    | {f"{_OFFICE}{name}" for name in ("forms", "scripts")}
+_UNSEEN = (
+    "tracked-changes sequence-decls variable-decls user-field-decls ruby-text hidden-text"
+    " note-citation"
 )
+_APART = {f"{_OFFICE}forms", f"{_OFFICE}scripts", *(_TEXT + name for name in _UNSEEN.split())}
 """What no reader sees: deleted text lies in tracked changes."""
 
 
@@ -59,18 +64,13 @@ class _File(NamedTuple):
 def _opened(content: bytes, filename: str, kind: str, body: str) -> Iterator[_File]:
     with opened(content, filename, kind) as archive:
         names = set(archive.namelist())
-        if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read(
-            "META-INF/manifest.xml"
-        ):
-            raise Encrypted(
-                f"{filename!r} is protected by a password; save a copy without one and send that"
-            )
-        styles: dict[str, _Style] = {}
-        for name in ("styles.xml", "content.xml"):
-            if name in names:
-                tree = parsed_xml(archive.read(name))
-                styles |= _styles(tree)
-        found = tree.find(f"{_OFFICE}body/{_OFFICE}{body}")
+        manifest = "META-INF/manifest.xml"
+        if manifest in names and b"encryption-data" in archive.read(manifest):
+            raise protected(filename)
+        content_tree = parsed_xml(archive.read("content.xml"))
+        styles = _styles(parsed_xml(archive.read("styles.xml"))) if "styles.xml" in names else {}
+        styles |= _styles(content_tree)
+        found = content_tree.find(f"{_OFFICE}body/{_OFFICE}{body}")
         if found is None:
             raise KeyError("no body")
         yield _File(found, styles, *_about(archive, names))
@@ -95,13 +95,12 @@ def _styles(tree: etree._Element) -> dict[str, _Style]:
         for level in node:
             depth = level.get(f"{_TEXT}level") or ""
             if depth.isdigit() and level.tag == f"{_TEXT}list-level-style-number":
-                first = level.get(f"{_TEXT}start-value") or "1"
-                levels[int(depth)] = (
-                    level.get(f"{_STYLE}num-prefix") or "",
-                    level.get(f"{_STYLE}num-format") or "",
-                    level.get(f"{_STYLE}num-suffix") or "",
-                    int(first) if first.isdigit() else 1,
+                before, form, behind = (
+                    level.get(f"{_STYLE}num-{part}") or ""
+                    for part in ("prefix", "format", "suffix")
                 )
+                first = whole(level.get(f"{_TEXT}start-value"), 1)
+                levels[int(depth)] = before, form, behind, first
         found[node.get(f"{_STYLE}name") or ""] = _Style(
             parent=node.get(f"{_STYLE}parent-style-name") or "",
             shift=(about.get(f"{_STYLE}text-position") or "").split(" ")[0],
@@ -117,19 +116,13 @@ _PLAIN = _Style("", "", is_struck=False, is_hidden=False, levels={})
 
 
 def parse_odt(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return a text's headings, paragraphs, lists, tables and notes without what was deleted.
-
-    Raises:
-        TooLarge: Unpacked it passes the limits of a zip bomb check.
-        Encrypted: A password protects it.
-        Unreadable: It is damaged.
-    """
+    """Return a text's headings, paragraphs, lists, tables and notes without what was deleted."""
     with _opened(content, filename, "OpenDocument text", "text") as file:
         reader = _Reader(file.styles)
         blocks = [*reader.blocks(file.body), *reader.notes]
     return write(
         blocks,
-        FORMATS["odt"].media_type,
+        "odt",
         title=reader.title or file.title or None,
         authors=file.authors,
         warnings=[
@@ -177,8 +170,7 @@ class _Reader:
         aside, self._aside = self._aside, outside
         name = node.get(f"{_TEXT}style-name") or ""
         if node.tag == f"{_TEXT}h":
-            level = node.get(f"{_TEXT}outline-level") or "1"
-            yield Block("heading", text, level=int(level) if level.isdigit() else 1)
+            yield Block("heading", text, level=whole(node.get(f"{_TEXT}outline-level"), 1))
         else:
             if "Title" in (name, self._styles.get(name, _PLAIN).parent):
                 self.title = self.title or " ".join(text.split()) or None
@@ -187,14 +179,11 @@ class _Reader:
 
     def _list(self, node: etree._Element, style: str, depth: int) -> Iterator[Block]:
         own = node.get(f"{_TEXT}style-name") or style
-        before, form, behind, first = self._styles.get(own, _PLAIN).levels.get(
-            depth, ("", "", "", 1)
-        )
+        levels = self._styles.get(own, _PLAIN).levels
+        before, form, behind, first = levels.get(depth, ("", "", "", 1))
         counts = self._counts.setdefault(own, Counter())
-        goes_on = node.get(f"{_TEXT}continue-numbering") == "true" or node.get(
-            f"{_TEXT}continue-list"
-        )
-        if not goes_on:
+        is_numbered_on = node.get(f"{_TEXT}continue-numbering") == "true"
+        if not is_numbered_on and not node.get(f"{_TEXT}continue-list"):
             counts[depth] = 0
         for item in node.iterchildren(f"{_TEXT}list-item", f"{_TEXT}list-header"):
             is_first = item.tag == f"{_TEXT}list-item"
@@ -222,18 +211,14 @@ class _Reader:
             line: list[Cell] = []
             for cell in row.iterchildren(f"{_TABLE}table-cell"):
                 inside.append(list(self.blocks(cell, depth + 1)))
-                down, across = (_count(cell, name) for name in ("rows", "columns"))
+                down, across = (_times(cell, f"{name}-spanned") for name in ("rows", "columns"))
                 text = on_one_line(inside[-1])
                 made = Cell(text, rows=down, columns=across)
-                line += [made] * min(_repeats(cell, "columns"), 1 if not text else 100)
+                line += [made] * min(_times(cell, "columns-repeated"), 1 if not text else 100)
             above = row.getparent()
             heads += above is not None and above.tag == f"{_TABLE}table-header-rows"
             rows.append(line)
-        if all(len(line) <= 1 for line in rows):  # a frame around what it holds
-            for blocks in inside:
-                yield from blocks
-        else:
-            yield Block("table", rows=rows, heads=heads or None)
+        yield from table_or_frame(rows, inside, heads or None)
 
     def _text(self, parent: etree._Element) -> str:
         parts = [parent.text or ""]
@@ -246,8 +231,7 @@ class _Reader:
     def _inline(self, node: etree._Element) -> str:
         tag = node.tag
         if tag == f"{_TEXT}s":
-            blanks = node.get(f"{_TEXT}c") or "1"
-            return " " * min(int(blanks) if blanks.isdigit() else 1, _MOST_BLANKS)
+            return " " * min(whole(node.get(f"{_TEXT}c"), 1), _MOST_BLANKS)
         if tag in (f"{_TEXT}tab", f"{_TEXT}line-break"):
             return "\t" if tag == f"{_TEXT}tab" else "\n"
         if tag == f"{_TEXT}note":
@@ -290,25 +274,13 @@ class _Reader:
             self.unread[kind] += 1
 
 
-def _count(cell: etree._Element, what: str) -> int:
-    """Return how many rows or columns a cell spans."""
-    said = cell.get(f"{_TABLE}number-{what}-spanned") or "1"
-    return int(said) if said.isdigit() else 1
-
-
-def _repeats(node: etree._Element, what: str) -> int:
-    said = node.get(f"{_TABLE}number-{what}-repeated") or "1"
-    return int(said) if said.isdigit() else 1
+def _times(node: etree._Element, what: str) -> int:
+    """Return how many rows or columns a cell spans, or how often an element is repeated."""
+    return whole(node.get(f"{_TABLE}number-{what}"), 1)
 
 
 def parse_ods(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return a spreadsheet's visible sheets, numbers as they are shown, dates by ISO 8601.
-
-    Raises:
-        TooLarge: Unpacked it passes the limits of a zip bomb check.
-        Encrypted: A password protects it.
-        Unreadable: It is damaged.
-    """
+    """Return a spreadsheet's visible sheets, numbers as they are shown, dates by ISO 8601."""
     unread: Counter[str] = Counter()
     blocks: list[Block] = []
     with _opened(content, filename, "OpenDocument spreadsheet", "spreadsheet") as file:
@@ -326,7 +298,7 @@ def parse_ods(content: bytes, filename: str, *_: object) -> ParsedDocument:
         unread += reader.unread
     return write(
         blocks,
-        FORMATS["ods"].media_type,
+        "ods",
         title=file.title or PurePosixPath(filename).stem,
         authors=file.authors,
         warnings=unread_parts(unread),
@@ -342,13 +314,13 @@ def _sheet(
     hidden = _hidden_columns(table)
     number = 0
     for row in table.iter(f"{_TABLE}table-row"):
-        times, held, column = _repeats(row, "rows"), {}, 0
+        times, held, column = _times(row, "rows-repeated"), {}, 0
         is_hidden = row.get(f"{_TABLE}visibility") in ("collapse", "filter")
         for cell in row.iterchildren(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
-            width = min(_repeats(cell, "columns"), _MOST_COLUMNS - column)
+            width = min(_times(cell, "columns-repeated"), _MOST_COLUMNS - column)
             if text := _shown(cell, reader):
                 held.update(dict.fromkeys(range(column, column + width), text))
-                down, across = (_count(cell, what) for what in ("rows", "columns"))
+                down, across = (_times(cell, f"{what}-spanned") for what in ("rows", "columns"))
                 if down > 1 or across > 1:
                     merged.append((number, column, number + down - 1, column + across - 1))
             column += width
@@ -371,7 +343,7 @@ def _hidden_columns(table: etree._Element) -> set[int]:
     hidden: set[int] = set()
     at = 0
     for column in table.iter(f"{_TABLE}table-column"):
-        end = min(at + _repeats(column, "columns"), _MOST_COLUMNS)
+        end = min(at + _times(column, "columns-repeated"), _MOST_COLUMNS)
         if column.get(f"{_TABLE}visibility") in ("collapse", "filter"):
             hidden.update(range(at, end))
         at = end

@@ -14,7 +14,7 @@ from typing import Literal
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from app.core.errors import Encrypted, NoTextLayer, TooLarge, Unreadable
+from app.core.errors import NoTextLayer, TooLarge, Unreadable
 from app.core.normalisation import normalise
 from app.core.text import UNSPACED
 from app.core.types import BlockSpan, Heading, PageSpan, PageWords, ParsedDocument
@@ -25,7 +25,7 @@ from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import OutlineEntry, find_headings, with_outline
 from app.ingest.parsers.pdf_boxes import has_codes, name_tex_codes
 from app.ingest.parsers.pdf_layout import KINDS, PageLayout, open_forms
-from app.ingest.parsers.sniffing import pdf_start
+from app.ingest.parsers.sniffing import pdf_start, protected
 
 # Judge whether a PDF's pages are readable: text, images, or unnamed glyphs.
 
@@ -59,25 +59,19 @@ def _shows_picture(document: pypdfium2.PdfDocument, index: int) -> bool:
     page = document[index]
     try:
         least = _LEAST_PICTURE * page.get_width() * page.get_height()
-        for picture in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3):
-            left, bottom, right, top = picture.get_bounds()
-            if (right - left) * (top - bottom) >= least:
-                return True
-        return False
+        pictures = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)
+        sides = (picture.get_bounds() for picture in pictures)
+        return any((right - left) * (top - bottom) >= least for left, bottom, right, top in sides)
     finally:
         page.close()
 
 
 def lacks_text(texts: Sequence[str], scanned: Sequence[int]) -> bool:
-    """Return whether a PDF shows pictures of its text, or nothing.
+    """Return whether a PDF shows pictures of its text (on the pages `scanned`), or nothing.
 
     It has no text at all; or fewer than 20 characters a page on average, half of the pages are
     pictures, and there is hardly a word on the others. A few words on each page, as slides and
     forms have them, are text.
-
-    Args:
-        texts: Of its pages.
-        scanned: The numbers of pages that are pictures.
     """
     length = sum(map(len, texts))
     if length >= MIN_CHARACTERS_PER_PAGE * len(texts):
@@ -88,14 +82,11 @@ def lacks_text(texts: Sequence[str], scanned: Sequence[int]) -> bool:
 
 
 def _unnamed_pages(parsed: ParsedDocument) -> list[int]:
-    if "\ufffd" not in parsed.text and not _PRIVATE.search(parsed.text):
+    if not _unnamed(parsed.text):
         return []
     texts = [(page.number, parsed.text[page.start : page.end]) for page in parsed.pages]
-    return [
-        number
-        for number, text in texts
-        if len(text) >= MIN_CHARACTERS_PER_PAGE and _unnamed(text) >= _UNNAMED_PAGE
-    ]
+    longer = [(number, text) for number, text in texts if len(text) >= MIN_CHARACTERS_PER_PAGE]
+    return [number for number, text in longer if _unnamed(text) >= _UNNAMED_PAGE]
 
 
 def _unnamed(text: str) -> float:
@@ -112,9 +103,12 @@ def _pages(numbers: Sequence[int], of: int) -> str:
             ranges[-1][1:] = [number]
         else:
             ranges.append([number])
-    named = ", ".join("-".join(map(str, span)) for span in ranges[:_MOST_NAMED])
-    more = ", ..." if len(ranges) > _MOST_NAMED else ""
-    return f"{len(numbers)} of {of} pages ({named}{more})"
+    named = _listed(["-".join(map(str, span)) for span in ranges])
+    return f"{len(numbers)} of {of} pages ({named})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_MOST_NAMED], *(["..."] if len(names) > _MOST_NAMED else [])])
 
 
 # Find running heads and feet: lines repeated on pages, such as page numbers.
@@ -166,17 +160,13 @@ class FramedPage:
 
 
 def set_apart(pages: Sequence[str]) -> list[FramedPage]:
-    """Return pages without running heads and feet that say nothing new.
+    """Return pages, texts without line ends at their edges, without running lines that repeat.
 
     The first of its wording stays, with a blank line between it and the text, so that a sentence
     does not begin with it; the others, which only count the pages, are left out. A line is a
-    running one when
-    its words, or a number that counts the pages, alone or next to words that come twice, stand at
-    the same edge of a fifth of all pages, three at least; when it is the same, numbers aside, on as
-    many, four at least; or when one of two pages before has the same head.
-
-    Args:
-        pages: Texts with newline line ends, none at their edges.
+    running one when its words, or a number that counts the pages, alone or next to words that come
+    twice, stand at the same edge of a fifth of all pages, three at least; when it is the same,
+    numbers aside, on as many, four at least; or when one of two pages before has the same head.
     """
     lines = [page.split("\n") for page in pages]
     heads, feet = [0] * len(pages), [0] * len(pages)
@@ -189,18 +179,7 @@ def set_apart(pages: Sequence[str]) -> list[FramedPage]:
                     heads[at] += line.edge == "head"
                     feet[at] += line.edge == "foot"
     last: dict[str, tuple[int, list[int]]] = {}
-    return [
-        _framed(
-            page,
-            heads[at],
-            feet[at],
-            [
-                (index < heads[at] or index >= len(page) - feet[at]) and _is_new(line, at, last)
-                for index, line in enumerate(page)
-            ],
-        )
-        for at, page in enumerate(lines)
-    ]
+    return [_framed(page, heads[at], feet[at], at, last) for at, page in enumerate(lines)]
 
 
 def _is_new(line: str, number: int, last: dict[str, tuple[int, list[int]]]) -> bool:
@@ -243,22 +222,14 @@ class _Repeated:
     def is_running(self, line: _Line, at: int) -> bool:
         """Return whether a line names the document, its part or the page."""
         same = self._words[line.edge, line.words]
-        if (
-            line.counts is not None
-            and self._counts[line.counts] >= self._least
-            and (not line.words or same > 1)
-        ):
+        counts_pages = line.counts is not None and self._counts[line.counts] >= self._least
+        if counts_pages and (not line.words or same > 1):
             return True
         if not line.words or _ENDS_SENTENCE.search(line.words):
             return False
+        names_section = line.edge == "head" and len(self._heads) >= _LEAST_PAGES_OF_SECTIONS
         return same >= self._least or (
-            line.edge == "head" and " " in line.words and line.words in self._heads_before(at)
-        )
-
-    def _heads_before(self, at: int) -> list[str]:
-        """Return the heads of the two pages before, none while headings may stand there."""
-        return (
-            self._heads[max(0, at - 2) : at] if len(self._heads) >= _LEAST_PAGES_OF_SECTIONS else []
+            names_section and " " in line.words and line.words in self._heads[max(0, at - 2) : at]
         )
 
 
@@ -276,25 +247,21 @@ def _line(edge: Edge, text: str, number: int) -> _Line:
     if found is None or found.lastgroup is None:
         return _Line(edge, text, None, shape)
     words = (text[: found.start()] + text[found.end() :]).strip()
-    return _Line(
-        edge,
-        words,
-        (edge, found.lastgroup if words else "", int(found[found.lastgroup]) - number),
-        shape,
-    )
+    far = int(found[found.lastgroup]) - number
+    return _Line(edge, words, (edge, found.lastgroup if words else "", far), shape)
 
 
-def _framed(page: list[str], heads: int, feet: int, new: Sequence[bool]) -> FramedPage:
+def _framed(
+    page: list[str], heads: int, feet: int, number: int, last: dict[str, tuple[int, list[int]]]
+) -> FramedPage:
     end = len(page) - feet
-    head = "\n".join(line for at, line in enumerate(page[:heads]) if new[at])
-    foot = "\n".join(line for at, line in enumerate(page[end:], end) if new[at])
-    body = "\n".join(page[heads:end])
-    text = "\n\n".join([*([head] if head else []), body, *([foot] if foot else [])])
-    spans = [
-        *([(0, len(head))] if head else []),
-        *([(len(text) - len(foot), len(text))] if foot else []),
-    ]
-    return FramedPage(text, tuple(spans))
+    head = "\n".join(line for line in page[:heads] if _is_new(line, number, last))
+    foot = "\n".join(line for line in page[end:] if _is_new(line, number, last))
+    text = "\n".join(page[heads:end])
+    text = f"{head}\n\n{text}" if head else text
+    text = f"{text}\n\n{foot}" if foot else text
+    spans = (0, len(head)), (len(text) - len(foot), len(text))
+    return FramedPage(text, tuple(span for span in spans if span[0] < span[1]))
 
 
 # PDFium puts U+0002 where a word was broken by a hyphen at a line end, and drops the line end with
@@ -351,16 +318,13 @@ def parse_pdf(
         read = [_page_text(document[at], at + 1) for at in range(len(document))]
         information = document.get_metadata_dict()
         outline = _outline(document)
-        attached = [
-            document.get_attachment(at).get_name() for at in range(document.count_attachments())
-        ]
+        files = map(document.get_attachment, range(document.count_attachments()))
+        attached = [repr(file.get_name()) for file in files]
         if not read:
             raise Unreadable(f"{filename!r} has no pages; save it again and upload that")
         scanned = pages_of_pictures(document, [text for text, _ in read])
     except pypdfium2.PdfiumError as exc:
-        raise Unreadable(
-            f"{filename!r} is a damaged PDF ({exc}); save it again and upload that"
-        ) from exc
+        raise _damaged(filename, exc) from exc
     finally:
         document.close()
     odd = [number for number, (_, is_odd) in enumerate(read, start=1) if is_odd]
@@ -474,11 +438,6 @@ def texts_of_words(words: Sequence[PageWords]) -> dict[int, str]:
         return {page.page: _page_text(layer[at], page.page)[0] for at, page in enumerate(found)}
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = ", ..." if len(names) > _MOST_NAMED else ""
-    return ", ".join(map(repr, names[:_MOST_NAMED])) + more
-
-
 def _outline(document: pypdfium2.PdfDocument) -> list[OutlineEntry]:
     """Return the entries of the outline that lead to a page."""
     entries = []
@@ -495,12 +454,12 @@ def _open(content: bytes, filename: str) -> pypdfium2.PdfDocument:
         return pypdfium2.PdfDocument(content)
     except pypdfium2.PdfiumError as exc:
         if exc.err_code == pdfium.FPDF_ERR_PASSWORD:
-            raise Encrypted(
-                f"{filename!r} is protected by a password; save a copy without one and send that"
-            ) from exc
-        raise Unreadable(
-            f"{filename!r} is a damaged PDF ({exc}); save it again and upload that"
-        ) from exc
+            raise protected(filename) from exc
+        raise _damaged(filename, exc) from exc
+
+
+def _damaged(filename: str, exc: pypdfium2.PdfiumError) -> Unreadable:
+    return Unreadable(f"{filename!r} is a damaged PDF ({exc}); save it again and upload that")
 
 
 def _page_text(page: pypdfium2.PdfPage, number: int) -> tuple[str, bool]:
@@ -522,18 +481,19 @@ def assemble(
         normalise(resolved(_mark_unnamed(_join_words(_marks_behind(page), compounds))))
         for page in raw
     ]
-    clean = [(_join_unspaced(text).strip("\n"), removed) for text, removed in clean]
-    # What was filled in or noted, behind the text of the page.
-    ends = [_AT_END.search(text) if _is_marked(text) else None for text, _ in clean]
-    framed = set_apart(
-        [text[: end.start()] if end else text for (text, _), end in zip(clean, ends, strict=True)]
-    )
+    bodies: list[str] = []
+    ends: list[str] = []
+    for found, _ in clean:
+        text = _join_unspaced(found).strip("\n")
+        end = _AT_END.search(text) if _is_marked(text) else None
+        bodies.append(text[: end.start()] if end else text)
+        ends.append(end[0] if end else "")  # filled in or noted, behind the text of the page
     pages: list[PageSpan] = []
     running: list[tuple[int, int]] = []
     texts: list[str] = []
     position = 0
-    for number, (page, end) in enumerate(zip(framed, ends, strict=True), start=1):
-        texts.append(page.text + (end.group() if end else ""))
+    for number, (page, behind) in enumerate(zip(set_apart(bodies), ends, strict=True), start=1):
+        texts.append(page.text + behind)
         pages.append(PageSpan(number, position, position + len(texts[-1])))
         running += ((position + start, position + stop) for start, stop in page.running)
         position += len(texts[-1]) + 1
@@ -570,9 +530,7 @@ def _marks_behind(text: str) -> str:
     Where a file draws a letter before its marks, PDFium, which turns the line round, has them the
     other way; a word then begins with one.
     """
-    if not _LEADING_MARK.search(text):
-        return text
-    return _MARK_AND_LETTER.sub(r"\2\1", text)
+    return _MARK_AND_LETTER.sub(r"\2\1", text) if _LEADING_MARK.search(text) else text
 
 
 def _is_marked(text: str) -> bool:
@@ -581,11 +539,8 @@ def _is_marked(text: str) -> bool:
 
 
 def _mark_unnamed(text: str) -> str:
-    return (
-        _UNNAMED.sub("\ufffd", text)
-        if has_codes(text) or any(code in text for code in "\x02\ufffe\uffff")
-        else text
-    )
+    is_coded = has_codes(text) or any(code in text for code in "\x02\ufffe\uffff")
+    return _UNNAMED.sub("\ufffd", text) if is_coded else text
 
 
 def _compounds(raw: list[str]) -> set[str]:
@@ -594,8 +549,7 @@ def _compounds(raw: list[str]) -> set[str]:
         return set()
     found: set[str] = set()
     for text in raw:
-        parts = text.split("-")
-        for left, right in pairwise(parts):
+        for left, right in pairwise(text.split("-")):
             before, after = _last_word(left), _WORD.match(right)
             if before and after:
                 found.add(f"{before}-{after.group()}".lower())
@@ -621,13 +575,8 @@ def _join_words(text: str, compounds: set[str]) -> str:
         right = match[1]
         before = text[at - len(left) - 1 : at - len(left)]
         compound = f"{left}-{right}".lower()
-        keeps = (
-            not right[0].islower()
-            or before == "-"
-            or compound in compounds
-            or _ALWAYS_HYPHEN.match(compound) is not None
-        )
-        return "-" if keeps else ""
+        is_compound = compound in compounds or _ALWAYS_HYPHEN.match(compound) is not None
+        return "-" if is_compound or before == "-" or not right[0].islower() else ""
 
     return _BREAK.sub(joined, text)
 
@@ -671,11 +620,7 @@ def _flow(block: str, of: str | None = None) -> str:
     ends = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)} if leaders else set()
     for marked in _MARKED.finditer(block) if _is_marked(block) else ():
         ends |= {marked.start() - 1, marked.end()}
-    return (
-        wrapped.sub(lambda end: "\n" if end.start() in ends else " ", block)
-        if ends
-        else wrapped.sub(" ", block)
-    )
+    return wrapped.sub(lambda end: "\n" if end.start() in ends else " ", block)
 
 
 def _usual_length(text: str) -> int:

@@ -36,58 +36,17 @@ _LETTER = r"[^\W\d_]"
 # Adobe: zapfdingbats.txt of the Adobe Glyph List, 2002. First code, first character, how many;
 # codes are of the encodings above.
 _RUNS = (
-    *(
-        (11, 0x261B, 1),
-        (12, 0x261E, 1),
-        (14, 0x270D, 3),
-        (17, 0x2711, 12),
-        (29, 0x2722, 6),
-        (35, 0x2605, 1),
-        (36, 0x2729, 35),
-    ),
-    *(
-        (71, 0x25CF, 1),
-        (72, 0x274D, 1),
-        (73, 0x25A0, 1),
-        (74, 0x274F, 1),
-        (75, 0x2751, 1),
-        (76, 0x25B2, 1),
-        (77, 0x25BC, 1),
-    ),
-    *(
-        (78, 0x25C6, 1),
-        (79, 0x2756, 1),
-        (81, 0x25D7, 1),
-        (82, 0x2758, 3),
-        (85, 0x276F, 1),
-        (86, 0x2771, 3),
-        (89, 0x2768, 2),
-    ),
-    *(
-        (91, 0x276C, 2),
-        (93, 0x276A, 2),
-        (95, 0x2774, 2),
-        (97, 0x275B, 4),
-        (101, 0x2761, 4),
-        (105, 0x2710, 1),
-        (106, 0x2765, 3),
-    ),
-    *(
-        (109, 0x2660, 1),
-        (110, 0x2665, 2),
-        (112, 0x2663, 1),
-        (117, 0x2709, 1),
-        (118, 0x2708, 1),
-        (119, 0x2707, 1),
-    ),
-    *((120, 0x2460, 10),),
-)
+    (11, 0x261B, 1), (12, 0x261E, 1), (14, 0x270D, 3), (17, 0x2711, 12), (29, 0x2722, 6),
+    (35, 0x2605, 1), (36, 0x2729, 35), (71, 0x25CF, 1), (72, 0x274D, 1), (73, 0x25A0, 1),
+    (74, 0x274F, 1), (75, 0x2751, 1), (76, 0x25B2, 1), (77, 0x25BC, 1), (78, 0x25C6, 1),
+    (79, 0x2756, 1), (81, 0x25D7, 1), (82, 0x2758, 3), (85, 0x276F, 1), (86, 0x2771, 3),
+    (89, 0x2768, 2), (91, 0x276C, 2), (93, 0x276A, 2), (95, 0x2774, 2), (97, 0x275B, 4),
+    (101, 0x2761, 4), (105, 0x2710, 1), (106, 0x2765, 3), (109, 0x2660, 1), (110, 0x2665, 2),
+    (112, 0x2663, 1), (117, 0x2709, 1), (118, 0x2708, 1), (119, 0x2707, 1), (120, 0x2460, 10),
+)  # fmt: skip
 _ORNAMENTS = {first + at: code + at for code, first, count in _RUNS for at in range(count)}
-_ORNAMENTS |= {
-    0x270C: 0xFB02,
-    0x272C: 0x2019,
-    0x2775: 0x2018,
-}  # the older encoding's fl in one character, quotation marks
+# The older encoding's fl in one character, quotation marks.
+_ORNAMENTS |= {0x270C: 0xFB02, 0x272C: 0x2019, 0x2775: 0x2018}
 _ORNAMENT = re.compile("[" + "".join(map(chr, sorted(_ORNAMENTS))) + "]")
 _PREFIXES = sorted({chr(point).encode()[:2] for point in _ORNAMENTS})
 """Of ornaments in UTF-8: a look for those takes a tenth of the expression's time."""
@@ -109,13 +68,27 @@ def name_tex_codes(pages: Sequence[str]) -> list[str]:
         for page in pages
     ]
     coded = [at for at, page in enumerate(pages) if has_codes(page)]
-    for codes, marks in ((_T1, _T1_MARKS), (_OT1, ())):
-        inside, beside = _patterns("".join(codes))
+    for names, marks in ((_T1, _T1_MARKS), (_OT1, ())):
+        behind, before, codes = f"(?<={_LETTER}.)", f"(?={_LETTER})", f"[{''.join(names)}]"
+        inside = re.compile(codes + behind + before, re.DOTALL)
         if any(inside.search(pages[at]) for at in coded):
+            beside = re.compile(f"{codes}(?:{behind}|{before})", re.DOTALL)
             for at in coded:
-                pages[at] = _named(pages[at], codes, beside, marks)
+                pages[at] = _named(pages[at], beside, names, marks)
             break
     return pages
+
+
+def _named(
+    page: str,
+    ligature: re.Pattern[str],
+    names: Mapping[str, str],
+    marks: Sequence[tuple[re.Pattern[str], str]],
+) -> str:
+    page = ligature.sub(lambda found: names[found[0]], page)
+    for pattern, mark in marks:
+        page = pattern.sub(mark, page)
+    return page
 
 
 def has_codes(page: str) -> bool:
@@ -133,25 +106,6 @@ def without_ornaments(page: str) -> str:
     ):
         return page
     return page.translate(_ORNAMENTS)
-
-
-def _patterns(codes: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    return (
-        re.compile(rf"[{codes}](?<={_LETTER}.)(?={_LETTER})", re.DOTALL),
-        re.compile(rf"[{codes}](?:(?<={_LETTER}.)|(?={_LETTER}))", re.DOTALL),
-    )
-
-
-def _named(
-    page: str,
-    codes: Mapping[str, str],
-    beside: re.Pattern[str],
-    marks: Sequence[tuple[re.Pattern[str], str]],
-) -> str:
-    page = beside.sub(lambda found: codes[found.group()], page)
-    for pattern, mark in marks:
-        page = pattern.sub(mark, page)
-    return page
 
 
 _LOOK_AHEAD = 24
@@ -215,16 +169,9 @@ def _page_boxes(page: pypdfium2.PdfPage, wanted: PageText) -> PageBoxes:
         layout = PageLayout(page, textpage, is_first=wanted.number == 1)
         places = layout.indices()
         matched = align(wanted.text, layout.text)
-        indices = [
-            places[at] for at in matched[wanted.start : wanted.end] if at >= 0 and places[at] >= 0
-        ]
-        rects = _merge_lines(
-            [
-                rect
-                for index in indices
-                if (rect := _char_rect(page, textpage, index, width, height)) is not None
-            ]
-        )
+        indices = [places[at] for at in matched[wanted.start : wanted.end] if at >= 0]
+        found = [_char_rect(page, textpage, at, width, height) for at in indices if at >= 0]
+        rects = _merge_lines([rect for rect in found if rect is not None])
         return PageBoxes(wanted.number, round(width, 2), round(height, 2), tuple(rects))
     finally:
         textpage.close()
@@ -276,11 +223,8 @@ def _resume(
     for distance in range(1, 2 * _LOOK_AHEAD):
         for skip in range(max(0, distance - _LOOK_AHEAD), min(distance, _LOOK_AHEAD) + 1):
             a, b = i + distance - skip, j + skip
-            if (
-                [c for _, c in ours[a : a + 2]] == [c for _, c in theirs[b : b + 2]]
-                and a < len(ours)
-                and b < len(theirs)
-            ):
+            next_two = [char for _, char in ours[a : a + 2]]
+            if next_two and next_two == [char for _, char in theirs[b : b + 2]]:
                 return a, b
     return i + 1, j + 1
 
@@ -318,13 +262,8 @@ def _merge_lines(rects: list[Rect]) -> list[Rect]:
     merged: list[Rect] = []
     for rect in rects:
         if merged and _same_line(merged[-1], rect):
-            last = merged[-1]
-            merged[-1] = (
-                min(last[0], rect[0]),
-                min(last[1], rect[1]),
-                max(last[2], rect[2]),
-                max(last[3], rect[3]),
-            )
+            (x0, y0, x1, y1), (left, top, right, bottom) = merged[-1], rect
+            merged[-1] = min(x0, left), min(y0, top), max(x1, right), max(y1, bottom)
         else:
             merged.append(rect)
     return merged

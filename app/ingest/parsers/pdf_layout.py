@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice, pairwise, repeat
+from itertools import chain, groupby, islice, pairwise, repeat
 from typing import NamedTuple
 
 import pypdfium2
@@ -145,6 +145,12 @@ class Line:
     extents: list[tuple[float, float]] = field(default_factory=list)
     """Where each cell begins and ends across the page, once that was asked for."""
 
+    @property
+    def runs(self) -> list[Box]:
+        if len(self.parts) == 1:
+            return self.parts[0].runs
+        return [run for part in self.parts for run in part.runs]
+
 
 def _around(boxes: Sequence[Box]) -> Box:
     lefts, bottoms, rights, tops = zip(*boxes, strict=True)
@@ -152,11 +158,11 @@ def _around(boxes: Sequence[Box]) -> Box:
 
 
 def _line(parts: list[Part], is_broken: bool) -> Line:
-    runs = parts[0].runs if len(parts) == 1 else [run for part in parts for run in part.runs]
-    if len(runs) == 1:
-        box = runs[0]
-        return Line(parts, box, box[3] - box[1], is_broken)
-    return Line(parts, _around(runs), max(run[3] - run[1] for run in runs), is_broken)
+    line = Line(parts, _NOWHERE, 0.0, is_broken)
+    runs = line.runs
+    line.box = runs[0] if len(runs) == 1 else _around(runs)
+    line.high = max([run[3] - run[1] for run in runs])
+    return line
 
 
 def open_forms(document: pypdfium2.PdfDocument) -> None:
@@ -181,10 +187,8 @@ class PageLayout:
         if len(characters) != count:  # without those that have no meaning
             codes = map(pdfium.FPDFText_GetUnicode, repeat(self._raw), range(count))
             characters = "".join(map(chr, codes))
-        if _OURS.search(characters):
-            characters = _OURS.sub("\ufffd", characters)
-        self.characters = characters
-        self._numbers = [found.start() for found in _DIGITS.finditer(characters)]
+        self.characters = _OURS.sub("\ufffd", characters)
+        self._numbers = [found.start() for found in _DIGITS.finditer(self.characters)]
         self._known: dict[tuple[int, int], int] = {}
         self._begin_notes: set[int] = set()
         lines = self._by_columns(list(_whole_lines(self._lines())))
@@ -244,11 +248,6 @@ class PageLayout:
                 if not found.group().isspace():
                     yield _line([Part(start, end, [_NOWHERE])], is_broken)
                 continue
-            if len(runs) == 1:
-                box = runs[0]
-                if self._is_shown(box):
-                    yield Line([Part(start, end, runs)], box, box[3] - box[1], is_broken)
-                continue
             jumps = [at for at in range(1, len(runs)) if _jumps(runs[at - 1], runs[at])]
             begin, first = start, 0
             for at in [*jumps, len(runs)]:
@@ -294,11 +293,12 @@ class PageLayout:
         line.pieces = [(part.start, part.end) for part in line.parts]
         start, end = line.parts[0].start, line.parts[-1].end
         numbers = bisect_left(self._numbers, end) - bisect_left(self._numbers, start)
-        if numbers < 2 and len(line.parts) == 1 and len(line.parts[0].runs) == 1:
+        is_even = len(line.runs) == 1
+        if numbers < 2 and is_even:
             return
         text = self.characters[start:end]
         may_be_row = numbers > 1 and numbers >= _LEAST_SHARE * len(text.split())
-        if not may_be_row and len(line.parts) == 1 and len(line.parts[0].runs) == 1:
+        if not may_be_row and is_even:
             return
         marks: dict[int, str] = {}
         """What is put before a character."""
@@ -325,13 +325,10 @@ class PageLayout:
         if len(wide) > text.count(" "):
             edges += [self._start(part.start, part.end, at) for part, at in wide]
         for at in edges:
-            if not self._touches_blank(at):
+            if " " not in self.characters[at - 1 : at + 1]:
                 left, right = self._around(at)
-                if right.left - left.right > _LEAST_GAP * line.high:
+                if right.left - left.right > least:
                     marks[at] = " "
-
-    def _touches_blank(self, at: int) -> bool:
-        return " " in self.characters[at - 1 : at + 1]
 
     def _around(self, at: int) -> tuple[pdfium.FS_RECTF, pdfium.FS_RECTF]:
         """Return the boxes of a character and of the one before that is no blank, until next."""
@@ -398,12 +395,14 @@ class PageLayout:
         text = self.characters[start:end]
         before = marks.get(start, "")
         number = _NUMBER_BEFORE.search(self.characters[max(0, start - 20) : start])
+        last_two = self.characters[max(0, start - 2) : start]
+        is_behind_word = len(last_two) == 2 and last_two.isalpha()
         if start == first:  # the mark of a footnote, before its text
             self._begin_notes.add(first)
             if not self.characters[end : end + 1].isspace():
                 marks[end] = " "
-        elif level < 0 and self._is_word(start, end):
-            marks[start] = before.rstrip() + " "  # BERT BASE
+        elif level < 0 and len(text.strip()) > 2 and text.strip().isalpha() and is_behind_word:
+            marks[start] = before.rstrip() + " "  # a word, not an index: BERT BASE
         elif " " in (self.characters[start - 1], before[-1:]):
             return
         elif level > 0 and text in self._notes and number and number.group() != "10":
@@ -419,12 +418,6 @@ class PageLayout:
 
     _level = 0
     """Of what was marked last."""
-
-    def _is_word(self, start: int, end: int) -> bool:
-        """Return whether a subscript is a word behind a word, not an index."""
-        text = self.characters[start:end].strip()
-        before = self.characters[max(0, start - 2) : start]
-        return len(text) > 2 and text.isalpha() and len(before) == 2 and before.isalpha()
 
     def _metrics(self, start: int) -> tuple[float, float]:
         """Return baseline and font size of the first glyph from here on."""
@@ -452,7 +445,6 @@ class PageLayout:
         return wide
 
     def _cut(self, line: Line, marks: dict[int, str], starts: set[int]) -> None:
-        """Set a line's pieces and cells."""
         cells: list[list[Piece]] = [[]]
         begins = {part.start for part in line.parts}
         for part in line.parts:
@@ -488,14 +480,9 @@ class PageLayout:
                     names[-1].append((start, end))
         texts = [resolved(self._text(name)).strip(" ,") for name in names]
         if len(texts) > 1 and all(map(is_name, filter(None, texts))):
-            kept = [
-                self._stripped(name, " ,") for name, text in zip(names, texts, strict=True) if text
-            ]
-            line.pieces = [
-                piece
-                for name in kept
-                for piece in (*([", "] if name is not kept[0] else []), *name)
-            ]
+            kept = [name for name, text in zip(names, texts, strict=True) if text]
+            parted = [piece for name in kept for piece in (", ", *self._stripped(name, " ,"))]
+            line.pieces = parted[1:]
 
     def _notes_last(self, lines: list[Line]) -> list[Line]:
         """Return lines with the notes at the foot of columns behind all others, each on a line."""
@@ -506,16 +493,16 @@ class PageLayout:
         for line in lines:
             begins = line.parts[0].start in self._begin_notes and line.box.top < low
             if begins and not line.kind:
-                last = line
                 line.kind = "footnote"
                 notes.append(line)
             elif last is not None and not line.kind and _is_below(last, line):
                 link = HYPHEN if last.is_broken else " "
                 notes[-1].pieces = [*self._stripped(notes[-1].pieces), link, *line.pieces]
-                last = line
             else:
-                last = None
                 others.append(line)
+                last = None
+                continue
+            last = line
         for note in notes:
             note.is_broken = False
         return others + notes
@@ -531,15 +518,15 @@ class PageLayout:
             count = 1
             while count < len(seeds) and seeds[count] - seeds[count - 1] <= _MOST_CELL_LINES:
                 count += 1
-            cluster, seeds = seeds[:count], seeds[count:]
-            lefts = self._lefts(lines[cluster[0] : cluster[-1] + 1]) if count > 1 else []
-            start, end = cluster[0], cluster[-1] + 1
-            while lefts and start > done and self._column(lines[start - 1], lefts) is not None:
-                start -= 1
-            if lefts and start > done and self._is_head(lines[start - 1], lefts):
-                start -= 1
-            while lefts and end < len(lines) and self._column(lines[end], lefts) is not None:
-                end += 1
+            start, end, seeds = seeds[0], seeds[count - 1] + 1, seeds[count:]
+            lefts = self._lefts(lines[start:end]) if count > 1 else []
+            if lefts:
+                while start > done and self._column(lines[start - 1], lefts) is not None:
+                    start -= 1
+                if start > done and self._is_head(lines[start - 1], lefts):
+                    start -= 1
+                while end < len(lines) and self._column(lines[end], lefts) is not None:
+                    end += 1
             inner = lines[start:end]
             if lefts and any(not line.cells for line in inner):
                 inner = self._rows_of(inner, lefts) or inner
@@ -551,11 +538,8 @@ class PageLayout:
         """Return where the columns of rows begin, and those of lines right of all cells."""
         extents = [extent for line in lines if line.cells for extent in self._extents(line)]
         reach = max(right for _, right in extents)
-        extents += [
-            (line.box.left, line.box.right)
-            for line in lines
-            if not line.cells and line.box.left > reach
-        ]
+        others = (line.box for line in lines if not line.cells)
+        extents += [(box.left, box.right) for box in others if box.left > reach]
         columns: list[tuple[float, float]] = []
         for left, right in sorted(extents):
             if columns and left < columns[-1][1]:
@@ -597,8 +581,7 @@ class PageLayout:
             return None
         near = 1.1 * min(steps) if max(steps) > 1.2 * min(steps) else 0.0
         rows: list[list[Line]] = []
-        reach = 0
-        base = 0.0
+        reach, base = 0, 0.0
         for line, (column, baseline) in zip(lines, places, strict=True):
             at = column or 0
             box = _around([one.box for one in rows[-1]]) if rows else _NOWHERE
@@ -609,8 +592,7 @@ class PageLayout:
                 rows[-1].append(line)
             else:
                 rows.append([line])
-            reach = at + max(len(line.cells) - 1, 0)
-            base = baseline
+            reach, base = at + max(len(line.cells) - 1, 0), baseline
         return [row[0] if len(row) == 1 else self._row_of(row, lefts) for row in rows]
 
     def _row_of(self, lines: Sequence[Line], lefts: Sequence[float]) -> Line:
@@ -621,8 +603,8 @@ class PageLayout:
                 at = bisect_right(lefts, left + 0.6 * line.high) - 1
                 held = cells.setdefault(at, [])
                 held += [" ", *self._stripped(cell)] if held else self._stripped(cell)
-                if line.is_broken and cell is (line.cells or [line.pieces])[-1]:
-                    held.append(HYPHEN)
+            if line.is_broken:
+                held.append(HYPHEN)
         row = _line([part for line in lines for part in line.parts], is_broken=False)
         row.kind = "row"
         row.cells = [cells[at] for at in sorted(cells)]
@@ -631,21 +613,18 @@ class PageLayout:
 
     def _with_labels(self, lines: list[Line]) -> list[Line]:
         """Return lines; the cells of rows under heads that stand above them bear their labels."""
-        at, last = 0, 0
+        end = 0
         table: Table | None = None
-        while at < len(lines):
-            end = at
-            while end < len(lines) and lines[end].kind == "row":
-                end += 1
-            if end > at:
-                rows = lines[at:end]
-                found = self._table(lines[max(0, at - 2) : at], rows)
-                table = found or (table if at - last <= _FARTHEST_HEAD else None)
-                if table is not None:
-                    for row in rows:
-                        self._label(row, table)
-                last = end
-            at = end + 1
+        for is_row, run in groupby(enumerate(lines), lambda one: one[1].kind == "row"):
+            places, rows = zip(*run, strict=True)
+            if not is_row:
+                continue
+            at, last, end = places[0], end, places[-1] + 1
+            found = self._table(lines[max(0, at - 2) : at], rows)
+            table = found or (table if at - last <= _FARTHEST_HEAD else None)
+            if table is not None:
+                for row in rows:
+                    self._label(row, table)
         return lines
 
     def _table(self, above: Sequence[Line], rows: Sequence[Line]) -> Table | None:
@@ -655,10 +634,8 @@ class PageLayout:
         whole = [extent for extent in extents if len(extent) == count]
         if not above:
             return None
-        columns = [
-            (min(left for left, _ in column), max(right for _, right in column))
-            for column in zip(*whole, strict=True)
-        ]
+        sides = (zip(*column, strict=True) for column in zip(*whole, strict=True))
+        columns = [(min(lefts), max(rights)) for lefts, rights in sides]
         if any(a[1] >= b[0] for a, b in pairwise(columns)):
             return None
         places, texts = self._heads(above[-1], columns)
@@ -698,11 +675,10 @@ class PageLayout:
         if not line.cells:
             self._cut(line, {}, self._cell_starts(line))
         places = [_over(extent, columns) for extent in self._extents(line)]
-        if any(len(over) > 1 for over in places) and len(line.parts) == 1:
-            starts = self._word_groups(line, columns)
-            if starts:
-                self._cut(line, {}, starts)
-                places = [_over(extent, columns) for extent in self._extents(line)]
+        is_joined = any(len(over) > 1 for over in places) and len(line.parts) == 1
+        if is_joined and (starts := self._word_groups(line, columns)):
+            self._cut(line, {}, starts)
+            places = [_over(extent, columns) for extent in self._extents(line)]
         texts = [" ".join(resolved(self._text(cell)).split()) for cell in line.cells]
         return places, texts
 
@@ -728,11 +704,11 @@ class PageLayout:
         taken = [over[0] for over in places if len(over) == 1]
         if len(set(taken)) < len(places):
             return
-        row.pieces = []
+        pieces: list[Piece] = []
         for place, cell in zip(taken, row.cells, strict=True):
-            row.pieces += [" | "] if row.pieces else []
-            row.pieces += [f"{table.labels[place]}: "] if place in table.labels else []
-            row.pieces += self._stripped(cell)
+            label = [f"{table.labels[place]}: "] if place in table.labels else []
+            pieces += [" | ", *label, *self._stripped(cell)]
+        row.pieces = pieces[1:]
 
     def _extents(self, line: Line) -> list[tuple[float, float]]:
         if len(line.extents) != len(line.cells):
@@ -749,7 +725,7 @@ class PageLayout:
             start += 1
         while start < end - 1 and self.characters[end - 1].isspace():
             end -= 1
-        first, last = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+        first, last = self._boxes
         pdfium.FPDFText_GetLooseCharBox(self._raw, start, first)
         pdfium.FPDFText_GetLooseCharBox(self._raw, end - 1, last)
         return first.left, last.right
@@ -802,9 +778,9 @@ class PageLayout:
             line.kind = "field"
             line.pieces = [*self._stripped(line.pieces), ": ", value]
             return
-        names = (pdfium.FPDFAnnot_GetFormFieldAlternateName, pdfium.FPDFAnnot_GetFormFieldName)
-        label = next(
-            (text for name in names if (text := " ".join(_string(name, form, field_)))), ""
+        label = " ".join(
+            _string(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, field_)
+            or _string(pdfium.FPDFAnnot_GetFormFieldName, form, field_)
         )
         text = f"{label}: {value}" if label else value
         self.lines.append(Line([], _NOWHERE, 0.0, kind="field", pieces=[text]))
@@ -813,18 +789,17 @@ class PageLayout:
         """Return the line that is the label of a field: before it, or behind a box to tick."""
         found: list[tuple[float, Line]] = []
         for line in self.lines:
+            if line.kind:
+                continue
             box = line.box
             middle = (max(box.bottom, place.bottom) + min(box.top, place.top)) / 2
             is_level = box.bottom < middle < box.top and place.bottom < middle < place.top
+            is_above = 0 <= box.bottom - place.top < line.high
             far = box.left - place.right if is_box else place.left - box.right
-            if is_level and -2 <= far < _FARTHEST_LABEL and not line.kind:
+            if is_level and -2 <= far < _FARTHEST_LABEL:
                 found.append((far, line))
-            elif (
-                not (is_box or line.kind)
-                and 0 <= box.bottom - place.top < line.high
-                and abs(box.left - place.left) < _FARTHEST_LABEL / 10
-            ):
-                found.append((_FARTHEST_LABEL, line))  # above it
+            elif is_above and not is_box and abs(box.left - place.left) < _FARTHEST_LABEL / 10:
+                found.append((_FARTHEST_LABEL, line))
         return min(found, key=lambda one: one[0])[1] if found else None
 
     def _by_columns(self, lines: list[Line]) -> list[Line]:
@@ -855,11 +830,8 @@ class PageLayout:
             words = " ".join(self._text([part[:2]]) for line in side for part in line.parts).split()
             wide = sum(line.box.right - line.box.left for line in side) / len(side)
             lettered = sum(any(map(str.isalpha, word)) for word in words)
-            if (
-                wide < _LEAST_SIDE * width
-                or len(words) < _LEAST_WORDS * len(side)
-                or lettered < 0.75 * len(words)
-            ):
+            is_prose = len(words) >= _LEAST_WORDS * len(side) and lettered >= 0.75 * len(words)
+            if wide < _LEAST_SIDE * width or not is_prose:
                 return None
         return lefts + rights
 
@@ -868,13 +840,13 @@ class PageLayout:
         right: list[Part] = []
         for part in line.parts:
             count = sum(run.left < gutter for run in part.runs)
-            middle = (
-                self._start(part.start, part.end, count) if count < len(part.runs) else part.end
-            )
+            if count == len(part.runs):
+                left.append(part)
+                continue
+            middle = self._start(part.start, part.end, count)
             if count:
                 left.append(Part(part.start, middle, part.runs[:count]))
-            if count < len(part.runs):
-                right.append(Part(middle, part.end, part.runs[count:]))
+            right.append(Part(middle, part.end, part.runs[count:]))
         if not left or not right:
             return ([line], []) if left else ([], [line])
         first = left[-1]
@@ -886,10 +858,8 @@ class PageLayout:
 
 def _gaps(line: Line) -> list[tuple[float, float]]:
     """Return where a line's text objects leave room for a gutter between them."""
-    if len(line.parts) == 1 and len(line.parts[0].runs) == 1:
-        return []
-    runs = [run for part in line.parts for run in part.runs]
-    return [(a[2], b[0]) for a, b in pairwise(runs) if b[0] - a[2] > _GUTTER * line.high]
+    least = _GUTTER * line.high
+    return [(a[2], b[0]) for a, b in pairwise(line.runs) if b[0] - a[2] > least]
 
 
 def _block(
@@ -943,9 +913,8 @@ def _nearest(left: float, right: float, columns: Sequence[tuple[float, float]]) 
 
 
 def _may_be_label(text: str) -> bool:
-    return len(text) <= _LONGEST_LABEL and (
-        _YEAR.match(text) is not None or (any(map(str.isalpha, text)) and not _NUMBER.match(text))
-    )
+    is_worded = any(map(str.isalpha, text)) and not _NUMBER.match(text)
+    return len(text) <= _LONGEST_LABEL and (is_worded or _YEAR.match(text) is not None)
 
 
 def _jumps(last: Box, box: Box) -> bool:
@@ -963,16 +932,14 @@ def _is_uneven(run: Box, tall: Sequence[Box], high: float) -> bool:
 
 def _whole_lines(lines: Iterator[Line]) -> Iterator[Line]:
     """Join lines that PDFium parts at a power or a cell of another height."""
-    held: Line | None = None
+    held = next(lines, None)
     for line in lines:
-        if held is not None:
-            if not held.is_broken and _goes_on(held, line):
-                held = _line(held.parts + line.parts, line.is_broken)
-                continue
-            yield held
-        held = line
-    if held is not None:
-        yield held
+        if held is not None and not held.is_broken and _goes_on(held, line):
+            held = _line(held.parts + line.parts, line.is_broken)
+        else:
+            yield from filter(None, [held])
+            held = line
+    yield from filter(None, [held])
 
 
 def _is_below(line: Line, next_: Line) -> bool:
@@ -995,8 +962,5 @@ def _goes_on(line: Line, next_: Line) -> bool:
     if gap < high:
         return overlap >= 0.3 * min(line.high, next_.high)
     part = next_.parts[-1]
-    return (
-        overlap >= 0.7 * min(line.high, next_.high)
-        and part.end - part.start <= _LONGEST_CELL
-        and gap < _WIDEST_GAP * high
-    )
+    is_short = part.end - part.start <= _LONGEST_CELL
+    return overlap >= 0.7 * min(line.high, next_.high) and is_short and gap < _WIDEST_GAP * high

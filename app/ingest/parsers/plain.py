@@ -15,11 +15,7 @@ from app.ingest.parsers.sniffing import (
 
 
 def parse_plain(content: bytes, *_: object) -> ParsedDocument:
-    """Return the text as written, with numbered, capital and well-known headings.
-
-    Raises:
-        UnsupportedType: The bytes are not text.
-    """
+    """Return the text as written, with numbered, capital and well-known headings."""
     source, warnings = decode(content)
     source, encoded = without_encoded(without_terminal_codes(source).replace("\f", "\n\n"))
     text, stripped = normalise(source)

@@ -11,7 +11,6 @@ from striprtf.striprtf import rtf_to_text
 from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import find_headings
 
 _HEADING = "\ufde0"
@@ -33,11 +32,7 @@ _UNREAD = (
 
 
 def parse_rtf(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return rich text without hidden parts, which count as stripped.
-
-    Raises:
-        Unreadable: It is damaged.
-    """
+    """Return rich text without hidden parts, which count as stripped."""
     whole = content.decode("cp1252", "replace")
     source = _HIDDEN.sub("", whole)
     about = dict(_ABOUT.findall(source))
@@ -56,7 +51,7 @@ def parse_rtf(content: bytes, filename: str, *_: object) -> ParsedDocument:
     unread = [name for mark, name in _UNREAD if mark in source]
     parsed = write(
         _blocks(text),
-        FORMATS["rtf"].media_type,
+        "rtf",
         title=title or None,
         authors=[author] if author else [],
         year=int(year[1]) if year else None,

@@ -10,12 +10,19 @@ from lxml import etree
 
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, lowered, numeral, on_one_line, raised, write
-from app.ingest.parsers.formats import FORMATS
-from app.ingest.parsers.office import OFFICE, A, C, Package, R, chart, diagram, opened, unread_parts
+from app.ingest.parsers.office import (
+    ALTERNATIVES,
+    DRAWINGS,
+    OFFICE,
+    A,
+    Package,
+    Relations,
+    opened,
+    unread_parts,
+    whole,
+)
 
 _P = f"{{{OFFICE}presentationml/2006/main}}"
-_DGM = f"{{{OFFICE}drawingml/2006/diagram}}"
-_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _FRAME = frozenset({"sldNum", "dt", "ftr", "hdr"})
 _TITLES = frozenset({"title", "ctrTitle"})
 _LISTS = frozenset({"body", "obj", ""})
@@ -24,6 +31,8 @@ _DEEPEST = 30
 _NUMBERS: Mapping[str, str] = MappingProxyType(
     {"alphaLc": "a", "alphaUc": "A", "romanLc": "i", "romanUc": "I"}
 )
+_KIND = 7
+"""Letters of a name such as `alphaLcPeriod` that say the kind of number, not the signs."""
 
 
 def parse_pptx(content: bytes, filename: str, *_: object) -> ParsedDocument:
@@ -31,10 +40,6 @@ def parse_pptx(content: bytes, filename: str, *_: object) -> ParsedDocument:
 
     The shapes of a slide come in the order of the file, which is that of a screen reader, its title
     first.
-
-    Raises:
-        TooLarge: Unpacked it passes the limits of a zip bomb check.
-        Unreadable: It is damaged.
     """
     with opened(content, filename, "presentation") as archive:
         package = Package(archive)
@@ -43,7 +48,7 @@ def parse_pptx(content: bytes, filename: str, *_: object) -> ParsedDocument:
         title, authors = package.about()
     return write(
         blocks,
-        FORMATS["pptx"].media_type,
+        "pptx",
         title=title or next((one.text for one in blocks if one.kind == "heading"), None),
         authors=authors,
         warnings=unread_parts(reader.unread),
@@ -62,7 +67,7 @@ class _Reader:
         relations = self._package.relations(self._package.main)
         for number, entry in enumerate(main.iterfind(f"{_P}sldIdLst/{_P}sldId"), 1):
             yield Block("page", level=number)
-            part = relations.get(entry.get(f"{R}id") or "", ("", ""))[1]
+            part = self._package.referred(relations, entry, "id")
             slide = self._package.part(part)
             if slide is None:
                 self.unread[f"missing slide {number}"] += 1
@@ -87,14 +92,14 @@ class _Reader:
                 yield Block("footnote", comment.text or "", mark="Comment:")
 
     def _shapes(
-        self, parent: etree._Element, relations: Mapping[str, tuple[str, str]], depth: int = 0
+        self, parent: etree._Element, relations: Relations, depth: int = 0
     ) -> Iterator[Block]:
         for shape in parent if depth < _DEEPEST else ():
             about = shape.find(f"*/{_P}cNvPr")
             if about is not None and about.get("hidden") in ("1", "true"):
                 self.unread["hidden shapes"] += 1
-            elif shape.tag == f"{_MC}AlternateContent":
-                chosen = shape.find(f"{_MC}Choice")
+            elif shape.tag == f"{ALTERNATIVES}AlternateContent":
+                chosen = shape.find(f"{ALTERNATIVES}Choice")
                 if chosen is not None:
                     yield from self._shapes(chosen, relations, depth + 1)
             elif shape.tag == f"{_P}grpSp":
@@ -109,17 +114,12 @@ class _Reader:
                 else:
                     self.unread["pictures without a description"] += 1
 
-    def _frame(
-        self, frame: etree._Element, relations: Mapping[str, tuple[str, str]]
-    ) -> Iterator[Block]:
+    def _frame(self, frame: etree._Element, relations: Relations) -> Iterator[Block]:
         for table in frame.iter(f"{A}tbl"):
             yield _table(table)
-        for found, attribute, read in (
-            (frame.iter(f"{C}chart"), f"{R}id", chart),
-            (frame.iter(f"{_DGM}relIds"), f"{R}dm", diagram),
-        ):
-            for one in found:
-                name = relations.get(one.get(attribute) or "", ("", ""))[1]
+        for drawing, attribute, read in DRAWINGS:
+            for one in frame.iter(drawing):
+                name = self._package.referred(relations, one, attribute)
                 yield from read(self._package.part(name))
         self.unread["embedded objects"] += next(frame.iter(f"{_P}oleObj"), None) is not None
 
@@ -143,27 +143,18 @@ def _text(shape: etree._Element) -> Iterator[Block]:
     counts: Counter[int] = Counter()
     for paragraph in filled:
         about = paragraph.find(f"{A}pPr")
-        level = about.get("lvl") if about is not None else None
-        depth = min(int(level), 8) if level and level.isdigit() else 0
+        depth = 0 if about is None else min(whole(about.get("lvl"), 0), 8)
         auto = None if about is None else about.find(f"{A}buAutoNum")
-        has = {name for name in ("buChar", "buBlip", "buNone") if about is not None
-               and about.find(A + name) is not None}  # fmt: skip
+        has = set() if about is None else {one.tag for one in about}
+        is_plain, is_marked = f"{A}buNone" in has, bool({f"{A}buChar", f"{A}buBlip"} & has)
         for deeper in [one for one in counts if one > depth or (one == depth and auto is None)]:
             del counts[deeper]
         if auto is not None:
             counts[depth] += 1
-            start = auto.get("startAt") or "1"
-            style = next(
-                (
-                    sign
-                    for name, sign in _NUMBERS.items()
-                    if (auto.get("type") or "").startswith(name)
-                ),
-                "1",
-            )
-            number = counts[depth] - 1 + (int(start) if start.isdigit() else 1)
+            style = _NUMBERS.get((auto.get("type") or "")[:_KIND], "1")
+            number = counts[depth] - 1 + whole(auto.get("startAt"), 1)
             yield Block("item", _line(paragraph), level=depth, mark=f"{numeral(number, style)}.")
-        elif has - {"buNone"} or (not has and kind in _LISTS and (len(filled) > 1 or depth)):
+        elif is_marked or (not is_plain and kind in _LISTS and (len(filled) > 1 or depth)):
             yield Block("item", _line(paragraph), level=depth)
         else:
             yield Block("paragraph", _line(paragraph))
@@ -191,8 +182,7 @@ def _table(table: etree._Element) -> Block:
             if cell.get("hMerge") in ("1", "true") or cell.get("vMerge") in ("1", "true"):
                 continue
             text = "; ".join(filter(str.strip, map(_line, cell.iter(f"{A}p"))))
-            spans = [cell.get(name) or "1" for name in ("rowSpan", "gridSpan")]
-            down, across = (int(one) if one.isdigit() else 1 for one in spans)
+            down, across = (whole(cell.get(name), 1) for name in ("rowSpan", "gridSpan"))
             line.append(Cell(text, rows=down, columns=across))
         rows.append(line)
     about = table.find(f"{A}tblPr")

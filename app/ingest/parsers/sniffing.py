@@ -47,15 +47,7 @@ _BEFORE_NO_LETTER = frozenset("\u00a9\u00ae\u00b2\u00b3\u00bd\u00d7\u00a3")
 _ALPHABETS = (
     *(
         ("cp1252", letters)
-        for letters in (
-            "äöüßé",
-            "àâçéèêëîïôùûœæ",
-            "áéíóúñü",
-            "åäöé",
-            "æøåé",
-            "ãõáéíóúâêôàç",
-            "àèéìòù",
-        )
+        for letters in "äöüßé àâçéèêëîïôùûœæ áéíóúñü åäöé æøåé ãõáéíóúâêôàç àèéìòù".split()
     ),
     ("cp1250", "ąćęłńóśźż"),
     ("cp1250", "áčďéěíňóřšťúůýžľĺäôŕ"),
@@ -94,9 +86,8 @@ def is_text(content: bytes) -> bool:
     """Return whether bytes can be text: a mark, UTF-16's NULs, or hardly any control bytes."""
     if any(content.startswith(bom) for bom, _ in _BOMS) or _utf16_without_mark(content):
         return True
-    return (
-        len(content) - len(content.translate(None, _CONTROL)) <= len(content) * _MAX_CONTROL_SHARE
-    )
+    controls = len(content) - len(content.translate(None, _CONTROL))
+    return controls <= len(content) * _MAX_CONTROL_SHARE
 
 
 def decode(
@@ -181,9 +172,8 @@ def _kept(found: re.Match[str]) -> str:
     if "\ufffd" in run:
         return "" if run.count("\ufffd") * 5 > len(run) else run
     *words, tail = run.split()
-    is_tail = (
-        bool(words) and len(tail) < _SHORTEST_RUN and tail[-1] != "=" and not _is_encoded(tail, 0.0)
-    )
+    is_short = bool(words) and len(tail) < _SHORTEST_RUN
+    is_tail = is_short and tail[-1] != "=" and not _is_encoded(tail, 0.0)
     body = "".join(words if is_tail else [*words, tail])
     if not _is_encoded(body, 0.01 if len(body) > _LONG_RUN else 0.05):
         return run
@@ -272,11 +262,9 @@ _MAGIC_WINDOW_BYTES = 1024
 """PDF readers accept a header that starts within the first kilobyte (ISO 32000-1, annex H, note
 13)."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_IMAGES = (  # refused also where text follows: a damaged image is no text
-    (b"GIF87a", "a GIF image"),
-    (b"GIF89a", "a GIF image"),
-)
+_GIF = (b"GIF87a", b"GIF89a")
 _FOREIGN = (  # signatures that get a name in the message; other binaries are refused without one
+    *((signature, "a GIF image") for signature in _GIF),
     (b"\x7fELF", "a Linux program"),
     (b"\x1f\x8b", "a gzip archive"),
     (b"BZh", "a bzip2 archive"),
@@ -304,12 +292,14 @@ def pdf_start(content: bytes) -> int:
     return found.start() if found else -1
 
 
-def identify(content: bytes, filename: str) -> FileType:
-    """Return the format of a file.
+def protected(filename: str) -> Encrypted:
+    return Encrypted(
+        f"{filename!r} is protected by a password; save a copy without one and send that"
+    )
 
-    Args:
-        content: The whole file.
-        filename: Its name; only tells kinds of text apart.
+
+def identify(content: bytes, filename: str) -> FileType:
+    """Return the format of a whole file; its name only tells kinds of text apart.
 
     Raises:
         Unreadable: The file is empty.
@@ -333,15 +323,11 @@ def identify(content: bytes, filename: str) -> FileType:
         return _identify_zip(content, filename)
     if content.startswith(_OLE):
         return _identify_ole(content, filename)
-    image = _named(content, _IMAGES)
-    if image or not is_text(content):
-        named = image or _named(content, _FOREIGN) or "binary content of an unknown kind"
-        raise UnsupportedType(f"{filename!r} is {named}; send {accepted()}")
+    if content.startswith(_GIF) or not is_text(content):  # a damaged image is no text
+        named = (name for signature, name in _FOREIGN if content.startswith(signature))
+        what = next(named, "binary content of an unknown kind")
+        raise UnsupportedType(f"{filename!r} is {what}; send {accepted()}")
     return _identify_text(content, suffix)
-
-
-def _named(content: bytes, signatures: tuple[tuple[bytes, str], ...]) -> str | None:
-    return next((name for magic, name in signatures if content.startswith(magic)), None)
 
 
 _OLD = (
@@ -359,9 +345,7 @@ def _identify_ole(content: bytes, filename: str) -> FileType:
         return f"{stream}\0".encode("utf-16-le") in content
 
     if "EncryptedPackage".encode("utf-16-le") in content:
-        raise Encrypted(
-            f"{filename!r} is protected by a password; save a copy without one and send that"
-        )
+        raise protected(filename)
     for stream, named, better in _OLD:  # first: a workbook may lie within them
         if has(stream):
             raise UnsupportedType(f"{filename!r} is {named}; save it as {better} or PDF")

@@ -15,9 +15,8 @@ import yaml
 from lxml import etree
 
 from app.core.errors import TooLarge, Unreadable
-from app.core.types import ParsedDocument
+from app.core.types import FileType, ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.html import parse_fragment
 from app.ingest.parsers.office import parsed_xml, unread_parts
 from app.ingest.parsers.sniffing import decode
@@ -79,12 +78,10 @@ class _Reader:
         elif text and name in _PROSE_NAMES:
             yield Block("paragraph", text)
         elif text:
-            is_prose = len(text) > _LONG or "\n" in text
-            yield (
-                Block("paragraph", f"{name}: {text}")
-                if is_prose
-                else Block("field", text, mark=name)
-            )
+            if len(text) > _LONG or "\n" in text:
+                yield Block("paragraph", f"{name}: {text}")
+            else:
+                yield Block("field", text, mark=name)
 
     def _fields(self, fields: Fields, name: str, depth: int) -> Iterator[Block]:
         if name and depth <= _HEADED:
@@ -99,8 +96,7 @@ class _Reader:
             if key == "#":
                 comments.append(("", value))
                 continue
-            is_nested = not isinstance(value, str) and not _is_plain(value)
-            if is_nested:
+            if not isinstance(value, str) and not _is_plain(value):
                 nested += [*comments, (full, value)]
             else:  # before what has headings, which would take it in
                 for _, comment in comments:
@@ -108,36 +104,32 @@ class _Reader:
                 yield from self.blocks(value, full, depth)
             comments = []
         for key, value in [*nested, *comments]:
-            yield from self.blocks(
-                value, key, depth + (1 if isinstance(value, list | Fields) else 0)
-            )
+            yield from self.blocks(value, key, depth + isinstance(value, list))
 
     def _list(self, entries: list[Node], name: str, depth: int) -> Iterator[Block]:
         if _is_plain(entries):
             texts = [text for text in entries if isinstance(text, str)]
             if len(texts) > _MOST_NUMBERS and all(map(_NUMBER.match, texts)):
                 self.unread["long lists of numbers"] += 1
-            elif name not in _PROSE_NAMES and sum(map(len, texts)) <= _LONG:
+            elif name in _PROSE_NAMES:
+                yield from (Block("paragraph", text) for text in texts)
+            elif sum(map(len, texts)) <= _LONG:
                 yield from self._value(", ".join(filter(None, texts)), name)
             else:
-                if name not in _PROSE_NAMES:
-                    yield Block("field", "", mark=name)
-                for text in texts:
-                    yield Block("paragraph" if name in _PROSE_NAMES else "item", text)
+                yield Block("field", "", mark=name)
+                yield from (Block("item", text) for text in texts)
             return
         rows = self._rows(entries)
         if rows is not None:
-            yield Block(
-                "table", name, rows=rows, heads=1 if isinstance(entries[0], Fields) else None
-            )
+            heads = 1 if isinstance(entries[0], Fields) else None
+            yield Block("table", name, rows=rows, heads=heads)
             return
         for number, entry in enumerate(entries, 1):
-            if isinstance(entry, Fields) and not _name_of(entry):
-                yield from self.blocks(entry, f"{name or 'entry'} {number}", max(depth, 1))
-            elif isinstance(entry, Fields) and not name:
-                yield from self.blocks(entry, _name_of(entry), max(depth, 1))
-            else:
-                yield from self.blocks(entry, name, max(depth, 1))
+            title = name
+            if isinstance(entry, Fields):
+                own = _name_of(entry)
+                title = (name or own) if own else f"{name or 'entry'} {number}"
+            yield from self.blocks(entry, title, max(depth, 1))
 
     def _rows(self, entries: list[Node]) -> list[list[Cell]] | None:
         """Return records as rows below their names; None: they are more than records."""
@@ -154,21 +146,15 @@ class _Reader:
         records: list[dict[str, str]] = []
         for entry in entries:
             record = _record(entry) if isinstance(entry, Fields) else None
-            if record is None:
+            columns |= dict.fromkeys(record or ())
+            if record is None or len(columns) > _MOST_COLUMNS:
                 return None
-            columns |= dict.fromkeys(record)
             records.append(record)
-            if len(columns) > _MOST_COLUMNS:
-                return None
         kept = max(self._left, 0) * _CELLS_A_VALUE // max(len(columns), 1)
         self._left -= len(records) * len(columns) // _CELLS_A_VALUE
         self.unread["further records"] += max(len(records) - kept, 0)
-        records = records[:kept]
-        heads = [Cell(column) for column in columns]
-        return [
-            heads,
-            *([Cell(record.get(column, "")) for column in columns] for record in records),
-        ]
+        rows = ([Cell(record.get(column, "")) for column in columns] for record in records[:kept])
+        return [[*map(Cell, columns)], *rows]
 
 
 def _is_plain(node: Node) -> bool:
@@ -209,21 +195,25 @@ def _record(fields: Fields, above: str = "", depth: int = 0) -> dict[str, str] |
 
 
 def _written(
-    nodes: Sequence[Node], filename: str, kind: str, warnings: Sequence[str], more: Counter[str]
+    nodes: Sequence[Node],
+    filename: str,
+    kind: FileType,
+    warnings: Sequence[str],
+    more: Counter[str],
 ) -> ParsedDocument:
     reader = _Reader(filename)
     blocks: list[Block] = []
+    title: Node | None = None
     for number, node in enumerate(nodes, 1):
         name = ""
-        if len(nodes) > 1 and isinstance(node, Fields):
+        if isinstance(node, Fields) and len(nodes) > 1:
             name = _name_of(node) or f"document {number}"
+        elif isinstance(node, Fields):
+            title = dict(node).get("title")
         blocks += reader.blocks(node, name, 1 if name else 0)
-    first = nodes[0] if nodes else ""
-    fields = dict(first) if isinstance(first, Fields) and len(nodes) == 1 else {}
-    title = fields.get("title")
     return write(
         blocks,
-        FORMATS["json" if kind == "json" else "yaml" if kind == "yaml" else "xml"].media_type,
+        kind,
         title=title if isinstance(title, str) else None,
         warnings=[*warnings, *unread_parts(more + reader.unread)],
     )
@@ -262,15 +252,10 @@ def parse_json(content: bytes, filename: str, *_: object) -> ParsedDocument:
 
 
 def _json(source: str) -> Node:
-    return _node(
-        json.loads(
-            source, object_pairs_hook=Fields, parse_int=str, parse_float=str, parse_constant=str
-        )
+    """Return what JSON holds with its numbers as written, and texts for true, false and null."""
+    value = json.loads(
+        source, object_pairs_hook=Fields, parse_int=str, parse_float=str, parse_constant=str
     )
-
-
-def _node(value: object) -> Node:
-    """Return what JSON holds with texts for true, false and null; objects are changed in place."""
     top: list[Any] = [value]
     stack = [top]
     while stack:
@@ -425,12 +410,9 @@ def parse_xml(content: bytes, filename: str, *_: object) -> ParsedDocument:
 def _element(element: etree._Element) -> Node:
     """Return an element: one that holds running text as text, others as fields or a list."""
     children = [child for child in element if isinstance(child.tag, str)]
-    attributes = [
-        (name, value) for name, value in element.attrib.items() if "{" not in name and value.strip()
-    ]
-    loose = [
-        text for text in (element.text, *(child.tail for child in element)) if text and text.strip()
-    ]
+    named = element.attrib.items()
+    attributes = [(name, said) for name, said in named if "{" not in name and said.strip()]
+    loose = any(text and text.strip() for text in (element.text, *(one.tail for one in element)))
     if not children or (loose and not any(len(child) for child in children)):
         text = " ".join("".join(element.itertext()).split())
         about = "; ".join(f"{name}: {value}" for name, value in attributes)
@@ -453,6 +435,5 @@ def _element(element: etree._Element) -> Node:
         if child.tail and child.tail.strip():
             fields.append(("", child.tail))
             last = None
-    if len(fields) == 1 and isinstance(fields[0][1], list) and not isinstance(fields[0][1], Fields):
-        return fields[0][1]
-    return fields
+    only = fields[0][1] if len(fields) == 1 else ""
+    return fields if isinstance(only, str | Fields) else only

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import decode
 
 _TIMES = re.compile(
@@ -42,8 +41,7 @@ def parse_subtitles(content: bytes, filename: str, *_: object) -> ParsedDocument
             f"{filename!r} holds no subtitles: no line like '00:01:05,000 --> 00:01:07,000'; send"
             " it as plain text (.txt)"
         )
-    media_type = FORMATS["subtitles"].media_type
-    return write(_paragraphs(source, cues), media_type, warnings=warnings)
+    return write(_paragraphs(source, cues), "subtitles", warnings=warnings)
 
 
 def _paragraphs(source: str, cues: list[re.Match[str]]) -> Iterator[Block]:

@@ -14,7 +14,6 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import MOST_HEADS, Block, Cell, has_stacked_heads, write
-from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import decode
 
 MOST_CELLS = 500_000
@@ -66,9 +65,9 @@ def _side_by_side(band: list[Line]) -> list[list[Line]]:
         elif spans[-1]:
             spans.append([])
     parts = [[[line[at] for at in span] for line in even] for span in spans if span]
-    if len(parts) > 1 and all(
-        len(part[0]) > 1 and all(cell and cell.text for cell in part[0]) for part in parts
-    ):
+    tops = [part[0] for part in parts if len(part[0]) > 1]
+    have_heads = all(cell and cell.text for top in tops for cell in top)
+    if len(parts) > 1 and len(tops) == len(parts) and have_heads:
         return parts
     return [[[line[at] for at in range(widest) if used[at]] for line in even]]
 
@@ -82,13 +81,8 @@ def _one_table(rows: list[Line], above: Line | None) -> Generator[Block, None, L
     usual = Counter(len(_filled(line)) for line in rows[:_SAMPLE_ROWS]).most_common(1)[0][0]
     usual = max(usual, len(_filled(rows[-1])) if len(rows) == 2 else 1)
     few = max(usual // 2, 1)
-    is_text = usual == 1 and len(rows) <= _MOST_TEXT_LINES
-    while (
-        rows
-        and (usual > 1 or is_text)
-        and len(said := _filled(rows[0])) <= few
-        and not _is_stacked(rows)
-    ):
+    may_be_text = usual > 1 or (usual == 1 and len(rows) <= _MOST_TEXT_LINES)
+    while may_be_text and rows and len(said := _filled(rows[0])) <= few and not _is_stacked(rows):
         title = ", ".join(cell.text for cell in said)
         is_title = usual > 1 and len(said) == 1 and len(rows) > 2 and _TITLE.fullmatch(title)
         yield Block("heading", title, level=2) if is_title else Block("paragraph", title)
@@ -97,10 +91,8 @@ def _one_table(rows: list[Line], above: Line | None) -> Generator[Block, None, L
     while len(rows) > 1 and usual > 1 and len(_filled(rows[-1])) == 1 and _is_note(rows[-1]):
         notes.insert(0, rows.pop())
     if rows and _is_form(rows):
-        for line in rows:
-            yield Block(
-                "field", line[1].text if line[1] else "", mark=line[0].text if line[0] else ""
-            )
+        for label, value in map(_filled, rows):
+            yield Block("field", value.text, mark=label.text)
     elif rows:
         heads = None if _is_stacked(rows) else _heads(rows)
         if heads == 0 and above is not None and len(above) == len(rows[0]):
@@ -130,8 +122,9 @@ def _is_note(line: Line) -> bool:
 def _row(line: Line) -> list[Cell]:
     """Return a table's row; the name of a group stands across all columns."""
     cells = [cell for cell in line if cell is not None]
-    if len(line) > 2 and line[0] is not None and len(_filled(line)) == 1 and line[0].text:
-        return [line[0]._replace(columns=len(line))] if line[0].rows == 1 else cells
+    first = line[0] if len(line) > 2 and len(_filled(line)) == 1 else None
+    if first is not None and first.text and first.rows == 1:
+        return [first._replace(columns=len(line))]
     return cells
 
 
@@ -139,8 +132,7 @@ def _is_form(rows: Sequence[Line]) -> bool:
     """Return whether two columns are labels and their values, not records."""
     if len(rows) < 2 or any(len(line) != 2 or len(_filled(line)) != 2 for line in rows):
         return False
-    labels = [line[0].text for line in rows if line[0]]
-    values = [line[1].text for line in rows if line[1]]
+    labels, values = zip(*([cell.text for cell in _filled(line)] for line in rows), strict=True)
     if all(label.endswith(":") for label in labels):
         return True
     kinds = {_VALUE.match(value) is not None for value in values[1:]}
@@ -188,9 +180,6 @@ def parse_csv(content: bytes, *_: object) -> ParsedDocument:
 
     The separator is the one that gives rows of equal length: tab, semicolon, bar or comma, in this
     order, so that a decimal comma separates nothing.
-
-    Raises:
-        UnsupportedType: The bytes are not text.
     """
     source, warnings = decode(content)
     said = _SEPARATOR_LINE.match(source)
@@ -204,7 +193,7 @@ def parse_csv(content: bytes, *_: object) -> ParsedDocument:
         warnings = (*warnings, "a quotation mark is not closed; quotation marks are read as text")
     if more:
         warnings = (*warnings, f"rows behind row {len(grid):,} are not read: too many cells")
-    return write(table_blocks(grid), FORMATS["csv"].media_type, warnings=warnings)
+    return write(table_blocks(grid), "csv", warnings=warnings)
 
 
 def _lines(source: str) -> Iterable[str]:
@@ -216,13 +205,9 @@ def _delimiter(source: str) -> str:
     best, most = ",", 0.0
     for delimiter in _DELIMITERS:
         widths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if any(row)]
-        width, count = (
-            Counter(width for width in widths if width > 1).most_common(1)[0]
-            if any(width > 1 for width in widths)
-            else (1, 0)
-        )
-        share = count / max(len(widths), 1)
-        if width > 1 and share >= _MOSTLY:
+        parted = Counter(width for width in widths if width > 1)
+        share = max(parted.values(), default=0) / max(len(widths), 1)
+        if share >= _MOSTLY:
             return delimiter
         if share > most:
             best, most = delimiter, share

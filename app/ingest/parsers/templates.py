@@ -251,29 +251,13 @@ def _pairs(call: Call) -> str:
     return "".join(map(_field, values[::2], values[1::2]))
 
 
-def _first(call: Call) -> str:
-    return call.first("text", "content")
-
-
-def _last(call: Call) -> str:
-    return (call.values or [call.first("text")])[-1]
-
-
 def _second(call: Call) -> str:
     return call.values[1] if len(call.values) > 1 else call.first("text")
-
-
-def _block(call: Call) -> str:
-    return f"\n{call.first('content', 'text')}\n"
 
 
 def _named_words(call: Call) -> str:
     words = [value for key, value in call.named.items() if key not in {"first", "labels", "links"}]
     return ", ".join(filter(None, [*call.values, *words]))
-
-
-def _nothing(_: Call) -> str:
-    return ""
 
 
 _RULES: dict[str, Callable[[Call], str]] = {
@@ -285,10 +269,11 @@ _RULES: dict[str, Callable[[Call], str]] = {
             "center|keypress|key press|bold|italic|sic|nts|formatnum|hebrew|url|flag|flagcountry|"
             "flagu|fb|nft|railgauge|track gauge|chem2|ipa|lang-zh-hans|official url|linktext|"
             "fraktur|native name list|angle bracket",
-            _first,
+            lambda call: call.first("text", "content"),
         ),
         ("transl|transliteration|audio|sort|color|colored text|font color|resize|rtl-lang|script|"
-         "pre2|longitem|font|size|nastaliq|hidden", _last),
+         "pre2|longitem|font|size|nastaliq|hidden",
+         lambda call: (call.values or [call.first("text")])[-1]),
         ("lang|langx|native name|native phrase|legend|legend inline", _second),
         ("frac|fraction|sfrac|percentage|ratio", _fraction),
         ("convert|cvt|convinfobox", _quantity),
@@ -301,7 +286,8 @@ _RULES: dict[str, Callable[[Call], str]] = {
         ("flatlist|plainlist|plain list|ubl|ublist|unbulleted list|vunblist|hlist|bulleted list|"
          "flowlist|collapsible list|startflatlist|ordered list|unordered list|cslist", _list),
         ("quote|blockquote|cquote|bquote|quotation|quote box|pull quote|rquote", _quote),
-        ("columns-list|div col|poem|poemquote|block indent|collapse|centered|indent", _block),
+        ("columns-list|div col|poem|poemquote|block indent|collapse|centered|indent",
+         lambda call: f"\n{call.first('content', 'text')}\n"),
         ("nihongo|nihongo2|nihongo3|nihongo foot|korean name", _glossed),
         ("zh|lang-zh|korean|chinese|ko", _named_words),
         ("nbsp|spaces", lambda _: " "),
@@ -335,7 +321,7 @@ _RULES: dict[str, Callable[[Call], str]] = {
         ("ruby", lambda call: "{} ({})".format(*[*call.values, "", ""][:2])),
         ("isbn|issn|oclc|doi|icd10|icd9|omim", lambda call: f"{call.raw.upper()} {call.first()}"),
         ("inflation|clade|chart|family tree|familytree|hs|ntsh|sort name|listen|flagicon|"
-         "flagicon image|flagdeco|inflation-fn|gap|pad|clear|anchor|bar box", _nothing),
+         "flagicon image|flagdeco|inflation-fn|gap|pad|clear|anchor|bar box", lambda _: ""),
     )
     for name in names.split("|")
 }  # fmt: skip
@@ -406,11 +392,9 @@ _BREAK = re.compile(r"<br\s*/?>|\n", re.IGNORECASE)
 
 
 def template_text(match: re.Match[str], title: str = "") -> str:
-    """Return the text of a template without inner templates.
+    """Return the text of a template without inner templates, on a page of a title.
 
-    Args:
-        match: Its first group is the template without its braces: name, then arguments after bars.
-        title: Of the page.
+    The first group is the template without its braces: name, then arguments after bars.
     """
     raw, *parts = match[1].split("|")
     raw = raw.strip()
@@ -427,8 +411,10 @@ def template_text(match: re.Match[str], title: str = "") -> str:
         return call.first()
     if _MONEY.match(raw):
         return raw + call.first()
-    if name in _RULES or _UNSEEN.match(name):
-        return _RULES.get(name, _nothing)(call) if parts else ""
+    if rule := _RULES.get(name):
+        return rule(call) if parts else ""
+    if _UNSEEN.match(name):
+        return ""
     if _BOX.match(name) or (call.is_alone and len(call.named) >= _LEAST_FIELDS):
         return _fields(call.named)
     return _plain(call) if parts or not _COUNTRY.match(raw) else raw

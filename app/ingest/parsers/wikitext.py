@@ -23,19 +23,14 @@ _SAVED = "\ue000"
 """Stands before and behind the number of a piece of code."""
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_OPEN = re.compile(
-    r"<(ref|references|math|chem|ce|nowiki|pre|syntaxhighlight|source|gallery|timeline|imagemap"
-    r"|score|graph|hiero|templatedata|categorytree|inputbox|section|mapframe|maplink|templatestyles"
-    r"|indicator|s|del|strike)\b((?:[^<>/]|/(?!>))*+)(/?)>",
-    re.IGNORECASE,
+_ELEMENTS = (
+    "ref|references|math|chem|ce|nowiki|pre|syntaxhighlight|source|gallery|timeline|imagemap|score"
+    "|graph|hiero|templatedata|categorytree|inputbox|section|mapframe|maplink|templatestyles"
+    "|indicator|s|del|strike"
 )
+_OPEN = re.compile(rf"<({_ELEMENTS})\b((?:[^<>/]|/(?!>))*+)(/?)>", re.IGNORECASE)
 """An attribute may hold a slash, so the opening tag ends at the first '/>' or '>'."""
-_CLOSE = re.compile(
-    r"</(ref|references|math|chem|ce|nowiki|pre|syntaxhighlight|source|gallery|timeline|imagemap"
-    r"|score|graph|hiero|templatedata|categorytree|inputbox|section|mapframe|maplink|templatestyles"
-    r"|indicator|s|del|strike)\s*+>",
-    re.IGNORECASE,
-)
+_CLOSE = re.compile(rf"</({_ELEMENTS})\s*+>", re.IGNORECASE)
 _LITERAL = str.maketrans({char: f"&#{ord(char)};" for char in "&<>[]{}'=*#:;_-|!"})
 _RAISED = re.compile(r"<(su[bp])\b[^<>]*+>((?:[^<]|<(?!/?su[bp]\b))*+)</\1\s*+>", re.IGNORECASE)
 
@@ -97,7 +92,7 @@ def parse_wikitext(source: str, title: str) -> ParsedDocument:
         text = _LOOSE.sub("", text)
         warnings = ("unbalanced markup: brackets without an end were left out",)
     blocks = _blocks(text.split("\n"), saved)
-    return write(_filled(blocks), "text/x-wiki", title=title, warnings=warnings)
+    return write(_filled(blocks), "text", title=title, warnings=warnings)
 
 
 def _without_elements(text: str, saved: list[Block]) -> str:
@@ -122,8 +117,8 @@ def _without_elements(text: str, saved: list[Block]) -> str:
             if not waiting:
                 continue
             inner, after = waiting[0]
-        kept.append(text[at : tag.start()])
-        kept.append(_element_text(name, tag[2], text[tag.end() : inner], saved))
+        inside = text[tag.end() : inner]
+        kept += [text[at : tag.start()], _element_text(name, tag[2], inside, saved)]
         at = after
     kept.append(text[at:])
     return "".join(kept)
@@ -186,14 +181,9 @@ def _link_text(match: re.Match[str]) -> str:
     prefix, colon, _ = target.partition(":")
     if colon and prefix.strip().lower() in _FILE_PREFIXES:
         return ""
-    if (
-        colon
-        and not bar
-        and 2 <= len(prefix) <= 12
-        and prefix.islower()
-        and prefix.replace("-", "").isascii()
-    ):
-        return ""  # an interlanguage link
+    is_language = 2 <= len(prefix) <= 12 and prefix.islower() and prefix.isascii()
+    if colon and not bar and is_language:
+        return ""
     if bar:
         return label.rpartition("|")[2] or target.split("(")[0].rpartition(":")[2].strip()
     return target.lstrip(":").replace("_", " ")
@@ -269,13 +259,9 @@ def _blocks(lines: list[str], saved: list[Block], depth: int = 0) -> Iterator[Bl
             continue
         elif item := _LIST.match(line):
             signs, text = item[1], line[item.end() :].strip()
-            if (
-                signs[-1] == ";"
-                and ": " not in text
-                and lines[at : at + 1]
-                and lines[at][:1] == ":"
-            ):
-                text += f" : {lines[at][1:].strip()}"  # a term, and what it means below
+            is_term = signs[-1] == ";" and ": " not in text
+            if is_term and at < len(lines) and lines[at][:1] == ":":
+                text += f" : {lines[at][1:].strip()}"  # what it means stands below
                 at += 1
             found = [_item(signs, text, counts)]
         else:

@@ -17,11 +17,11 @@ from pathlib import PurePosixPath
 
 from lxml import etree
 
-from app.core.errors import Encrypted, Unreadable
+from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, write
-from app.ingest.parsers.formats import FORMATS
-from app.ingest.parsers.office import OFFICE, A, Package, R, chart, opened, unread_parts
+from app.ingest.parsers.office import OFFICE, A, Package, R, chart, opened, unread_parts, whole
+from app.ingest.parsers.sniffing import protected
 from app.ingest.parsers.tables import MOST_CELLS, Line, table_blocks
 
 _S = f"{{{OFFICE}spreadsheetml/2006/main}}"
@@ -110,19 +110,14 @@ def place(reference: str) -> tuple[int, int] | None:
 
 
 def parse_xlsx(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return a workbook's visible cells as they are shown, charts as tables, comments as notes.
-
-    Raises:
-        TooLarge: Unpacked it passes the limits of a zip bomb check.
-        Unreadable: It is damaged.
-    """
+    """Return a workbook's visible cells as they are shown, charts as tables, comments as notes."""
     with opened(content, filename, "workbook") as archive:
         reader = _Reader(Package(archive))
         blocks = list(reader.blocks())
         title, authors = reader.package.about()
     return write(
         blocks,
-        FORMATS["xlsx"].media_type,
+        "xlsx",
         title=title or PurePosixPath(filename).stem,
         authors=authors,
         warnings=unread_parts(reader.unread),
@@ -136,8 +131,7 @@ class _Reader:
         self._left = MOST_CELLS
         self._shared: list[str] = []
         for name in package.of_kind("sharedStrings"):
-            for one in _each(package.bytes(name) or b"", "si"):
-                self._shared.append(_string(one))
+            self._shared += map(_string, _each(package.bytes(name) or b"", "si"))
         self._formats = ["General"]
         for name in package.of_kind("styles"):
             self._formats = _formats(package.part(name))
@@ -221,9 +215,9 @@ class _Reader:
             return ""
         if kind != "n":
             return value  # a formula's text, or a date as ISO 8601
-        style = cell.get("s") or "0"
-        known = style.isdigit() and int(style) < len(self._formats)
-        return shown(float(value), self._formats[int(style)] if known else "General", self._is_1904)
+        style = whole(cell.get("s") or "0", len(self._formats))
+        form = self._formats[style] if style < len(self._formats) else "General"
+        return shown(float(value), form, self._is_1904)
 
     def _around(self, part: str) -> Iterator[Block]:
         """Yield what lies on a sheet: comments, boxes, charts."""
@@ -266,18 +260,12 @@ def _string(element: etree._Element) -> str:
 # How numbers are shown (ISO/IEC 29500-1, 18.8.30 and 18.8.31).
 
 _BUILT_IN = {
-    1: "0",
-    2: "0.00",
-    3: "#,##0",
-    4: "#,##0.00",
-    9: "0%",
-    10: "0.00%",
+    1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%",
+    22: "yyyy-mm-dd hh:mm", 46: "[h]:mm:ss",
     **dict.fromkeys((*range(14, 18), *range(27, 32), 36, *range(50, 59)), "yyyy-mm-dd"),
     **dict.fromkeys((*range(18, 22), *range(32, 36), 45, 47), "hh:mm:ss"),
-    22: "yyyy-mm-dd hh:mm",
-    46: "[h]:mm:ss",
     **dict.fromkeys((7, 8, 39, 40, 43, 44), "#,##0.00"),
-}
+}  # fmt: skip
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|[_*].|\[(?!h)[^\]]*\]', re.IGNORECASE)
 """Quoted and escaped text, currencies; widths, fillings, colours and conditions."""
 _DIGITS = re.compile(r"[#0?][#0?,]*(?:\.([#0?]+))?")
@@ -286,7 +274,6 @@ _LONGEST_SERIAL = 2_958_466
 
 
 def _formats(styles: etree._Element | None) -> list[str]:
-    """Return the format of numbers of each style."""
     if styles is None:
         return ["General"]
     own = {
@@ -294,21 +281,19 @@ def _formats(styles: etree._Element | None) -> list[str]:
         for one in styles.iterfind(f"{_S}numFmts/{_S}numFmt")
     }
     ids = [one.get("numFmtId") or "0" for one in styles.iterfind(f"{_S}cellXfs/{_S}xf")]
-    return [
-        own.get(one) or _BUILT_IN.get(int(one) if one.isdigit() else 0, "General") for one in ids
-    ]
+    return [own.get(one) or _BUILT_IN.get(whole(one, 0), "General") for one in ids]
 
 
 def shown(value: float, code: str, is_1904: bool = False) -> str:
     """Return a number as its format shows it: `19%`, `12.50 €`; dates and times by ISO 8601."""
     section = code.split(";", maxsplit=1)[0]
     plain = _LITERAL.sub("", section)
-    if re.search(r"[ymdhs]", plain, re.IGNORECASE) and "general" not in plain.lower():
-        if 0 <= value < _LONGEST_SERIAL:
-            return _moment(value, plain.lower(), is_1904)
-        return number(value)
+    is_moment = re.search(r"[ymdhs]", plain, re.IGNORECASE) and "general" not in plain.lower()
+    if is_moment and 0 <= value < _LONGEST_SERIAL:
+        return _moment(value, plain.lower(), is_1904)
     digits = _DIGITS.search(plain)
-    if digits is None or re.search(r"[E/@]|general|,(?![#0?])", plain, re.IGNORECASE):
+    is_other = is_moment or re.search(r"[E/@]|general|,(?![#0?])", plain, re.IGNORECASE)
+    if digits is None or is_other:
         return number(value)
     if "%" in plain:
         value *= 100
@@ -356,12 +341,7 @@ def number(value: float) -> str:
 
 
 def parse_xls(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return the visible sheets of a binary workbook.
-
-    Raises:
-        Encrypted: A password protects it.
-        Unreadable: It is damaged.
-    """
+    """Return the visible sheets of a binary workbook."""
     import python_calamine  # noqa: PLC0415  # only old files need it
 
     unread: Counter[str] = Counter()
@@ -384,17 +364,14 @@ def parse_xls(content: bytes, filename: str, *_: object) -> ParsedDocument:
                 cells[row] = {column: text for column, text in found if text}
                 left -= len(cells[row])
                 if left <= 0:
-                    unread[f"rows of sheet {sheet.name!r}, too many cells"] += (
-                        grid.total_height - row - 1
-                    )
+                    more = grid.total_height - row - 1
+                    unread[f"rows of sheet {sheet.name!r}, too many cells"] += more
                     break
             merged = [(*first, *last) for first, last in grid.merged_cell_ranges or ()]
             alone = len(book.sheets_metadata) == 1
             blocks += sheet_blocks(sheet.name, cells, merged, unread, alone=alone)
     except python_calamine.PasswordError as exc:
-        raise Encrypted(
-            f"{filename!r} is protected by a password; save a copy without one and send that"
-        ) from exc
+        raise protected(filename) from exc
     except (python_calamine.CalamineError, OSError, ValueError) as exc:
         raise Unreadable(
             f"{filename!r} is a damaged workbook ({exc}); open it in its own program and save it"
@@ -402,7 +379,7 @@ def parse_xls(content: bytes, filename: str, *_: object) -> ParsedDocument:
         ) from exc
     return write(
         blocks,
-        FORMATS["xls"].media_type,
+        "xls",
         title=PurePosixPath(filename).stem,
         warnings=unread_parts(unread),
     )

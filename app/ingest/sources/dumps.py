@@ -78,20 +78,17 @@ class XmlDump:
                 dump = mwxml.Dump.from_file(file)
                 base = _article_base(dump.site_info.base)
                 for page in dump:
-                    revision = None
-                    # a history dump lists revisions oldest first; the last one counts
-                    for revision in page:  # noqa: B007
-                        pass
-                    if revision is None:
+                    # A history dump lists revisions oldest first; the last one counts.
+                    newest = deque(page, maxlen=1)
+                    if not newest:
                         continue
                     last = page.title
-                    text = revision.text or ""
                     yield Article(
                         key=str(page.id),
-                        revision=str(revision.id),
+                        revision=str(newest[0].id),
                         title=page.title,
                         markup="wikitext",
-                        source=text,
+                        source=newest[0].text or "",
                         url=base + quote(page.title.replace(" ", "_"), safe="/:@!$&'()*+,;=~"),
                         licence=LICENCE,
                         redirect_to=page.redirect,
@@ -118,10 +115,10 @@ class XmlDump:
         self._bytes_read = lambda: counted.bytes_read
         with io.BufferedReader(counted, _BLOCK_BYTES) as file:
             if suffix == ".bz2":
-                with bz2.open(file, "rb") as plain:
+                with bz2.open(file) as plain:
                     yield cast("IO[bytes]", plain)
             elif suffix == ".gz":
-                with gzip.open(file, "rb") as plain:
+                with gzip.open(file) as plain:
                     yield cast("IO[bytes]", plain)
             else:
                 yield file
@@ -131,15 +128,10 @@ def multistream_index(path: Path) -> Path | None:
     """Return a multistream dump's index if it is in the same folder."""
     if "multistream" not in path.name:
         return None
-    stem = (
-        path.name.replace("multistream", "multistream-index")
-        .removesuffix(".bz2")
-        .removesuffix(".xml")
-    )
-    for name in (f"{stem}.txt.bz2", f"{stem}.txt"):
-        if (path.parent / name).exists():
-            return path.parent / name
-    return None
+    stem = path.name.replace("multistream", "multistream-index")
+    stem = stem.removesuffix(".bz2").removesuffix(".xml")
+    beside = (path.with_name(f"{stem}.txt{packed}") for packed in (".bz2", ""))
+    return next((index for index in beside if index.exists()), None)
 
 
 def stream_offsets(index: Path) -> list[int]:
@@ -381,18 +373,13 @@ class ZimArchive:
             archive = Archive(self._path)
             for number in range(archive.all_entry_count):
                 self._position = number / archive.all_entry_count
-                entry = archive._get_entry_by_id(
-                    number
-                )  # libzim documents no other way to list entries
+                # libzim documents no other way to list entries
+                entry = archive._get_entry_by_id(number)
                 if entry.is_redirect:
-                    target = entry.get_redirect_entry()
+                    to = entry.get_redirect_entry()
+                    revision = f"redirect:{to.path}"
                     yield Article(
-                        entry.path,
-                        "redirect:" + target.path,
-                        entry.title,
-                        "html",
-                        "",
-                        redirect_to=target.title,
+                        entry.path, revision, entry.title, "html", "", redirect_to=to.title
                     )
                     continue
                 item = entry.get_item()
@@ -472,8 +459,6 @@ class TextFolder:
 
 
 class FirstArticles:
-    """The beginning of a source."""
-
     def __init__(self, articles: Iterable[Article], count: int) -> None:
         """Take at most `count` articles, redirects and other pages not counted."""
         self._articles = articles

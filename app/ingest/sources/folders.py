@@ -63,18 +63,15 @@ def visible_files(
         )
         for name in sorted(files):
             path = here / name
-            if (
-                not name.startswith(".")
-                and not path.is_symlink()
-                and path.is_file()
-                and not rules.match_file((relative / name).as_posix())
-            ):
-                if name.endswith(SIDECAR) and path.with_name(name.removesuffix(SIDECAR)).is_file():
-                    continue
-                if not _OF_PROGRAMS.fullmatch(name):
-                    yield path
-                elif skipped is not None:
-                    skipped(path)
+            is_regular = not name.startswith(".") and not path.is_symlink() and path.is_file()
+            if not is_regular or rules.match_file((relative / name).as_posix()):
+                continue
+            if name.endswith(SIDECAR) and path.with_name(name.removesuffix(SIDECAR)).is_file():
+                continue
+            if not _OF_PROGRAMS.fullmatch(name):
+                yield path
+            elif skipped is not None:
+                skipped(path)
 
 
 SIDECAR = ".meta.json"
@@ -103,9 +100,8 @@ def read_ignore_file(root: Path) -> GitIgnoreSpec:
     """
     path = root / IGNORE_FILE
     try:
-        return GitIgnoreSpec.from_lines(
-            path.read_text("utf-8").splitlines() if path.exists() else ()
-        )
+        lines = path.read_text("utf-8").splitlines() if path.exists() else ()
+        return GitIgnoreSpec.from_lines(lines)
     except (OSError, ValueError) as exc:
         raise InvalidInput(f"{str(path)!r} cannot be read ({exc}); fix it or remove it") from exc
 
@@ -116,8 +112,6 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """A file as it was when it was last indexed."""
-
     sha256: str
     size: int
     mtime_ns: int
@@ -184,14 +178,10 @@ class Manifest:
             name: {key: asdict(entry) for key, entry in sorted(entries.items())}
             for name, entries in self._libraries.items()
         }
+        written = {"version": _VERSION, "libraries": values}
         fresh = self._path.with_name(f"{MANIFEST_FILE}.new")
         try:
-            fresh.write_text(
-                json.dumps(
-                    {"version": _VERSION, "libraries": values}, indent=1, ensure_ascii=False
-                ),
-                "utf-8",
-            )
+            fresh.write_text(json.dumps(written, indent=1, ensure_ascii=False), "utf-8")
             fresh.replace(self._path)
         except OSError as exc:
             with suppress(OSError):
@@ -248,22 +238,20 @@ def plan_sync(
     failed: list[tuple[str, str]] = []
     skipped: list[tuple[str, str]] = []
     found: dict[str, FolderFile] = {}
+
+    def fail(path: Path | str, exc: OSError | InvalidInput) -> None:
+        said = exc.message if isinstance(exc, InvalidInput) else exc.strerror or "unreadable"
+        failed.append((_relative(root, path), said))
+
     for path in visible_files(
         root,
-        lambda error: failed.append(
-            (_relative(root, error.filename), error.strerror or "unreadable")
-        ),
+        lambda error: fail(error.filename, error),
         lambda path: skipped.append((_relative(root, path), "a file of a program")),
     ):
         try:
             file = _look(root, path, manifest.entries)
         except (OSError, InvalidInput) as exc:
-            failed.append(
-                (
-                    _relative(root, path),
-                    exc.message if isinstance(exc, InvalidInput) else exc.strerror or "unreadable",
-                )
-            )
+            fail(path, exc)
         else:
             found[file.source_key] = file
     groups: dict[str, list[FolderFile]] = {"add": [], "replace": [], "unchanged": []}

@@ -94,7 +94,7 @@ def test_offsets_are_those_of_the_stored_text() -> None:
             Block("field", "Tove Lind", mark="Name:"),
             Block("code", "  keep(\n    this)\n"),
         ],
-        "text/plain",
+        "text",
     )
     assert parsed.text == (
         "The mill\n\nIt stands.\n\n1. Open the valve.\n  a) Wait.\n\nBeds\nBed | Roses\n"

@@ -48,7 +48,7 @@ def document(
     starts = sorted({h % max(1, len(text)) for h in heads or []} if text else set())
     return ParsedDocument(
         text,
-        "text/plain",
+        "text",
         pages,
         tuple(Heading(s, min(len(text), s + 1), 1, text[s]) for s in starts),
     )
@@ -249,7 +249,7 @@ def test_rows_and_items_are_whole_in_a_chunk(limit: int | None) -> None:
     table = Block("table", rows=[heads, *rows])
     parsed = write(
         [Block("paragraph", "They work here. " * 30), table, *items, Block("paragraph", "End.")],
-        "text/plain",
+        "text",
     )
     embedder = HashEmbedder()
     spans = chunk(
