@@ -32,40 +32,25 @@ BODY = "body"
 CONTENTS = "contents"
 
 # First match wins; titles are lower-case without their number.
-_NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(rf"(?:{pattern})"))
-    for name, pattern in (
-        ("abstract", r"abstract\b|summary\Z"),
-        (CONTENTS, r"(?:table of )?contents\Z"),
-        ("introduction", r"introduction\b|motivation\Z"),
-        (
-            "related work",
-            r"related works?\b|background\b|prior work\b|literature review\b|preliminar",
-        ),
-        ("references", r"references\b|bibliography\b|works cited\b|literature cited\b"),
-        ("acknowledgements", r"acknowledge?ments?\b|funding\Z|author contributions\b"),
-        ("appendix", r"appendi(?:x|ces)\b|supplementa"),
-        ("conclusion", r"(?:.* and )?(?:conclusions?|future work)\b|concluding\b"),
-        ("limitations", r"limitations?\b|threats to validity\b"),
-        ("discussion", r"discussions?\b"),
-        (
-            "results",
-            r"(?:(?:main|experimental|empirical|our|key) )?(?:results?|findings)\b|.*\bresults(?:"
-            r" and \w+)?\Z",
-        ),
-        (
-            "experiments",
-            r"experiment|evaluation\b|empirical\b|ablation|baselines?\b|.*\b(?:experiments?"
-            r"|evaluation|ablations?)\Z",
-        ),
-        (
-            "methodology",
-            r"methods?\b|methodolog|materials and methods|approach|(?:the )?proposed\b|model\Z"
-            r"|model architecture\b",
-        ),
-        ("methodology", r"our (?:method|approach|model)\b|.*\b(?:methods?|methodology|approach)\Z"),
-    )
-)
+_NAMES = tuple((name, re.compile(rf"(?:{pattern})")) for name, pattern in (
+    ("abstract", r"abstract\b|summary\Z"),
+    (CONTENTS, r"(?:table of )?contents\Z"),
+    ("introduction", r"introduction\b|motivation\Z"),
+    ("related work", r"related works?\b|background\b|prior work\b|literature review\b|preliminar"),
+    ("references", r"references\b|bibliography\b|works cited\b|literature cited\b"),
+    ("acknowledgements", r"acknowledge?ments?\b|funding\Z|author contributions\b"),
+    ("appendix", r"appendi(?:x|ces)\b|supplementa"),
+    ("conclusion", r"(?:.* and )?(?:conclusions?|future work)\b|concluding\b"),
+    ("limitations", r"limitations?\b|threats to validity\b"),
+    ("discussion", r"discussions?\b"),
+    ("results", r"(?:(?:main|experimental|empirical|our|key) )?(?:results?|findings)\b"
+                r"|.*\bresults(?: and \w+)?\Z"),
+    ("experiments", r"experiment|evaluation\b|empirical\b|ablation|baselines?\b"
+                    r"|.*\b(?:experiments?|evaluation|ablations?)\Z"),
+    ("methodology", r"methods?\b|methodolog|materials and methods|approach|(?:the )?proposed\b"
+                    r"|model\Z|model architecture\b"),
+    ("methodology", r"our (?:method|approach|model)\b|.*\b(?:methods?|methodology|approach)\Z"),
+))  # fmt: skip
 _NUMBER = re.compile(
     r"\A(?:\d{1,2}(?:\.\d{1,2})*|[A-H](?:\.\d{1,2})*|[IVX]{1,5}(?:\.[A-H](?:\.\d{1,2})?)?"
     r"|(?i:chapter|kapitel|chapitre) \d{1,2})"

@@ -226,11 +226,9 @@ def _head_rows(grid: list[list[Cell]]) -> int:
     if len(grid) > 2 and _completes(grid[0], grid[1]):
         return 2
     stacked = 0
-    while (
-        stacked < min(MOST_HEADS, len(grid) - 1)
-        and _names_columns(grid[stacked])
-        and not (stacked and _is_across(grid[stacked]))  # names a group of rows
-    ):
+    while stacked < min(MOST_HEADS, len(grid) - 1) and _names_columns(grid[stacked]):
+        if stacked and _is_across(grid[stacked]):  # names a group of rows
+            break
         stacked += 1
     named = sum(bool(row[0].text) for row in grid[:stacked])
     if stacked and named <= 1 and _is_row_of_figures(grid[stacked]):

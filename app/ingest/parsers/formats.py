@@ -119,7 +119,7 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType({
     "asciidoc": FileFormat("AsciiDoc", "text/asciidoc", (".adoc", ".asciidoc"),
                            "markup:parse_asciidoc", _PAGES),
     "latex": FileFormat("LaTeX", "text/x-tex", (".tex", ".ltx"), "latex:parse_latex", _PAGES),
-    "code": FileFormat("source code", "text/x-source", _CODE, "code:parse_code"),
+    "code": FileFormat("source code", "text/x-source", _CODE, "plain:parse_code"),
     "png": FileFormat("PNG", "image/png", (".png",), *_PICTURE, b"\x89PNG", has_pictures=True),
     "jpeg": FileFormat("JPEG", "image/jpeg", (".jpg", ".jpeg"), *_PICTURE, b"\xff\xd8\xff",
                        has_pictures=True),

@@ -331,13 +331,9 @@ def _heading(text: str, start: int, end: int, level: int) -> Heading:
 
 
 def _is_title(title: str) -> bool:
-    if (
-        len(title.split()) > _MAX_WORDS
-        or title[0].islower()
-        or title[-1] in _NO_END
-        or _NOT_A_TITLE.search(title)
-        or not _HAS_WORD.search(title)
-    ):
+    if len(title.split()) > _MAX_WORDS or title[0].islower() or title[-1] in _NO_END:
+        return False
+    if _NOT_A_TITLE.search(title) or not _HAS_WORD.search(title):
         return False
     letters, visible = sum(map(str.isalpha, title)), len(title.replace(" ", ""))
     return letters >= (2 if title[0] > "\u2e80" else 3) and letters >= 0.6 * visible

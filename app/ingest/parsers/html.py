@@ -545,12 +545,8 @@ def _leads_elsewhere(aside: LexborNode) -> bool:
 
 
 def _is_field(term: str, value: str) -> bool:
-    return (
-        len(term) <= _LONGEST_LABEL
-        and len(value) <= _LONGEST_VALUE
-        and not term.rstrip().endswith("?")
-        and "\n" not in term.strip()
-    )
+    is_short = len(term) <= _LONGEST_LABEL and len(value) <= _LONGEST_VALUE
+    return is_short and not term.rstrip().endswith("?") and "\n" not in term.strip()
 
 
 # Formulas of MathML, as a line of text.

@@ -272,8 +272,5 @@ def _merge_lines(rects: list[Rect]) -> list[Rect]:
 def _same_line(line: Rect, rect: Rect) -> bool:
     overlap = min(line[3], rect[3]) - max(line[1], rect[1])
     height = max(rect[3] - rect[1], 0.1)
-    return (
-        overlap > 0.5 * min(height, line[3] - line[1])
-        and rect[0] >= line[0] - height
-        and rect[0] - line[2] < 4 * height
-    )
+    is_beside = line[0] - height <= rect[0] and rect[0] - line[2] < 4 * height
+    return is_beside and overlap > 0.5 * min(height, line[3] - line[1])

@@ -222,9 +222,8 @@ class PageLayout:
 
     def _text(self, pieces: Sequence[Piece]) -> str:
         text = self.characters
-        return "".join(
-            [piece if isinstance(piece, str) else text[piece[0] : piece[1]] for piece in pieces]
-        )
+        parts = (one if isinstance(one, str) else text[one[0] : one[1]] for one in pieces)
+        return "".join(parts)
 
     def names_other_characters(self) -> bool:
         """Return whether Han and Hangul, which are all as wide, are drawn in many widths."""
@@ -944,12 +943,9 @@ def _whole_lines(lines: Iterator[Line]) -> Iterator[Line]:
 
 def _is_below(line: Line, next_: Line) -> bool:
     """Return whether a line goes on in the next, in the same font."""
-    gap = line.box.bottom - next_.box.top
-    return (
-        -0.5 * line.high < gap < line.high
-        and 0.85 * line.high < next_.high < 1.15 * line.high
-        and abs(next_.box.left - line.box.left) < 3 * line.high
-    )
+    gap, high = line.box.bottom - next_.box.top, line.high
+    is_near = -0.5 * high < gap < high and abs(next_.box.left - line.box.left) < 3 * high
+    return is_near and 0.85 * high < next_.high < 1.15 * high
 
 
 def _goes_on(line: Line, next_: Line) -> bool:

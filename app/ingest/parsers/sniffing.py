@@ -385,9 +385,8 @@ def _identify_text(content: bytes, suffix: str) -> FileType:
     if named == "xml":
         return "html" if re.search(rb"<html[\s>]", head) else "xml"
     if named in ("text", "html"):
-        if head.startswith((b"<!doctype html", b"<html")) or (
-            head.startswith(b"<") and (b"<html" in head or b"<body" in head)
-        ):
+        is_page = head.startswith(b"<") and (b"<html" in head or b"<body" in head)
+        if is_page or head.startswith(b"<!doctype html"):
             return "html"
         if named == "text" and suffix not in FORMATS["text"].suffixes:
             named = "xml" if head.startswith(b"<?xml") else "json" if _is_json(content) else "text"
