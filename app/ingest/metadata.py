@@ -112,7 +112,10 @@ def describe(parsed: ParsedDocument, filename: str) -> Metadata:
 
 
 def _front_lines(parsed: ParsedDocument, leading: str) -> list[str]:
-    """Return the non-blank lines before the first heading after the title, which may be one."""
+    """Return the lines before the first heading after the title, which may be one.
+
+    Paragraphs of a text without pages are parted by an empty line, which ends a title.
+    """
     stops = [
         h.start
         for h in parsed.headings
@@ -124,7 +127,8 @@ def _front_lines(parsed: ParsedDocument, leading: str) -> list[str]:
     lines: list[str] = []
     start = 0
     for line in leading[:end].split("\n"):
-        if line.strip() and start not in apart:
+        parts = not line.strip() and not parsed.pages and lines[-1:] not in ([], [""])
+        if parts or (line.strip() and start not in apart):
             lines.append(line.strip())
         start += len(line) + 1
     return lines[:30]
@@ -179,7 +183,7 @@ def _may_be_title(line: str, paged: bool) -> bool:
 
 
 def _continues_title(before: str, line: str) -> bool:
-    if _NOT_A_TITLE.search(line) or _MARKED_NAME.search(line):
+    if not line or _NOT_A_TITLE.search(line) or _MARKED_NAME.search(line):
         return False
     runs_on = before.rsplit(maxsplit=1)[-1].lower() in _TITLE_RUNS_ON
     if runs_on or before.endswith((":", "-", ",", "\u2013", "\u2014", "&")) or line[0].islower():

@@ -223,6 +223,13 @@ def test_plain_text_may_have_a_short_title(title: str) -> None:
     assert describe(ParsedDocument(text, "text/plain", (), (), None, ()), "x.txt").title == title
 
 
+def test_a_blank_line_ends_the_title_of_a_text() -> None:
+    apart = b"Rules of the harbour, its quays and\n\nof the boats, as they are now.\nNo fires."
+    assert describe(PARSER.parse(apart, "r.txt"), "r.txt").title.endswith("quays and")
+    together = b"Rules of the harbour, its quays and\nof the boats\n\nNo fires are allowed here."
+    assert describe(PARSER.parse(together, "r.txt"), "r.txt").title.endswith("of the boats")
+
+
 def test_text_and_notices_are_no_titles() -> None:
     text = (
         "are therefore made by themselves, in a way that "
