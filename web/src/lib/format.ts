@@ -1,4 +1,4 @@
-import type { JobRecord, Mode, Scope, Strategy } from "@/api/types";
+import type { JobRecord, Mode, Scope, SourceRecord, Strategy } from "@/api/types";
 import { count, locale, type Message, t } from "@/lib/language";
 
 export { count };
@@ -146,4 +146,27 @@ export function answeredBy(generator: string): string {
 export function modelName(model: string): string {
   const name = model.split("/").at(-1) ?? model;
   return name.replace(/^(?:ollama|minilm|openai|groq|google|mistral|anthropic|openai_compatible):/, "");
+}
+
+/** Kinds of section that the server knows. */
+const SECTIONS: Record<string, Message> = {
+  abstract: "abstract",
+  acknowledgements: "acknowledgements",
+  appendix: "appendix",
+  conclusion: "conclusion",
+  contents: "contents",
+  discussion: "discussion",
+  experiments: "experiments",
+  introduction: "introduction",
+  limitations: "limitations",
+  methodology: "methods",
+  references: "references",
+  "related work": "related work",
+  results: "results",
+};
+
+/** Where a passage is from: "sample · Yao et al., 2023 · p. 7 · results · Papers". */
+export function placeWords({ sample, authors, year, page, section, library }: Pick<SourceRecord, "sample" | "authors" | "year" | "page" | "section" | "library">): string {
+  const kind = SECTIONS[section];
+  return [sample ? t("sample") : "", byline(authors, year), page === null ? "" : pageWord(page), section === "body" ? "" : kind === undefined ? section : t(kind), t(LIBRARY_NAMES[library])].filter(Boolean).join(" · ");
 }

@@ -8,7 +8,7 @@ import { cx } from "@/components/ui/cx";
 import { Failure } from "@/components/ui/states";
 import { Tag } from "@/components/ui/tag";
 import { useWorkspace } from "@/hooks/use-workspace";
-import { modelName } from "@/lib/format";
+import { LIBRARY_NAMES, modelName } from "@/lib/format";
 import { type Message, t } from "@/lib/language";
 import { saveAs } from "@/lib/save-as";
 import { citationWords } from "@/lib/trust";
@@ -139,7 +139,7 @@ function Place({ place, words, lead }: { place: CheckPlace; words: Message | nul
         {lead !== "" && <strong className="font-semibold text-ink">{lead}</strong>}“{place.quote}”
       </p>
       <p className="flex flex-wrap items-center gap-1 text-2xs" title={citationWords(place.support)}>
-        <span>{[title ?? t("in the source"), library, words === null ? "" : t(words)].filter(Boolean).join(" · ")}</span>
+        <span>{[title ?? t("in the source"), library === null ? "" : t(LIBRARY_NAMES[library]), words === null ? "" : t(words)].filter(Boolean).join(" · ")}</span>
         {library !== null && doc_id !== null && (
           <Button
             look="quiet"

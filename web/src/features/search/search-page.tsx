@@ -14,7 +14,7 @@ import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useDebounced } from "@/hooks/use-debounced";
 import { nameHere, useRoute } from "@/hooks/use-route";
 import { useWorkspace } from "@/hooks/use-workspace";
-import { byline, fixed, LIBRARIES, optionsOf, pageWord } from "@/lib/format";
+import { fixed, LIBRARIES, optionsOf, placeWords } from "@/lib/format";
 import { t } from "@/lib/language";
 import { dense } from "@/lib/passage";
 import { noticeWords } from "@/lib/server-words";
@@ -90,7 +90,7 @@ export function SearchPage() {
 function HitRow({ hit, rank, scores }: { hit: SearchHit; rank: number; scores: boolean }) {
   const { read } = useWorkspace();
   const open = (): void => read({ library: hit.library, doc_id: hit.doc_id, title: hit.title, revision: hit.revision, start: hit.start, end: hit.end, page: hit.page });
-  const place = [hit.sample ? t("sample") : "", byline(hit.authors, hit.year), hit.page === null ? "" : pageWord(hit.page), hit.section === "body" ? "" : hit.section, hit.library].filter(Boolean).join(" · ");
+  const place = placeWords(hit);
   return (
     <li className={`grid gap-x-5 gap-y-2 border-b border-line px-4 py-3.5 last:border-b-0 ${scores ? "md:grid-cols-[1fr_15rem]" : "md:grid-cols-[1fr_5rem]"}`}>
       <div className="min-w-0">

@@ -9,7 +9,7 @@ import { Button } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import type { Focus } from "@/hooks/use-workspace";
 import type { Difference } from "@/lib/disagreement";
-import { byline, fixed, pageWord } from "@/lib/format";
+import { fixed, placeWords } from "@/lib/format";
 import { t } from "@/lib/language";
 import { webLink } from "@/lib/links";
 import { isHeaded } from "@/lib/passage";
@@ -56,7 +56,7 @@ export function SourceCard({ source, namesake = false, scores, focus, difference
               {source.title}
             </button>
           </h3>
-          <p className="text-2xs text-muted">{[namesake ? source.filename : "", placeOf(source)].filter(Boolean).join(" · ")}</p>
+          <p className="text-2xs text-muted">{[namesake ? source.filename : "", placeWords(source)].filter(Boolean).join(" · ")}</p>
         </div>
         <FlagTag flags={source.flags} />
         <BandTag band={source.band} />
@@ -100,18 +100,6 @@ export function SourceCard({ source, namesake = false, scores, focus, difference
       <Licence licence={whole ? source.licence : null} url={source.source_url} />
     </article>
   );
-}
-
-function placeOf(source: SourceRecord): string {
-  return [
-    source.sample ? t("sample") : "",
-    byline(source.authors, source.year),
-    source.page === null ? "" : pageWord(source.page),
-    source.section === "body" ? "" : source.section,
-    source.library,
-  ]
-    .filter(Boolean)
-    .join(" · ");
 }
 
 function Licence({ licence, url }: { licence: string | null; url: string | null }) {
