@@ -341,6 +341,7 @@ def main() -> None:
     for kind in right["HTML"]:
         shares = [share(of[kind]) for of in right.values()]
         tables_md.append(f"| {kind} | {len(right['HTML'][kind])} | {' | '.join(shares)} |")
+    remarks.append("These questions took part in the choice of rules: other tables show less.")
     title = "Questions over tables"
     write("calculations", title, remarks, [], figures, COMMAND, tables=tables_md)
 
