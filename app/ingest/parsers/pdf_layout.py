@@ -931,14 +931,16 @@ def _is_uneven(run: Box, tall: Sequence[Box], high: float) -> bool:
 
 def _whole_lines(lines: Iterator[Line]) -> Iterator[Line]:
     """Join lines that PDFium parts at a power or a cell of another height."""
-    held = next(lines, None)
+    held: Line | None = None
     for line in lines:
         if held is not None and not held.is_broken and _goes_on(held, line):
             held = _line(held.parts + line.parts, line.is_broken)
-        else:
-            yield from filter(None, [held])
-            held = line
-    yield from filter(None, [held])
+            continue
+        if held is not None:
+            yield held
+        held = line
+    if held is not None:
+        yield held
 
 
 def _is_below(line: Line, next_: Line) -> bool:
