@@ -158,11 +158,11 @@ def _around(boxes: Sequence[Box]) -> Box:
 
 
 def _line(parts: list[Part], is_broken: bool) -> Line:
-    line = Line(parts, _NOWHERE, 0.0, is_broken)
-    runs = line.runs
-    line.box = runs[0] if len(runs) == 1 else _around(runs)
-    line.high = max([run[3] - run[1] for run in runs])
-    return line
+    runs = parts[0].runs if len(parts) == 1 else [run for part in parts for run in part.runs]
+    if len(runs) == 1:
+        box = runs[0]
+        return Line(parts, box, box[3] - box[1], is_broken)
+    return Line(parts, _around(runs), max(run[3] - run[1] for run in runs), is_broken)
 
 
 def open_forms(document: pypdfium2.PdfDocument) -> None:
@@ -246,6 +246,10 @@ class PageLayout:
             if not runs:
                 if not found.group().isspace():
                     yield _line([Part(start, end, [_NOWHERE])], is_broken)
+                continue
+            if len(runs) == 1:  # as nearly all lines have
+                if self._is_shown(runs[0]):
+                    yield _line([Part(start, end, runs)], is_broken)
                 continue
             jumps = [at for at in range(1, len(runs)) if _jumps(runs[at - 1], runs[at])]
             begin, first = start, 0
