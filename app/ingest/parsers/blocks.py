@@ -244,10 +244,10 @@ def has_stacked_heads(rows: Sequence[Sequence[Cell]]) -> bool:
 def _names_columns(row: Sequence[Cell]) -> bool:
     """Return whether the cells behind the first are labels, dates or units, no figures."""
     named = [cell.text for cell in row[1:] if cell.text]
+    if not named or max(map(len, named)) > _LONGEST_HEAD:
+        return False
     figures = (text for text in named if not any(map(str.isalpha, text)))
-    return bool(named and all(len(text) <= _LONGEST_HEAD for text in named)) and all(
-        _DATE.fullmatch(text) for text in figures if any(map(str.isdigit, text))
-    )
+    return all(_DATE.fullmatch(text) for text in figures if any(map(str.isdigit, text)))
 
 
 def _is_row_of_figures(row: Sequence[Cell]) -> bool:

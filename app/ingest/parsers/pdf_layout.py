@@ -158,11 +158,11 @@ def _around(boxes: Sequence[Box]) -> Box:
 
 
 def _line(parts: list[Part], is_broken: bool) -> Line:
-    line = Line(parts, _NOWHERE, 0.0, is_broken)
-    runs = line.runs
-    line.box = runs[0] if len(runs) == 1 else _around(runs)
-    line.high = max([run[3] - run[1] for run in runs])
-    return line
+    runs = parts[0].runs if len(parts) == 1 else [run for part in parts for run in part.runs]
+    if len(runs) == 1:
+        box = runs[0]
+        return Line(parts, box, box[3] - box[1], is_broken)
+    return Line(parts, _around(runs), max(run[3] - run[1] for run in runs), is_broken)
 
 
 def open_forms(document: pypdfium2.PdfDocument) -> None:
@@ -246,6 +246,10 @@ class PageLayout:
             if not runs:
                 if not found.group().isspace():
                     yield _line([Part(start, end, [_NOWHERE])], is_broken)
+                continue
+            if len(runs) == 1:  # as nearly all lines have
+                if self._is_shown(runs[0]):
+                    yield _line([Part(start, end, runs)], is_broken)
                 continue
             jumps = [at for at in range(1, len(runs)) if _jumps(runs[at - 1], runs[at])]
             begin, first = start, 0
@@ -931,14 +935,16 @@ def _is_uneven(run: Box, tall: Sequence[Box], high: float) -> bool:
 
 def _whole_lines(lines: Iterator[Line]) -> Iterator[Line]:
     """Join lines that PDFium parts at a power or a cell of another height."""
-    held = next(lines, None)
+    held: Line | None = None
     for line in lines:
         if held is not None and not held.is_broken and _goes_on(held, line):
             held = _line(held.parts + line.parts, line.is_broken)
-        else:
-            yield from filter(None, [held])
-            held = line
-    yield from filter(None, [held])
+            continue
+        if held is not None:
+            yield held
+        held = line
+    if held is not None:
+        yield held
 
 
 def _is_below(line: Line, next_: Line) -> bool:

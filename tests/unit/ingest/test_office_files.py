@@ -201,3 +201,10 @@ def test_a_row_repeated_without_end_is_bounded_and_named() -> None:
 def test_protected_open_documents_are_refused() -> None:
     with pytest.raises(Encrypted, match="without one"):
         read(make_odf("text", "", manifest="<encryption-data/>"), "a.odt")
+
+
+@pytest.mark.parametrize("kind", ["text", "spreadsheet"])
+def test_an_open_document_without_content_is_damaged(kind: str) -> None:
+    packed = archive({"mimetype": f"application/vnd.oasis.opendocument.{kind}"})
+    with pytest.raises(Unreadable, match=f"damaged OpenDocument {kind}"):
+        DirectParser(IngestOptions()).parse(packed, "a.odt")
