@@ -175,7 +175,7 @@ def choose(
         return items
     if found[lead].row:
         return _rows_of(question, found, order, scores, lead)
-    order = [row for row in order if not found[row].row]
+    order = [row for row in order if row == lead or not (found[row].row or _is_cut(found[row]))]
     opening = _opening(found, order, lead, room)
     others = _Others(question, found, found[lead], ends=room.ends)
     order = [row for row in order if others.belong(found[row])]
@@ -186,11 +186,11 @@ def choose(
         order, key=lambda row: scores[row] + _CONTINUATION * (found[row].key == after), reverse=True
     ):
         candidate = found[row]
-        listed = _items_of(found, row)
-        length = sum(word_count(one.text) for one in (candidate, *listed))
+        together = dict.fromkeys((candidate, *_items_of(found, row)))
+        length = sum(word_count(one.text) for one in together)
         if length > left or any(_alike(candidate, other) for other in chosen):
             continue
-        chosen += [one for one in (candidate, *listed) if one not in chosen]
+        chosen += [one for one in together if one not in chosen]
         left -= length
         if len(chosen) >= room.sentences:
             break
@@ -485,6 +485,12 @@ def rendered(candidate: Candidate) -> str:
     if text.endswith(_FULL_STOPS) and not text.endswith(".."):
         return f"{text[:-1].rstrip()} {mark}{text[-1]}"
     return f"{text}{mark}" if _CLOSED.search(text) else f"{text} {mark}."
+
+
+def _is_cut(candidate: Candidate) -> bool:
+    """Return whether a sentence begins before its passage."""
+    begins = candidate.start == 0 < candidate.item.hit.passage.chunk.start
+    return begins and candidate.text[0].islower() and not candidate.entry
 
 
 def _stands_alone(candidate: Candidate) -> bool:
