@@ -6,7 +6,7 @@ import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +15,13 @@ from starlette.testclient import TestClient
 
 from app.api.app import create_app
 from app.api.deps import Edge
-from app.core.types import FloatArray
+from app.core.types import FloatArray, PassageCode, QuestionCode
 from app.core.vectors import l2_normalise
+from app.models.late import LateEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.settings import Settings
+from tests.fakes.embedders import HashEmbedder
+from tests.fakes.encoders import HashEncoder
 
 BASE = "http://127.0.0.1:8001"
 DIMENSION = 384
@@ -76,8 +79,13 @@ class FenceServer:
 
 @contextmanager
 def stored_embedder(vectors: StoredVectors) -> Iterator[None]:
-    """Let the embedded model return stored vectors; while they are written, make new ones."""
+    """Let the embedded model return stored vectors; while they are written, make new ones.
+
+    Codes of tokens are hashed stems: their bits would be another machine's too.
+    """
     passages, query = MiniLmEmbedder.embed_passages, MiniLmEmbedder.embed_query
+    sentences, question = LateEncoder.embed_and_encode, LateEncoder.encode_question
+    hashed = HashEncoder(HashEmbedder())
 
     def embed_passages(model: MiniLmEmbedder, texts: Sequence[str]) -> FloatArray:
         made = passages(model, texts) if vectors.writing else None
@@ -88,7 +96,19 @@ def stored_embedder(vectors: StoredVectors) -> Iterator[None]:
         row: FloatArray = vectors.of([text], made)[0]
         return row
 
+    def embed_and_encode(
+        model: LateEncoder, texts: Sequence[str]
+    ) -> tuple[FloatArray, list[PassageCode]]:
+        made = sentences(model, texts)[0] if vectors.writing else None
+        return vectors.of(texts, made), hashed.encode(texts)
+
+    def encode_question(model: LateEncoder, text: str) -> QuestionCode:
+        made = question(model, text).vector[None, :] if vectors.writing else None
+        return replace(hashed.encode_question(text), vector=vectors.of([text], made)[0])
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LateEncoder, "embed_and_encode", embed_and_encode)
+        patch.setattr(LateEncoder, "encode_question", encode_question)
         patch.setattr(MiniLmEmbedder, "embed_passages", embed_passages)
         patch.setattr(MiniLmEmbedder, "embed_query", embed_query)
         yield
