@@ -100,10 +100,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("copy")
     ignored = shutil.ignore_patterns("__pycache__", "static", "node_modules")
     shutil.copytree(ROOT / "app", folder / "app", ignore=ignored)
-    (folder / "web" / "src" / "features").mkdir(parents=True)
-    shutil.copytree(
-        ROOT / "web" / "src" / "features" / "chat", folder / "web" / "src" / "features" / "chat"
-    )
+    shutil.copytree(ROOT / "web" / "src" / "lib", folder / "web" / "src" / "lib")
     shutil.copytree(ROOT / "tests", folder / "tests", ignore=ignored)
     return folder
 
