@@ -122,6 +122,9 @@ _NEAR_DUPLICATE = 0.7
 _CONTINUATION = 0.5
 """Score (log-odds) that the sentence after the best one may be worse and still be quoted: two in
 a row read as a text."""
+_ELSEWHERE = 4.0
+"""Score (log-odds) that a sentence of another document may be worse and still be quoted: of 1,400
+questions none loses its answer; at 2.0 four do."""
 _ROWS_APART = 2.0
 """Score (log-odds) that another row of the table may be worse and still be quoted: from 2.6 on a
 question for one cell gets its neighbours too (docs/decisions/0229)."""
@@ -142,6 +145,13 @@ _ASKS_HOW = re.compile(
     r"|\bwhat (?:do|must|should) (?:i|we|you) do\b",
     re.IGNORECASE,
 )
+_MAIL_HEAD = re.compile(r"(?:From|To|Cc|Bcc|Reply-To): [^\n]*@")
+_ASKS_OF_MAIL = re.compile(
+    r"\b(?:e-?mails?|mails?|messages?|letters?|send|sends|sent|senders?|recipients?|wrote|written|writes?"
+    r"|address(?:es|ed)?|repl(?:y|ies|ied)|contact|from whom|to whom)\b|@",
+    re.IGNORECASE,
+)
+"""The head of a mail may answer."""
 _PREFERENCE = 0.5
 """Score (log-odds) that a whole sentence which does not dangle may be worse and still open the
 answer."""
@@ -161,6 +171,8 @@ def choose(
     order = [int(row) for row in np.argsort(-scores, kind="stable") if _answers(found[int(row)])]
     order = _of_the_year(question, found, _of_the_record(question, found, order))
     order = [row for row in order if not _only_announces(found, row)] or order
+    if not _ASKS_OF_MAIL.search(question):
+        order = [row for row in order if not _MAIL_HEAD.match(found[row].text)]
     if not order:
         return ()
     lead = next(
@@ -178,7 +190,12 @@ def choose(
     order = [row for row in order if row == lead or not (found[row].row or _is_cut(found[row]))]
     opening = _opening(found, order, lead, room)
     others = _Others(question, found, found[lead], ends=room.ends)
-    order = [row for row in order if others.belong(found[row])]
+    order = [
+        row
+        for row in order
+        if others.belong(found[row])
+        and (others.are_of(found[row]) or scores[row] >= scores[lead] - _ELSEWHERE)
+    ]
     chosen = list(opening)
     left = room.words - sum(word_count(candidate.text) for candidate in chosen)
     after = (chosen[-1].item.n, chosen[-1].ordinal + 1)
@@ -350,6 +367,10 @@ class _Others:
         self._held = [token for token in asked if token in lead.tokens]
         self._is_complete = ends and bool(asked) and len(self._held) == len(asked)
         self._places = _places(lead, self._held)
+
+    def are_of(self, other: Candidate) -> bool:
+        """Return whether a sentence is of the best one's document."""
+        return other.item.hit.passage.chunk.doc_id == self._lead.item.hit.passage.chunk.doc_id
 
     def belong(self, other: Candidate) -> bool:
         if other is self._lead:

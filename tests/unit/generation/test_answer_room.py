@@ -106,3 +106,21 @@ def test_a_list_in_running_text_is_quoted_to_the_end_of_its_last_paragraph() -> 
     )
     chosen = choose("Which rule has the ferry?", alone, np.array([2.0, 0]))
     assert chosen[0] == alone[0]
+
+
+def test_a_far_worse_sentence_of_another_document_is_left_out() -> None:
+    found = candidates(
+        evidence("A berth in the harbour costs 9.", "A berth on the ferry is warm and dry.")
+    )
+    asked = "What does a berth in the harbour cost?"
+    texts = [one.text for one in choose(asked, found, np.array([9.0, 4.0]))]
+    assert texts == ["A berth in the harbour costs 9."]
+    assert len(choose("What is a berth?", found, np.array([9.0, 6.0]))) == 2
+
+
+def test_the_head_of_a_mail_answers_who_wrote_to_whom() -> None:
+    head = "From: Samir Holt <samir@example.org>"
+    found = candidates(evidence(f"{head}\n\nThe hall is booked for two days in June."))
+    scores = np.array([3.0, 1.0])
+    assert choose("Who gives the talk in the hall?", found, scores)[0].text != head
+    assert choose("Who wrote about the hall?", found, scores)[0].text == head
