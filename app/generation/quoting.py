@@ -172,7 +172,7 @@ def choose(
     order = _of_the_year(question, found, _of_the_record(question, found, order))
     order = [row for row in order if not _only_announces(found, row)] or order
     if not _ASKS_OF_MAIL.search(question):
-        order = [row for row in order if not _MAIL_HEAD.match(found[row].text)]
+        order = [row for row in order if not _MAIL_HEAD.match(found[row].text)] or order
     if not order:
         return ()
     lead = next(
