@@ -17,8 +17,8 @@ from app.answer.search import Targets, with_headings
 from app.answer.steps import CERTAIN, AnswerSteps, Found, Written, closed
 from app.answer.writing import Outcome
 from app.core.types import Document, Evidence, SourcesEvent, TokenEvent
-from app.generation.candidates import Candidate, candidates
-from app.generation.quoting import QuotedText, Quoting, quotable
+from app.generation.candidates import Candidate, candidates, quotable
+from app.generation.quoting import QuotedText, Quoting
 from app.generation.reading import content_tokens
 
 Fact = Literal["author", "date", "version"]

@@ -80,10 +80,11 @@ from app.core.types import (
     TokenEvent,
     bare_name,
 )
+from app.generation.choosing import SUMMARY, AnswerRoom
 from app.generation.grounding import Grounder
 from app.generation.prompts import REFUSAL
 from app.generation.quote_features import missing_things
-from app.generation.quoting import SUMMARY, AnswerRoom, Selection
+from app.generation.quoting import Selection
 
 _LOG = logging.getLogger(__name__)
 SCANNER = "scanner"

@@ -44,14 +44,9 @@ from app.generation.context import (
 )
 from app.generation.grounding import Grounded, Grounder
 from app.generation.prompts import REFUSAL, GenerationOptions, PromptLibrary
-from app.generation.quoting import (
-    ExtractiveGenerator,
-    Selection,
-    behind,
-    quoted_text,
-    settled_by,
-)
+from app.generation.quoting import ExtractiveGenerator, Selection, behind, quoted_text
 from app.generation.runaway import Runaway, RunawayGuard
+from app.generation.yes_no import settled_by
 
 DEFAULT_WINDOW_TOKENS = 4096
 """Of a model host that does not say; the smallest default of the hosts in use."""

@@ -19,7 +19,8 @@ from app.core.sentences import CELLS
 from app.core.text import CLAIMLESS_WORDS, tokenise
 from app.core.types import Evidence
 from app.generation.candidates import Candidate, candidates, one_line
-from app.generation.quoting import Quoting, years_in
+from app.generation.choosing import years_in
+from app.generation.quoting import Quoting
 
 Operation = Literal[
     "growth", "share", "mean", "change", "sum", "count", "largest", "smallest", "years", "values"

@@ -26,21 +26,19 @@ _NATIVE_MARK = re.compile(r"[ \t]*\[\s*\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*\s*\]
 _LIST_MARKER = re.compile(r"\A\s*[-*\u2022\u2013]\s+")
 _ITEM = re.compile(r"\A\s*(?:[-*\u2022\u2013]|\(?\d{1,2}[.)])\s+")
 _HYPHENATED = re.compile(r"(?<=[a-z])-\n[ \t]*(?=[a-z])")
-_POINTS_BACK = re.compile(
+_LINK = (
     r"(?:(?:and|but|however|thus|therefore|then|also|so|yet|nevertheless|moreover|furthermore"
-    r"|instead|in addition|for example"
-    r"|in contrast),?\s+)?"
-    r"(?:he|she|it|they|his|her|its|their|this|these|those|that|such|both|here|there(?! (?:is|are"
-    r"|was|were)))\b",
+    r"|instead|in addition|for example|in contrast),?\s+)?"
+)
+_POINTS_BACK = re.compile(
+    rf"{_LINK}(?:he|she|it|they|his|her|its|their|this|these|those|that|such|both|here"
+    r"|there(?! (?:is|are|was|were)))\b",
     re.IGNORECASE,
 )
 _DANGLES = re.compile(
-    r"(?:(?:and|but|however|thus|therefore|then|also|so|yet|nevertheless|moreover|furthermore"
-    r"|instead|in addition|for example"
-    r"|in contrast),?\s+)?"
-    r"(?:he|she|it|they|his|her|its|their|(?:this|these|those|that|such|both)\s+(?:is|are|was|were"
-    r"|has|had|have|can|may|will|would"
-    r"|could|led|made|gave|means|meant|includes?|included|became|did|does|allowed|allows))\b",
+    rf"{_LINK}(?:he|she|it|they|his|her|its|their|(?:this|these|those|that|such|both)\s+(?:is|are"
+    r"|was|were|has|had|have|can|may|will|would|could|led|made|gave|means|meant|includes?|included"
+    r"|became|did|does|allowed|allows))\b",
     re.IGNORECASE,
 )
 _ASKED_OF = 0.4
@@ -63,6 +61,10 @@ _LEADERS_BEHIND = 8
 """Characters: those of an entry may stand behind what reads as its sentence."""
 _LEADERS = re.compile(r"\.(?: ?\.){3}")
 _CLOSERS = "\"'\u201d\u2019)]"
+_FULL_STOPS = (".", "\u3002", "\uff01")
+_CLOSED = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\Z")
+NUMBERED = re.compile(r"\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]\s")
+"""The number that an item has in its list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +124,8 @@ def candidates(evidence: Sequence[Evidence], question: str = "") -> list[Candida
     found: list[Candidate] = []
     requests: list[int] = []
     for item in evidence:
-        text, title = (
-            item.hit.passage.chunk.text,
-            frozenset(tokenise(item.hit.passage.document.title)),
-        )
-        section = item.hit.passage.chunk.section
+        text, section = item.hit.passage.chunk.text, item.hit.passage.chunk.section
+        title = frozenset(tokenise(item.hit.passage.document.title))
         spans = [piece for span in sentence_spans(text) for piece in _readable(text, *span)]
         sentences = [text[start:end] for start, end in spans]
         items = [bool(_ITEM.match(sentence)) or is_row(sentence) for sentence in sentences]
@@ -300,3 +299,25 @@ def _is_label(line: str) -> bool:
 def _is_whole(line: str) -> bool:
     ending = line.rstrip(_CLOSERS)[-1:]
     return not line[0].islower() and ending in {".", "!", "\u3002", "\uff01"}
+
+
+def quotable(candidate: Candidate) -> bool:
+    """Return whether a candidate can be quoted.
+
+    No instruction to a model, no entry of a list of references or a table of contents, and one
+    sentence also when split again.
+    """
+    return not (candidate.suspicious or candidate.listed) and (
+        len(sentence_spans(rendered(candidate))) == 1
+    )
+
+
+def rendered(candidate: Candidate) -> str:
+    """Return a candidate as shown: its words and its mark.
+
+    The mark stands before the full stop, or behind a closing quotation mark.
+    """
+    text, mark = candidate.text, f"[{candidate.item.n}]"
+    if text.endswith(_FULL_STOPS) and not text.endswith(".."):
+        return f"{text[:-1].rstrip()} {mark}{text[-1]}"
+    return f"{text}{mark}" if _CLOSED.search(text) else f"{text} {mark}."

@@ -10,8 +10,8 @@ from typing import Literal
 
 from app.core.text import tokenise, word_count
 from app.core.types import Evidence
-from app.generation.candidates import Candidate, candidates
-from app.generation.quoting import Quoting, quotable
+from app.generation.candidates import Candidate, candidates, quotable
+from app.generation.quoting import Quoting
 from app.generation.reading import MAX_QUOTE_CHARS, content_tokens
 from app.generation.summaries import alike
 

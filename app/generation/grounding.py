@@ -16,9 +16,9 @@ from app.core.sentences import sentence_spans
 from app.core.types import Citation, CitedBy, Evidence, Sentence, Verdict
 from app.generation.citations import MARK, ClaimReader, guard, mark_numbers, plain_claim, with_mark
 from app.generation.prompts import PLACEHOLDER, REFUSAL, GenerationOptions
-from app.generation.quoting import asks_yes_or_no
 from app.generation.reading import Claim, ReadPassage, content_tokens, read_passage
 from app.generation.support import Comparison, Examination, SupportModel, longest_run, verdict_of
+from app.generation.yes_no import asks_yes_or_no
 
 # Find answer sentences that repeat the prompt instead of the passages.
 

@@ -160,10 +160,8 @@ def _placed(question: str, sentence: str) -> bool:
 
 def _counts(question: str, sentence: str) -> bool:
     """Return whether a figure stands before the noun or the unit that is asked for."""
-    noun, units = (
-        _noun(question),
-        [unit for asked, unit in _UNITS.items() if re.search(asked, question, re.IGNORECASE)],
-    )
+    noun = _noun(question)
+    units = [unit for asked, unit in _UNITS.items() if re.search(asked, question, re.IGNORECASE)]
     named = question.lower()
     for figure in FIGURE.finditer(sentence):
         if figure.group().lower() in named:

@@ -20,9 +20,9 @@ from itertools import groupby, pairwise
 
 from app.core.text import word_count
 from app.core.types import Evidence
-from app.generation.candidates import Candidate, candidates
+from app.generation.candidates import Candidate, candidates, quotable
 from app.generation.context import TokenEstimate, without_instructions
-from app.generation.quoting import QuotedText, Quoting, quotable
+from app.generation.quoting import QuotedText, Quoting
 from app.generation.reading import MAX_QUOTE_CHARS, content_tokens
 
 # Cut a document's passages into the parts that a summary or a checklist goes through.

@@ -37,7 +37,8 @@ from app.evaluation.collections import (
 )
 from app.evaluation.metrics import bootstrap_interval
 from app.evaluation.report import ReportProvenance
-from app.generation.candidates import Candidate, candidates
+from app.generation.candidates import Candidate, candidates, quotable
+from app.generation.choosing import choose, room_for
 from app.generation.quote_features import (
     FEATURES,
     Floats,
@@ -48,7 +49,7 @@ from app.generation.quote_features import (
     sentence_vectors,
     sufficiency_row,
 )
-from app.generation.quoting import ExtractiveModel, Weighing, choose, quotable, room_for
+from app.generation.quoting import ExtractiveModel, Weighing
 from app.ingest.embedding import fingerprint_of
 from app.ingest.names import IngestOptions
 from app.ingest.parsers.blocks import Cell, table_lines

@@ -23,10 +23,11 @@ from app.core.text import words
 from app.core.types import Evidence
 from app.evaluation.collections import TestQuestion, from_folder
 from app.evaluation.metrics import bootstrap_interval
-from app.generation.candidates import Candidate, candidates
+from app.generation.candidates import Candidate, candidates, rendered
+from app.generation.choosing import choose
 from app.generation.injection import inspect
 from app.generation.quote_features import candidate_weights, feature_rows, sentence_vectors
-from app.generation.quoting import ExtractiveGenerator, ExtractiveModel, choose, rendered
+from app.generation.quoting import ExtractiveGenerator, ExtractiveModel
 from app.models.minilm import MiniLmEmbedder
 from evaluation.lib.growth import table
 from evaluation.lib.served import write
