@@ -38,6 +38,8 @@ _ASKS_FOR_SEVERAL = re.compile(
     r"|\b(?:what|which) (?:are|were) (?:some|all|the (?:various|different|main|key|major))\b"
     rf"|\b(?:what|which) (?:are|were) {_COUNTED}(?:the )?(?:\w+ ){{0,2}}?[a-z]{{3,}}[^\W\dsui]s"
     r" (?:of|in|for|about|between|noted|raised|made|proposed|that|to|from|behind|under|with)\b"
+    rf"|\A\W*(?:in|into|of|from|to|with|on|for|at|by) (?:what|which) {_COUNTED}(?:\w+ )?[a-z]{{3,}}"
+    r"[^\W\dsui]s\b"
     r"|\b(?:list|name|describe|outline|enumerate)\b\s+(?:the|all|some)\b"
     r"|,? and (?:what|how|why|when|who|which|where)\b(?= \w+ \w+)",
     re.IGNORECASE,
@@ -57,7 +59,8 @@ class AnswerRoom:
     words: int = 130
     in_order: bool = False
     ends: bool = False
-    """Whether nothing follows but what goes on, once the best sentence holds the question."""
+    """Whether one thing is asked for: what follows comes near the best sentence, and only goes on
+    from it once it holds all of the question; more than three bring more of the question."""
 
 
 PLAIN = AnswerRoom(ends=True)
@@ -87,10 +90,12 @@ _NEAR_DUPLICATE = 0.7
 _CONTINUATION = 0.5
 """Score (log-odds) that the sentence after the best one may be worse and still be quoted: two in
 a row read as a text."""
-_NEAR = 4.0
-"""Score (log-odds) that a sentence may be worse than the best one and still be quoted: a sure
-answer is short, an unsure one brings more (docs/decisions/0050). Steps and summaries are read as
-one text: those of the best one's document may be worse."""
+_NEAR = 5.0
+"""Score (log-odds) that a sentence may be worse than the best one and still be quoted, of any
+document where one thing is asked for, of another document else (docs/decisions/0050)."""
+_FREELY = 3
+"""Sentences of an answer to one thing; further ones are nearer and have another word of it."""
+_NEARER = 2.25
 _ROWS_APART = 2.0
 """Score (log-odds) that another row of the table may be worse and still be quoted: from 2.6 on a
 question for one cell gets its neighbours too (docs/decisions/0229)."""
@@ -150,12 +155,12 @@ def choose(
     order = [row for row in order if row == lead or not (found[row].row or _is_cut(found[row]))]
     opening = _opening(found, order, lead, room)
     others = _Others(question, found, found[lead], ends=room.ends)
-    near = scores[lead] - _NEAR
+    near, nearer = scores[lead] - _NEAR, scores[lead] - _NEARER
     order = [
         row
         for row in order
         if others.belong(found[row])
-        and (scores[row] >= near or (room.in_order and others.are_of(found[row])))
+        and (scores[row] >= near or (not room.ends and others.are_of(found[row])))
     ]
     chosen = list(opening)
     left = room.words - sum(word_count(candidate.text) for candidate in chosen)
@@ -167,6 +172,9 @@ def choose(
         together = dict.fromkeys((candidate, *_items_of(found, row)))
         length = sum(word_count(one.text) for one in together)
         if length > left or any(_alike(candidate, other) for other in chosen):
+            continue
+        is_more = room.ends and len(chosen) >= _FREELY
+        if is_more and not (scores[row] >= nearer and others.add(candidate, chosen)):
             continue
         chosen += [one for one in together if one not in chosen]
         left -= length
@@ -332,6 +340,11 @@ class _Others:
     def are_of(self, other: Candidate) -> bool:
         """Return whether a sentence is of the best one's document."""
         return other.item.hit.passage.chunk.doc_id == self._lead.item.hit.passage.chunk.doc_id
+
+    def add(self, other: Candidate, chosen: Sequence[Candidate]) -> bool:
+        """Return whether a sentence has a word of the question that none of the chosen has."""
+        missing = self._weights.keys() - {token for one in chosen for token in one.read}
+        return not missing.isdisjoint(other.tokens)
 
     def belong(self, other: Candidate) -> bool:
         if other is self._lead:

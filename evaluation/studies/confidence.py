@@ -205,7 +205,7 @@ def main() -> None:
     )
     parser.add_argument("--questions", type=int, default=900, help="most questions of a set")
     parser.add_argument(
-        "--answer-from", type=float, default=0.38, help="least probability for a quote"
+        "--answer-from", type=float, default=0.37, help="least probability for a quote"
     )
     given = parser.parse_args()
     groups = gather(given.data, given.cache, given.questions, SETS)

@@ -22,6 +22,8 @@ from tests.unit.generation.passages import evidence
         ("Who swore fealty to King Charles?", PLAIN),
         ("Why did Rollo swear fealty?", PLAIN),
         ("How does a fief differ from a gift?", PLAIN),
+        ("Into which parts is the manual divided?", SEVERAL),
+        ("In which year was the manual printed?", PLAIN),
         ("How many towers had the castle?", PLAIN),
         ("What is a fief?", PLAIN),
         ("What are the three parts of the government?", PLAIN),
