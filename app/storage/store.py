@@ -19,8 +19,7 @@ from app.core.errors import IndexDamaged, InvalidInput, StorageError
 from app.core.trace import counted
 from app.core.types import Fingerprint, Library
 from app.storage.catalog.answers import AnswerStore, ConversationStore
-from app.storage.catalog.changes import Settling
-from app.storage.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
+from app.storage.catalog.documents import SqliteCatalog
 from app.storage.catalog.keys import KeyStore
 from app.storage.catalog.labels import LabelStore
 from app.storage.catalog.passage_codes import PassageCodeStore
@@ -34,7 +33,6 @@ from app.storage.catalog.state import (
     SyncClaims,
     Unlinks,
 )
-from app.storage.catalog.texts import TextCache
 from app.storage.catalog.vectors import Builds, VectorCheck
 from app.storage.files.durable import Steps, delete_retired
 from app.storage.maintenance.backup import NO_BACKUP, BackupReport, backup
@@ -120,7 +118,7 @@ class IndexStore:
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = open_catalog(options, self.steps, heal=heal)
         self._log = open_log(self.database, shared=options.shared)
-        self.loader, texts = CatalogLoader(self.database), TextCache(TEXT_CACHE_BYTES)
+        self.loader = CatalogLoader(self.database)
         self.originals = open_originals(options, self.steps)
         self.unlinks = Unlinks(self.database, self.originals, shared=options.shared)
         self.originals.before_keeping = self.unlinks.expect
@@ -156,8 +154,7 @@ class IndexStore:
             word_writer(shared=options.shared),
         )
         self.status = ProjectionStatus(self._log, self.projector.state)
-        settling = Settling(self._log, self.database)
-        self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
+        self.catalog = SqliteCatalog(self.database, self._log, self.originals)
         self.builds = Builds(self.database)
         self.writer = CatalogIndexWriter(
             self.database, self.catalog, self.projector, self.originals, self.builds

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Literal, cast, get_args
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select
@@ -14,7 +13,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select
 from app.core.types import Library, StoreKind
 from app.storage.catalog.database import Database
 from app.storage.catalog.rows import unpack_ids
-from app.storage.catalog.schema import changes, documents, put, revisions, watermarks
+from app.storage.catalog.schema import changes, put, watermarks
 
 Projection = Literal["lexical", StoreKind]
 """A library has one store of vectors; the mark of another is 0 as soon as that one is complete."""
@@ -235,53 +234,3 @@ class ChangeLog:
 
 def _dense_mark(marks: Mapping[tuple[str, str], int], library: str) -> int:
     return max(marks.get((library, store), 0) for store in get_args(StoreKind))
-
-
-# Show replaced revisions to running questions until the new text is searchable.
-
-LINGER_S = 2.0
-"""A search that began before a swap joins with the catalog well within this time; clocks of servers
-differ by less."""
-
-_NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
-_LIVE_SINCE = (
-    select(documents.c.doc, revisions.c.created_at)
-    .join(
-        revisions,
-        and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision),
-    )
-    .where(_NAMED)
-)
-_WRITTEN = select(changes.c.library, changes.c.doc, changes.c.seq).where(
-    changes.c.kind == "write", changes.c.doc.in_(bindparam("docs", expanding=True))
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Settling:
-    """Which superseded revision of a document may still be shown.
-
-    The catalog swaps a document's live revision a few milliseconds before the commit of the words
-    makes the new chunks findable. A search in between finds the old chunks, and one that began
-    earlier still holds their ids. Both get the old revision: it is shown until the words of its
-    successor are committed, and for two seconds after the swap.
-    """
-
-    log: ChangeLog
-    database: Database
-
-    def shown(self, found: Iterable[tuple[int, int]]) -> frozenset[tuple[int, int]]:
-        """Return which of these superseded `(doc, revision)` pairs may be shown now."""
-        pairs = frozenset(found)
-        if not pairs:
-            return pairs
-        docs = {"docs": sorted({doc for doc, _ in pairs})}
-        since = datetime.now(UTC) - timedelta(seconds=LINGER_S)
-        with self.database.read() as sql:
-            written = sql.execute(_WRITTEN, docs).all()
-            live = sql.execute(_LIVE_SINCE, docs).all()
-        shown = {
-            row.doc for row in written if row.seq > self.log.mark(Library(row.library), "lexical")
-        }
-        shown |= {row.doc for row in live if datetime.fromisoformat(row.created_at) > since}
-        return frozenset(pair for pair in pairs if pair[0] in shown)

@@ -5,11 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, or_, select
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+)
 
 from app.core.errors import Conflict, InOtherLibrary, InvalidInput, NoOriginal, NotFound
 from app.core.labels import fold
@@ -25,11 +37,12 @@ from app.core.types import (
     Passage,
     TextSpan,
 )
-from app.storage.catalog.changes import Settling
+from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Cursor, Database, SinceCommit, id_list
 from app.storage.catalog.rows import CHUNK_COLUMNS, DOCUMENTS, document_from
 from app.storage.catalog.schema import (
     builds,
+    changes,
     chunks,
     documents,
     labels,
@@ -118,15 +131,28 @@ TEXT_CACHE_BYTES = 64 * 1024 * 1024
 MAX_PAGE = 1000
 """Most documents of one list page."""
 
-_SIDE = len(CHUNK_COLUMNS.split(","))
+LINGER_S = 2.0
+"""A search that began before a swap joins with the catalog well within this time; clocks of servers
+differ by less."""
+
+_NAMED: BindParameter[int] = bindparam("docs", expanding=True)
+_LIVE_SINCE = (
+    select(documents.c.doc, revisions.c.created_at)
+    .join(
+        revisions,
+        and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision),
+    )
+    .where(documents.c.doc.in_(_NAMED))
+)
+_WRITTEN = select(changes.c.library, changes.c.doc, changes.c.seq).where(
+    changes.c.kind == "write", changes.c.doc.in_(_NAMED)
+)
+
+_COLUMNS = [name.strip().removeprefix("c.") for name in CHUNK_COLUMNS.split(",")]
+_SIDE = len(_COLUMNS)
 
 _CHUNKS = (
-    select(
-        *(
-            chunks.c[name]
-            for name in ("chunk_id", "revision", "ordinal", "start", "end", "section", "page")
-        )
-    )
+    select(*(chunks.c[name] for name in _COLUMNS))
     .where(chunks.c.doc == bindparam("of_doc"), chunks.c.revision == bindparam("of_revision"))
     .order_by(chunks.c.ordinal)
 )
@@ -151,14 +177,11 @@ def read_key(library: Library) -> str:
 class SqliteCatalog:
     """The read side of the catalog, on snapshots; thread-safe."""
 
-    def __init__(
-        self, database: Database, texts: TextCache, settling: Settling, originals: Originals
-    ) -> None:
-        """Read through the cache `texts`; `settling` names revisions that are being replaced."""
+    def __init__(self, database: Database, log: ChangeLog, originals: Originals) -> None:
         self._originals = originals
         self._database = database
-        self.texts = texts
-        self._settling = settling
+        self.texts = TextCache(TEXT_CACHE_BYTES)
+        self._log = log
         self._counted = SinceCommit(database, partial(count, database))
 
     def moment(self) -> AbstractContextManager[None]:
@@ -173,22 +196,34 @@ class SqliteCatalog:
                 self._database.dialect.PASSAGES, (id_list(chunk_ids), library.value)
             ).fetchall()
             replaced = [(row[_SIDE], row[1]) for row in rows if row[1] != row[_SIDE + 1]]
-            settling = self._settling.shown(replaced)
-            rows = [
-                row for row in rows if row[1] == row[_SIDE + 1] or (row[_SIDE], row[1]) in settling
-            ]
+            shown = self._shown({doc for doc, _ in replaced}) if replaced else ()
+            rows = [row for row in rows if row[1] == row[_SIDE + 1] or row[_SIDE] in shown]
             texts = self._load_texts(cursor, {(row[_SIDE], row[1]) for row in rows})
             rows = [row for row in rows if (row[_SIDE], row[1]) in texts]  # purged since
-        by_key: dict[int, Document] = {}
+        by_key = {row[_SIDE]: row for row in rows}
+        held = {doc: document_from(row[_SIDE + 2 :]) for doc, row in by_key.items()}
         found: dict[int, Passage] = {}
         for row in rows:
-            doc = row[_SIDE]
-            document = by_key.get(doc)
-            if document is None:
-                document = by_key[doc] = document_from(row[_SIDE + 2 :])
-            chunk = _chunk_from(row, document, texts[doc, row[1]])
+            document = held[row[_SIDE]]
+            chunk = _chunk_from(row, document, texts[row[_SIDE], row[1]])
             found[chunk.chunk_id] = Passage(chunk, document)
         return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
+
+    def _shown(self, docs: Collection[int]) -> set[int]:
+        """Return of which documents a superseded revision may be shown now.
+
+        The catalog swaps a document's live revision a few milliseconds before the commit of the
+        words makes the new chunks findable. A search in between finds the old chunks, and one that
+        began earlier still holds their ids. Both get the old revision: it is shown until the words
+        of its successor are committed, and for two seconds after the swap.
+        """
+        since = datetime.now(UTC) - timedelta(seconds=LINGER_S)
+        with self._database.read() as sql:
+            written = sql.execute(_WRITTEN, {"docs": sorted(docs)}).all()
+            live = sql.execute(_LIVE_SINCE, {"docs": sorted(docs)}).all()
+        return {
+            row.doc for row in written if row.seq > self._log.mark(Library(row.library), "lexical")
+        } | {row.doc for row in live if datetime.fromisoformat(row.created_at) > since}
 
     def _load_texts(
         self, cursor: Cursor, keys: Iterable[tuple[int, int]]
@@ -425,16 +460,6 @@ class SqliteCatalog:
 
 
 def _chunk_from(row: Sequence[Any], document: Document, text: str) -> Chunk:
-    chunk_id, revision, ordinal, start, end, section, page = row[:7]
-    return Chunk(
-        chunk_id,
-        document.doc_id,
-        document.library,
-        revision,
-        ordinal,
-        start,
-        end,
-        section,
-        page,
-        text[start:end],
-    )
+    chunk_id, revision, ordinal, start, end, section, page = row[:_SIDE]
+    of = chunk_id, document.doc_id, document.library, revision, ordinal
+    return Chunk(*of, start, end, section, page, text[start:end])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.labels import Kind, Labels, Value, comparable, fits, fold, kind_of, position, tag_list
@@ -34,6 +35,11 @@ _SET = (
     .where(_OF)
     .values(tags=bindparam("tagged"), metadata=bindparam("described"), updated_at=bindparam("now"))
 )
+
+
+def held_by(row: Row[*tuple[Any, ...]]) -> Held:
+    """Return the labels of a row of a document."""
+    return strings_from(row.tags), values_from(row.metadata)
 
 
 def pack_values(values: Mapping[str, Value]) -> str:
@@ -93,11 +99,10 @@ class LabelWriter:
         """
         named = documents.c.doc_id == doc_id
         live = _HELD.where(documents.c.library == library.value, named, documents.c.state == "live")
-        for doc, tags, metadata in self._sql.execute(live).all():
-            before = strings_from(tags), values_from(metadata)
-            held, _ = self.merge(before, given)
-            if held != before:
-                self.update(library, {doc: held})
+        for row in self._sql.execute(live).all():
+            held, _ = self.merge(held_by(row), given)
+            if held != held_by(row):
+                self.update(library, {row.doc: held})
 
     def update(self, library: Library, held: Mapping[int, Held]) -> None:
         """Give documents these labels in the place of those that they have."""

@@ -41,7 +41,7 @@ from app.storage.catalog.schema import (
     vectors,
 )
 from app.storage.catalog.statements import TAG_KEY, SqlDialect
-from app.storage.catalog.texts import TextCodec
+from app.storage.catalog.texts import unpack_text
 from app.storage.catalog.vectors import fingerprint_from, staged_key
 
 FILTERS_KEPT = 64
@@ -111,24 +111,9 @@ _LIVE_DOCUMENTS = (
     .where(documents.c.state == "live", _NAMED)
     .order_by(documents.c.doc)
 )
+_OF_TEXT = "doc revision doc_id title authors year type language other_titles".split()
 _TEXTS = (
-    select(
-        *(
-            documents.c[name]
-            for name in (
-                "doc",
-                "revision",
-                "doc_id",
-                "title",
-                "authors",
-                "year",
-                "type",
-                "language",
-                "other_titles",
-            )
-        )
-    )
-    .add_columns(revisions.c.text)
+    select(*(documents.c[name] for name in _OF_TEXT), revisions.c.text)
     .join(
         revisions,
         and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision),
@@ -202,20 +187,17 @@ class CatalogLoader:
 
     def lexical_documents(self, docs: Sequence[int]) -> list[LexicalDocument]:
         """Return the live ones of these documents as the lexical index wants them."""
-        codec = TextCodec()
         found: list[LexicalDocument] = []
         with self._database.read() as sql:
             for row in list(rows_of(sql, _TEXTS, "docs", sorted(docs))):
-                doc, revision, doc_id, title, authors, year, kind, language, *rest = row
-                others, frame = rest
-                titles = f"{title}\n{others}" if others else title
-                text = codec.unpack(frame)
-                spans = sql.execute(_SPANS, {"of_doc": doc, "of_revision": revision})
+                titles = f"{row.title}\n{row.other_titles}" if row.other_titles else row.title
+                text = unpack_text(row.text)
+                spans = sql.execute(_SPANS, {"of_doc": row.doc, "of_revision": row.revision})
                 parts = [
                     (chunk_id, section, text[start:end]) for chunk_id, section, start, end in spans
                 ]
-                facts = doc, doc_id, titles, strings_from(authors), year, kind
-                found.append(LexicalDocument(*facts, parts, language))
+                facts = row.doc, row.doc_id, titles, strings_from(row.authors), row.year, row.type
+                found.append(LexicalDocument(*facts, parts, row.language))
         return found
 
     def replaced_chunk_ids(self, docs: Sequence[int]) -> dict[int, list[int]]:

@@ -50,7 +50,7 @@ from app.storage.catalog.schema import (
     sync_claims,
     unlinks,
 )
-from app.storage.catalog.texts import TextCodec
+from app.storage.catalog.texts import pack_texts, unpack_text
 from app.storage.files.durable import utc_now, utc_text
 from app.storage.files.originals import Originals
 
@@ -384,21 +384,21 @@ def record_unlinks(sql: Connection, names: Iterable[str]) -> None:
 
 
 def words_of(
-    database: Database, sha256: str, pages: Collection[int] | None, codec: TextCodec
+    database: Database, sha256: str, pages: Collection[int] | None = None
 ) -> list[PageWords]:
     """Return the pages of an original that OCR has read, all or some, in order."""
     asked = select(page_words.c.words).where(page_words.c.sha256 == sha256)
     if pages is not None:
         asked = asked.where(page_words.c.page.in_(pages))
     frames = database.rows(asked.order_by(page_words.c.page))
-    return [PageWords.from_json(json.loads(codec.unpack(row.words))) for row in frames]
+    return [PageWords.from_json(json.loads(unpack_text(row.words))) for row in frames]
 
 
-def keep_words(
-    database: Database, sha256: str, pages: Sequence[PageWords], codec: TextCodec
-) -> None:
+def keep_words(database: Database, sha256: str, pages: Sequence[PageWords]) -> None:
     """Keep what OCR read on pages while a revision holds their original."""
-    frames = codec.pack([json.dumps(page.to_json(), ensure_ascii=False) for page in pages])
+    if not pages:
+        return
+    frames = pack_texts([json.dumps(page.to_json(), ensure_ascii=False) for page in pages])
     rows = [
         {"sha256": sha256, "page": page.page, "words": frame}
         for page, frame in zip(pages, frames, strict=True)

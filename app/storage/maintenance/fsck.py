@@ -41,7 +41,7 @@ from app.storage.catalog.schema import (
     vectors,
 )
 from app.storage.catalog.state import ORIGINALS
-from app.storage.catalog.texts import TextCodec
+from app.storage.catalog.texts import unpack_text
 from app.storage.catalog.vectors import VectorCheck
 from app.storage.files.durable import BROKEN_MARK, utc_now
 from app.storage.maintenance.parts import Parts
@@ -302,13 +302,12 @@ class Fsck(Parts):
             yield Fault("catalog_pages", "", len(pages), detail), None
 
     def _texts(self, checked: dict[str, int]) -> Found:
-        codec = TextCodec()
         damaged: list[str] = []
         with self.database.read() as sql:
             for n, (doc_id, frame, characters) in enumerate(sql.execute(TEXTS), 1):
                 checked["texts"] = n
                 try:
-                    if len(codec.unpack(frame)) != characters:
+                    if len(unpack_text(frame)) != characters:
                         damaged.append(doc_id)
                 except IndexDamaged:
                     damaged.append(doc_id)
