@@ -23,9 +23,10 @@ from app.core.errors import DiskFull, IndexDamaged, InvalidInput, SearchAway
 from app.core.ids import without_credentials
 from app.core.trace import Calls
 from app.core.types import FloatArray
+from app.storage.catalog.schema import pieces
 from app.storage.files.durable import Steps
 from app.storage.opening import Copies
-from app.storage.vectors.port import Stamps
+from app.storage.vectors.port import SharedStore, Stamps
 
 # Call Qdrant's nodes over HTTP: one that answers, with errors as our own.
 
@@ -605,8 +606,8 @@ ROOM = "vectors_"
 """How the names of these collections begin; words are in others of the same engine."""
 
 
-class QdrantStore:
-    """The SharedStore port over one engine: a collection a build."""
+class QdrantStore(SharedStore):
+    """Vectors in one engine: a collection a build."""
 
     def __init__(self, engine: SearchEngine, steps: Steps, *, ef_search: int) -> None:
         """Use `engine`; nothing is sent yet.
@@ -622,9 +623,6 @@ class QdrantStore:
         self._seen: set[str] = set()
         """Collections that were there: one of them that is gone was lost."""
 
-    def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
-        """Do nothing: a graph learns from no sample."""
-
     def upsert(
         self,
         collection: str,
@@ -632,17 +630,12 @@ class QdrantStore:
         rows: FloatArray,
         stamps: Stamps,
     ) -> None:
-        """Add or replace vectors, durably (see `VectorStore.upsert`)."""
         with self._steps.at("qdrant.upsert"):
-            for at in range(0, len(chunk_ids), PIECE):
-                ids = chunk_ids[at : at + PIECE]
+            for at, ids in enumerate(pieces(chunk_ids, PIECE)):
+                some = zip(ids, rows[at * PIECE :][: len(ids)], stamps.of(ids), strict=True)
                 points = [
-                    models.PointStruct(
-                        id=chunk_id, vector={DENSE: row.tolist()}, payload=dict(stamp)
-                    )
-                    for chunk_id, row, stamp in zip(
-                        ids, rows[at : at + PIECE], stamps.of(ids), strict=True
-                    )
+                    models.PointStruct(id=i, vector={DENSE: row.tolist()}, payload=dict(stamp))
+                    for i, row, stamp in some
                 ]
                 self._put(collection, points, rows.shape[1])
 
@@ -662,13 +655,9 @@ class QdrantStore:
             raise IndexDamaged(f"the search engine lost the vectors {collection}") from cause
 
     def delete(self, collection: str, chunk_ids: Sequence[int]) -> None:
-        """Remove vectors, durably."""
         if chunk_ids:
             with self._steps.at("qdrant.delete"):
                 self._engine.delete(ROOM + collection, chunk_ids)
-
-    def flush(self, collection: str, *, at_once: bool) -> bool:  # noqa: ARG002
-        return True
 
     def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
         """Return the ids of up to n neighbours, nearest first.

@@ -14,11 +14,10 @@ from app.core.cancel import Periodic
 from app.core.errors import StorageError
 from app.core.types import Library, LibraryCounts
 from app.shared.changes import CLAIM_S, SharedChangeLog
-from app.storage.catalog.changes import Change, Claim
+from app.storage.catalog.changes import BuildState, Change, Claim
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 from app.storage.catalog.schema import pieces
-from app.storage.status import BuildState
 from app.storage.words.port import SharedWords, WordIndex
 from app.storage.words.writer import REBUILD_BATCH_DOCS, LexicalWriter, gone_by
 
@@ -160,10 +159,10 @@ class SharedLexicalWriter(LexicalWriter):
         self._log.hold(self._library, REFILL, begun)
         filled = self._shared.beside()
         try:
-            after = done = 0
-            while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
+            done = 0
+            for docs in self._loader.live_docs(self._library, REBUILD_BATCH_DOCS):
                 self._replace(dict.fromkeys(docs, ()), filled)
-                after, done = docs[-1], done + len(docs)
+                done += len(docs)
                 self.rebuilding = BuildState("rebuilding", done, total_docs)
             for changes in self._log.batches(self._library, begun, dense=False):
                 self._replace(gone_by(changes), filled)
@@ -225,17 +224,15 @@ class SharedLexicalWriter(LexicalWriter):
                 wanted = self._loader.docs_of_chunks(self._library, after, upto)
             missing = wanted.keys() - (set(held) - phantom)
             docs = sorted({wanted[chunk_id] for chunk_id in missing})
-            for at in range(0, len(docs), REBUILD_BATCH_DOCS):
-                self._refresh(docs[at : at + REBUILD_BATCH_DOCS])
+            for some in pieces(docs, REBUILD_BATCH_DOCS):
+                self._refresh(some)
             after, mended = upto, mended + len(phantom) + len(missing)
         return mended
 
     def refresh(self) -> None:
         """Send every live document again, so that the engine rewrites what holds deleted words."""
-        after = 0
-        while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
+        for docs in self._loader.live_docs(self._library, REBUILD_BATCH_DOCS):
             self._refresh(docs)
-            after = docs[-1]
 
     def close(self) -> None:
         """End the thread; what is claimed is brought by those who claimed it."""

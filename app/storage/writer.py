@@ -308,8 +308,7 @@ class CatalogIndexWriter:
         if doc_ids is not None:
             sql = self._database.dialect.PENDING_OF
         named = () if doc_ids is None else (json.dumps(list(doc_ids)),)
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(sql[order], (library.value, limit, *named)).fetchall()
+        rows = self._database.raw(sql[order], (library.value, limit, *named))
         return self._catalog.chunks_by_id(library, [row[0] for row in rows])
 
     def write_vectors(

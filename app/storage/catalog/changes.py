@@ -48,6 +48,18 @@ APPLIED = delete(changes).where(
 
 
 @dataclass(frozen=True, slots=True)
+class BuildState:
+    """`done` of `total` items while a library's projections are rebuilt."""
+
+    state: Literal["ready", "rebuilding"]
+    done: int = 0
+    total: int = 0
+
+    def __str__(self) -> str:
+        return self.state if self.state == "ready" else f"{self.state} {self.done} of {self.total}"
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One entry of the log; `ids` are the chunks whose vectors came or went."""
 
@@ -90,8 +102,12 @@ class ChangeLog:
 
     def mark(self, library: Library, projection: Projection) -> int:
         """Return up to which change a projection is applied; 0 before the first."""
+        return self._rows(library).get(projection, 0)
+
+    def _rows(self, library: Library) -> dict[str, int]:
+        """Return a library's marks by projection."""
         with self._lock:
-            return self._marks.get((library.value, projection), 0)
+            return {name: seq for (of, name), seq in self._marks.items() if of == library.value}
 
     def set_mark(
         self, library: Library, projection: Projection, seq: int, *, flushed: bool = True
@@ -123,12 +139,14 @@ class ChangeLog:
 
     def marks(self) -> dict[str, int]:
         """Return every watermark by `library/projection`."""
-        with self._lock:
-            return {
-                f"{library}/{projection}": seq
-                for (library, projection), seq in sorted(self._marks.items())
-                if seq or projection == "lexical" or not _dense_mark(self._marks, library)
-            }
+        found: dict[str, int] = {}
+        for library in Library:
+            rows = self._rows(library)
+            whole = any(rows.get(store) for store in get_args(StoreKind))
+            for name, seq in sorted(rows.items()):
+                if name in get_args(Projection) and (seq or name == "lexical" or not whole):
+                    found[f"{library.value}/{name}"] = seq
+        return found
 
     def save_into(self, sql: Connection) -> None:
         """Write watermarks that moved, as part of the caller's transaction.

@@ -12,12 +12,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, Row, inspect, text
 
 from app.core.errors import Busy, StorageError
-from app.storage.catalog.engine import refuse_newer, upgrade
 from app.storage.catalog.schema import SCHEMA_VERSION
 from app.storage.catalog.statements import SqlDialect
 from app.storage.files.durable import Steps
@@ -111,6 +111,12 @@ class Database(ABC):
     @abstractmethod
     def read_raw(self) -> AbstractContextManager[Cursor]:
         """Yield a plain cursor for reads that a person waits for; rows are tuples."""
+
+    def raw(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Return every row of a query in the database's own SQL, as tuples."""
+        with self.read_raw() as cursor:
+            found: list[tuple[Any, ...]] = cursor.execute(query, values).fetchall()
+        return found
 
     @contextmanager
     def write(self, name: str, *, wait: bool = True) -> Iterator[Connection]:
@@ -258,6 +264,57 @@ def _schema_version(connection: Connection) -> str | None:
         return None
     found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
     return found
+
+
+# Bring a catalog to the schema of this release; refuse a newer one.
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+FIRST = "0001"
+"""The migration that creates a new store."""
+
+
+def upgrade(connection: Connection, version: str | None) -> None:
+    """Bring the schema to this release's; the caller commits.
+
+    Args:
+        connection: In a transaction.
+        version: Where it stands; None for a new store.
+    """
+    # Imported here: only the first start of a release migrates, every other start would pay 100 ms
+    # for nothing.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    if version is None:  # the first migration makes the tables of this release
+        command.upgrade(config, FIRST)
+        command.stamp(config, "head")
+    else:
+        command.upgrade(config, "head")
+
+
+def refuse_newer(name: str, version: str | None) -> None:
+    """Refuse a catalog whose schema this release does not know.
+
+    Args:
+        name: Of its database, for the message.
+        version: What it says of itself; None for a new one.
+
+    Raises:
+        StorageError: A newer release wrote it.
+    """
+    # takes 100 ms, and only an upgrade or a restore asks
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
+
+    known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
+    if version is not None and version not in known:
+        raise StorageError(
+            f"the catalog {name!r} has schema {version!r}, this release knows up to"
+            f" {SCHEMA_VERSION!r}:"
+            " start the newer release again, or restore a backup made by this one"
+        )
 
 
 # Cache reads of the catalog until the next commit.

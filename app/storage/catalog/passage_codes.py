@@ -34,8 +34,7 @@ class PassageCodeStore:
         self._catalog = catalog
 
     def codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(self._database.dialect.CODES, (id_list(chunk_ids),)).fetchall()
+        rows = self._database.raw(self._database.dialect.CODES, (id_list(chunk_ids),))
         return {chunk_id: PassageCode(sentences, tokens) for chunk_id, sentences, tokens in rows}
 
     def write_codes(self, codes: Mapping[int, PassageCode]) -> None:

@@ -18,7 +18,6 @@ from app.storage.catalog.rows import (
     Build,
     DocumentFacts,
     LexicalDocument,
-    RowFacts,
     VectorRows,
     author_key,
     document_from,
@@ -46,17 +45,6 @@ from app.storage.catalog.vectors import fingerprint_from, staged_key
 
 FILTERS_KEPT = 64
 """Filters by labels whose documents are remembered."""
-
-# Turn filters into conditions, and columns into the facts that filters ask.
-
-
-def facts_from(
-    doc: int, doc_id: str, kind: str, year: int | None, author_keys: str
-) -> DocumentFacts:
-    """Return a document's facts from its columns."""
-    return DocumentFacts(
-        doc, doc_id, kind, year, tuple(author_keys.split("\n")) if author_keys else ()
-    )
 
 
 def filter_condition(dialect: SqlDialect, filters: Filters) -> tuple[str, tuple[object, ...]]:
@@ -104,7 +92,6 @@ _BUILDS = select(builds)
 _FACTS = select(
     documents.c.doc, documents.c.doc_id, documents.c.type, documents.c.year, documents.c.author_keys
 )
-_LIVE_DOCS = select(documents.c.doc).where(documents.c.state == "live")
 _NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
 _LIVE_DOCUMENTS = (
     select(documents.c.source_revision, *DOCUMENTS.selected_columns)
@@ -152,14 +139,12 @@ class CatalogLoader:
         self.on_unusable: Callable[[Sequence[int]], None] | None = None
         """Told the keys of stored vectors that are read as missing, because they are of a wrong
         size or not finite."""
-        self._live = SinceCommit(database, self._live_build)
-        self._embedded = SinceCommit(database, self._count_embedded)
+        self.live_build = SinceCommit(database, self._live_build)
+        """Returns the build that serves a library, None before the first vector."""
+        self.embedded = SinceCommit(database, self._count_embedded)
+        """Returns how many live chunks have a vector in a build; counted if it is not live."""
         self._narrowed: dict[tuple[Library, Filters], tuple[str | None, Filters | None]] = {}
         """With the version of the labels."""
-
-    def live_build(self, library: Library) -> Build | None:
-        """Return the build that serves, or None before the first vector."""
-        return self._live(library)
 
     def _live_build(self, library: Library) -> Build | None:
         live = _BUILDS.join(libraries, libraries.c.live_build == builds.c.build)
@@ -208,35 +193,39 @@ class CatalogLoader:
                 found[doc].append(chunk_id)
         return found
 
-    def live_docs(self, library: Library, after: int, limit: int) -> list[int]:
-        """Return keys of live documents in order, after a key."""
-        live = _LIVE_DOCS.where(documents.c.library == library.value, documents.c.doc > after)
-        return [row.doc for row in self._database.rows(live.order_by(documents.c.doc).limit(limit))]
+    def live_docs(self, library: Library, size: int) -> Iterator[list[int]]:
+        """Yield keys of live documents in order, up to `size` at a time."""
+        live = select(documents.c.doc).where(
+            documents.c.state == "live", documents.c.library == library.value
+        )
+        some, after = live.order_by(documents.c.doc).limit(size), 0
+        while rows := self._database.rows(some.where(documents.c.doc > after)):
+            yield [row.doc for row in rows]
+            after = rows[-1].doc
 
     def vectors(self, build: Build, chunk_ids: Sequence[int]) -> VectorRows:
         """Return the vectors of those chunks that are live and have one."""
-        asked = (build.number << BUILD_SHIFT, id_list(chunk_ids))
-        return self._usable(build, self._rows(self._dialect.VECTORS_OF, asked))
+        query = self._dialect.VECTORS_OF + self._dialect.VECTORS_END
+        asked = (build.number << BUILD_SHIFT, id_list(chunk_ids), sys.maxsize)
+        return self._usable(build, self._database.raw(query, asked))
 
     def vectors_after(self, build: Build, after: int, limit: int) -> VectorRows:
         """Return the next vectors of a build in chunk order; empty at the end."""
-        high = (build.number + 1) << BUILD_SHIFT
+        query = self._dialect.VECTORS_BETWEEN + self._dialect.VECTORS_END
+        low, high = _keys_of(build.number)
         while True:
-            asked = (build.number << BUILD_SHIFT | after, high)
-            rows = self._rows(self._dialect.VECTORS_BETWEEN, asked, limit)
+            rows = self._database.raw(query, (low | after, high, limit))
             found = self._usable(build, rows)
             if found.chunk_ids or not rows:
                 return found
             after = rows[-1][0]
 
-    def _rows(
-        self, query: str, values: tuple[object, ...], limit: int = sys.maxsize
-    ) -> list[tuple[Any, ...]]:
-        with self._database.read_raw() as cursor:
-            found: list[tuple[Any, ...]] = cursor.execute(
-                query + self._dialect.VECTORS_END, (*values, limit)
-            ).fetchall()
-        return found
+    def all_vectors(self, build: Build, size: int) -> Iterator[VectorRows]:
+        """Yield the vectors of a build in chunk order, up to `size` at a time."""
+        after = 0
+        while (found := self.vectors_after(build, after, size)).chunk_ids:
+            yield found
+            after = found.chunk_ids[-1]
 
     def _usable(self, build: Build, rows: list[tuple[Any, ...]]) -> VectorRows:
         """Return rows with a usable vector; report the others to `on_unusable`."""
@@ -254,13 +243,13 @@ class CatalogLoader:
         return VectorRows(
             [row[0] for row in rows],
             unpack_vectors([row[1] for row in rows], build.dimension),
-            [RowFacts(row[2], row[3]) for row in rows],
-            [facts_from(doc, *row[4:]) for doc, row in by_key.items()],
+            [(row[2], row[3]) for row in rows],
+            [DocumentFacts(doc, *row[4:]) for doc, row in by_key.items()],
         )
 
     def sample(self, build: Build, n: int) -> list[int]:
         """Return up to n chunks with a vector, spread evenly, the last included."""
-        low, high = build.number << BUILD_SHIFT, (build.number + 1) << BUILD_SHIFT
+        low, high = _keys_of(build.number)
         chosen: set[int] = set()
         key = vectors.c.key
         with self._database.read() as sql:
@@ -278,11 +267,8 @@ class CatalogLoader:
         """Return up to `limit` vectors of a build whose chunk meets the filters."""
         condition, values = filter_condition(self._dialect, filters)
         bound = (build.number << BUILD_SHIFT, build.library.value, *values, limit)
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                self._dialect.FILTERED_VECTORS + condition + self._dialect.LIMIT, bound
-            ).fetchall()
-        return self._usable(build, rows)
+        query = self._dialect.FILTERED_VECTORS + condition + self._dialect.LIMIT
+        return self._usable(build, self._database.raw(query, bound))
 
     def narrowed(self, library: Library, filters: Filters) -> Filters | None:
         """Return filters that name the documents which have the labels, in the place of these.
@@ -304,8 +290,7 @@ class CatalogLoader:
         for condition, of in _label_conditions(self._dialect, filters):
             query += self._dialect.AMONG_LABELLED.format(condition)
             values += [library.value, *of]
-        with self._database.read_raw() as cursor:
-            named = [row[0] for row in cursor.execute(query, values).fetchall()]
+        named = [row[0] for row in self._database.raw(query, values)]
         if filters.doc_ids:
             named = list(set(named).intersection(filters.doc_ids))
         found = replace(filters, doc_ids=tuple(named), tags=(), metadata=()) if named else None
@@ -317,15 +302,8 @@ class CatalogLoader:
     def matching(self, filters: Filters, chunk_ids: Sequence[int]) -> set[int]:
         """Return which of these chunks meet the filters."""
         condition, values = filter_condition(self._dialect, filters)
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                self._dialect.MATCHING + condition, (id_list(chunk_ids), *values)
-            ).fetchall()
-        return {row[0] for row in rows}
-
-    def embedded(self, build: Build) -> int:
-        """Return how many live chunks have a vector in a build; counted if it is not live."""
-        return self._embedded(build)
+        asked = (id_list(chunk_ids), *values)
+        return {row[0] for row in self._database.raw(self._dialect.MATCHING + condition, asked)}
 
     def _count_embedded(self, build: Build) -> int:
         counted = select(libraries.c.embedded).where(
@@ -333,10 +311,7 @@ class CatalogLoader:
         )
         for row in self._database.rows(counted):
             return int(row.embedded)
-        with self._database.read_raw() as cursor:
-            return int(
-                cursor.execute(self._dialect.COUNT_VECTORS, _keys_of(build.number)).fetchone()[0]
-            )
+        return int(self._database.raw(self._dialect.COUNT_VECTORS, _keys_of(build.number))[0][0])
 
     def documents(self, library: Library) -> int:
         """Return how many documents are live."""
@@ -352,13 +327,9 @@ class CatalogLoader:
             return [(document_from(row[1:]), row[0]) for row in rows]
 
     def live_chunk_ids(self, library: Library) -> set[int]:
-        live = (
-            select(chunks.c.chunk_id)
-            .join(documents, IS_LIVE)
-            .where(documents.c.library == library.value)
-        )
-        with self._database.read() as sql:
-            return set(sql.execute(live).scalars())
+        live = select(chunks.c.chunk_id).join(documents, IS_LIVE)
+        rows = self._database.rows(live.where(documents.c.library == library.value))
+        return {row.chunk_id for row in rows}
 
     def docs_of_chunks(self, library: Library, after: int, upto: int) -> dict[int, int]:
         """Return the document of each live chunk in a range of ids: above one, up to another."""
@@ -376,10 +347,9 @@ class CatalogLoader:
         with self._database.read() as sql:
             docs = {row.doc for row in rows_of(sql, of, "ids", chunk_ids)}
         wanted = set(chunk_ids)
-        found = self.lexical_documents(list(docs))
         return [
             (chunk_id, text)
-            for document in found
+            for document in self.lexical_documents(list(docs))
             for chunk_id, _, text in document.chunks
             if chunk_id in wanted
         ]
@@ -418,14 +388,12 @@ class CatalogLoader:
         """Return the chunk ids of a build's vectors whose documents are live, or of a range."""
         low, high = _keys_of(build)
         keys = (low + after, high if upto is None else min(high, low + upto + 1))
-        with self._database.read_raw() as cursor:
-            return {row[0] for row in cursor.execute(self._dialect.VECTOR_IDS, keys)}
+        return {row[0] for row in self._database.raw(self._dialect.VECTOR_IDS, keys)}
 
     def document_facts(self, doc: int) -> list[DocumentFacts]:
         """Return what filters ask of a document; empty when it is gone."""
-        return [
-            facts_from(*row) for row in self._database.rows(_FACTS.where(documents.c.doc == doc))
-        ]
+        rows = self._database.rows(_FACTS.where(documents.c.doc == doc))
+        return [DocumentFacts(*row) for row in rows]
 
 
 def _keys_of(build: int) -> tuple[int, int]:

@@ -159,18 +159,8 @@ class DocumentFacts:
     doc_id: str
     type: str
     year: int | None
-    authors: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RowFacts:
-    """A row's values for filters: its document's key and its section."""
-
-    doc: int
-    section: str
-
-
-# Name a build and hold rows of its vectors.
+    author_keys: str
+    """One a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +181,8 @@ class VectorRows:
     chunk_ids: list[int]
     rows: FloatArray
     """float32 `[n, dim]`, norm 1."""
-    facts: list[RowFacts]
+    facts: list[tuple[int, str]]
+    """The key of each row's document, and its section."""
     documents: list[DocumentFacts]
 
 

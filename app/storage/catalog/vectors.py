@@ -196,21 +196,6 @@ def store_vectors(
     return ids
 
 
-def delete_vectors(sql: Connection, keys: Sequence[int]) -> None:
-    """Remove unusable vectors everywhere, so that their chunks are embedded again."""
-    for key in keys:
-        build, chunk_id = key >> BUILD_SHIFT, key & ((1 << BUILD_SHIFT) - 1)
-        gone = sql.execute(delete(vectors).where(vectors.c.key == key)).rowcount
-        row = sql.execute(_OWNER, {"of_chunk": chunk_id, "of_build": build}).first()
-        if row is None or not gone:
-            continue
-        library = Library(row.library)
-        if build == row.live_build and row.state == "live":
-            sql.execute(_EMBED, {"of": row.doc, "more": -1})
-            add_counts(sql, library, 0, 0, -1, 0)
-        add_change(sql, library, "vectors", 0, 0, [chunk_id])
-
-
 def _target(sql: Connection, library: Library, build: int | None) -> tuple[int, Fingerprint, bool]:
     """Return a writable build: number, fingerprint, whether it is live."""
     live = sql.execute(
@@ -255,36 +240,41 @@ log = logging.getLogger(__name__)
 _BATCH = 4_096
 
 
-@dataclass(frozen=True, slots=True)
-class VectorCheck:
-    """Finds and removes unusable vectors; their chunks are embedded again."""
+def unusable_vectors(database: Database) -> list[int]:
+    """Return the keys of all such vectors; reads every vector of the catalog."""
+    found: list[int] = []
+    with database.read() as sql:
+        for build, packed in sql.execute(_BUILDS).all():
+            dimension = fingerprint_from(packed).dimension
+            rows = sql.execute(select(vectors).where(_keys_of(build)))
+            for batch in rows.partitions(_BATCH):
+                good = usable([row.vector for row in batch], dimension)
+                found += [row.key for row, fit in zip(batch, good, strict=True) if not fit]
+    return found
 
-    database: Database
 
-    def find(self) -> list[int]:
-        """Return the keys of all such vectors; reads every vector of the catalog."""
-        found: list[int] = []
-        with self.database.read() as sql:
-            for build, packed in sql.execute(select(builds.c.build, builds.c.fingerprint)).all():
-                dimension = fingerprint_from(packed).dimension
-                low, high = build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT
-                rows = sql.execute(
-                    select(vectors).where(vectors.c.key >= low, vectors.c.key < high)
-                )
-                for batch in rows.partitions(_BATCH):
-                    good = usable([row.vector for row in batch], dimension)
-                    found += [row.key for row, fit in zip(batch, good, strict=True) if not fit]
-        return found
+def delete_unusable(database: Database, keys: Sequence[int]) -> None:
+    """Take vectors out of the catalog, its counters and every projection.
 
-    def delete(self, keys: Sequence[int]) -> None:
-        """Take vectors out of the catalog, its counters and every projection."""
-        if keys:
-            log.error(
-                "%d vectors of the catalog cannot be used; their chunks are embedded again",
-                len(keys),
-            )
-            with self.database.write("delete_vectors") as sql:
-                delete_vectors(sql, keys)
+    Their chunks are embedded again.
+    """
+    if not keys:
+        return
+    log.error(
+        "%d vectors of the catalog cannot be used; their chunks are embedded again", len(keys)
+    )
+    with database.write("delete_vectors") as sql:
+        for key in keys:
+            build, chunk_id = key >> BUILD_SHIFT, key & ((1 << BUILD_SHIFT) - 1)
+            gone = sql.execute(delete(vectors).where(vectors.c.key == key)).rowcount
+            row = sql.execute(_OWNER, {"of_chunk": chunk_id, "of_build": build}).first()
+            if row is None or not gone:
+                continue
+            library = Library(row.library)
+            if build == row.live_build and row.state == "live":
+                sql.execute(_EMBED, {"of": row.doc, "more": -1})
+                add_counts(sql, library, 0, 0, -1, 0)
+            add_change(sql, library, "vectors", 0, 0, [chunk_id])
 
 
 # Keep a library's builds of vectors: the live, the previous and the staged one.
@@ -371,12 +361,9 @@ class Builds:
         return found
 
     def _scan(self, library: Library, build: int, after: int, limit: int) -> list[int]:
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                self._database.dialect.CHUNKS_WITHOUT_VECTOR,
-                (library.value, build << BUILD_SHIFT, after, limit),
-            ).fetchall()
-        return [row[0] for row in rows]
+        query = self._database.dialect.CHUNKS_WITHOUT_VECTOR
+        asked = (library.value, build << BUILD_SHIFT, after, limit)
+        return [row[0] for row in self._database.raw(query, asked)]
 
     def stage(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
         """Return the build to fill: begun before, the previous one, or a new one.
@@ -385,11 +372,8 @@ class Builds:
         removed. Vectors of a build that differs in chunker or analyzer alone are copied: the model
         makes the same ones again.
         """
-        staged, previous, live = (
-            self.of(library, "staged"),
-            self.of(library, "previous"),
-            self.of(library, "live"),
-        )
+        roles: tuple[Role, ...] = ("staged", "previous", "live")
+        staged, previous, live = (self.of(library, role) for role in roles)
         if staged is not None and staged.fingerprint != fingerprint:
             self._delete_build(library, staged.number)
             staged = None
@@ -422,11 +406,8 @@ class Builds:
         """Remove builds without a role, vectors first; return how many vectors went."""
         with self._database.read() as sql:
             kept = _roles(sql, library).values()
-            held = (
-                sql.execute(select(builds.c.build).where(builds.c.library == library.value))
-                .scalars()
-                .all()
-            )
+            every = select(builds.c.build).where(builds.c.library == library.value)
+            held = sql.execute(every).scalars().all()
         removed = 0
         for number in sorted(set(held) - set(kept)):
             while batch := self._delete_batch(number):

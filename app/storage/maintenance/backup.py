@@ -6,7 +6,6 @@ originals. Projections are made again from the catalog when a restored directory
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import sqlite3
@@ -15,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import Conflict, IndexDamaged, InvalidInput
-from app.storage.catalog.engine import refuse_newer, schema_of
-from app.storage.catalog.sqlite import SqliteDatabase
+from app.core.ids import content_sha256
+from app.storage.catalog.database import refuse_newer
+from app.storage.catalog.sqlite import SqliteDatabase, schema_of
 from app.storage.catalog.statements import end_backups
 from app.storage.files.durable import (
     Steps,
@@ -133,7 +133,7 @@ def _write_all(
         manifest = {
             "kind": "documind backup",
             "created_at": report.created_at,
-            "catalog_sha256": _sha256(target / "catalog.sqlite3"),
+            "catalog_sha256": content_sha256(target / "catalog.sqlite3"),
             "originals": names,
         }
         replace_file(target / MANIFEST, json.dumps(manifest).encode(), steps, "backup")
@@ -166,11 +166,6 @@ def _original_names(catalog: Path) -> list[str]:
         ]
     finally:
         connection.close()
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def restore(source: Path, data_dir: Path, steps: Steps) -> None:
@@ -243,14 +238,17 @@ def verify(source: Path) -> list[str]:
         raise InvalidInput(
             f"{str(source)!r} is no complete backup: it has no readable {MANIFEST}"
         ) from exc
-    if not (source / "catalog.sqlite3").exists() or _sha256(source / "catalog.sqlite3") != wanted:
+    if (
+        not (source / "catalog.sqlite3").exists()
+        or content_sha256(source / "catalog.sqlite3") != wanted
+    ):
         raise IndexDamaged(
             f"the catalog of the backup {str(source)!r} is damaged; use another backup"
         )
     refuse_newer("catalog.sqlite3", schema_of(source / "catalog.sqlite3"))
     for name in names:
         path = source / "originals" / f"{name}.bin"
-        if not path.exists() or _sha256(path) != name:
+        if not path.exists() or content_sha256(path) != name:
             raise IndexDamaged(
                 f"original {name[:12]} of the backup {str(source)!r} is damaged; use another backup"
             )

@@ -339,9 +339,8 @@ class Bundler(Parts):
             yield batch
 
     def _entries(self, library: Library) -> Iterator[_Entry]:
-        after = 0
         build = self.loader.live_build(library)
-        while docs := self.loader.live_docs(library, after, BATCH_DOCUMENTS):
+        for docs in self.loader.live_docs(library, BATCH_DOCUMENTS):
             for document, source_revision in self.loader.live_documents(docs):
                 rows = self._vectors(document, build) if build else []
                 columns = chunks.c.ordinal, passage_codes.c.sentences, passage_codes.c.tokens
@@ -362,7 +361,6 @@ class Bundler(Parts):
                     continue  # deleted while we read
                 packed = b"".join(part for _, *pair in codes for part in pair)
                 yield _Entry(record, b"".join(row for _, row in rows), packed)
-            after = docs[-1]
 
     def _record(self, document: Document) -> DocumentRecord:
         library, doc_id, revision = document.library, document.doc_id, document.revision

@@ -42,11 +42,10 @@ from app.storage.catalog.schema import (
 )
 from app.storage.catalog.state import ORIGINALS
 from app.storage.catalog.texts import unpack_text
-from app.storage.catalog.vectors import VectorCheck
+from app.storage.catalog.vectors import delete_unusable, unusable_vectors
 from app.storage.files.durable import BROKEN_MARK, utc_now
 from app.storage.maintenance.parts import Parts
 from app.storage.maintenance.start import note_change, seen_change
-from app.storage.words.port import WordIndex
 
 # Define what a check of the store finds.
 
@@ -234,8 +233,6 @@ CONTENT_SAMPLE = 200
 class Fsck(Parts):
     """All checks of a store; a repair needs exclusive use."""
 
-    unusable: VectorCheck
-    lexical: Mapping[Library, WordIndex]
     heals: bool
     """Whether what a failed write left to the indexes is applied before they are checked."""
 
@@ -325,7 +322,7 @@ class Fsck(Parts):
         with self.database.read() as sql:
             checked["vectors"] = sql.execute(select(func.count()).select_from(vectors)).scalar_one()
             orphans = list(sql.execute(ORPHAN_VECTORS).scalars())
-        unusable = self.unusable.find()
+        unusable = unusable_vectors(self.database)
         if orphans:
             detail = "vectors of chunks that are not live"
             gone = delete(vectors).where(vectors.c.key == bindparam("of"))
@@ -334,7 +331,7 @@ class Fsck(Parts):
         if unusable:
             detail = "vectors of a wrong size or not finite; they are embedded again"
             fault = Fault("catalog_vectors", "", len(unusable), detail)
-            yield fault, lambda: self.unusable.delete(unusable)
+            yield fault, lambda: delete_unusable(self.database, unusable)
         log = self.projector.log
         marks, last = log.marks(), log.last()
         for mark, seq in marks.items():
@@ -459,7 +456,7 @@ class Fsck(Parts):
             yield Fault("catalog_older", "", seen - last, detail), repair
 
     def _lexical(self, library: Library, checked: dict[str, int]) -> Found:
-        index, name = self.lexical[library], library.value
+        index, name = self.projector.indexes[library], library.value
 
         def rebuild() -> None:
             self.projector.words[library].rebuild(self.loader.documents(library))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import math
 import os
 import threading
@@ -17,10 +16,11 @@ import faiss
 import numpy as np
 
 from app.core.errors import IndexDamaged, StorageError
+from app.core.ids import content_sha256
 from app.core.types import FloatArray
 from app.storage.catalog.rows import IdArray
 from app.storage.files.durable import Steps, delete_file, disk_errors, move_aside, sync_directory
-from app.storage.vectors.port import Stamps
+from app.storage.vectors.port import Stamps, VectorStore
 
 # Vectors as codes in lists (IVF, RaBitQ), or as they are while they are few.
 
@@ -220,8 +220,8 @@ class Collection:
             ctypes.CDLL(None).malloc_trim(0)
 
 
-class FaissStore:
-    """The VectorStore port in memory, with a file a collection; thread-safe.
+class FaissStore(VectorStore):
+    """Vectors in memory, with a file a collection; thread-safe.
 
     A file's name is the collection's and the digest of its content: what faiss reads was compared
     with it. A crash may leave two files of a collection, and either is good: what the older lacks,
@@ -295,7 +295,7 @@ class FaissStore:
                     file.flush()
                     with self._steps.at("faiss.fsync"):
                         os.fsync(file.fileno())
-                target = temporary.with_suffix(f".{_digest(temporary)}")
+                target = temporary.with_suffix(f".{content_sha256(temporary)}")
                 with self._steps.at("faiss.rename"):
                     temporary.replace(target)
                 sync_directory(self.path, self._steps, "faiss.fsync_directory")
@@ -377,11 +377,6 @@ def _read(path: Path) -> Any:  # noqa: ANN401
     Raises:
         IndexDamaged: A byte of it is not what was written.
     """
-    if _digest(path) != path.suffix[1:]:
+    if content_sha256(path) != path.suffix[1:]:
         raise IndexDamaged(f"{path.name!r} of the vector store is damaged: its checksum is wrong")
     return faiss.read_index(str(path))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

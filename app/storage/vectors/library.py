@@ -12,12 +12,11 @@ import numpy as np
 from app.core.errors import FingerprintMismatch, IndexDamaged, SearchAway
 from app.core.types import Filters, FloatArray, Library, Scored
 from app.core.vectors import nearest
-from app.storage.catalog.changes import STAGED, ChangeLog
+from app.storage.catalog.changes import STAGED, BuildState, ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
 from app.storage.options import IndexOptions
-from app.storage.status import BuildState
 from app.storage.vectors.cache import FILLED_AT_ONCE, CachedBuild, VectorCache
 from app.storage.vectors.port import VectorStore
 from app.storage.vectors.replica import Replica

@@ -12,12 +12,12 @@ import numpy as np
 from app.core.errors import IndexDamaged
 from app.core.types import FloatArray, Library
 from app.core.vectors import cosine_distances
-from app.storage.catalog.changes import Change, ChangeLog
+from app.storage.catalog.changes import BuildState, Change, ChangeLog
 from app.storage.catalog.database import Database
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
+from app.storage.catalog.schema import pieces
 from app.storage.options import MOST_VECTORS, IndexOptions
-from app.storage.status import BuildState
 from app.storage.vectors.port import SharedStore, Stamps, VectorStore
 
 log = logging.getLogger(__name__)
@@ -162,8 +162,7 @@ class Replica:
         ids = list(dict.fromkeys(i for change in changes for i in change.ids))
         corrected = [change.doc for change in changes if change.kind == "correct"]
         ids += self._loader.chunk_ids(corrected)
-        for at in range(0, len(ids), BATCH):
-            batch = ids[at : at + BATCH]
+        for batch in pieces(ids, BATCH):
             stored = self._loader.vectors(build, batch)
             present = set(stored.chunk_ids)
             self.store.delete(name, [chunk_id for chunk_id in batch if chunk_id not in present])
@@ -196,13 +195,12 @@ class Replica:
         try:
             self.store.drop(filled)
             self.store.prepare(filled, total, lambda n: self._sample(build, n))
-            after = done = 0
-            while done < limit and not stop.is_set():
-                stored = self._loader.vectors_after(build, after, BATCH)
-                if not stored.chunk_ids:
+            done = 0
+            for stored in self._loader.all_vectors(build, BATCH):
+                if done >= limit or stop.is_set():
                     break
                 self._upsert(build, filled, stored, limit - done)
-                after, done = stored.chunk_ids[-1], min(limit, done + len(stored.chunk_ids))
+                done = min(limit, done + len(stored.chunk_ids))
                 self.rebuilding = BuildState("rebuilding", done, total)
             if stop.is_set():
                 return None
@@ -220,10 +218,7 @@ class Replica:
         """Return about n vectors of a build, spread over all."""
         ids = self._loader.sample(build, n)
         return np.concatenate(
-            [
-                self._loader.vectors(build, ids[at : at + BATCH]).rows
-                for at in range(0, len(ids), BATCH)
-            ]
+            [self._loader.vectors(build, some).rows for some in pieces(ids, BATCH)]
         )
 
     def bring_up(self, stop: threading.Event) -> None:
@@ -292,9 +287,8 @@ class Replica:
                 wanted = self._loader.vector_ids(build.number, after, upto)
                 missing, phantom = sorted(wanted.difference(held)), set(held) - wanted
                 store.delete(name, sorted(phantom))
-                for at in range(0, len(missing), BATCH):
-                    stored = self._loader.vectors(build, missing[at : at + BATCH])
-                    self._upsert(build, name, stored, BATCH)
+                for some in pieces(missing, BATCH):
+                    self._upsert(build, name, self._loader.vectors(build, some), BATCH)
             after, mended = upto, mended + len(missing) + len(phantom)
         return mended
 

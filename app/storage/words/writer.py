@@ -10,10 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 
 from app.core.types import Library, LibraryCounts
-from app.storage.catalog.changes import Change, ChangeLog, Claim
+from app.storage.catalog.changes import BuildState, Change, ChangeLog, Claim
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
-from app.storage.status import BuildState
 from app.storage.words.port import WordIndex
 
 log = logging.getLogger(__name__)
@@ -198,12 +197,12 @@ class LexicalWriter:
 
     def _write_all(self) -> Iterator[int]:
         """Replace the library's documents a batch per commit; yield how many are done."""
-        after, done = 0, 0
-        while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
+        done = 0
+        for docs in self._loader.live_docs(self._library, REBUILD_BATCH_DOCS):
             with self._writing:
                 self.catch_up()
                 self._replace(dict.fromkeys(docs, ()))
-            after, done = docs[-1], done + len(docs)
+            done += len(docs)
             yield done
 
     def _replace(
