@@ -51,6 +51,18 @@ ROUNDS = 2
 RETRY_S = 5.0
 """After how many seconds a client should come back while no node answers."""
 
+PREFIX = "documind_"
+"""How the names of our collections begin, so that those of others in the engine are left alone."""
+
+COPY = "@"
+"""Stands between a name and the number of a collection that was filled in the place of another."""
+
+FEWEST_SHARDS = 6
+"""Shards of a collection at least, so that three nodes share it evenly, and six later."""
+
+PROBE_S = 2
+"""How long a look at the engine's health waits for a node, in seconds."""
+
 Answer = TypeVar("Answer")
 Connect = Callable[[str, str, int], QdrantClient]
 """Makes the client of a node from its address, the key and a time limit in seconds."""
@@ -79,8 +91,8 @@ def connect(url: str, api_key: str, timeout_s: int) -> QdrantClient:
     )
 
 
-class Nodes:
-    """The nodes of one engine; thread-safe."""
+class SearchEngine:
+    """One engine, its nodes and our collections in it; thread-safe."""
 
     def __init__(
         self,
@@ -107,9 +119,8 @@ class Nodes:
         for url in self.urls:
             if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
                 raise InvalidInput(
-                    f"SEARCH_URL {without_credentials(url)!r} is no address:"
-                    " write http://HOST:6333,"
-                    " several with commas"
+                    f"SEARCH_URL {without_credentials(url)!r} is no address: write"
+                    " http://HOST:6333, several with commas"
                 )
         self._key = api_key
         self._replicas = replicas
@@ -237,27 +248,6 @@ class Nodes:
             clients, self._clients = self._clients, {}
         for client in clients.values():
             client.close()
-
-
-def _away(problem: str) -> SearchAway:
-    return SearchAway(f"the search engine is away: {problem}", retry_after_s=RETRY_S)
-
-
-PREFIX = "documind_"
-"""How the names of our collections begin, so that those of others in the engine are left alone."""
-
-COPY = "@"
-"""Stands between a name and the number of a collection that was filled in the place of another."""
-
-FEWEST_SHARDS = 6
-"""Shards of a collection at least, so that three nodes share it evenly, and six later."""
-
-PROBE_S = 2
-"""How long a look at the engine's health waits for a node, in seconds."""
-
-
-class SearchEngine(Nodes):
-    """One engine and our collections in it; thread-safe."""
 
     def check(self) -> None:
         """Ask the engine for its collections.
@@ -592,6 +582,10 @@ class SearchEngine(Nodes):
             found.update(page)
             after = page[-1]
         return found
+
+
+def _away(problem: str) -> SearchAway:
+    return SearchAway(f"the search engine is away: {problem}", retry_after_s=RETRY_S)
 
 
 # Keep vectors in the engine: the VectorStore port.

@@ -57,14 +57,11 @@ def redact_answer(
         for citation in cited:
             citation["quote"] = ""
         if cited or not citations:
-            sentence |= {
-                "text": BLANK * len(str(sentence.get("text") or "")),
-                "citations": citations,
-            }
+            text = BLANK * len(str(sentence.get("text") or ""))
+            sentence |= {"text": text, "citations": citations}
         else:
-            kept.update(
-                range(_offset(sentence.get("answer_start")), _offset(sentence.get("answer_end")))
-            )
+            start, end = sentence.get("answer_start"), sentence.get("answer_end")
+            kept.update(range(_offset(start), _offset(end)))
         sentences.append(sentence)
     if "sentences" in record:
         redacted["sentences"] = sentences
@@ -74,18 +71,14 @@ def redact_answer(
             sign if at in kept or sign.isspace() else BLANK for at, sign in enumerate(answer)
         )
     redacted["rewritten_query"] = None
-    redacted |= dict.fromkeys(
-        {"quote", "model_text"} & redacted.keys()
-    )  # both may be made of its words
+    # Both may be made of its words.
+    redacted |= dict.fromkeys({"quote", "model_text"} & redacted.keys())
     return redacted, blanked
 
 
 def _records(value: object) -> list[dict[str, object]]:
-    return (
-        [dict(item) for item in value if isinstance(item, Mapping)]
-        if isinstance(value, list)
-        else []
-    )
+    items = value if isinstance(value, list) else []
+    return [dict(item) for item in items if isinstance(item, Mapping)]
 
 
 def _offset(value: object) -> int:
@@ -160,13 +153,9 @@ class AnswerStore:
             NotFound: No such answer.
         """
         self._database.finish_later()
+        rated = update(answers).where(answers.c.answer_id == answer_id)
         with self._database.write_apart("answer") as sql:
-            rated = (
-                update(answers)
-                .where(answers.c.answer_id == answer_id)
-                .values(feedback=_packed(feedback))
-            )
-            changed = sql.execute(rated).rowcount
+            changed = sql.execute(rated.values(feedback=_packed(feedback))).rowcount
         if not changed:
             raise NotFound(f"no answer {answer_id!r} to attach feedback to")
 
@@ -183,11 +172,9 @@ class AnswerStore:
 
         A shared copy outlives the retention of its answer, until it is revoked.
         """
-        old = (
-            delete(answers)
-            if older_than is None
-            else delete(answers).where(answers.c.created_at < older_than)
-        )
+        old = delete(answers)
+        if older_than is not None:
+            old = old.where(answers.c.created_at < older_than)
         self._database.finish_later()
         with self._database.write_apart("answer") as sql:
             if older_than is None:
@@ -201,22 +188,19 @@ def purge_quotes(sql: Connection, library: Library, doc_id: str) -> int:
     Shared copies of stored answers are not counted again.
     """
     blanked = 0
-    for n, answer_id, packed in sql.execute(
-        _QUOTING, {"of": library.value, "wanted": doc_id}
-    ).all():
+    of = {"of": library.value, "wanted": doc_id}
+    for n, answer_id, packed in sql.execute(_QUOTING, of).all():
         record, quotes = redact_answer(json.loads(packed), library.value, doc_id)
         blanked += quotes
         said = str(record.get("answer", ""))
         of_answer = turns.c.answer_id == answer_id
-        sql.execute(
-            update(answers).where(answers.c.n == n).values(record=_packed(record), feedback=None)
-        )
-        sql.execute(
-            update(turns).where(of_answer, turns.c.role == "assistant").values(content=said)
-        )
+        stored = update(answers).where(answers.c.n == n)
+        sql.execute(stored.values(record=_packed(record), feedback=None))
+        replies = update(turns).where(of_answer, turns.c.role == "assistant")
+        sql.execute(replies.values(content=said))
         touched = conversations.c.n.in_(select(turns.c.conversation).where(of_answer))
         sql.execute(update(conversations).where(touched).values(summary="", folded=0))
-    sql.execute(_FORGET, {"of": library.value, "wanted": doc_id})
+    sql.execute(_FORGET, of)
     rewrite_shares(sql, doc_id, lambda record: redact_answer(record, library.value, doc_id)[0])
     return blanked
 
@@ -579,12 +563,12 @@ class ShareStore:
         Raises:
             NotFound: There is none of this id.
         """
-        rows = self._database.rows(select(shares).where(shares.c.id == share_id))
-        if not rows:
-            raise NotFound(f"no shared answer {share_id!r}; GET /api/v1/shares lists them")
+        gone = delete(shares).where(shares.c.id == share_id).returning(*shares.c)
         with self._database.write("share") as sql:
-            sql.execute(delete(shares).where(shares.c.id == share_id))
-        return _share(rows[0])
+            row = sql.execute(gone).first()
+            if row is None:
+                raise NotFound(f"no shared answer {share_id!r}; GET /api/v1/shares lists them")
+            return _share(row)
 
 
 def rewrite_shares(sql: Connection, doc_id: str, change: Callable[[Record], Record]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
@@ -85,6 +86,8 @@ _CURRENT = select(*(documents.c[name] for name in _FIELDS)).where(
     documents.c.library == bindparam("of"),
     documents.c.source_key.in_(bindparam("keys", expanding=True)),
 )
+
+_OF_DRAFT = attrgetter(*statements.OF_DRAFT)
 
 Current = Mapping[tuple[Library, str], Found[*tuple[Any, ...]]]
 """The documents that are there, live or deleted, by library and id."""
@@ -229,16 +232,7 @@ class RevisionBatch:
                 )
             )
             chunk_rows.extend(
-                (
-                    item.first_chunk_id + i,
-                    doc,
-                    revision,
-                    span.ordinal,
-                    span.start,
-                    span.end,
-                    span.section,
-                    span.page,
-                )
+                (item.first_chunk_id + i, doc, revision, *span)
                 for i, span in enumerate(draft.chunks)
             )
             gone = removed.get(doc)
@@ -252,42 +246,17 @@ class RevisionBatch:
         insert(self._sql, statements.INSERT_CHUNK, chunk_rows)
 
     def _document_row(self, item: Stored) -> tuple[object, ...]:
-        draft = item.draft
-        return (
-            item.doc,
-            draft.library.value,
-            draft.doc_id,
-            draft.source_key,
-            item.revision,
-            "live",
-            draft.filename,
-            draft.type,
-            draft.sha256,
-            item.facts.title,
-            pack_strings(item.facts.authors),
-            author_keys(item.facts.authors),
-            item.facts.year,
-            draft.metadata.arxiv_id,
-            draft.source_url,
-            draft.licence,
-            pack_strings(draft.flags),
-            int(draft.has_original),
-            len(draft.text),
-            len(draft.pages),
-            len(draft.text.encode()),
-            len(draft.chunks),
-            0,
-            draft.source_revision,
-            0,
-            0,
-            search_key(item.facts.title, draft.filename),
-            self._now,
-            self._now,
-            item.facts.language,
-            "",  # its source names them anew, and so its words are written with them
-            pack_strings(item.labels[0]),
-            pack_values(item.labels[1]),
-        )
+        """Return the values of INSERT_DOCUMENT, in its order."""
+        draft, facts, (tags, metadata) = item.draft, item.facts, item.labels
+        own = item.doc, draft.library.value, item.revision, "live", *_OF_DRAFT(draft)
+        authors = pack_strings(facts.authors), author_keys(facts.authors)
+        about = facts.title, *authors, facts.year, facts.language, draft.metadata.arxiv_id
+        sizes = len(draft.text), len(draft.pages), len(draft.text.encode()), len(draft.chunks)
+        labels = pack_strings(tags), pack_values(metadata)
+        flags = pack_strings(draft.flags), int(draft.has_original)
+        other_titles = ""  # its source names them anew, and so its words are written with them
+        key, at = search_key(facts.title, draft.filename), (self._now, self._now)
+        return (*own, *about, key, *sizes, 0, 0, 0, *flags, *labels, other_titles, *at)
 
     def _finish(
         self,

@@ -32,9 +32,8 @@ from app.storage.catalog.schema import (
 
 _DOCUMENT = (
     "doc_id library source_key revision sha256 title authors year type state characters pages"
-    " chunks embedded duplicate_of"
-    " source_url licence added_at updated_at filename arxiv_id has_original flags language"
-    " other_titles tags metadata"
+    " chunks embedded duplicate_of source_url licence added_at updated_at filename arxiv_id"
+    " has_original flags language other_titles tags metadata"
 ).split()
 DOCUMENTS = select(*(documents.c[name] for name in _DOCUMENT))
 DOCUMENT_COLUMNS = ", ".join(f"d.{name}" for name in _DOCUMENT)

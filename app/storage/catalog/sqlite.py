@@ -90,8 +90,7 @@ def translate(path: Path, cause: BaseException | None) -> Exception:
     if name.startswith(_UNUSABLE):
         return DatabaseAway(
             f"the catalog {str(path)!r} cannot be opened or written ({cause}): it or its directory"
-            " is gone, not writable"
-            " for this user, or too many files are open (`ulimit -n`)"
+            " is gone, not writable for this user, or too many files are open (`ulimit -n`)"
         )
     return StorageError(f"the catalog {path.name!r} refused the operation: {cause}")
 
@@ -100,10 +99,9 @@ def damaged(name: str, detail: str) -> IndexDamaged:
     """Return the error for a damaged catalog, with the cure."""
     return IndexDamaged(
         f"the catalog {name!r} is damaged ({detail}): stop the server and run `documind restore"
-        " BACKUP`"
-        " with a directory that `documind backup` wrote; without one, leave this directory as it"
-        " is, copy its originals/ into a new"
-        " DATA_DIR and run there: documind fsck --repair --library papers"
+        " BACKUP` with a directory that `documind backup` wrote; without one, leave this directory"
+        " as it is, copy its originals/ into a new DATA_DIR and run there: documind fsck --repair"
+        " --library papers"
     )
 
 

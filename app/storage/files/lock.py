@@ -79,9 +79,8 @@ class DirectoryLock:
             who = f"process {held_by.pid}" if held_by else "another process"
             where = f" at {held_by.url}" if held_by and held_by.url else ""
             raise Locked(
-                f"the data directory {str(directory)!r} is in use by {who}{where}: use that"
-                " server, stop it,"
-                " or choose another DATA_DIR"
+                f"the data directory {str(directory)!r} is in use by {who}{where}: use that server,"
+                " stop it, or choose another DATA_DIR"
             ) from exc
         self._handles.append(handle)
         try:

@@ -229,9 +229,8 @@ def _refuse_conflicts(database: Database, library: Library, records: list[Docume
     for doc_id, source_key in rows:
         if ids.get(source_key, doc_id) != doc_id or keys.get(doc_id, source_key) != source_key:
             raise Conflict(
-                f"library {library.value!r} holds {source_key!r} as document {doc_id!r}, the"
-                " bundle does not: delete that first;"
-                " nothing was imported"
+                f"library {library.value!r} holds {source_key!r} as document {doc_id!r}, the bundle"
+                " does not: delete that first; nothing was imported"
             )
 
 
@@ -432,10 +431,9 @@ class Bundler(Parts):
             if held is not None and held != fingerprint and self.catalog.counts(into).embedded:
                 raise FingerprintMismatch(
                     f"the bundle's vectors are of {fingerprint.embedding_model!r}"
-                    f" ({fingerprint8(fingerprint)}), library"
-                    f" {into.value!r} holds {held.embedding_model!r} ({fingerprint8(held)}):"
-                    " import into an empty library,"
-                    f" or run: documind reembed --library {into.value}"
+                    f" ({fingerprint8(fingerprint)}), library {into.value!r} holds"
+                    f" {held.embedding_model!r} ({fingerprint8(held)}): import into an empty"
+                    f" library, or run: documind reembed --library {into.value}"
                 )
             self.writer.claim(into, fingerprint)
         done = 0

@@ -33,14 +33,12 @@ CATALOG_CHECKED_AT_START_BYTES = 128 << 20
 second."""
 
 CURE = (
-    "put the catalog that belongs here back (or run: documind restore BACKUP), or make an entry"
-    " for each uploaded file with:"
-    " documind fsck --repair --library papers"
+    "put the catalog that belongs here back (or run: documind restore BACKUP), or make an entry for"
+    " each uploaded file with: documind fsck --repair --library papers"
 )
 CURE_OF_A_DATABASE = (
     "name the database that belongs to this DATA_DIR in DATABASE_URL, or restore its dump; for an"
-    " empty database take an"
-    " empty DATA_DIR"
+    " empty database take an empty DATA_DIR"
 )
 
 
@@ -100,15 +98,13 @@ def _refuse_foreign(
     if kept and not kept & known.originals and not known.deletions:
         raise IndexDamaged(
             f"the catalog {name!r} {'names none' if exists else 'is missing and could name none'}"
-            " of the"
-            f" {len(kept)} uploaded files in 'originals': {cure}"
+            f" of the {len(kept)} uploaded files in 'originals': {cure}"
         )
     for holder, seq in (*known.marks, (f"'{SEEN_NAME}'", seen_change(data_dir))):
         if seq > known.last_change:
             raise IndexDamaged(
                 f"the catalog {name!r} is older than its indexes: {holder} knows change {seq}, the"
-                " catalog ends with"
-                f" change {known.last_change}: {cure}"
+                f" catalog ends with change {known.last_change}: {cure}"
             )
 
 
