@@ -604,13 +604,7 @@ class QdrantStore(SharedStore):
     """Vectors in one engine: a collection a build."""
 
     def __init__(self, engine: SearchEngine, steps: Steps, *, ef_search: int) -> None:
-        """Use `engine`; nothing is sent yet.
-
-        Args:
-            engine: Where the vectors go.
-            steps: Told of every write.
-            ef_search: How wide the engine searches at least.
-        """
+        """Use `engine`, searching `ef_search` wide at least; nothing is sent yet."""
         self._engine = engine
         self._steps = steps
         self._ef_search = ef_search
@@ -654,12 +648,6 @@ class QdrantStore(SharedStore):
                 self._engine.delete(ROOM + collection, chunk_ids)
 
     def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
-        """Return the ids of up to n neighbours, nearest first.
-
-        Raises:
-            SearchAway: No node answers.
-            IndexDamaged: The engine lost the collection.
-        """
         width = max(n, self._ef_search)
         try:
             found = self._engine.search(ROOM + collection, DENSE, query.tolist(), n, width=width)
@@ -703,5 +691,4 @@ class QdrantStore(SharedStore):
         return ""
 
     def close(self) -> None:
-        """Let the connections go."""
         self._engine.close()

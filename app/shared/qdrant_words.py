@@ -276,14 +276,9 @@ class QdrantWords(SharedWords):
         steps: Steps,
         name: str = "",
     ) -> None:
-        """Use `engine`; nothing is sent yet.
+        """Use the collection `name` of `engine`; empty: that which the library is searched in.
 
-        Args:
-            library: Whose words.
-            engine: Where they go.
-            options: Weights of the fields.
-            steps: Told of every write.
-            name: Of the collection; empty: that which the library is searched in.
+        Nothing is sent yet.
         """
         self._name = name or f"{WORDS}_{library.value}"
         self._engine = engine
@@ -543,5 +538,4 @@ class QdrantWords(SharedWords):
             self._engine.drop(self._name)
 
     def close(self) -> None:
-        """Drop queued chunks."""
         self.rollback()

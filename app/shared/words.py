@@ -6,7 +6,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from itertools import chain, takewhile
 from typing import cast
 
@@ -50,15 +50,10 @@ class SharedLexicalWriter(LexicalWriter):
     """
 
     def __init__(
-        self,
-        library: Library,
-        indexes: Mapping[Library, WordIndex],
-        log: SharedChangeLog,
-        loader: CatalogLoader,
-        writing: AbstractContextManager[object],
+        self, library: Library, indexes: Mapping[Library, WordIndex], loader: CatalogLoader
     ) -> None:
-        super().__init__(library, indexes, log, loader, writing)
-        self._claims = log
+        super().__init__(library, indexes, loader)
+        self._claims = cast("SharedChangeLog", loader.log)
         self._sending = threading.Lock()
         """An index gathers what it is given until it commits."""
 

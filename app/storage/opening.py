@@ -73,12 +73,7 @@ def _shared(module: str, setting: str) -> ModuleType:
 
 
 def open_database(path: Path, url: str, steps: Steps) -> Database:
-    """Return the open catalog; create its tables in a new one.
-
-    Args:
-        path: The SQLite file, where no address is given.
-        url: Of a PostgreSQL database that several servers share; empty: the file.
-        steps: Where write steps are counted.
+    """Return the open catalog, in PostgreSQL where there is a `url`; create tables in a new one.
 
     Raises:
         InvalidInput: The address is wrong or does not answer, or the extra `shared` is missing.

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from app.core.errors import IndexDamaged, StorageError
 from app.core.types import Library
-from app.storage.catalog.changes import BuildState, ChangeLog
-from app.storage.catalog.database import Database, held
+from app.storage.catalog.changes import BuildState
+from app.storage.catalog.database import held
 from app.storage.catalog.documents import count
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.files.durable import Steps, delete_tree, move_aside
@@ -36,8 +36,6 @@ class Projector:
         self,
         options: IndexOptions,
         steps: Steps,
-        database: Database,
-        change_log: ChangeLog,
         loader: CatalogLoader,
         dense: Mapping[Library, DenseLibrary],
         engine: Engine | None,
@@ -48,21 +46,18 @@ class Projector:
 
         With `heal`, a damaged one is moved aside.
         """
-        self.log = change_log
+        self.log = loader.log
         self.dense = dense
         self._options = options
         self._steps = steps
-        self._database = database
+        self._database = loader.database
         self._engine = engine
         self._threads: list[threading.Thread] = []
         self._old: set[Library] = set()
         """Libraries whose index in the engine may be older than what was here."""
         self.indexes = {library: self._open(library, heal=heal) for library in Library}
         writer = word_writer(shared=options.shared)
-        self.words = {
-            library: writer(library, self.indexes, change_log, loader, database.writers)
-            for library in Library
-        }
+        self.words = {library: writer(library, self.indexes, loader) for library in Library}
 
     def writing(self, *, wait: bool = True) -> AbstractContextManager[None]:
         """Hold the lock of this process's writers; other processes have their own.

@@ -89,9 +89,8 @@ class IndexStore:
             options: Where data lives and how projections are tuned.
             crash_at: End the process at this write step, for crash tests.
             vector_store: Bring the vector stores up while serving (a server), before returning
-                (`foreground`),
-                or not at all (`off`, for commands that only read; what they write reaches the
-                stores later).
+                (`foreground`), or not at all (`off`, for commands that only read; what they write
+                reaches the stores later).
             steps: Told of every write; by default one made here.
             heal: Finish what the last process left undone and mend what start-up finds; False for a
                 check that is to see it.
@@ -114,7 +113,7 @@ class IndexStore:
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = open_catalog(options, self.steps, heal=heal)
         self._log = open_log(self.database, shared=options.shared)
-        self.loader = CatalogLoader(self.database)
+        self.loader = CatalogLoader(self.database, self._log)
         self.originals = open_originals(options, self.steps)
         self.unlinks = Unlinks(self.database, self.originals, shared=options.shared)
         self.originals.before_keeping = self.unlinks.expect
@@ -125,26 +124,12 @@ class IndexStore:
         wanted = threading.Event()
         self.dense = {
             library: DenseLibrary(
-                library,
-                options,
-                self._log,
-                self.loader,
-                self.vector_stores[library],
-                self.database,
-                wanted,
-                follows=_FOLLOWS[vector_store],
+                library, options, self.loader, store, wanted, follows=_FOLLOWS[vector_store]
             )
-            for library in Library
+            for library, store in self.vector_stores.items()
         }
         self.projector = Projector(
-            options,
-            self.steps,
-            self.database,
-            self._log,
-            self.loader,
-            self.dense,
-            self._engine,
-            heal=heal,
+            options, self.steps, self.loader, self.dense, self._engine, heal=heal
         )
         self.catalog = SqliteCatalog(self.database, self._log, self.originals)
         self.builds = Builds(self.database)
@@ -154,11 +139,19 @@ class IndexStore:
         self.lexical = LibraryWords(self.projector.indexes, self.loader)
         self.vectors = DenseVectorIndex(self.dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
-        self._open_state()
+        self.jobs = JobQueue(self.database)
+        self.ledger = BulkLedger(self.database)
+        self.claims = SyncClaims(self.database)
+        self.labels = LabelStore(self.database)
+        self.keys = KeyStore(self.database)
+        self.answers = AnswerStore(self.database)
+        self.shares = ShareStore(self.database)
+        self.calibrations = CalibrationRows(self.database)
+        self.conversations = ConversationStore(self.database)
+        self.models = ModelStore(self.database)
         self.supervisor = StoreSupervisor(
-            self._log,
+            self.loader,
             self.dense,
-            self.database,
             wanted,
             lambda: delete_unused(options, self.vector_stores, self.steps),
             self.projector.apply,
@@ -174,32 +167,16 @@ class IndexStore:
         self.calls = counted(self.database, self._engine, self.originals)
         self._heals = heal
         if heal:
-            self._start()
+            self.codes.delete_others()
+            self.writer.purge_due()
+            self.unlinks.settle_at_start()
+            for library in Library:
+                self.projector.start(library)
             note_change(options.data_dir, self._log.last(), self.steps)
         if vector_store == "background":
             self.supervisor.start()
         elif vector_store == "foreground":
             self.supervisor.bring_up()
-
-    def _open_state(self) -> None:
-        """Open what the catalog keeps besides documents."""
-        self.jobs = JobQueue(self.database)
-        self.ledger = BulkLedger(self.database)
-        self.claims = SyncClaims(self.database)
-        self.labels = LabelStore(self.database)
-        self.keys = KeyStore(self.database)
-        self.answers = AnswerStore(self.database)
-        self.shares = ShareStore(self.database)
-        self.calibrations = CalibrationRows(self.database)
-        self.conversations = ConversationStore(self.database)
-        self.models = ModelStore(self.database)
-
-    def _start(self) -> None:
-        self.codes.delete_others()
-        self.writer.purge_due()
-        self.unlinks.settle_at_start()
-        for library in Library:
-            self.projector.start(library)
 
     def made_with(self, library: Library) -> Fingerprint | None:
         """Return a library's fingerprint; None while it has no vectors."""

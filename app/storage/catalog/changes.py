@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -168,10 +167,11 @@ class ChangeLog:
         with self._database.write("watermarks") as sql:
             self.save_into(sql)
             for library in Library:
-                lexical = self.mark(library, "lexical")
                 with self._lock:
-                    applied = _dense_mark(self._marks | self._flushed, library.value)
-                dense = min(applied, self._kept_after(library))
+                    marks = self._marks | self._flushed
+                    kept = [seq for (of, _), seq in self._held.items() if of is library]
+                applied = max(marks.get((library.value, store), 0) for store in get_args(StoreKind))
+                dense, lexical = min([applied, *kept]), self.mark(library, "lexical")
                 sql.execute(APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
 
     def hold(self, library: Library, holder: str, seq: int | None) -> None:
@@ -185,13 +185,6 @@ class ChangeLog:
     def holds(self, library: Library, holder: str) -> bool:
         """Return whether changes are kept for this holder."""
         return (library, holder) in self._held
-
-    def _kept_after(self, library: Library) -> int:
-        with self._lock:
-            return min(
-                (seq for (whose, _), seq in self._held.items() if whose is library),
-                default=sys.maxsize,
-            )
 
     def behind(self, stores: Mapping[Library, StoreKind]) -> list[Library]:
         """Return the libraries of which a projection lacks a change that is committed."""
@@ -248,7 +241,3 @@ class ChangeLog:
         """Return the newest change; 0 before the first."""
         with self._database.read() as sql:
             return self._database.dialect.last_change(sql)
-
-
-def _dense_mark(marks: Mapping[tuple[str, str], int], library: str) -> int:
-    return max(marks.get((library, store), 0) for store in get_args(StoreKind))

@@ -46,12 +46,8 @@ class Database(ABC):
     ) -> None:
         """Bring the schema to this release's.
 
-        Args:
-            name: Of the database, for messages; without a password.
-            dialect: Its own statements.
-            steps: Where write steps are counted.
-            writer: One connection, for transactions.
-            readers: Connections on snapshots.
+        `name` stands in messages, without a password. `writer` has one connection, for
+        transactions; those of `readers` are on snapshots.
 
         Raises:
             StorageError: The schema is of a newer release, or what the database says.
@@ -122,9 +118,7 @@ class Database(ABC):
     def write(self, name: str, *, wait: bool = True) -> Iterator[Connection]:
         """Yield a connection in a transaction: durable at the end, undone on error.
 
-        Args:
-            name: What the commit is for; the step is `catalog.NAME`.
-            wait: Wait for other writers.
+        The commit is the step `catalog.NAME`.
 
         Raises:
             Busy: Another one writes, and it is not to be waited for.
@@ -274,11 +268,9 @@ FIRST = "0001"
 
 
 def upgrade(connection: Connection, version: str | None) -> None:
-    """Bring the schema to this release's; the caller commits.
+    """Bring the schema, which stands at `version` (None: new), to this release's.
 
-    Args:
-        connection: In a transaction.
-        version: Where it stands; None for a new store.
+    The caller commits.
     """
     # Imported here: only the first start of a release migrates, every other start would pay 100 ms
     # for nothing.
@@ -296,15 +288,7 @@ def upgrade(connection: Connection, version: str | None) -> None:
 
 
 def refuse_newer(name: str, version: str | None) -> None:
-    """Refuse a catalog whose schema this release does not know.
-
-    Args:
-        name: Of its database, for the message.
-        version: What it says of itself; None for a new one.
-
-    Raises:
-        StorageError: A newer release wrote it.
-    """
+    """Raise StorageError for a catalog that a newer release wrote."""
     # takes 100 ms, and only an upgrade or a restore asks
     from alembic.script import ScriptDirectory  # noqa: PLC0415
 

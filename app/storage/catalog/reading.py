@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Select, and_, bindparam, func, select
 
 from app.core.types import Document, Filters, Library
+from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database, SinceCommit, id_list
 from app.storage.catalog.labels import LABELS_VERSION
 from app.storage.catalog.rows import (
@@ -131,10 +132,11 @@ _STAMPS = (
 
 
 class CatalogLoader:
-    """Reads in batches; thread-safe."""
+    """Reads in batches; thread-safe. What reads from here has the log of changes at hand."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, log: ChangeLog) -> None:
+        self.log = log
+        self.database = self._database = database
         self._dialect = database.dialect
         self.on_unusable: Callable[[Sequence[int]], None] | None = None
         """Told the keys of stored vectors that are read as missing, because they are of a wrong
@@ -362,10 +364,8 @@ class CatalogLoader:
     def stamps(self, chunk_ids: Sequence[int], *, with_text: bool) -> list[dict[str, str | int]]:
         """Return what a store of vectors keeps with each chunk; empty for one that is gone.
 
-        Args:
-            chunk_ids: Which.
-            with_text: Whether the title and the text are among it. A title costs Chroma 141 bytes a
-                row (evaluation/reports/chroma_rows.md).
+        The title and the text are among it `with_text`: a title costs Chroma 141 bytes a row
+        (evaluation/reports/chroma_rows.md).
         """
         names = ("doc_id", "filename", "section", "chunk_index", "page", "title")
         with self._database.read() as sql:

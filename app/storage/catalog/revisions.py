@@ -165,9 +165,12 @@ class RevisionBatch:
                 draft.doc_id, item.revision, "replaced" if live else "indexed", left_out=left_out
             )
             results.append((draft, result))
-        removed = self._supersede([item for item in stored if item.superseded is not None])
-        for doc, gone in removed.items():
-            self._written.removed.setdefault(doc, []).extend(gone)
+        removed: dict[int, list[int]] = {}
+        for item in stored:
+            if item.superseded is not None:
+                removed[item.doc] = gone = delete_chunk_vectors(self._sql, item.doc)
+                self._written.removed.setdefault(item.doc, []).extend(gone)
+                count_document(self._sql, item.doc, -1)
         written = {item.doc for item in stored}
         for old in current.values():
             if old.state != "live" and old.doc in written:
@@ -199,14 +202,6 @@ class RevisionBatch:
                     )
                 found[library, row.doc_id] = row
         return found
-
-    def _supersede(self, stored: list[Stored]) -> dict[int, list[int]]:
-        """Take live revisions from counters, and their vectors; return chunk ids."""
-        removed: dict[int, list[int]] = {}
-        for item in stored:
-            removed[item.doc] = delete_chunk_vectors(self._sql, item.doc)
-            count_document(self._sql, item.doc, -1)
-        return removed
 
     def _insert(self, stored: list[Stored], removed: dict[int, list[int]]) -> None:
         document_rows: list[Row] = []

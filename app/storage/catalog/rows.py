@@ -101,9 +101,8 @@ def usable(blobs: Sequence[bytes], dimension: int) -> list[bool]:
     """
     whole = [blob for blob in blobs if len(blob) == 2 * dimension]
     endless = (np.frombuffer(b"".join(whole), dtype="<u2") & _EXPONENT) == _EXPONENT
-    if (
-        len(whole) == len(blobs) and not endless.any()
-    ):  # nearly always: asked first, because it is asked of every vector
+    if len(whole) == len(blobs) and not endless.any():
+        # Nearly always: asked first, because it is asked of every vector.
         return [True] * len(blobs)
     finite = iter((~endless.reshape(len(whole), dimension).any(axis=1)).tolist())
     return [len(blob) == 2 * dimension and next(finite) for blob in blobs]
@@ -269,15 +268,8 @@ def add_change(
     sql: Connection, library: Library, kind: str, doc: int, revision: int, ids: Sequence[int] | None
 ) -> None:
     """Queue a change for the projections."""
-    packed = pack_ids(ids) if ids else None
-    values = {
-        "library": library.value,
-        "kind": kind,
-        "doc": doc,
-        "revision": revision,
-        "ids": packed,
-    }
-    sql.execute(_ADD_CHANGE, values)
+    of = {"library": library.value, "kind": kind, "doc": doc, "revision": revision}
+    sql.execute(_ADD_CHANGE, of | {"ids": pack_ids(ids) if ids else None})
 
 
 def repoint_duplicates(sql: Connection, library: Library, shas: set[str]) -> dict[str, str]:

@@ -434,13 +434,7 @@ def key_of(build: int | ColumnElement[Any]) -> ColumnElement[int]:
 
 
 def put(sql: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
-    """Insert rows; one that has the primary key of a row replaces it.
-
-    Args:
-        sql: In a transaction.
-        table: Where to.
-        rows: Values by column; all have the same columns.
-    """
+    """Insert rows, which have the same columns; one with the primary key of a row replaces it."""
     if rows:
         statement = _on_conflict(sql.dialect.name, table, frozenset(rows[0]), adds=False)
         sql.execute(statement, rows)

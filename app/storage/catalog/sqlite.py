@@ -111,10 +111,6 @@ class SqliteDatabase(Database):
     def __init__(self, path: Path, steps: Steps) -> None:
         """Open or create the file and bring its schema to this release's.
 
-        Args:
-            path: The SQLite file.
-            steps: Where write steps are counted.
-
         Raises:
             IndexDamaged: Not a database, or damaged pages.
             StorageError: The schema is of a newer release.
@@ -127,7 +123,6 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def read_raw(self) -> Iterator[Cursor]:
-        """Yield a plain cursor for reads that a person waits for; rows are tuples."""
         with self.translated():
             pooled = self._readers.raw_connection()
         try:
@@ -144,7 +139,6 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Turn SQLite's errors into ours."""
         try:
             yield
         except DatabaseError as exc:
@@ -153,10 +147,7 @@ class SqliteDatabase(Database):
             raise translate(self.path, exc) from exc
 
     def check(self) -> list[str]:
-        """Return faults that `PRAGMA quick_check` and foreign keys find, a line each.
-
-        Empty when sound.
-        """
+        """Return faults of pages and of references between rows, a line each."""
         lines = self.check_pages()
         if lines:
             return lines  # asking damaged pages for more would end in an error
@@ -199,7 +190,6 @@ class SqliteDatabase(Database):
         return True
 
     def size_bytes(self) -> int:
-        """Return the size of the file, in bytes."""
         return self.path.stat().st_size
 
     def checkpoint(self) -> None:

@@ -168,11 +168,7 @@ class SqlDialect(ABC):
     ) -> None:
         """Run `insert VALUES (...) after` for all rows.
 
-        Args:
-            sql: In a transaction.
-            insert: Up to the columns, as `INSERT INTO t (a, b)`.
-            rows: All as wide as the columns are many.
-            after: What follows the values, as `ON CONFLICT ...`.
+        `insert` goes up to the columns, as `INSERT INTO t (a, b)`.
         """
 
     @abstractmethod

@@ -410,16 +410,15 @@ class Builds:
             held = sql.execute(every).scalars().all()
         removed = 0
         for number in sorted(set(held) - set(kept)):
-            while batch := self._delete_batch(number):
+            some = select(vectors.c.key).where(_keys_of(number)).limit(REMOVE_BATCH)
+            batch = 1
+            while batch:
+                with self._database.write("remove_vectors") as sql:
+                    batch = sql.execute(delete(vectors).where(vectors.c.key.in_(some))).rowcount
                 removed += batch
             with self._database.write("remove_build") as sql:
                 sql.execute(delete(builds).where(builds.c.build == number))
         return removed
-
-    def _delete_batch(self, number: int) -> int:
-        some = select(vectors.c.key).where(_keys_of(number)).limit(REMOVE_BATCH)
-        with self._database.write("remove_vectors") as sql:
-            return sql.execute(delete(vectors).where(vectors.c.key.in_(some))).rowcount
 
     def differing(self, library: Library, build: int) -> set[int]:
         """Return documents with another number of vectors in a build than in the live one.

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.core.types import Filters, FloatArray, Library, Scored
+from app.core.types import Filters, FloatArray, Scored
 from app.core.vectors import cosine_distances, nearest
-from app.storage.catalog.changes import Change, ChangeLog
+from app.storage.catalog.changes import Change
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, DocumentFacts, IdArray, VectorRows, author_key
 from app.storage.catalog.schema import pieces
@@ -230,19 +230,12 @@ class CachedBuild:
     The owner serialises the calls that write.
     """
 
-    def __init__(
-        self,
-        library: Library,
-        build: Build,
-        most: int,
-        change_log: ChangeLog,
-        loader: CatalogLoader,
-    ) -> None:
+    def __init__(self, build: Build, most: int, loader: CatalogLoader) -> None:
         """Serve `build`, without a cache above `most` vectors; nothing is read yet."""
-        self._library = library
+        self._library = build.library
         self.build = build
         self._most = most
-        self._log = change_log
+        self._log = loader.log
         self._loader = loader
         self._applied = 0
         self.cache: VectorCache | None = None

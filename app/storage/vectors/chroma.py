@@ -129,13 +129,9 @@ class ChromaStore(VectorStore):
         ef_search: int,
         search_s: float = SEARCH_S,
     ) -> None:
-        """Use the store in directory `path`.
+        """Use the store in directory `path`, made when it is not there.
 
-        Args:
-            path: Made when it is not there.
-            steps: Told of every write.
-            ef_search: How wide Chroma searches at least.
-            search_s: How long a search waits, in seconds.
+        A search is `ef_search` wide at least, and waits for `search_s` seconds.
         """
         self.path = path
         self._steps = steps

@@ -236,13 +236,9 @@ class FaissStore(VectorStore):
         learn_from: int = LEARN_FROM,
         least_kept: int = LEAST_KEPT,
     ) -> None:
-        """Use the store in directory `path`.
+        """Use the store in directory `path`, made when it is not there.
 
-        Args:
-            path: Made when it is not there.
-            steps: Told of every write.
-            learn_from: Vectors of a collection from which on codes are kept and not rows.
-            least_kept: Changes of a collection before its file is written again.
+        See LEARN_FROM and LEAST_KEPT for the other two.
         """
         self.path = path
         self._steps = steps
@@ -252,7 +248,6 @@ class FaissStore(VectorStore):
         self._open: dict[str, Collection] = {}
 
     def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
-        """Learn from a sample how to divide `expected` vectors; see `VectorStore.prepare`."""
         if expected >= self._learn_from:
             with self._errors():
                 self._of(collection).prepare(sample(sample_size(expected)), expected)
@@ -275,7 +270,6 @@ class FaissStore(VectorStore):
                 self._of(collection).delete(np.array(chunk_ids, np.int64))
 
     def flush(self, collection: str, *, at_once: bool) -> bool:
-        """Write a collection's file, at once or when much has changed; see `VectorStore.flush`."""
         held = self._open.get(collection)
         if held is None or not held.changes:
             return True
@@ -336,7 +330,6 @@ class FaissStore(VectorStore):
             return move_aside(self.path, self._steps, "faiss.move_aside").name
 
     def close(self) -> None:
-        """Let every collection go."""
         with self._lock:
             self._open = {}
 

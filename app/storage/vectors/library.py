@@ -12,8 +12,7 @@ import numpy as np
 from app.core.errors import FingerprintMismatch, IndexDamaged, SearchAway
 from app.core.types import Filters, FloatArray, Library, Scored
 from app.core.vectors import nearest
-from app.storage.catalog.changes import STAGED, BuildState, ChangeLog
-from app.storage.catalog.database import Database
+from app.storage.catalog.changes import STAGED, BuildState
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
 from app.storage.options import IndexOptions
@@ -60,10 +59,8 @@ class DenseLibrary:
         self,
         library: Library,
         options: IndexOptions,
-        change_log: ChangeLog,
         loader: CatalogLoader,
         store: VectorStore,
-        database: Database,
         wanted: threading.Event,
         *,
         follows: bool | None,
@@ -76,9 +73,9 @@ class DenseLibrary:
         """
         self._library = library
         self._options = options
-        self._log = change_log
+        self._log = loader.log
         self._loader = loader
-        self.replica = Replica(library, options, change_log, loader, store, database)
+        self.replica = Replica(library, options, loader, store)
         """The library's collection in the store."""
         self._wanted = wanted
         self._follows = follows
@@ -283,7 +280,7 @@ class DenseLibrary:
 
     def _cached(self, build: Build) -> CachedBuild:
         most = self._options.vector_cache_vectors
-        return CachedBuild(self._library, build, most, self._log, self._loader)
+        return CachedBuild(build, most, self._loader)
 
     def fill_cache(self) -> None:
         """Fill the cache when `catch_up` found it too large to be filled in its turn."""

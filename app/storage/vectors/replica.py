@@ -12,8 +12,7 @@ import numpy as np
 from app.core.errors import IndexDamaged
 from app.core.types import FloatArray, Library
 from app.core.vectors import cosine_distances
-from app.storage.catalog.changes import BuildState, Change, ChangeLog
-from app.storage.catalog.database import Database
+from app.storage.catalog.changes import BuildState, Change
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
 from app.storage.catalog.schema import pieces
@@ -61,27 +60,21 @@ class Replica:
     """
 
     def __init__(
-        self,
-        library: Library,
-        options: IndexOptions,
-        change_log: ChangeLog,
-        loader: CatalogLoader,
-        store: VectorStore,
-        database: Database,
+        self, library: Library, options: IndexOptions, loader: CatalogLoader, store: VectorStore
     ) -> None:
-        """Serve `library` from `store`, under locks of `database`; nothing is asked yet."""
+        """Serve `library` from `store`; nothing is asked yet."""
         self._library = library
         self._options = options
         self.kind = options.store_of(library)
         """The name under which the log of changes keeps how far the collection is."""
-        self._log = change_log
+        self._log = loader.log
         self._loader = loader
         self.store = store
         self.shared = options.shared
         """Whether other processes write to the collection as well."""
-        self.lock = database.lock_of(f"vectors of {library.value}")
+        self.lock = loader.database.lock_of(f"vectors of {library.value}")
         """Held while changes are written to the collection."""
-        self._filling = database.lock_of(f"filling {library.value}")
+        self._filling = loader.database.lock_of(f"filling {library.value}")
         self.whole = False
         """Whether the collection was checked or filled since the store was opened, so that
         searches may use it."""
@@ -91,12 +84,9 @@ class Replica:
     @property
     def limit(self) -> int:
         """Return the most vectors to hold; `public` has what `papers` leaves."""
-        papers = (
-            self._loader.live_build(Library.PAPERS) if self._library is Library.PUBLIC else None
-        )
-        return self._options.most_vectors(
-            self._library, self._loader.embedded(papers) if papers else 0
-        )
+        papers = self._library is Library.PUBLIC and self._loader.live_build(Library.PAPERS)
+        taken = self._loader.embedded(papers) if papers else 0
+        return self._options.most_vectors(self._library, taken)
 
     @property
     def applied(self) -> int:
@@ -172,10 +162,8 @@ class Replica:
 
     def _upsert(self, build: Build, name: str, stored: VectorRows, room: int) -> None:
         if stored.chunk_ids and room:
-            stamps = Stamps(
-                build.embedding_model,
-                partial(self._loader.stamps, with_text=self._options.chroma_store_text),
-            )
+            of = partial(self._loader.stamps, with_text=self._options.chroma_store_text)
+            stamps = Stamps(build.embedding_model, of)
             self.store.upsert(name, stored.chunk_ids[:room], stored.rows[:room], stamps)
 
     def fill(self, build: Build, stop: threading.Event) -> int | None:
@@ -335,10 +323,8 @@ class Replica:
     def _unfound(self, build: Build, uncertain: set[int], sample: Sequence[int] = ()) -> str:
         """Return that searches do not find vectors which the collection has; empty if they do."""
         name, sample = self.collection(build), sample or self._loader.sample(build, SELF_QUERIES)
-        rows = self._loader.vectors(
-            build, [chunk_id for chunk_id in sample if chunk_id not in uncertain]
-        )
-        missed = sum(not self._finds(build, row) for row in rows.rows)
+        rows = self._loader.vectors(build, [one for one in sample if one not in uncertain])
+        missed = sum(not self._finds(name, build, row) for row in rows.rows)
         if missed > max(FEW, FEW_SHARE * len(rows.rows)) or missed == len(rows.rows) > 0:
             return f"{name} finds {len(rows.rows) - missed} of {len(rows.rows)} of its vectors"
         return ""
@@ -350,9 +336,7 @@ class Replica:
             found.update(i for change in changes for i in change.ids)
         return found
 
-    def _finds(self, build: Build, row: FloatArray) -> bool:
+    def _finds(self, name: str, build: Build, row: FloatArray) -> bool:
         """Return whether a search for a stored vector proposes an equal one."""
-        proposed = self._loader.vectors(
-            build, self.store.search(self.collection(build), row, NEIGHBOURS)
-        ).rows
+        proposed = self._loader.vectors(build, self.store.search(name, row, NEIGHBOURS)).rows
         return len(proposed) > 0 and float(np.min(cosine_distances(row, proposed))) <= SAME

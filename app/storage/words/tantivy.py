@@ -110,16 +110,14 @@ class QueryBuilder:
             counts |= Counter(content_or_all(tokenise(text, language), language, language_of(text)))
         if not counts:
             return None
-        terms = [
-            (tantivy.Occur.Should, self._term(field, token, boost * n))
-            for token, n in counts.most_common(MAX_QUERY_TERMS)
-            for field, boost in self._fields
-        ]
+        terms = []
+        for token, n in counts.most_common(MAX_QUERY_TERMS):
+            for field, boost in self._fields:
+                query = tantivy.Query.term_query(self._schema, field, token, "freq")
+                if boost * n != 1.0:
+                    query = tantivy.Query.boost_query(query, boost * n)
+                terms.append((tantivy.Occur.Should, query))
         return tantivy.Query.boolean_query(terms)
-
-    def _term(self, field: str, token: str, boost: float) -> tantivy.Query:
-        query = tantivy.Query.term_query(self._schema, field, token, "freq")
-        return query if boost == 1.0 else tantivy.Query.boost_query(query, boost)
 
     def filters(self, filters: Filters) -> list[tantivy.Query]:
         """Return the conditions, each of which must hold."""
@@ -132,15 +130,9 @@ class QueryBuilder:
             if values:
                 conditions.append(tantivy.Query.term_set_query(self._schema, field, list(values)))
         if filters.year_from is not None or filters.year_to is not None:
-            conditions.append(
-                tantivy.Query.range_query(
-                    self._schema,
-                    YEAR,
-                    tantivy.FieldType.Integer,
-                    lower_bound=filters.year_from,
-                    upper_bound=filters.year_to,
-                )
-            )
+            of = self._schema, YEAR, tantivy.FieldType.Integer
+            years = {"lower_bound": filters.year_from, "upper_bound": filters.year_to}
+            conditions.append(tantivy.Query.range_query(*of, **years))
         name = author_key(filters.author or "")
         if name:
             # As code points: tantivy's dialect gives meaning to more escaped signs than the usual

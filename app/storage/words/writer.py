@@ -7,10 +7,10 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 
 from app.core.types import Library, LibraryCounts
-from app.storage.catalog.changes import BuildState, Change, ChangeLog, Claim
+from app.storage.catalog.changes import BuildState, Change, Claim
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 from app.storage.words.port import WordIndex
@@ -40,19 +40,14 @@ class LexicalWriter:
     """
 
     def __init__(
-        self,
-        library: Library,
-        indexes: Mapping[Library, WordIndex],
-        log: ChangeLog,
-        loader: CatalogLoader,
-        writing: AbstractContextManager[object],
+        self, library: Library, indexes: Mapping[Library, WordIndex], loader: CatalogLoader
     ) -> None:
-        """Feed the index of `library`, which is looked up at each use, under the lock `writing`."""
+        """Feed the index of `library`, which is looked up at each use."""
         self._library = library
         self._indexes = indexes
-        self._log = log
+        self._log = loader.log
         self._loader = loader
-        self._writing = writing
+        self._writing = loader.database.writers
         self.rebuilding: BuildState | None = None
         """Progress of a running rebuild."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"words-{library.value}")
