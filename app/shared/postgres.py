@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from secrets import randbelow
 from select import POLLIN, poll
-from types import TracebackType
 from typing import Any, ClassVar, cast
 from weakref import WeakSet
 
@@ -209,12 +208,7 @@ class ProcessLock:
             self._threads.release()
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._depth -= 1
         try:
             if self._depth == 0:

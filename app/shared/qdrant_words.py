@@ -156,11 +156,8 @@ def conditions(filters: Filters | None) -> models.Filter | None:
     if not filters:
         return None
     must: list[models.Condition] = []
-    for field, values in (
-        ("section", filters.sections),
-        ("doc_id", filters.doc_ids),
-        ("type", filters.types),
-    ):
+    named = {"section": filters.sections, "doc_id": filters.doc_ids, "type": filters.types}
+    for field, values in named.items():
         if values:
             must += held_in(field, values)
     if filters.year_from is not None or filters.year_to is not None:

@@ -82,7 +82,6 @@ class IndexOptions:
 
     @property
     def faiss_dir(self) -> Path:
-        """Return the directory of the lists of codes."""
         return self.data_dir / "faiss"
 
     @property

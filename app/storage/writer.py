@@ -486,8 +486,7 @@ class CatalogIndexWriter:
 
     def deleted_at(self, library: Library) -> str | None:
         """Return the time of the last deletion whose bytes files may still hold, if any."""
-        of = select(meta.c.value).where(meta.c.key == _deleted_key(library))
-        return next((row.value for row in self._database.rows(of)), None)
+        return self._database.meta(_deleted_key(library))
 
     def mark_purged(self, library: Library, until: str) -> None:
         """Record that files hold no byte of deletions up to the time `until`."""

@@ -255,11 +255,8 @@ class ConversationStore:
             NotFound: No such conversation.
         """
         with self._database.read() as sql:
-            row = sql.execute(
-                select(conversations.c.n, conversations.c.tip, *_SHOWN).where(
-                    conversations.c.id == conversation_id, _KEPT
-                )
-            ).first()
+            asked = select(conversations.c.n, conversations.c.tip, *_SHOWN).where(_KEPT)
+            row = sql.execute(asked.where(conversations.c.id == conversation_id)).first()
             if row is None:
                 raise _unknown(conversation_id)
             said = sql.execute(_TURNS.where(turns.c.conversation == row.n)).mappings().all()
@@ -543,9 +540,8 @@ class ShareStore:
         Raises:
             NotFound: It was revoked, or there never was one.
         """
-        rows = self._database.rows(
-            select(shares).where(shares.c.digest == digest_of(token.encode()))
-        )
+        of = shares.c.digest == digest_of(token.encode())
+        rows = self._database.rows(select(shares).where(of))
         if not rows:
             raise NotFound("this link opens nothing: it was revoked, or a part of it is missing")
         return _share(rows[0])

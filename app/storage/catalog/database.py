@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from sqlalchemy import Connection, Engine, Executable, Row, inspect, text
 
 from app.core.errors import Busy, StorageError
-from app.storage.catalog.schema import SCHEMA_VERSION
+from app.storage.catalog.schema import SCHEMA_VERSION, meta_value
 from app.storage.catalog.statements import SqlDialect
 from app.storage.files.durable import Steps
 
@@ -103,6 +103,11 @@ class Database(ABC):
         """Return every row of a query, read on a snapshot of its own."""
         with self.read() as connection:
             return connection.execute(statement, values).all()
+
+    def meta(self, key: str) -> str | None:
+        """Return a value of the table `meta`; None where it has none."""
+        with self.read() as sql:
+            return meta_value(sql, key)
 
     @abstractmethod
     def read_raw(self) -> AbstractContextManager[Cursor]:

@@ -16,7 +16,6 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
-    and_,
     bindparam,
     func,
     or_,
@@ -41,13 +40,13 @@ from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Cursor, Database, SinceCommit, id_list
 from app.storage.catalog.rows import CHUNK_COLUMNS, DOCUMENTS, document_from
 from app.storage.catalog.schema import (
+    LAST_REVISION,
     builds,
     changes,
     chunks,
     documents,
     labels,
     libraries,
-    meta_value,
     revisions,
     type_counts,
 )
@@ -109,11 +108,8 @@ def count(database: Database, library: Library) -> LibraryCounts:
     """Return counts of live documents and chunks, kept by every write."""
     of = libraries.c.library == library.value
     kinds = (type_counts.c.library == library.value) & (type_counts.c.documents > 0)
-    types = (
-        select(type_counts.c.type, type_counts.c.documents)
-        .where(kinds)
-        .order_by(type_counts.c.type)
-    )
+    types = select(type_counts.c.type, type_counts.c.documents).where(kinds)
+    types = types.order_by(type_counts.c.type)
     samples = live(library, func.count()).where(
         documents.c.doc_id >= SAMPLE_PREFIX, documents.c.doc_id <= f"{SAMPLE_PREFIX}\U0010ffff"
     )
@@ -138,10 +134,7 @@ differ by less."""
 _NAMED: BindParameter[int] = bindparam("docs", expanding=True)
 _LIVE_SINCE = (
     select(documents.c.doc, revisions.c.created_at)
-    .join(
-        revisions,
-        and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision),
-    )
+    .join(revisions, LAST_REVISION)
     .where(documents.c.doc.in_(_NAMED))
 )
 _WRITTEN = select(changes.c.library, changes.c.doc, changes.c.seq).where(
@@ -249,25 +242,18 @@ class SqliteCatalog:
             Conflict: Several have it; the message lists their ids.
         """
         key, doc_id = documents.c.source_key, documents.c.doc_id
-        named = live(library).where(
-            or_(
-                doc_id == name, key == name, documents.c.filename == name, documents.c.title == name
-            )
-        )
+        called = doc_id, key, documents.c.filename, documents.c.title
+        named = live(library).where(or_(*(column == name for column in called)))
         first = named.order_by((doc_id == name).desc(), (key == name).desc()).limit(5)
         found = [document_from(row) for row in self._database.rows(first)]
         if not found:
             raise NotFound(
                 f"no document named {name!r} in library {library.value!r}; list its documents first"
             )
-        if len(found) > 1 and name not in {
-            found[0].doc_id,
-            found[0].source_key,
-        }:  # both are unique, names are not
-            raise Conflict(
-                f"{name!r} names several documents:"
-                f" {', '.join(document.doc_id for document in found)}; use an id"
-            )
+        unique = {found[0].doc_id, found[0].source_key}  # names are not
+        if len(found) > 1 and name not in unique:
+            ids = ", ".join(document.doc_id for document in found)
+            raise Conflict(f"{name!r} names several documents: {ids}; use an id")
         return found[0]
 
     def by_source_key(self, library: Library, source_key: str) -> Document | None:
@@ -284,8 +270,7 @@ class SqliteCatalog:
 
     def read_as(self, library: Library) -> str | None:
         """Return the edition of the parsers that has read all kept bytes of a library."""
-        with self._database.read() as sql:
-            return meta_value(sql, read_key(library))
+        return self._database.meta(read_key(library))
 
     def read_before(
         self, library: Library, edition: str, limit: int, after: str = ""
@@ -437,9 +422,8 @@ class SqliteCatalog:
         with self._database.read() as sql:
             doc, document = live_row(sql, library, doc_id)
             key = (doc, revision or document.revision)
-            sha256, kept = of_revision(
-                sql, document, key, revisions.c.sha256, revisions.c.has_original
-            )
+            columns = revisions.c.sha256, revisions.c.has_original
+            sha256, kept = of_revision(sql, document, key, *columns)
         path = self._originals.path(sha256)
         if not kept or not path.exists():
             raise NoOriginal(
@@ -452,9 +436,8 @@ class SqliteCatalog:
         return self._counted(library)
 
     def fingerprint(self, library: Library) -> Fingerprint | None:
-        serving = select(builds.c.fingerprint).join(
-            libraries, libraries.c.live_build == builds.c.build
-        )
+        live = libraries.c.live_build == builds.c.build
+        serving = select(builds.c.fingerprint).join(libraries, live)
         rows = self._database.rows(serving.where(libraries.c.library == library.value))
         return fingerprint_from(rows[0][0]) if rows else None
 

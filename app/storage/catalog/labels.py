@@ -15,7 +15,7 @@ from app.core.labels import Kind, Labels, Value, comparable, fits, fold, kind_of
 from app.core.types import Library
 from app.storage.catalog.database import Database
 from app.storage.catalog.rows import pack_strings, strings_from, values_from
-from app.storage.catalog.schema import documents, labels, meta, meta_value, pieces, put_meta
+from app.storage.catalog.schema import documents, labels, meta, pieces, put_meta
 from app.storage.catalog.statements import INSERT_LABEL, TAG_KEY, SqlDialect
 from app.storage.files.durable import utc_now
 
@@ -210,8 +210,7 @@ class LabelStore:
         Raises:
             NotFound: None has this name.
         """
-        with self._database.read() as sql:
-            saved = meta_value(sql, _SAVED + name)
+        saved = self._database.meta(_SAVED + name)
         if saved is None:
             raise NotFound(f"there is no collection {name!r}; GET /api/v1/collections lists them")
         return dict(json.loads(saved))

@@ -15,7 +15,6 @@ from app.storage.catalog.schema import (
     IS_LIVE,
     chunks,
     documents,
-    meta_value,
     passage_codes,
     pieces,
     put,
@@ -105,9 +104,7 @@ class PassageCodeStore:
 
     def delete_others(self) -> None:
         """Remove codes of another version, which match no question of this one."""
-        with self._database.read() as sql:
-            held = meta_value(sql, _VERSION_KEY)
-        if held != CODES_VERSION:
+        if self._database.meta(_VERSION_KEY) != CODES_VERSION:
             with self._database.write("codes") as sql:
                 sql.execute(delete(passage_codes))
                 put_meta(sql, _VERSION_KEY, CODES_VERSION)

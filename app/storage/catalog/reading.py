@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, func, select
+from sqlalchemy import Select, bindparam, func, select
 
 from app.core.types import Document, Filters, Library
 from app.storage.catalog.changes import ChangeLog
@@ -31,11 +31,11 @@ from app.storage.catalog.rows import (
 from app.storage.catalog.schema import (
     BUILD_SHIFT,
     IS_LIVE,
+    LAST_REVISION,
     builds,
     chunks,
     documents,
     libraries,
-    meta_value,
     revisions,
     rows_of,
     vectors,
@@ -51,15 +51,8 @@ FILTERS_KEPT = 64
 def filter_condition(dialect: SqlDialect, filters: Filters) -> tuple[str, tuple[object, ...]]:
     """Return filters as an SQL condition on chunk (c) and document (d), with values."""
     author = author_key(filters.author or "")
-    asked: dict[str, object] = {
-        name: pack_strings(wanted)
-        for name, wanted in (
-            ("sections", filters.sections),
-            ("doc_ids", filters.doc_ids),
-            ("types", filters.types),
-        )
-        if wanted
-    }
+    named = {"sections": filters.sections, "doc_ids": filters.doc_ids, "types": filters.types}
+    asked: dict[str, object] = {name: pack_strings(held) for name, held in named.items() if held}
     years = {"year_from": filters.year_from, "year_to": filters.year_to}
     asked |= {name: year for name, year in years.items() if year is not None}
     if author:
@@ -67,10 +60,8 @@ def filter_condition(dialect: SqlDialect, filters: Filters) -> tuple[str, tuple[
     labels = list(_label_conditions(dialect, filters))
     conditions = [dialect.FILTERS[name] for name in asked]
     conditions += [dialect.HAS_LABEL.format(condition) for condition, _ in labels]
-    return " AND ".join(["TRUE", *conditions]), (
-        *asked.values(),
-        *(value for _, values in labels for value in values),
-    )
+    of_labels = (value for _, values in labels for value in values)
+    return " AND ".join(["TRUE", *conditions]), (*asked.values(), *of_labels)
 
 
 def _label_conditions(
@@ -102,10 +93,7 @@ _LIVE_DOCUMENTS = (
 _OF_TEXT = "doc revision doc_id title authors year type language other_titles".split()
 _TEXTS = (
     select(*(documents.c[name] for name in _OF_TEXT), revisions.c.text)
-    .join(
-        revisions,
-        and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision),
-    )
+    .join(revisions, LAST_REVISION)
     .where(documents.c.state == "live", _NAMED)
     .order_by(documents.c.doc)
 )
@@ -158,8 +146,7 @@ class CatalogLoader:
 
     def staged_builds(self, library: Library) -> list[Build]:
         """Return the build that a re-embedding fills, if any."""
-        with self._database.read() as sql:
-            number = meta_value(sql, staged_key(library))
+        number = self._database.meta(staged_key(library))
         build = self.build(int(number)) if number else None
         return [build] if build else []
 
@@ -167,9 +154,8 @@ class CatalogLoader:
         for row in self._database.rows(query):
             made_with = fingerprint_from(row.fingerprint)
             library = Library(row.library)
-            return Build(
-                row.build, library, row.fingerprint8, made_with.dimension, made_with.embedding_model
-            )
+            of = made_with.dimension, made_with.embedding_model
+            return Build(row.build, library, row.fingerprint8, *of)
         return None
 
     def lexical_documents(self, docs: Sequence[int]) -> list[LexicalDocument]:
@@ -281,8 +267,7 @@ class CatalogLoader:
         tags, metadata = filters.labels
         if not tags and not metadata:
             return filters
-        with self._database.read() as sql:
-            version = meta_value(sql, LABELS_VERSION)
+        version = self._database.meta(LABELS_VERSION)
         key = library, filters
         held = self._narrowed.get(key)
         if held is not None and held[0] == version:

@@ -408,6 +408,10 @@ OF_REVISION = and_(documents.c.doc == chunks.c.doc, documents.c.revision == chun
 """A chunk is of its document's last revision."""
 IS_LIVE = and_(OF_REVISION, documents.c.state == "live")
 """The same, and the document is not deleted."""
+LAST_REVISION = and_(
+    revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision
+)
+"""A text is its document's last."""
 
 _VALUE = select(meta.c.value).where(meta.c.key == bindparam("wanted"))
 

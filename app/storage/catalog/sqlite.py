@@ -57,9 +57,8 @@ def open_engine(path: Path, *, immediate: bool) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _configure(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
-        connection.isolation_level = (
-            None  # we say BEGIN ourselves: the driver's implicit one comes too late for SELECTs
-        )
+        # We say BEGIN ourselves: the driver's implicit one comes too late for SELECTs.
+        connection.isolation_level = None
         cursor = connection.cursor()
         for pragma in (
             "journal_mode=WAL",
@@ -151,18 +150,13 @@ class SqliteDatabase(Database):
         lines = self.check_pages()
         if lines:
             return lines  # asking damaged pages for more would end in an error
-        with self.read() as connection:
-            orphans = [
-                f"row of {row[0]} without its {row[2]}"
-                for row in connection.execute(text("PRAGMA foreign_key_check"))
-            ]
-        return orphans[:20]
+        orphans = self.rows(text("PRAGMA foreign_key_check"))
+        return [f"row of {row[0]} without its {row[2]}" for row in orphans[:20]]
 
     def check_pages(self) -> list[str]:
         """Return what `PRAGMA quick_check` finds wrong, one line each; empty when sound."""
         try:
-            with self.read() as connection:
-                lines = [str(row[0]) for row in connection.execute(text("PRAGMA quick_check(20)"))]
+            lines = [str(row[0]) for row in self.rows(text("PRAGMA quick_check(20)"))]
         except IndexDamaged as exc:  # some damage ends the check itself
             return [f"the check ended with: {exc.__cause__}"]
         return [line for line in lines if line != "ok"]
@@ -194,24 +188,17 @@ class SqliteDatabase(Database):
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database file and cut it to zero bytes."""
-        with (
-            self.lock,
-            self.translated(),
-            self._writer.connect() as connection,
-            self.steps.at("catalog.checkpoint"),
-        ):
-            connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._run_alone("catalog.checkpoint", "PRAGMA wal_checkpoint(TRUNCATE)")
 
     def vacuum(self) -> None:
         """Rewrite the file without free pages; needs as much space again while it runs."""
-        with (
-            self.lock,
-            self.translated(),
-            self._writer.connect() as connection,
-            self.steps.at("catalog.vacuum"),
-        ):
-            connection.connection.cursor().execute("VACUUM")
+        self._run_alone("catalog.vacuum", "VACUUM")
         self.checkpoint()
+
+    def _run_alone(self, step: str, statement: str) -> None:
+        """Run a statement outside of a transaction, while nothing else writes."""
+        with self.lock, self.translated(), self._writer.connect() as sql, self.steps.at(step):
+            sql.connection.cursor().execute(statement).fetchall()
 
 
 def schema_of(path: Path) -> str | None:

@@ -499,8 +499,7 @@ class CalibrationRows:
             put_meta(sql, _PREFIX + key, json.dumps(dict(row)))
 
     def _read(self, key: str) -> Mapping[str, float] | None:
-        with self._database.read() as sql:
-            found = meta_value(sql, _PREFIX + key)
+        found = self._database.meta(_PREFIX + key)
         return json.loads(found) if found else None
 
 
@@ -548,8 +547,7 @@ class ModelStore:
 
     def chosen(self) -> str:
         """Return the model that was chosen to answer; empty for none."""
-        with self._database.read() as sql:
-            return meta_value(sql, _CHOSEN_KEY) or ""
+        return self._database.meta(_CHOSEN_KEY) or ""
 
     def choose(self, model: str) -> None:
         """Keep which model answers from now on; empty: none is chosen."""

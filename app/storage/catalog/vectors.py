@@ -103,9 +103,7 @@ def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprin
             )
     add_counts(sql, library, 0, 0, 0, 0)
     build = insert_build(sql, library, fingerprint)
-    sql.execute(
-        update(libraries).where(libraries.c.library == library.value).values(live_build=build)
-    )
+    sql.execute(_of(library).values(live_build=build))
 
 
 def insert_build(sql: Connection, library: Library, fingerprint: Fingerprint) -> int:
@@ -132,11 +130,11 @@ def _difference(held: Fingerprint, wanted: Fingerprint) -> str:
             f" {wanted.embedding_model!r} ({fingerprint8(wanted)}): set EMBEDDING_MODEL back, or"
             " run:"
         )
-    before, now = asdict(held), asdict(wanted)
+    now = asdict(wanted)
     parts = [
-        f"{name} {before[name]!r}, now it is {now[name]!r}"
-        for name in before
-        if before[name] != now[name]
+        f"{name} {before!r}, now it is {now[name]!r}"
+        for name, before in asdict(held).items()
+        if before != now[name]
     ]
     return (
         f"was made with {'; '.join(parts)}: what it has serves on, new documents are found by"
@@ -180,11 +178,8 @@ def store_vectors(
     live = [row for row in found if row.library == library.value]
     if not live:
         return []
-    rows = [
-        {"key": vector_key(number, row.chunk_id), "vector": by_id[row.chunk_id]} for row in live
-    ]
-    put(sql, vectors, rows)
     ids = [row.chunk_id for row in live]
+    put(sql, vectors, [{"key": vector_key(number, i), "vector": by_id[i]} for i in ids])
     if is_live:
         new: Counter[int] = Counter()
         for row in live:
@@ -198,9 +193,8 @@ def store_vectors(
 
 def _target(sql: Connection, library: Library, build: int | None) -> tuple[int, Fingerprint, bool]:
     """Return a writable build: number, fingerprint, whether it is live."""
-    live = sql.execute(
-        select(libraries.c.live_build).where(libraries.c.library == library.value)
-    ).scalar()
+    serving = select(libraries.c.live_build).where(libraries.c.library == library.value)
+    live = sql.execute(serving).scalar()
     if live is None:
         raise FingerprintMismatch(
             f"library {library.value!r} has no fingerprint yet: claim it before writing vectors"
@@ -329,8 +323,7 @@ class Builds:
 
     def remark_of(self, build: int) -> str:
         """Return what must be said of a build; empty for nothing."""
-        with self._database.read() as sql:
-            return meta_value(sql, f"build_remark/{build}") or ""
+        return self._database.meta(f"build_remark/{build}") or ""
 
     def live_number(self, library: Library) -> int | None:
         """Return the live build's number; None before the first vector."""
@@ -394,12 +387,10 @@ class Builds:
     def _delete_build(self, library: Library, number: int) -> None:
         """Take a build out of its role, then remove its vectors, which a later call may finish."""
         with self._database.write("unstage") as sql:
-            sql.execute(
-                delete(meta).where(meta.c.key == staged_key(library), meta.c.value == str(number))
-            )
-            sql.execute(
-                _of(library).where(libraries.c.previous_build == number).values(previous_build=None)
-            )
+            staged = (meta.c.key == staged_key(library)) & (meta.c.value == str(number))
+            sql.execute(delete(meta).where(staged))
+            previous = _of(library).where(libraries.c.previous_build == number)
+            sql.execute(previous.values(previous_build=None))
         self.delete_unused(library)
 
     def delete_unused(self, library: Library) -> int:
@@ -512,18 +503,13 @@ def _keys_of(build: int) -> ColumnElement[bool]:
 
 
 def _roles(sql: Connection, library: Library) -> dict[Role, int]:
-    held = select(libraries.c.live_build, libraries.c.previous_build).where(
-        libraries.c.library == library.value
-    )
-    row = sql.execute(held).first()
+    held = select(libraries.c.live_build, libraries.c.previous_build)
+    row = sql.execute(held.where(libraries.c.library == library.value)).first()
     if row is None:
         return {}
     staged = meta_value(sql, staged_key(library))
-    found: dict[Role, int | None] = {
-        "live": row[0],
-        "previous": row[1],
-        "staged": int(staged) if staged else None,
-    }
+    found: dict[Role, int | None] = {"live": row[0], "previous": row[1]}
+    found["staged"] = int(staged) if staged else None
     return {role: number for role, number in found.items() if number is not None}
 
 

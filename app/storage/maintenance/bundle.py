@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -345,17 +345,16 @@ class Bundler(Parts):
                 columns = chunks.c.ordinal, passage_codes.c.sentences, passage_codes.c.tokens
                 has = passage_codes.c.chunk_id == chunks.c.chunk_id
                 codes = self.database.rows(_of(select(*columns).join(passage_codes, has), document))
+                of = {
+                    "source_revision": source_revision,
+                    "vectors": [ordinal for ordinal, _ in rows],
+                    "codes": [
+                        (n, len(s) // STATE_DIMENSION, len(t) * 8 // TOKEN_BITS)
+                        for n, s, t in codes
+                    ],
+                }
                 try:
-                    record = self._record(document).model_copy(
-                        update={
-                            "source_revision": source_revision,
-                            "vectors": [ordinal for ordinal, _ in rows],
-                            "codes": [
-                                (n, len(s) // STATE_DIMENSION, len(t) * 8 // TOKEN_BITS)
-                                for n, s, t in codes
-                            ],
-                        }
-                    )
+                    record = self._record(document).model_copy(update=of)
                 except NotFound:
                     continue  # deleted while we read
                 packed = b"".join(part for _, *pair in codes for part in pair)
@@ -373,10 +372,7 @@ class Bundler(Parts):
                 (chunk.ordinal, chunk.start, chunk.end, chunk.section, chunk.page)
                 for chunk in self.catalog.chunks(library, doc_id, revision)
             ],
-            pages=[
-                (page.number, page.start, page.end)
-                for page in self.catalog.pages(library, doc_id, revision)
-            ],
+            pages=[astuple(page) for page in self.catalog.pages(library, doc_id, revision)],
             outline=[
                 (heading.start, heading.end, heading.level)
                 for heading in self.catalog.outline(library, doc_id, revision)

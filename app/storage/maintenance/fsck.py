@@ -30,6 +30,7 @@ from app.storage.catalog.changes import Projection
 from app.storage.catalog.rows import repoint_duplicates
 from app.storage.catalog.schema import (
     BUILD_SHIFT,
+    LAST_REVISION,
     OF_REVISION,
     builds,
     chunks,
@@ -174,10 +175,7 @@ ORPHAN_VECTORS = (
     .where(or_(documents.c.doc.is_(None), builds.c.build.is_(None)))
 )
 TEXTS = select(documents.c.doc_id, revisions.c.text, revisions.c.characters).join(documents)
-_HAS_TEXT = exists().where(
-    revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision
-)
-_WITHOUT_TEXT = select(documents.c.doc_id).where(~_HAS_TEXT)
+_WITHOUT_TEXT = select(documents.c.doc_id).where(~exists().where(LAST_REVISION))
 BAD_SPANS = (
     select(documents.c.doc_id)
     .select_from(chunks)

@@ -122,11 +122,8 @@ class QueryBuilder:
     def filters(self, filters: Filters) -> list[tantivy.Query]:
         """Return the conditions, each of which must hold."""
         conditions: list[tantivy.Query] = []
-        for field, values in (
-            (SECTION_NAME, filters.sections),
-            (DOC_ID, filters.doc_ids),
-            (TYPE, filters.types),
-        ):
+        named = {SECTION_NAME: filters.sections, DOC_ID: filters.doc_ids, TYPE: filters.types}
+        for field, values in named.items():
             if values:
                 conditions.append(tantivy.Query.term_set_query(self._schema, field, list(values)))
         if filters.year_from is not None or filters.year_to is not None:
