@@ -5,7 +5,7 @@ Before anything is opened or changed.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +61,7 @@ def refuse_foreign_catalog(data_dir: Path, database_url: str = "") -> None:
     """Refuse a catalog that names no original, or is older than its projections.
 
     Reads only. A catalog that cannot be read is left to `SqliteDatabase`, which says that it is
-    damaged; one in another database is asked when it is open (`refuse_foreign_database`).
+    damaged; one in another database is asked when it is open (`open_catalog`).
 
     Raises:
         IndexDamaged: It does not belong to this data; the message names the cure.
@@ -74,21 +74,6 @@ def refuse_foreign_catalog(data_dir: Path, database_url: str = "") -> None:
     except DatabaseError:
         return
     _refuse_foreign(data_dir, known, catalog.name, CURE, exists=catalog.exists())
-
-
-def refuse_foreign_database(data_dir: Path, database: Database) -> None:
-    """Refuse an open database that does not belong to the data directory, and close it.
-
-    Raises:
-        IndexDamaged: It names no original, or is older than the projections.
-    """
-    try:
-        with database.read() as sql:
-            known = _known(sql, database.dialect.last_change(sql), has_unlinks=True)
-        _refuse_foreign(data_dir, known, database.name, CURE_OF_A_DATABASE, exists=True)
-    except BaseException:
-        database.close()
-        raise
 
 
 def _refuse_foreign(
@@ -116,28 +101,23 @@ def open_catalog(options: IndexOptions, steps: Steps, *, heal: bool) -> Database
         InvalidInput: DATABASE_URL is wrong, or its database does not answer.
         Locked: A server of an earlier release writes to the database alone.
     """
-    database = open_database(catalog_path(options.data_dir), options.database_url, steps)
-    if heal and options.database_url:
-        refuse_foreign_database(options.data_dir, database)
-    if heal and is_small(database):
-        refuse_damaged_pages(database)
+    data_dir = options.data_dir
+    database = open_database(catalog_path(data_dir), options.database_url, steps)
+    with ExitStack() as refused:
+        refused.callback(database.close)
+        if heal and options.database_url:
+            with database.read() as sql:
+                known = _known(sql, database.dialect.last_change(sql), has_unlinks=True)
+            _refuse_foreign(data_dir, known, database.name, CURE_OF_A_DATABASE, exists=True)
+        if heal and is_small(database) and (problems := database.check_pages()):
+            raise damaged(database.name, problems[0])
+        refused.pop_all()
     return database
 
 
 def is_small(database: Database) -> bool:
     """Return whether a catalog is small enough to check at every opening."""
     return database.size_bytes() <= CATALOG_CHECKED_AT_START_BYTES
-
-
-def refuse_damaged_pages(database: Database) -> None:
-    """Refuse a catalog with damaged pages, and close it.
-
-    Raises:
-        IndexDamaged: It has some; the message names the cure.
-    """
-    if problems := database.check_pages():
-        database.close()
-        raise damaged(database.name, problems[0])
 
 
 def seen_change(data_dir: Path) -> int:

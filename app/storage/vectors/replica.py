@@ -237,12 +237,12 @@ class Replica:
     def repair(self, stop: threading.Event) -> None:
         """Check the live collection of a shared store and put it right while it serves."""
         build, store = self._loader.live_build(self._library), self.store
-        if build is None or not isinstance(store, SharedStore) or not self._trouble():
+        if build is None or not isinstance(store, SharedStore) or not self.trouble():
             return
         name = self.collection(build)
         self.whole = name in store.collections()  # it answers with what it has
         with self._filling:
-            if not (problem := self._trouble()):
+            if not (problem := self.trouble()):
                 return  # another process did it
             if name not in store.collections():
                 log.error("%s: it is lost and filled again from the catalog", problem)
@@ -257,8 +257,8 @@ class Replica:
             log.error("%s: it is filled again next to the one that serves", problem)
             self._fill_beside(build, stop)
 
-    def _trouble(self) -> str:
-        """Return `problem`, or what the store said when it was asked."""
+    def trouble(self) -> str:
+        """Return `problem`, or the error of the store when it is asked."""
         try:
             with self.lock:
                 return self.problem()

@@ -175,7 +175,7 @@ class StoreSupervisor:
                 if isinstance(store, SharedStore):
                     for replica in replicas:
                         replica.repair(self._stop)
-                elif problem := self._problem(store):
+                elif problem := next(filter(None, (one.trouble() for one in replicas)), ""):
                     self._move_aside(store, problem, logging.ERROR)
             for dense in self._dense.values():
                 dense.replica.bring_up(self._stop)
@@ -183,29 +183,14 @@ class StoreSupervisor:
                 self._remove_unused()
             self._suspect = False
 
-    def _problem(self, store: VectorStore) -> str:
-        try:
-            for replica in self._replicas[store]:
-                with replica.lock:
-                    problem = replica.problem()
-                if problem:
-                    return problem
-        except IndexDamaged as exc:
-            return exc.message
-        return ""
-
     def _move_aside(self, store: VectorStore, reason: str, level: int) -> None:
         with ExitStack() as stack:
             for replica in self._replicas[store]:
                 stack.enter_context(replica.lock)
                 replica.mark_missing()
             moved = store.set_aside()
-        log.log(
-            level,
-            "the vector store is filled again from the catalog: %s%s",
-            reason,
-            f"; kept as {moved}" if moved else "",
-        )
+        kept = f"; kept as {moved}" if moved else ""
+        log.log(level, "the vector store is filled again from the catalog: %s%s", reason, kept)
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
