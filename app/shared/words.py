@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, takewhile
 from typing import cast
 
 from app.core.cancel import Periodic
 from app.core.errors import StorageError
-from app.core.types import Library, LibraryCounts
+from app.core.types import Library
 from app.shared.changes import CLAIM_S, SharedChangeLog
 from app.storage.catalog.changes import BuildState, Change, Claim
+from app.storage.catalog.documents import count
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 from app.storage.catalog.schema import pieces
@@ -172,7 +173,7 @@ class SharedLexicalWriter(LexicalWriter):
             self._log.hold(self._library, REFILL, None)
             self.rebuilding = None
 
-    def compare(self, counts: Callable[[], LibraryCounts], *, old: bool) -> None:
+    def compare(self, *, old: bool) -> None:
         """Put few chunks right that differ from the catalog's; for more fill another index.
 
         What is being brought may be counted or not.
@@ -180,7 +181,7 @@ class SharedLexicalWriter(LexicalWriter):
         if self._log.holds(self._library, REFILL):  # of a process that was killed while it filled
             self._log.hold(self._library, REFILL, None)
         since = self._log.mark(self._library, "lexical")
-        held, wanted = self._shared.count, counts()
+        held, wanted = self._shared.count, count(self._loader.database, self._library)
         unsure = 0 if self._shared.lacking else self._unsure(since)
         if not old and abs(held - wanted.chunks) <= unsure:
             self._shared.lacking = False

@@ -86,7 +86,6 @@ class IndexOptions:
 
     @property
     def store_dirs(self) -> dict[EmbeddedStore, Path]:
-        """Return where each kind of store keeps its files."""
         return {"chroma": self.chroma_dir, "faiss": self.faiss_dir}
 
     @property

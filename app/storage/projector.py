@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 
 from app.core.errors import IndexDamaged, StorageError
@@ -184,8 +183,7 @@ class Projector:
     def _compare(self, library: Library) -> None:
         """Make an index right that holds another number of chunks than the catalog."""
         with self._database.lock_of(f"words of {library.value}"):
-            counts = partial(count, self._database, library)
-            self.words[library].compare(counts, old=library in self._old)
+            self.words[library].compare(old=library in self._old)
             self._old.discard(library)
 
     def look(self, library: Library) -> None:

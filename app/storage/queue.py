@@ -141,7 +141,6 @@ class JobQueue:
         return {"kinds": kinds, "recovered_to": to, "after": 0 if recovered else to}
 
     def has_due(self, kinds: Sequence[str], *, recovered: bool = True) -> bool:
-        """Return whether a job of these kinds may run now."""
         return bool(self._database.rows(self._due, self._asked(kinds, recovered=recovered)))
 
     def take(self, kinds: Sequence[str], worker: str, *, recovered: bool = True) -> Taken | None:
@@ -330,7 +329,6 @@ def _unknown(job_id: str) -> NotFound:
 
 
 def job_values(job: Job) -> dict[str, object]:
-    """Return a job as its row's columns."""
     return {field.name: getattr(job, field.name) for field in fields(Job)} | {
         "errors": json.dumps(job.errors),
         "files": json.dumps([asdict(file) for file in job.files]),

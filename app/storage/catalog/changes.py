@@ -104,7 +104,6 @@ class ChangeLog:
         return self._rows(library).get(projection, 0)
 
     def _rows(self, library: Library) -> dict[str, int]:
-        """Return a library's marks by projection."""
         with self._lock:
             return {name: seq for (of, name), seq in self._marks.items() if of == library.value}
 
@@ -183,7 +182,6 @@ class ChangeLog:
                 self._held[library, holder] = seq
 
     def holds(self, library: Library, holder: str) -> bool:
-        """Return whether changes are kept for this holder."""
         return (library, holder) in self._held
 
     def behind(self, stores: Mapping[Library, StoreKind]) -> list[Library]:

@@ -257,7 +257,6 @@ class SqliteCatalog:
         return found[0]
 
     def by_source_key(self, library: Library, source_key: str) -> Document | None:
-        """Return the live document under a source key."""
         rows = self._database.rows(live(library).where(documents.c.source_key == source_key))
         return document_from(rows[0]) if rows else None
 

@@ -43,7 +43,6 @@ def held_by(row: Row[*tuple[Any, ...]]) -> Held:
 
 
 def pack_values(values: Mapping[str, Value]) -> str:
-    """Return own metadata as JSON."""
     return json.dumps(dict(values), ensure_ascii=False) if values else "{}"
 
 

@@ -56,17 +56,14 @@ def document_from(row: Sequence[Any]) -> Document:
 
 
 def strings_from(packed: str) -> tuple[str, ...]:
-    """Return a JSON list of strings as a tuple."""
     return () if packed == "[]" else tuple(json.loads(packed))
 
 
 def values_from(packed: str) -> dict[str, Value]:
-    """Return a JSON object of own metadata."""
     return {} if packed == "{}" else json.loads(packed)
 
 
 def pack_strings(values: Sequence[str]) -> str:
-    """Return strings as a JSON list."""
     return json.dumps(list(values), ensure_ascii=False) if values else "[]"
 
 
@@ -81,7 +78,6 @@ def unpack_ids(packed: bytes | None) -> list[int]:
 
 
 def vector_key(build: int, chunk_id: int) -> int:
-    """Return the primary key of a chunk's vector in a build."""
     return build << BUILD_SHIFT | chunk_id
 
 
@@ -222,7 +218,6 @@ def search_key(title: str, filename: str) -> str:
 
 
 def live_chunk_ids(sql: Connection, doc: int) -> list[int]:
-    """Return the chunks of a document's live revision."""
     return list(sql.execute(_CHUNKS, {"of": doc}).scalars())
 
 
@@ -242,7 +237,6 @@ def count_document(sql: Connection, doc: int, sign: int) -> None:
 
 
 def count_inserted(sql: Connection, written: Sequence[DocumentDraft]) -> None:
-    """Add freshly written documents to the counters."""
     for library in {draft.library for draft in written}:
         drafts = [draft for draft in written if draft.library is library]
         size = sum(len(draft.text.encode()) for draft in drafts)
@@ -254,20 +248,17 @@ def count_inserted(sql: Connection, written: Sequence[DocumentDraft]) -> None:
 def add_counts(
     sql: Connection, library: Library, documents: int, chunks: int, embedded: int, size_bytes: int
 ) -> None:
-    """Add to a library's counters."""
     numbers = {"documents": documents, "chunks": chunks, "embedded": embedded, "bytes": size_bytes}
     add(sql, libraries, {"library": library.value, **numbers})
 
 
 def add_type(sql: Connection, library: Library, kind: str, documents: int) -> None:
-    """Add to a library's counter of documents of one type."""
     add(sql, type_counts, {"library": library.value, "type": kind, "documents": documents})
 
 
 def add_change(
     sql: Connection, library: Library, kind: str, doc: int, revision: int, ids: Sequence[int] | None
 ) -> None:
-    """Queue a change for the projections."""
     of = {"library": library.value, "kind": kind, "doc": doc, "revision": revision}
     sql.execute(_ADD_CHANGE, of | {"ids": pack_ids(ids) if ids else None})
 

@@ -52,7 +52,6 @@ class TextCache:
         self._lock = threading.Lock()
 
     def get(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
-        """Return those that are held."""
         found: dict[tuple[int, int], str] = {}
         with self._lock:
             for key in keys:
@@ -63,7 +62,6 @@ class TextCache:
         return found
 
     def unpack(self, key: tuple[int, int], frame: bytes) -> str:
-        """Decompress a frame and hold its text."""
         text = unpack_text(frame)
         size = sys.getsizeof(text)
         if size > self._max_bytes // 2:
@@ -77,7 +75,6 @@ class TextCache:
         return text
 
     def delete(self, doc: int) -> None:
-        """Drop every revision of a document."""
         with self._lock:
             for key in [key for key in self._texts if key[0] == doc]:
                 self._size_bytes -= sys.getsizeof(self._texts.pop(key))

@@ -118,7 +118,6 @@ def insert_build(sql: Connection, library: Library, fingerprint: Fingerprint) ->
 
 
 def fingerprint_from(packed: str) -> Fingerprint:
-    """Return the fingerprint that a build keeps as JSON."""
     return Fingerprint(**json.loads(packed))
 
 

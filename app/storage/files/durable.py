@@ -32,7 +32,6 @@ class Steps:
 
     @property
     def reached(self) -> int:
-        """Return how many steps were reached so far."""
         return self._reached
 
     @property

@@ -245,7 +245,6 @@ class _Entry:
     """In the order of the record's `codes`; of each the sentences, then the tokens."""
 
     def size(self) -> int:
-        """Return the bytes that it takes in its block."""
         return len(self.record.model_dump_json().encode()) + len(self.vectors) + len(self.codes)
 
 

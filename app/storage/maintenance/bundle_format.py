@@ -268,7 +268,6 @@ class Block:
 
 
 def write_block(file: IO[bytes], block: Block) -> None:
-    """Append a block."""
     fields = block.record.model_dump_json().encode()
     packed = zstandard.ZstdCompressor(level=3).compress(
         _LENGTH.pack(len(fields)) + fields + block.payload

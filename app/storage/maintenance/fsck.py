@@ -125,7 +125,6 @@ class FsckReport:
         return [fault for fault in self.faults if not fault.repaired and not fault.at_start]
 
     def record(self) -> dict[str, object]:
-        """Return the report as JSON values."""
         return {
             **asdict(self),
             "faults": [asdict(fault) for fault in self.faults],
@@ -367,7 +366,6 @@ class Fsck(Parts):
             yield fault, lambda: self._repoint(duplicates)
 
     def _recount(self) -> None:
-        """Make every counter from the documents."""
         with self.database.write("fsck") as sql:
             sql.execute(update(libraries).values(dict.fromkeys(_COUNTERS, 0)))
             counted = {name: _COUNTED.c[name] for name in _COUNTERS}

@@ -43,7 +43,6 @@ CURE_OF_A_DATABASE = (
 
 
 def catalog_path(data_dir: Path) -> Path:
-    """Return where the catalog of a data directory is."""
     return data_dir / CATALOG_NAME
 
 

@@ -64,11 +64,9 @@ class VectorCache:
 
     @property
     def count(self) -> int:
-        """Return how many rows can be found."""
         return len(self._positions)
 
     def ids(self) -> list[int]:
-        """Return the chunk ids of all rows that can be found."""
         with self._lock:
             return list(self._positions)
 
@@ -243,7 +241,6 @@ class CachedBuild:
 
     @property
     def fits(self) -> bool:
-        """Return whether the build is small enough for a cache."""
         return self._most > 0 and self._loader.embedded(self.build) <= self._most
 
     def catch_up(self, limit: int) -> None:

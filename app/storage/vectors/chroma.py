@@ -192,7 +192,6 @@ class ChromaStore(VectorStore):
             return move_aside(self.path, self._steps, "chroma.move_aside").name
 
     def close(self) -> None:
-        """End the process."""
         with self._lock:
             if self._child is not None:
                 self._end(self._child)

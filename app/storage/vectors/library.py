@@ -299,7 +299,6 @@ class DenseLibrary:
             return self._serving.compare(self.replica.limit) if self._serving else []
 
     def refill_cache(self) -> None:
-        """Read the cache from the catalog again."""
         with self._lock:
             if self._serving is not None:
                 self._serving.release()
@@ -339,7 +338,6 @@ class DenseLibrary:
         return not stop.is_set()
 
     def _follow_staged(self, staged: Staged) -> None:
-        """Apply every change to cache and collection."""
         build, replica = staged.cached.build, self.replica
         staged.cached.catch_up(replica.limit)
         if not staged.whole:

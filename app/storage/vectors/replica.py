@@ -94,7 +94,6 @@ class Replica:
         return self._log.mark(self._library, self.kind)
 
     def collection(self, build: Build) -> str:
-        """Return the name of the build's collection."""
         return f"{self._options.prefix_of(self._library)}{build.fingerprint8}"
 
     def pending_ids(self, after: int, most: int) -> list[int]:

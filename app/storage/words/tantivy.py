@@ -488,7 +488,6 @@ class TantivyIndex:
         return damaged_files(self.path)
 
     def lost(self) -> bool:
-        """Return whether a live segment's file is missing or cut."""
         return lost_files(self.path)
 
     def close(self) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
 from app.core.types import Library, LibraryCounts
 from app.storage.catalog.changes import BuildState, Change, Claim
+from app.storage.catalog.documents import count
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 from app.storage.words.port import WordIndex
@@ -147,15 +148,13 @@ class LexicalWriter:
                 self._replace(gone_by(changes))
                 self._log.set_mark(self._library, "lexical", changes[-1].seq)
 
-    def compare(self, counts: Callable[[], LibraryCounts], *, old: bool) -> None:  # noqa: ARG002
+    def compare(self, *, old: bool) -> None:  # noqa: ARG002  # nothing else writes here
         """Make the index again where it holds another number of chunks than the catalog.
 
-        Args:
-            counts: Returns what the catalog holds.
-            old: Whether the index may be of an earlier state for another reason.
+        `old` says whether it may be of an earlier state for another reason.
         """
         with self._writing:
-            held, wanted = self._index.count, counts()
+            held, wanted = self._index.count, count(self._loader.database, self._library)
         if held != wanted.chunks:
             log.error("%s: making it again", self._differing(held, wanted))
             self.rebuild(wanted.documents)
