@@ -168,8 +168,8 @@ class _State:
         )
 
     def _projections(self) -> Iterator[Metric]:
-        marks = dict(self._services.store.status.watermarks())
-        lags = self._services.store.status.lags()
+        marks = dict(self._services.store.projector.watermarks())
+        lags = self._services.store.projector.log.lags()
         newest = marks.pop("changes", 0)
         yield _gauge("changes", "Number of the newest change of the catalog", (), [((), newest)])
         labels = {name: tuple(name.split("/", 1)) for name in sorted(marks)}

@@ -319,8 +319,8 @@ class Services:
         made_with = {library: self.store.made_with(library) for library in Library}
         return ServiceStatus(
             self.models.hosts(),
-            self.store.status.watermarks(),
-            {library.value: self.store.status.build_state(library) for library in Library},
+            self.store.projector.watermarks(),
+            {library.value: str(self.store.projector.state(library)) for library in Library},
             {library.value: self.embedders.state(library) for library in Library},
             {
                 library.value: acting_constants(

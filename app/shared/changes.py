@@ -15,7 +15,6 @@ from app.storage.catalog.changes import APPLIED, DENSE, LEXICAL, ChangeLog, Clai
 from app.storage.catalog.schema import changes, put, watermarks
 
 _ROWS = select(watermarks.c.projection, watermarks.c.seq)
-_MARKS = get_args(Projection)
 _KEEPS = "keeps "
 """How a row begins that keeps changes for a holder, such as a build that is being made."""
 _BRINGS = "brings "
@@ -35,10 +34,6 @@ class SharedChangeLog(ChangeLog):
     that ends in between leaves a mark that is too old, and whichever process looks next applies the
     changes again.
     """
-
-    def mark(self, library: Library, projection: Projection) -> int:
-        """Return up to which change a projection is applied; 0 before the first."""
-        return self._rows(library).get(projection, 0)
 
     def set_mark(
         self, library: Library, projection: Projection, seq: int, *, flushed: bool = True
@@ -61,17 +56,6 @@ class SharedChangeLog(ChangeLog):
                 )
             )
 
-    def marks(self) -> dict[str, int]:
-        """Return every watermark by `library/projection`."""
-        found: dict[str, int] = {}
-        for library in Library:
-            rows = {"lexical": 0} | self._rows(library)
-            dense = max((rows.get(kind, 0) for kind in get_args(StoreKind)), default=0)
-            for name, seq in sorted(rows.items()):
-                if name in _MARKS and (seq or name == "lexical" or not dense):
-                    found[f"{library.value}/{name}"] = seq
-        return found
-
     def save_into(self, sql: Connection) -> None:
         """Do nothing: every mark is written as it is set."""
 
@@ -82,7 +66,7 @@ class SharedChangeLog(ChangeLog):
                 rows = self._rows(library, sql)
                 stores = [rows.get(kind, 0) for kind in get_args(StoreKind)]
                 kept = [sys.maxsize, *(rows[name] for name in rows if name.startswith(_KEEPS))]
-                dense, lexical = min(max(stores), *kept), min(rows.get("lexical", 0), *kept)
+                dense, lexical = min(max(stores), *kept), min(rows["lexical"], *kept)
                 sql.execute(APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
 
     def hold(self, library: Library, holder: str, seq: int | None) -> None:
@@ -114,7 +98,7 @@ class SharedChangeLog(ChangeLog):
     def watch(self, library: Library) -> Claim:
         """Claim no change, so that `finish` says what changes from now on."""
         with self._database.write("claim") as sql:
-            last = max(_last(sql, library), self._rows(library, sql).get("lexical", 0))
+            last = max(_last(sql, library), self._rows(library, sql)["lexical"])
             return _put_claim(sql, library, last, last, last)
 
     def take(self, library: Library, most: int) -> Claim | None:
@@ -198,7 +182,7 @@ class SharedChangeLog(ChangeLog):
                 _, ident, upto, made_s = name.split()
                 silent = float(made_s) < time.time() - CLAIM_S
                 claims.append(Claim(ident, after, int(upto), after, silent))
-        return claims, rows.get("lexical", 0)
+        return claims, rows["lexical"]
 
     def behind(self, stores: Mapping[Library, StoreKind]) -> list[Library]:
         """Return the libraries of which a projection lacks a change that is committed."""
@@ -217,7 +201,7 @@ class SharedChangeLog(ChangeLog):
     def _rows(self, library: Library, sql: Connection | None = None) -> dict[str, int]:
         asked = _ROWS.where(watermarks.c.library == library.value)
         rows = self._database.rows(asked) if sql is None else sql.execute(asked).all()
-        return {row.projection: int(row.seq) for row in rows}
+        return {"lexical": 0} | {row.projection: int(row.seq) for row in rows}
 
 
 def _mark(library: Library, name: str) -> ScalarSelect[int]:

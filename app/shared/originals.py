@@ -41,12 +41,8 @@ class ObjectOriginals(Originals):
     def __init__(self, path: Path, steps: Steps, url: str, cache_bytes: int) -> None:
         """Open the store at `url`; cache up to `cache_bytes` in directory `path`.
 
-        Args:
-            path: Of the cache.
-            steps: Where write steps are counted.
-            url: `s3://BUCKET/PREFIX`, with `?endpoint=http://HOST:PORT` for a server other than
-                Amazon's. Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
-            cache_bytes: Files used last stay up to this size together.
+        `url` is `s3://BUCKET/PREFIX`, with `?endpoint=http://HOST:PORT` for a server other than
+        Amazon's. Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
 
         Raises:
             InvalidInput: The address is wrong, does not answer, or refuses the keys.

@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from secrets import randbelow
 from select import POLLIN, poll
-from types import TracebackType
 from typing import Any, ClassVar, cast
 from weakref import WeakSet
 
@@ -178,7 +177,6 @@ class ProcessLock:
         engine: Engine,
         translated: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """Prepare the lock `name` on a connection of `engine`; errors go to `translated`."""
         self._name = {"name": f"documind {name}"}
         self._engine = engine
         self._translated = translated
@@ -210,12 +208,7 @@ class ProcessLock:
             self._threads.release()
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._depth -= 1
         try:
             if self._depth == 0:
@@ -307,10 +300,6 @@ class PostgresDatabase(Database):
 
     def __init__(self, url: str, steps: Steps) -> None:
         """Connect, and bring the schema to this release's.
-
-        Args:
-            url: `postgresql://user:password@host:port/database`.
-            steps: Where write steps are counted.
 
         Raises:
             InvalidInput: No such address, or it does not answer, or refuses us.
@@ -426,7 +415,6 @@ class PostgresDatabase(Database):
                 return alone.execute(statement, values).all()
 
     def lock_of(self, name: str) -> ProcessLock:
-        """Return a re-entrant lock of all processes."""
         lock = ProcessLock(name, self._locks, self.translated)
         with self._listing:
             self._others.add(lock)
@@ -491,7 +479,6 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def read_raw(self) -> Iterator[Cursor]:
-        """Yield a plain cursor for reads that a person waits for; rows are tuples."""
         with self.translated(), self._shared() as shared:
             if shared is not None:
                 yield shared.connection.cursor()
@@ -514,7 +501,6 @@ class PostgresDatabase(Database):
                 raise self.calls.failed(error_of(self._name, exc)) from exc
 
     def close(self) -> None:
-        """Close every connection."""
         self._beats.__exit__()
         super().close()
         for engine in (self._apart, self._locks):
@@ -537,7 +523,6 @@ class PostgresDatabase(Database):
         return ()
 
     def size_bytes(self) -> int:
-        """Return the size of the catalog's tables, in bytes."""
         sizes = " + ".join(f"pg_total_relation_size('{name}')" for name in metadata.tables)
         return int(self.rows(text(f"SELECT {sizes}"))[0][0])
 
@@ -672,12 +657,7 @@ def ask(url: str) -> str:
 
 
 def error_of(name: str, cause: BaseException | None) -> DocuMindError:
-    """Return what an error of the driver means to us.
-
-    Args:
-        name: Of the database, for the message.
-        cause: What the driver raised.
-    """
+    """Return what an error of the driver means to us; `name` is the database's."""
     detail = " ".join(str(cause).split())
     match cause:
         case psycopg.errors.DiskFull():

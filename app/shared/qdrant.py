@@ -23,9 +23,10 @@ from app.core.errors import DiskFull, IndexDamaged, InvalidInput, SearchAway
 from app.core.ids import without_credentials
 from app.core.trace import Calls
 from app.core.types import FloatArray
+from app.storage.catalog.schema import pieces
 from app.storage.files.durable import Steps
 from app.storage.opening import Copies
-from app.storage.vectors.port import Stamps
+from app.storage.vectors.port import SharedStore, Stamps
 
 # Call Qdrant's nodes over HTTP: one that answers, with errors as our own.
 
@@ -49,6 +50,18 @@ ROUNDS = 2
 
 RETRY_S = 5.0
 """After how many seconds a client should come back while no node answers."""
+
+PREFIX = "documind_"
+"""How the names of our collections begin, so that those of others in the engine are left alone."""
+
+COPY = "@"
+"""Stands between a name and the number of a collection that was filled in the place of another."""
+
+FEWEST_SHARDS = 6
+"""Shards of a collection at least, so that three nodes share it evenly, and six later."""
+
+PROBE_S = 2
+"""How long a look at the engine's health waits for a node, in seconds."""
 
 Answer = TypeVar("Answer")
 Connect = Callable[[str, str, int], QdrantClient]
@@ -78,8 +91,8 @@ def connect(url: str, api_key: str, timeout_s: int) -> QdrantClient:
     )
 
 
-class Nodes:
-    """The nodes of one engine; thread-safe."""
+class SearchEngine:
+    """One engine, its nodes and our collections in it; thread-safe."""
 
     def __init__(
         self,
@@ -106,9 +119,8 @@ class Nodes:
         for url in self.urls:
             if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
                 raise InvalidInput(
-                    f"SEARCH_URL {without_credentials(url)!r} is no address:"
-                    " write http://HOST:6333,"
-                    " several with commas"
+                    f"SEARCH_URL {without_credentials(url)!r} is no address: write"
+                    " http://HOST:6333, several with commas"
                 )
         self._key = api_key
         self._replicas = replicas
@@ -236,27 +248,6 @@ class Nodes:
             clients, self._clients = self._clients, {}
         for client in clients.values():
             client.close()
-
-
-def _away(problem: str) -> SearchAway:
-    return SearchAway(f"the search engine is away: {problem}", retry_after_s=RETRY_S)
-
-
-PREFIX = "documind_"
-"""How the names of our collections begin, so that those of others in the engine are left alone."""
-
-COPY = "@"
-"""Stands between a name and the number of a collection that was filled in the place of another."""
-
-FEWEST_SHARDS = 6
-"""Shards of a collection at least, so that three nodes share it evenly, and six later."""
-
-PROBE_S = 2
-"""How long a look at the engine's health waits for a node, in seconds."""
-
-
-class SearchEngine(Nodes):
-    """One engine and our collections in it; thread-safe."""
 
     def check(self) -> None:
         """Ask the engine for its collections.
@@ -593,6 +584,10 @@ class SearchEngine(Nodes):
         return found
 
 
+def _away(problem: str) -> SearchAway:
+    return SearchAway(f"the search engine is away: {problem}", retry_after_s=RETRY_S)
+
+
 # Keep vectors in the engine: the VectorStore port.
 
 PIECE = 256
@@ -605,25 +600,16 @@ ROOM = "vectors_"
 """How the names of these collections begin; words are in others of the same engine."""
 
 
-class QdrantStore:
-    """The SharedStore port over one engine: a collection a build."""
+class QdrantStore(SharedStore):
+    """Vectors in one engine: a collection a build."""
 
     def __init__(self, engine: SearchEngine, steps: Steps, *, ef_search: int) -> None:
-        """Use `engine`; nothing is sent yet.
-
-        Args:
-            engine: Where the vectors go.
-            steps: Told of every write.
-            ef_search: How wide the engine searches at least.
-        """
+        """Use `engine`, searching `ef_search` wide at least; nothing is sent yet."""
         self._engine = engine
         self._steps = steps
         self._ef_search = ef_search
         self._seen: set[str] = set()
         """Collections that were there: one of them that is gone was lost."""
-
-    def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
-        """Do nothing: a graph learns from no sample."""
 
     def upsert(
         self,
@@ -632,17 +618,12 @@ class QdrantStore:
         rows: FloatArray,
         stamps: Stamps,
     ) -> None:
-        """Add or replace vectors, durably (see `VectorStore.upsert`)."""
         with self._steps.at("qdrant.upsert"):
-            for at in range(0, len(chunk_ids), PIECE):
-                ids = chunk_ids[at : at + PIECE]
+            for at, ids in enumerate(pieces(chunk_ids, PIECE)):
+                some = zip(ids, rows[at * PIECE :][: len(ids)], stamps.of(ids), strict=True)
                 points = [
-                    models.PointStruct(
-                        id=chunk_id, vector={DENSE: row.tolist()}, payload=dict(stamp)
-                    )
-                    for chunk_id, row, stamp in zip(
-                        ids, rows[at : at + PIECE], stamps.of(ids), strict=True
-                    )
+                    models.PointStruct(id=i, vector={DENSE: row.tolist()}, payload=dict(stamp))
+                    for i, row, stamp in some
                 ]
                 self._put(collection, points, rows.shape[1])
 
@@ -662,21 +643,11 @@ class QdrantStore:
             raise IndexDamaged(f"the search engine lost the vectors {collection}") from cause
 
     def delete(self, collection: str, chunk_ids: Sequence[int]) -> None:
-        """Remove vectors, durably."""
         if chunk_ids:
             with self._steps.at("qdrant.delete"):
                 self._engine.delete(ROOM + collection, chunk_ids)
 
-    def flush(self, collection: str, *, at_once: bool) -> bool:  # noqa: ARG002
-        return True
-
     def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
-        """Return the ids of up to n neighbours, nearest first.
-
-        Raises:
-            SearchAway: No node answers.
-            IndexDamaged: The engine lost the collection.
-        """
         width = max(n, self._ef_search)
         try:
             found = self._engine.search(ROOM + collection, DENSE, query.tolist(), n, width=width)
@@ -720,5 +691,4 @@ class QdrantStore:
         return ""
 
     def close(self) -> None:
-        """Let the connections go."""
         self._engine.close()

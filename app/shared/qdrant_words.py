@@ -22,9 +22,10 @@ from app.core.text import content_or_all, edit_distance, one_edit_away, tokenise
 from app.core.types import Filters, Library, Scored
 from app.shared.qdrant import WORK_S, NoCollection, SearchEngine
 from app.storage.catalog.rows import LexicalDocument, author_key
+from app.storage.catalog.schema import pieces
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
-from app.storage.words.port import NO_SECTION
+from app.storage.words.port import NO_SECTION, SharedWords
 
 log = logging.getLogger(__name__)
 
@@ -155,11 +156,8 @@ def conditions(filters: Filters | None) -> models.Filter | None:
     if not filters:
         return None
     must: list[models.Condition] = []
-    for field, values in (
-        ("section", filters.sections),
-        ("doc_id", filters.doc_ids),
-        ("type", filters.types),
-    ):
+    named = {"section": filters.sections, "doc_id": filters.doc_ids, "type": filters.types}
+    for field, values in named.items():
         if values:
             must += held_in(field, values)
     if filters.year_from is not None or filters.year_to is not None:
@@ -261,8 +259,8 @@ FRESH_S = 5.0
 """How long the counts of languages are used again, in seconds; other servers write meanwhile."""
 
 
-class QdrantWords:
-    """The SharedWords port over one collection."""
+class QdrantWords(SharedWords):
+    """The words of a library in one collection."""
 
     failed = True
     """A collection that the engine refuses to serve is made again."""
@@ -275,14 +273,9 @@ class QdrantWords:
         steps: Steps,
         name: str = "",
     ) -> None:
-        """Use `engine`; nothing is sent yet.
+        """Use the collection `name` of `engine`; empty: that which the library is searched in.
 
-        Args:
-            library: Whose words.
-            engine: Where they go.
-            options: Weights of the fields.
-            steps: Told of every write.
-            name: Of the collection; empty: that which the library is searched in.
+        Nothing is sent yet.
         """
         self._name = name or f"{WORDS}_{library.value}"
         self._engine = engine
@@ -496,8 +489,8 @@ class QdrantWords:
 
     def _send(self) -> None:
         with self._steps.at("qdrant_words.upsert"):
-            for at in range(0, len(self._queued), PIECE):
-                self._put(self._queued[at : at + PIECE])
+            for points in pieces(self._queued, PIECE):
+                self._put(points)
         self._queued = []
 
     def _put(self, points: Sequence[models.PointStruct]) -> None:
@@ -541,20 +534,5 @@ class QdrantWords:
         with self._steps.at("qdrant_words.drop"):
             self._engine.drop(self._name)
 
-    def compact(self) -> None:
-        """Leave it to the engine, which rewrites a segment with many removed points."""
-
-    def set_background(self, background: bool) -> None:
-        """Ignore it: the work is the engine's."""
-
-    def damaged(self) -> list[str]:
-        """Return nothing: the engine looks after its files."""
-        return []
-
-    def lost(self) -> bool:
-        """Return False: whether the engine answers is asked of the engine itself."""
-        return False
-
     def close(self) -> None:
-        """Drop queued chunks."""
         self.rollback()

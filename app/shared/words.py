@@ -5,20 +5,20 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, takewhile
 from typing import cast
 
 from app.core.cancel import Periodic
 from app.core.errors import StorageError
-from app.core.types import Library, LibraryCounts
+from app.core.types import Library
 from app.shared.changes import CLAIM_S, SharedChangeLog
-from app.storage.catalog.changes import Change, Claim
+from app.storage.catalog.changes import BuildState, Change, Claim
+from app.storage.catalog.documents import count
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 from app.storage.catalog.schema import pieces
-from app.storage.status import BuildState
 from app.storage.words.port import SharedWords, WordIndex
 from app.storage.words.writer import REBUILD_BATCH_DOCS, LexicalWriter, gone_by
 
@@ -51,15 +51,10 @@ class SharedLexicalWriter(LexicalWriter):
     """
 
     def __init__(
-        self,
-        library: Library,
-        indexes: Mapping[Library, WordIndex],
-        log: SharedChangeLog,
-        loader: CatalogLoader,
-        writing: AbstractContextManager[object],
+        self, library: Library, indexes: Mapping[Library, WordIndex], loader: CatalogLoader
     ) -> None:
-        super().__init__(library, indexes, log, loader, writing)
-        self._claims = log
+        super().__init__(library, indexes, loader)
+        self._claims = cast("SharedChangeLog", loader.log)
         self._sending = threading.Lock()
         """An index gathers what it is given until it commits."""
 
@@ -160,10 +155,10 @@ class SharedLexicalWriter(LexicalWriter):
         self._log.hold(self._library, REFILL, begun)
         filled = self._shared.beside()
         try:
-            after = done = 0
-            while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
+            done = 0
+            for docs in self._loader.live_docs(self._library, REBUILD_BATCH_DOCS):
                 self._replace(dict.fromkeys(docs, ()), filled)
-                after, done = docs[-1], done + len(docs)
+                done += len(docs)
                 self.rebuilding = BuildState("rebuilding", done, total_docs)
             for changes in self._log.batches(self._library, begun, dense=False):
                 self._replace(gone_by(changes), filled)
@@ -178,7 +173,7 @@ class SharedLexicalWriter(LexicalWriter):
             self._log.hold(self._library, REFILL, None)
             self.rebuilding = None
 
-    def compare(self, counts: Callable[[], LibraryCounts], *, old: bool) -> None:
+    def compare(self, *, old: bool) -> None:
         """Put few chunks right that differ from the catalog's; for more fill another index.
 
         What is being brought may be counted or not.
@@ -186,7 +181,7 @@ class SharedLexicalWriter(LexicalWriter):
         if self._log.holds(self._library, REFILL):  # of a process that was killed while it filled
             self._log.hold(self._library, REFILL, None)
         since = self._log.mark(self._library, "lexical")
-        held, wanted = self._shared.count, counts()
+        held, wanted = self._shared.count, count(self._loader.database, self._library)
         unsure = 0 if self._shared.lacking else self._unsure(since)
         if not old and abs(held - wanted.chunks) <= unsure:
             self._shared.lacking = False
@@ -225,17 +220,15 @@ class SharedLexicalWriter(LexicalWriter):
                 wanted = self._loader.docs_of_chunks(self._library, after, upto)
             missing = wanted.keys() - (set(held) - phantom)
             docs = sorted({wanted[chunk_id] for chunk_id in missing})
-            for at in range(0, len(docs), REBUILD_BATCH_DOCS):
-                self._refresh(docs[at : at + REBUILD_BATCH_DOCS])
+            for some in pieces(docs, REBUILD_BATCH_DOCS):
+                self._refresh(some)
             after, mended = upto, mended + len(phantom) + len(missing)
         return mended
 
     def refresh(self) -> None:
         """Send every live document again, so that the engine rewrites what holds deleted words."""
-        after = 0
-        while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
+        for docs in self._loader.live_docs(self._library, REBUILD_BATCH_DOCS):
             self._refresh(docs)
-            after = docs[-1]
 
     def close(self) -> None:
         """End the thread; what is claimed is brought by those who claimed it."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol
+from typing import Protocol, cast
 
 from app.core.errors import DocuMindError, ExtraMissing, InvalidInput
 from app.core.ids import without_credentials
@@ -73,12 +73,7 @@ def _shared(module: str, setting: str) -> ModuleType:
 
 
 def open_database(path: Path, url: str, steps: Steps) -> Database:
-    """Return the open catalog; create its tables in a new one.
-
-    Args:
-        path: The SQLite file, where no address is given.
-        url: Of a PostgreSQL database that several servers share; empty: the file.
-        steps: Where write steps are counted.
+    """Return the open catalog, in PostgreSQL where there is a `url`; create tables in a new one.
 
     Raises:
         InvalidInput: The address is wrong or does not answer, or the extra `shared` is missing.
@@ -88,16 +83,13 @@ def open_database(path: Path, url: str, steps: Steps) -> Database:
     """
     if not url:
         return SqliteDatabase(path, steps)
-    opened: Database = _shared("postgres", "DATABASE_URL").PostgresDatabase(url, steps)
-    return opened
+    return cast("Database", _shared("postgres", "DATABASE_URL").PostgresDatabase(url, steps))
 
 
 def open_log(database: Database, *, shared: bool) -> ChangeLog:
     """Return the log of changes; where the catalog is shared, marks are read from it alone."""
-    kind: type[ChangeLog] = (
-        _shared("changes", "DATABASE_URL").SharedChangeLog if shared else ChangeLog
-    )
-    return kind(database)
+    kind = _shared("changes", "DATABASE_URL").SharedChangeLog if shared else ChangeLog
+    return cast("ChangeLog", kind(database))
 
 
 def open_originals(options: IndexOptions, steps: Steps) -> Originals:
@@ -136,8 +128,7 @@ def open_engine(options: IndexOptions) -> Engine | None:
     opened.check()
     words = _shared("qdrant_words", "SEARCH_URL")
     opened.adopt({words.WORDS: words.FIELDS})
-    engine: Engine = opened
-    return engine
+    return cast("Engine", opened)
 
 
 def open_words(
@@ -150,18 +141,14 @@ def open_words(
     """
     if engine is None:
         return TantivyIndex(path, options, steps)
-    words: WordIndex = _shared("qdrant_words", "SEARCH_URL").QdrantWords(
-        library, engine, options, steps
-    )
-    return words
+    kind = _shared("qdrant_words", "SEARCH_URL").QdrantWords
+    return cast("WordIndex", kind(library, engine, options, steps))
 
 
 def word_writer(*, shared: bool) -> type[LexicalWriter]:
     """Return what writes words: of this process alone, or of several that share an engine."""
-    if not shared:
-        return LexicalWriter
-    writer: type[LexicalWriter] = _shared("words", "SEARCH_URL").SharedLexicalWriter
-    return writer
+    kind = _shared("words", "SEARCH_URL").SharedLexicalWriter if shared else LexicalWriter
+    return cast("type[LexicalWriter]", kind)
 
 
 def open_stores(
@@ -239,26 +226,15 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
     Nothing is created or locked. An engine that no setting names is left out.
     """
     asked: list[tuple[str, str, Callable[[], str]]] = []
-    if options.database_url:
-        asked.append(
-            (
-                "PostgreSQL",
-                "DATABASE_URL",
-                lambda: str(_shared("postgres", "DATABASE_URL").ask(options.database_url)),
-            )
-        )
+    if url := options.database_url:
+        asked.append(("PostgreSQL", "DATABASE_URL", partial(_ask, "postgres", "DATABASE_URL", url)))
     for url in filter(None, options.search_url.split(",")):
         asked.append(("Qdrant", "SEARCH_URL", partial(_ask_node, url, options.search_api_key)))
     if options.search_url:
         asked.append(("copies in Qdrant", "SEARCH_REPLICAS", partial(_ask_cluster, options)))
-    if options.originals_url:
-        asked.append(
-            (
-                "object store",
-                "ORIGINALS_URL",
-                lambda: str(_shared("originals", "ORIGINALS_URL").ask(options.originals_url)),
-            )
-        )
+    if url := options.originals_url:
+        ask_store = partial(_ask, "originals", "ORIGINALS_URL", url)
+        asked.append(("object store", "ORIGINALS_URL", ask_store))
     answering: set[str] = set()
     for name, setting, ask in asked:
         if setting == "SEARCH_REPLICAS" and "SEARCH_URL" not in answering:
@@ -268,6 +244,10 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
             answering.add(setting)
         except DocuMindError as exc:
             yield EngineState(name, setting, exc.message, answers=False)
+
+
+def _ask(module: str, setting: str, url: str) -> str:
+    return str(_shared(module, setting).ask(url))
 
 
 def _ask_node(url: str, api_key: str) -> str:

@@ -82,12 +82,10 @@ class IndexOptions:
 
     @property
     def faiss_dir(self) -> Path:
-        """Return the directory of the lists of codes."""
         return self.data_dir / "faiss"
 
     @property
     def store_dirs(self) -> dict[EmbeddedStore, Path]:
-        """Return where each kind of store keeps its files."""
         return {"chroma": self.chroma_dir, "faiss": self.faiss_dir}
 
     @property

@@ -3,41 +3,60 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 
-from app.core.errors import StorageError
+from app.core.errors import IndexDamaged, StorageError
 from app.core.types import Library
-from app.storage.catalog.changes import ChangeLog
-from app.storage.catalog.database import Database, held
+from app.storage.catalog.changes import BuildState
+from app.storage.catalog.database import held
+from app.storage.catalog.documents import count
 from app.storage.catalog.reading import CatalogLoader
-from app.storage.status import BuildState
+from app.storage.files.durable import Steps, delete_tree, move_aside
+from app.storage.opening import Engine, open_words, word_writer
+from app.storage.options import IndexOptions
 from app.storage.vectors.library import DenseLibrary
-from app.storage.words.port import WordIndex
-from app.storage.words.writer import LexicalWriter
+from app.storage.words.port import WordIndex, is_shared
+from app.storage.words.tantivy import CHECKED_AT_START_BYTES, damaged_files
 
 log = logging.getLogger(__name__)
 
+REBUILD_IN_FOREGROUND_CHUNKS = 20_000
+"""A lexical index up to this size is rebuilt before the store opens (a second); a larger one
+while it serves."""
+
 
 class Projector:
-    """Orders the writes of this process."""
+    """The vectors and words of every library; orders the writes of this process."""
 
     def __init__(
         self,
-        change_log: ChangeLog,
+        options: IndexOptions,
+        steps: Steps,
         loader: CatalogLoader,
-        lexical: Mapping[Library, WordIndex],
         dense: Mapping[Library, DenseLibrary],
-        database: Database,
-        word_writer: type[LexicalWriter] = LexicalWriter,
+        engine: Engine | None,
+        *,
+        heal: bool,
     ) -> None:
-        self.log = change_log
+        """Open every library's index of words, in `engine` if there is one.
+
+        With `heal`, a damaged one is moved aside.
+        """
+        self.log = loader.log
         self.dense = dense
-        self._lock = database.writers
-        self.words = {
-            library: word_writer(library, lexical, change_log, loader, self._lock)
-            for library in lexical
-        }
+        self._options = options
+        self._steps = steps
+        self._database = loader.database
+        self._engine = engine
+        self._threads: list[threading.Thread] = []
+        self._old: set[Library] = set()
+        """Libraries whose index in the engine may be older than what was here."""
+        self.indexes = {library: self._open(library, heal=heal) for library in Library}
+        writer = word_writer(shared=options.shared)
+        self.words = {library: writer(library, self.indexes, loader) for library in Library}
 
     def writing(self, *, wait: bool = True) -> AbstractContextManager[None]:
         """Hold the lock of this process's writers; other processes have their own.
@@ -45,15 +64,19 @@ class Projector:
         Raises:
             Busy: Another one has it, and it is not to be waited for.
         """
-        return held(self._lock, wait=wait)
+        return held(self._database.writers, wait=wait)
 
     def state(self, library: Library) -> BuildState:
         """Return whether the library's projections are whole."""
-        return (
-            self.words[library].rebuilding
-            or self.dense[library].rebuild_state()
-            or BuildState("ready")
-        )
+        words, dense = self.words[library].rebuilding, self.dense[library].rebuild_state()
+        return words or dense or BuildState("ready")
+
+    def watermarks(self) -> Mapping[str, int]:
+        """Return how far each projection got, and the last change as `changes`.
+
+        Keys are `library/projection`.
+        """
+        return {**self.log.marks(), "changes": self.log.last()}
 
     def settle(self) -> None:
         """Wait until queued words are committed or dropped; hold the write locks."""
@@ -71,13 +94,66 @@ class Projector:
 
     def close(self) -> None:
         """Commit words that are under way; nothing is written after."""
+        for thread in self._threads:
+            thread.join()
         with self.writing():
             for words in self.words.values():
                 words.close()
 
+    # --- indexes of words that are damaged, lost or incomplete
+
+    def _path(self, library: Library) -> Path:
+        return self._options.data_dir / "tantivy" / library.value
+
+    def _new(self, library: Library) -> WordIndex:
+        return open_words(library, self._path(library), self._options, self._engine, self._steps)
+
+    def _open(self, library: Library, *, heal: bool) -> WordIndex:
+        path = self._path(library)
+        if self._engine is not None:
+            if heal and path.exists():  # it was written last, so that the engine's may be old
+                self._old.add(library)
+                delete_tree(path, self._steps, "tantivy.delete_embedded")
+            return self._new(library)
+        problems = damaged_files(path, CHECKED_AT_START_BYTES) if heal else []
+        try:
+            if not problems:
+                return self._new(library)
+        except IndexDamaged as exc:
+            problems = [exc.message]
+        return self._exchange(library, problems[0])
+
+    def _exchange(self, library: Library, problem: str) -> WordIndex:
+        """Move a damaged lexical index aside; return an empty one to be filled."""
+        log.error(
+            "the lexical index of %s is damaged (%s); it is moved aside and made again from the"
+            " catalog",
+            library.value,
+            problem,
+        )
+        move_aside(self._path(library), self._steps, "tantivy.move_aside")
+        self.log.set_mark(library, "lexical", 0)
+        return self._new(library)
+
     def start(self, library: Library) -> None:
-        """Replay what the last process left; report vectors that fail, which is not fatal."""
-        self.words[library].catch_up()
+        """Replay what the last process left; make the index again where counts differ.
+
+        Above 20,000 chunks it is made again while the server serves. Vectors that fail are not
+        fatal.
+        """
+        try:
+            self.words[library].catch_up()
+        except IndexDamaged as exc:
+            index = self.indexes[library]
+            if not index.failed:
+                raise
+            if is_shared(index):
+                log.exception("the index of words of %s cannot be written", library.value)
+                self._old.add(library)
+            else:
+                index.close()
+                self.indexes[library] = self._exchange(library, exc.message)
+                self.words[library].catch_up()
         try:
             self.dense[library].catch_up()
         except StorageError:
@@ -86,3 +162,32 @@ class Projector:
                 " serves",
                 library.value,
             )
+        if count(self._database, library).chunks <= REBUILD_IN_FOREGROUND_CHUNKS:
+            self._compare(library)
+        else:
+            self._compare_in_background(library)
+
+    def _compare_in_background(self, library: Library) -> None:
+        def compare() -> None:
+            try:
+                self._compare(library)
+            except StorageError:  # a look or the next start tries again
+                log.exception("the lexical index of %s could not be made again", library.value)
+
+        name = f"rebuild-lexical-{library.value}"
+        if not any(thread.name == name and thread.is_alive() for thread in self._threads):
+            thread = threading.Thread(target=compare, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _compare(self, library: Library) -> None:
+        """Make an index right that holds another number of chunks than the catalog."""
+        with self._database.lock_of(f"words of {library.value}"):
+            self.words[library].compare(old=library in self._old)
+            self._old.discard(library)
+
+    def look(self, library: Library) -> None:
+        """Make an index again that a search or a write found lost, in a thread."""
+        index = self.indexes[library]
+        if is_shared(index) and index.lacking:
+            self._compare_in_background(library)

@@ -39,17 +39,6 @@ AFTER: Mapping[StopRequest, JobState] = {"pause": "paused", "cancel": "cancelled
 """The state of a job that was asked to stop and does not run."""
 
 _JOBS = select(*(jobs.c[field.name] for field in fields(Job)))
-_OF = jobs.c.id == bindparam("of")
-_MINE = and_(_OF, jobs.c.worker == bindparam("mine"))
-_JOB = _JOBS.where(_OF)
-_HELD = _JOB.add_columns(jobs.c.stop).with_for_update()
-_WAITING = _JOBS.where(
-    jobs.c.kind == bindparam("of_kind"),
-    jobs.c.mark == bindparam("of_mark"),
-    jobs.c.state.in_(("queued", "paused")),
-).order_by(jobs.c.n)
-_TAKEN = _JOBS.add_columns(jobs.c.attempts, jobs.c.n).where(jobs.c.worker == bindparam("mine"))
-_WORKERS = jobs.c.worker.in_(bindparam("workers", expanding=True))
 _FREE = {"worker": None, "heard_at": None, "stop": None}
 
 
@@ -114,7 +103,9 @@ class JobQueue:
         with self._database.write_apart("job") as sql:
             if coalesce:
                 self._database.lock_in(sql, f"jobs of {kind}")
-                waiting = sql.execute(_WAITING, {"of_kind": kind, "of_mark": mark}).first()
+                alike = (jobs.c.kind == kind) & (jobs.c.mark == mark)
+                waits = alike & jobs.c.state.in_(("queued", "paused"))
+                waiting = sql.execute(_JOBS.where(waits).order_by(jobs.c.n)).first()
                 if waiting is not None:
                     return job_of(waiting)
             sql.execute(insert(jobs), job_values(job) | {"mark": mark})
@@ -123,7 +114,7 @@ class JobQueue:
 
     def get(self, job_id: str) -> Job:
         """Return a job, or raise NotFound."""
-        found = self._database.rows(_JOB, {"of": job_id})
+        found = self._database.rows(_JOBS.where(jobs.c.id == job_id))
         if not found:
             raise _unknown(job_id)
         return job_of(found[0])
@@ -150,7 +141,6 @@ class JobQueue:
         return {"kinds": kinds, "recovered_to": to, "after": 0 if recovered else to}
 
     def has_due(self, kinds: Sequence[str], *, recovered: bool = True) -> bool:
-        """Return whether a job of these kinds may run now."""
         return bool(self._database.rows(self._due, self._asked(kinds, recovered=recovered)))
 
     def take(self, kinds: Sequence[str], worker: str, *, recovered: bool = True) -> Taken | None:
@@ -165,7 +155,8 @@ class JobQueue:
             self._database.lock_in(sql, "take jobs")
             take = self._take.values(values | {"updated_at": utc_now()})
             sql.execute(take, self._asked(kinds, recovered=recovered))
-            taken = sql.execute(_TAKEN, {"mine": worker}).first()
+            mine = _JOBS.add_columns(jobs.c.attempts, jobs.c.n).where(jobs.c.worker == worker)
+            taken = sql.execute(mine).first()
             if taken is None:
                 return None
             self._tell(sql, "progress", taken.id)
@@ -174,7 +165,7 @@ class JobQueue:
     def save(self, job: Job, worker: str) -> bool:
         """Write progress down; return False if the job is not this worker's any more."""
         with self._database.write_apart("job") as sql:
-            written = self._write(sql, job, _MINE, {"mine": worker})
+            written = self._write(sql, job, jobs.c.worker == worker)
             if written:
                 self._tell(sql, "progress", job.id)
         return written
@@ -186,8 +177,8 @@ class JobQueue:
         between is obeyed.
         """
         with self._database.write_apart("job") as sql:
-            held = sql.execute(_HELD.where(jobs.c.worker == worker), {"of": job.id}).first()
-            if held is None:
+            held = self._held(sql, job.id)
+            if held is None or held.worker != worker:
                 return None
             if held.stop and (job.state == "queued" or (job.state, held.stop) == _OVERRIDDEN):
                 job = replace(job, state=AFTER[held.stop])
@@ -195,7 +186,7 @@ class JobQueue:
             again: dict[str, object] = {}
             if again_in_s is not None:
                 again = {"not_before": self._now + again_in_s, "attempts": jobs.c.attempts + 1}
-            self._write(sql, job, _OF, {}, _FREE | again)
+            self._write(sql, job, more=_FREE | again)
             self._tell(sql, "state", job.id)
         return job
 
@@ -215,10 +206,10 @@ class JobQueue:
             if job.state == "running":
                 # A cancel overrides a pause that has not taken effect; a pause never undoes one.
                 wish = "cancel" if "cancel" in {how, asked} else "pause"
-                sql.execute(update(jobs).where(_OF).values(stop=wish), {"of": job_id})
+                sql.execute(update(jobs).where(jobs.c.id == job_id).values(stop=wish))
             else:
                 job = replace(job, state=AFTER[how], eta_s=None)
-                self._write(sql, job, _OF, {})
+                self._write(sql, job)
             self._tell(sql, "state", job_id)
         return job
 
@@ -237,22 +228,19 @@ class JobQueue:
                 raise Conflict(f"job {job_id!r} is still stopping; try again in a moment")
             if job.state == "paused":
                 job = replace(job, state="queued")
-                self._write(sql, job, _OF, {}, {"not_before": None})
+                self._write(sql, job, more={"not_before": None})
                 self._tell(sql, "state", job_id)
         return job
 
     def requests(self, workers: Sequence[str]) -> Mapping[str, StopRequest | None]:
         """Return what each worker is asked for; a worker without a job any more is missing."""
-        rows = self._database.rows(
-            select(jobs.c.worker, jobs.c.stop).where(_WORKERS), {"workers": workers}
-        )
-        return {row.worker: row.stop for row in rows}
+        asked = select(jobs.c.worker, jobs.c.stop).where(jobs.c.worker.in_(workers))
+        return {row.worker: row.stop for row in self._database.rows(asked)}
 
     def beat(self, workers: Sequence[str]) -> None:
         """Say that workers live."""
         with self._database.write_apart("job") as sql:
-            heard = update(jobs).where(_WORKERS).values(heard_at=self._now)
-            sql.execute(heard, {"workers": workers})
+            sql.execute(update(jobs).where(jobs.c.worker.in_(workers)).values(heard_at=self._now))
 
     def has_lost(self, lost_after_s: float) -> bool:
         """Return whether a worker of a job was silent that long, in seconds."""
@@ -260,7 +248,7 @@ class JobQueue:
 
     def hand_on(self, lost_after_s: float) -> int:
         """Queue jobs again whose worker was silent that long, in seconds; return how many."""
-        return self._free(self._lost(lost_after_s), {})
+        return self._free(self._lost(lost_after_s))
 
     def _lost(self, lost_after_s: float) -> ColumnElement[bool]:
         silent = or_(jobs.c.heard_at.is_(None), jobs.c.heard_at < self._now - lost_after_s)
@@ -268,11 +256,11 @@ class JobQueue:
 
     def release(self, workers: Sequence[str]) -> None:
         """Queue the jobs of workers again that end without having finished them."""
-        self._free(_WORKERS, {"workers": workers})
+        self._free(jobs.c.worker.in_(workers))
 
     def begin_again(self) -> None:
         """Queue what an ended process left; call it where no other one works on these jobs."""
-        self._free(jobs.c.state.in_(("queued", "running")), {}, {"not_before": None})
+        self._free(jobs.c.state.in_(("queued", "running")), not_before=None)
         self._recovered_to = self._database.rows(select(func.max(jobs.c.n)))[0][0] or 0
 
     def turn(self, name: str, every_s: float) -> bool:
@@ -297,37 +285,31 @@ class JobQueue:
         """
         return self._database.news(closing, poll_s)
 
+    def _held(self, sql: Connection, job_id: str) -> Row[*tuple[Any, ...]] | None:
+        """Lock a job's row; return it, with its worker and what that was asked for."""
+        mine = _JOBS.add_columns(jobs.c.stop, jobs.c.worker).where(jobs.c.id == job_id)
+        return sql.execute(mine.with_for_update()).first()
+
     def _hold(self, sql: Connection, job_id: str) -> tuple[Job, StopRequest | None]:
-        """Lock a job's row; return it, and what its worker was asked for."""
-        found = sql.execute(_HELD, {"of": job_id}).first()
+        found = self._held(sql, job_id)
         if found is None:
             raise _unknown(job_id)
         return job_of(found), found.stop
 
     def _write(
-        self,
-        sql: Connection,
-        job: Job,
-        where: ColumnElement[bool],
-        of: Mapping[str, object],
-        more: Mapping[str, object] | None = None,
+        self, sql: Connection, job: Job, *of: ColumnElement[bool], more: Mapping[str, object] = {}
     ) -> bool:
-        """Replace a job's columns in its row, if `where` finds it."""
-        values = job_values(job) | {"updated_at": utc_now()} | dict(more or {})
-        written = sql.execute(update(jobs).where(where).values(values), {"of": job.id, **of})
-        return bool(written.rowcount)
+        """Replace a job's columns in its row; return whether `of` finds it."""
+        values = job_values(job) | {"updated_at": utc_now(), **more}
+        written = update(jobs).where(jobs.c.id == job.id, *of).values(values)
+        return bool(sql.execute(written).rowcount)
 
-    def _free(
-        self,
-        where: ColumnElement[bool],
-        of: Mapping[str, object],
-        more: Mapping[str, object] | None = None,
-    ) -> int:
+    def _free(self, where: ColumnElement[bool], **more: object) -> int:
         """Take jobs away from their workers; those that were asked to stop rest."""
         state = case(AFTER, value=jobs.c.stop, else_="queued")
-        values = {"state": state, "eta_s": None, "updated_at": utc_now(), **_FREE, **(more or {})}
+        values = {"state": state, "eta_s": None, "updated_at": utc_now(), **_FREE, **more}
         with self._database.write_apart("job") as sql:
-            freed = sql.execute(update(jobs).where(where).values(values), of).rowcount
+            freed = sql.execute(update(jobs).where(where).values(values)).rowcount
             if freed:
                 self._tell(sql, "lost")
         return freed
@@ -347,7 +329,6 @@ def _unknown(job_id: str) -> NotFound:
 
 
 def job_values(job: Job) -> dict[str, object]:
-    """Return a job as its row's columns."""
     return {field.name: getattr(job, field.name) for field in fields(Job)} | {
         "errors": json.dumps(job.errors),
         "files": json.dumps([asdict(file) for file in job.files]),

@@ -12,20 +12,17 @@ from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self
 
 from app.core.errors import IndexDamaged, InvalidInput, StorageError
 from app.core.trace import counted
 from app.core.types import Fingerprint, Library
-from app.storage.catalog.answers import AnswerStore, ConversationStore
-from app.storage.catalog.changes import Settling
-from app.storage.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
+from app.storage.catalog.answers import AnswerStore, ConversationStore, ShareStore
+from app.storage.catalog.documents import SqliteCatalog
 from app.storage.catalog.keys import KeyStore
 from app.storage.catalog.labels import LabelStore
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
-from app.storage.catalog.shares import ShareStore
 from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.catalog.state import (
     BulkLedger,
@@ -34,8 +31,7 @@ from app.storage.catalog.state import (
     SyncClaims,
     Unlinks,
 )
-from app.storage.catalog.texts import TextCache
-from app.storage.catalog.vectors import Builds, VectorCheck
+from app.storage.catalog.vectors import Builds, delete_unusable, unusable_vectors
 from app.storage.files.durable import Steps, delete_retired
 from app.storage.maintenance.backup import NO_BACKUP, BackupReport, backup
 from app.storage.maintenance.bundle import Bundler
@@ -44,7 +40,6 @@ from app.storage.maintenance.parts import Parts
 from app.storage.maintenance.purge import Purger
 from app.storage.maintenance.reembedding import Reembedding
 from app.storage.maintenance.start import (
-    LexicalRepair,
     is_small,
     note_change,
     open_catalog,
@@ -57,12 +52,10 @@ from app.storage.opening import (
     open_log,
     open_originals,
     open_stores,
-    word_writer,
 )
 from app.storage.options import IndexOptions
 from app.storage.projector import Projector
 from app.storage.queue import JobQueue
-from app.storage.status import ProjectionStatus
 from app.storage.vectors.library import DenseLibrary, DenseVectorIndex
 from app.storage.vectors.supervisor import StoreSupervisor
 from app.storage.words.port import LibraryWords
@@ -95,9 +88,8 @@ class IndexStore:
             options: Where data lives and how projections are tuned.
             crash_at: End the process at this write step, for crash tests.
             vector_store: Bring the vector stores up while serving (a server), before returning
-                (`foreground`),
-                or not at all (`off`, for commands that only read; what they write reaches the
-                stores later).
+                (`foreground`), or not at all (`off`, for commands that only read; what they write
+                reaches the stores later).
             steps: Told of every write; by default one made here.
             heal: Finish what the last process left undone and mend what start-up finds; False for a
                 check that is to see it.
@@ -120,80 +112,32 @@ class IndexStore:
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = open_catalog(options, self.steps, heal=heal)
         self._log = open_log(self.database, shared=options.shared)
-        self.loader, texts = CatalogLoader(self.database), TextCache(TEXT_CACHE_BYTES)
+        self.loader = CatalogLoader(self.database, self._log)
         self.originals = open_originals(options, self.steps)
         self.unlinks = Unlinks(self.database, self.originals, shared=options.shared)
         self.originals.before_keeping = self.unlinks.expect
-        unusable = VectorCheck(self.database)
         if heal:
-            self.loader.on_unusable = unusable.delete
+            self.loader.on_unusable = partial(delete_unusable, self.database)
             if is_small(self.database):
-                unusable.delete(unusable.find())
-        self._lexical = LexicalRepair(
-            options, self._log, self.steps, self._engine, self.database.lock_of, heal=heal
-        )
-        indexes = self._lexical.indexes
+                delete_unusable(self.database, unusable_vectors(self.database))
         wanted = threading.Event()
         self.dense = {
             library: DenseLibrary(
-                library,
-                options,
-                self._log,
-                self.loader,
-                self.vector_stores[library],
-                self.database,
-                wanted,
-                follows=_FOLLOWS[vector_store],
+                library, options, self.loader, store, wanted, follows=_FOLLOWS[vector_store]
             )
-            for library in Library
+            for library, store in self.vector_stores.items()
         }
         self.projector = Projector(
-            self._log,
-            self.loader,
-            indexes,
-            self.dense,
-            self.database,
-            word_writer(shared=options.shared),
+            options, self.steps, self.loader, self.dense, self._engine, heal=heal
         )
-        self.status = ProjectionStatus(self._log, self.projector.state)
-        settling = Settling(self._log, self.database)
-        self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
+        self.catalog = SqliteCatalog(self.database, self._log, self.originals)
         self.builds = Builds(self.database)
         self.writer = CatalogIndexWriter(
             self.database, self.catalog, self.projector, self.originals, self.builds
         )
-        self.lexical = LibraryWords(indexes, self.loader)
+        self.lexical = LibraryWords(self.projector.indexes, self.loader)
         self.vectors = DenseVectorIndex(self.dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
-        self._open_state()
-        self.supervisor = StoreSupervisor(
-            self._log,
-            self.dense,
-            self.database,
-            wanted,
-            lambda: delete_unused(options, self.vector_stores, self.steps),
-            self.projector.apply,
-            self._look_at_words,
-            shared=bool(options.database_url),
-        )
-        names = [part.name for part in fields(Parts)]
-        parts = {name: getattr(self, name) for name in names}
-        self.fsck = Fsck(**parts, unusable=unusable, lexical=indexes, heals=heal)
-        self.purger = Purger(**parts)
-        self.reembedding = Reembedding(**parts)
-        self.bundler = Bundler(**parts)
-        self.calls = counted(self.database, self._engine, self.originals)
-        self._heals = heal
-        if heal:
-            self._start()
-            note_change(options.data_dir, self._log.last(), self.steps)
-        if vector_store == "background":
-            self.supervisor.start()
-        elif vector_store == "foreground":
-            self.supervisor.bring_up()
-
-    def _open_state(self) -> None:
-        """Open what the catalog keeps besides documents."""
         self.jobs = JobQueue(self.database)
         self.ledger = BulkLedger(self.database)
         self.claims = SyncClaims(self.database)
@@ -204,23 +148,39 @@ class IndexStore:
         self.calibrations = CalibrationRows(self.database)
         self.conversations = ConversationStore(self.database)
         self.models = ModelStore(self.database)
-
-    def _start(self) -> None:
-        self.codes.delete_others()
-        self.writer.purge_due()
-        self.unlinks.settle_at_start()
-        for library in Library:
-            self._lexical.start(library, self.projector, partial(self.catalog.counts, library))
-
-    def _look_at_words(self, library: Library) -> None:
-        self._lexical.look(library, self.projector, partial(self.catalog.counts, library))
+        self.supervisor = StoreSupervisor(
+            self.loader,
+            self.dense,
+            wanted,
+            lambda: delete_unused(options, self.vector_stores, self.steps),
+            self.projector.apply,
+            self.projector.look,
+            shared=bool(options.database_url),
+        )
+        names = [part.name for part in fields(Parts)]
+        parts = {name: getattr(self, name) for name in names}
+        self.fsck = Fsck(**parts, heals=heal)
+        self.purger = Purger(**parts)
+        self.reembedding = Reembedding(**parts)
+        self.bundler = Bundler(**parts)
+        self.calls = counted(self.database, self._engine, self.originals)
+        self._heals = heal
+        if heal:
+            self.codes.delete_others()
+            self.writer.purge_due()
+            self.unlinks.settle_at_start()
+            for library in Library:
+                self.projector.start(library)
+            note_change(options.data_dir, self._log.last(), self.steps)
+        if vector_store == "background":
+            self.supervisor.start()
+        elif vector_store == "foreground":
+            self.supervisor.bring_up()
 
     def made_with(self, library: Library) -> Fingerprint | None:
         """Return a library's fingerprint; None while it has no vectors."""
         live = self.builds.of(library, "live")
-        return (
-            live.fingerprint if live is not None and self.catalog.counts(library).embedded else None
-        )
+        return live.fingerprint if live and self.catalog.counts(library).embedded else None
 
     def rebuild(self) -> None:
         """Rebuild every projection from the catalog; needs exclusive use.
@@ -251,7 +211,7 @@ class IndexStore:
             *self.database.missing(),
             *(
                 f"lexical index of {library.value}"
-                for library, index in self._lexical.indexes.items()
+                for library, index in self.projector.indexes.items()
                 if index.lost()
             ),
             *(() if self._engine is None else self._engine.away()),
@@ -259,7 +219,7 @@ class IndexStore:
 
     def degraded(self) -> tuple[str, ...]:
         """Return what is not as it should be though questions are answered; nothing is missing."""
-        states = {library: self.status.build_state(library) for library in Library}
+        states = {library: self.projector.state(library) for library in Library}
         nodes = self._engine.silent() if self._engine else ()
         return (
             *self.database.degraded(),
@@ -267,7 +227,7 @@ class IndexStore:
             *(
                 f"words or vectors of {library.value} are {state}"
                 for library, state in states.items()
-                if state != "ready"
+                if state.state != "ready"
             ),
         )
 
@@ -286,7 +246,6 @@ class IndexStore:
     def close(self) -> None:
         """Write the watermarks and let everything go."""
         self.supervisor.stop()
-        self._lexical.wait()
         try:
             with suppress(StorageError):  # when a key was used is not worth a failed stop
                 self.keys.flush()
@@ -302,16 +261,12 @@ class IndexStore:
         finally:
             for vectors in set(self.vector_stores.values()):
                 vectors.close()
-            self._lexical.close()
+            for index in self.projector.indexes.values():
+                index.close()
             self.database.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

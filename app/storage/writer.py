@@ -6,14 +6,20 @@ A deletion is hidden at once, purged when its grace is over, undone until then.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import cast
+from functools import partial
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Row,
+    bindparam,
+    delete,
+    select,
+    update,
+)
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.types import (
@@ -28,7 +34,6 @@ from app.core.types import (
     Library,
     LibraryCounts,
     Metadata,
-    PageWords,
     WriteResult,
 )
 from app.storage.catalog.answers import purge_quotes
@@ -64,7 +69,6 @@ from app.storage.catalog.state import (
     supersede_older,
     words_of,
 )
-from app.storage.catalog.texts import TextCodec
 from app.storage.catalog.vectors import Builds, checked_rows, claim_fingerprint, store_vectors
 from app.storage.files.durable import utc_now, utc_text
 from app.storage.files.originals import Originals
@@ -77,49 +81,11 @@ _LINKS_PAGE = 10_000
 _LAST_CHARACTER = "\U0010ffff"
 """Sorts after any continuation of a prefix, in the order of code points, which is SQLite's."""
 
-_OF_LIBRARY = select(documents.c.doc).where(documents.c.library == bindparam("library"))
-_KEY = _OF_LIBRARY.where(
-    documents.c.doc_id == bindparam("doc_id"), documents.c.state == bindparam("state")
-)
-_USED = ORIGINALS.where(revisions.c.sha256 == bindparam("sha256"))
-# The library is not asked for: with it SQLite would read all documents of the library.
-_DUE = select(documents.c.doc, documents.c.library).where(
-    documents.c.state == "deleted", documents.c.purge_at <= bindparam("now")
-)
-_OF = documents.c.doc == bindparam("of")
-_LINKED = update(documents).where(_OF).values(links=bindparam("count"))
-_CALLED = update(documents).where(_OF).values(other_titles=bindparam("titles"))
-_LINKS_OF = [
-    documents.c[name] for name in ("doc", "filename", "links", "other_titles", "state", "revision")
-]
-_SEEN = (documents.c.sha256, documents.c.revision)
-_RESTORE = (
-    update(documents)
-    .where(_OF, documents.c.state == "deleted")
-    .values(state="live", purge_at=None, updated_at=bindparam("now"))
-    .returning(*_SEEN)
-)
-_HIDE = (
-    update(documents)
-    .where(_OF, documents.c.state == "live")
-    .values(state="deleted", purge_at=bindparam("due"), duplicate_of=None)
-    .returning(*_SEEN)
-)
-_NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
-_GONE = _NAMED & (documents.c.state == "deleted")
-_KEYS = select(documents.c.source_key).where(_NAMED)
-_PURGED = select(
-    documents.c.doc, documents.c.doc_id, documents.c.embedded, documents.c.source_key
-).where(_GONE)
-_KEPT = ORIGINALS.where(revisions.c.doc.in_(bindparam("docs", expanding=True)))
-_DELETE = delete(documents).where(_GONE)
-
-
-@dataclass(frozen=True, slots=True)
-class _Purged:
-    vectors: int
-    quotes: int
-    originals: int
+_LINKED = update(documents).where(documents.c.doc == bindparam("of"))
+_LINKS_OF = "source_key doc filename links other_titles state revision".split()
+_PURGED = "doc doc_id embedded source_key".split()
+_DOCS: BindParameter[int] = bindparam("docs", expanding=True)
+_GONE = documents.c.doc.in_(_DOCS) & (documents.c.state == "deleted")
 
 
 class CatalogIndexWriter:
@@ -139,53 +105,20 @@ class CatalogIndexWriter:
         self._words = projector.words
         self._originals = originals
         self._builds = builds
-        self._codecs = threading.local()
+        self.apply = projector.apply
+        self.current = catalog.by_source_key
+        self.source_revision = catalog.source_revision
+        self.store_original, self.store_originals = originals.store, originals.store_all
+        self.original_path = originals.path
+        self.page_words = partial(words_of, database)
+        self.keep_words = partial(keep_words, database)
 
     # --- documents
-
-    def current(self, library: Library, source_key: str) -> Document | None:
-        return self._catalog.by_source_key(library, source_key)
-
-    def source_revision(self, document: Document) -> str | None:
-        """Return the source's edition that a live document holds; None if it states none."""
-        return self._catalog.source_revision(document)
 
     def note_read(self, library: Library, edition: str) -> None:
         """Keep which edition of the parsers has read all kept bytes of a library."""
         with self._database.write("meta") as sql:
             put_meta(sql, read_key(library), edition)
-
-    def store_original(self, content: bytes | Path) -> str:
-        """Store the bytes of one file; see `store_originals`."""
-        return self._originals.store(content)
-
-    def store_originals(self, contents: Sequence[bytes | Path]) -> list[str]:
-        """Store files as `<sha256>.bin`, durably; return the SHA-256 of each in hex.
-
-        Storing the same bytes again changes nothing.
-
-        Raises:
-            DiskFull: No space; nothing half-written stays.
-        """
-        return self._originals.store_all(contents)
-
-    def original_path(self, sha256: str) -> Path:
-        """Return where the original with this SHA-256 is kept."""
-        return self._originals.path(sha256)
-
-    def page_words(self, sha256: str, pages: Collection[int] | None = None) -> list[PageWords]:
-        """Return what OCR read on pages of an original, all or some, in order."""
-        return words_of(self._database, sha256, pages, self._codec())
-
-    def keep_words(self, sha256: str, pages: Sequence[PageWords]) -> None:
-        """Keep what OCR read on pages, as long as the original."""
-        if pages:
-            keep_words(self._database, sha256, pages, self._codec())
-
-    def _codec(self) -> TextCodec:
-        if not hasattr(self._codecs, "codec"):
-            self._codecs.codec = TextCodec()
-        return cast("TextCodec", self._codecs.codec)
 
     def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
         """Make drafts live in one atomic batch, in order, and wait until their words are found.
@@ -258,11 +191,11 @@ class CatalogIndexWriter:
             refuse_superseded(sql, drafts)
             supersede_older(sql, drafts)
             self._projector.log.save_into(sql)
-            batch = RevisionBatch(sql, self._database.dialect, self._codec().pack)
-            written = batch.write(drafts)
+            written = RevisionBatch(sql, self._database.dialect).write(drafts)
             if page is not None:
                 record_page(sql, page)
-            self._claim(sql, written)
+            claims = {of: self._projector.log.claim(sql, of) for of in written.last_seq}
+        written.claims = {library: claim for library, claim in claims.items() if claim}
         self._queue_words(written)
         if any(item.superseded is not None for item in written.stored):
             for library in written.last_seq:
@@ -271,11 +204,6 @@ class CatalogIndexWriter:
             if gone := written.removed.get(item.doc):
                 self._projector.dense[item.draft.library].hide(gone)
         return written
-
-    def _claim(self, sql: Connection, written: Written) -> None:
-        for library in written.last_seq:
-            if claim := self._projector.log.claim(sql, library):
-                written.claims[library] = claim
 
     def _queue_words(self, written: Written) -> None:
         for library, seq in written.last_seq.items():
@@ -313,17 +241,12 @@ class CatalogIndexWriter:
             DiskFull: No space; pages before are kept.
         """
         key = documents.c.source_key
-        page = (
-            select(key, *_LINKS_OF)
-            .where(
-                documents.c.library == library.value,
-                key > max(prefix, after),
-                key < prefix + _LAST_CHARACTER,
-            )
-            .order_by(key)
-            .limit(_LINKS_PAGE)
+        some = select(*(documents.c[name] for name in _LINKS_OF)).where(
+            documents.c.library == library.value,
+            key > max(prefix, after),
+            key < prefix + _LAST_CHARACTER,
         )
-        rows = self._database.rows(page)
+        rows = self._database.rows(some.order_by(key).limit(_LINKS_PAGE))
         more = [
             {"of": row.doc, "count": count}
             for row in rows
@@ -336,12 +259,12 @@ class CatalogIndexWriter:
         ]
         if more:
             with self._database.write("links") as sql:
-                sql.execute(_LINKED, more)
+                sql.execute(_LINKED.values(links=bindparam("count")), more)
         if called:
             self._words[library].flush()
             with self._projector.writing(), self._database.write("titles") as sql:
                 for row, titles in called:
-                    sql.execute(_CALLED, {"of": row.doc, "titles": titles})
+                    sql.execute(_LINKED.values(other_titles=titles), {"of": row.doc})
                     if row.state == "live":
                         add_change(sql, library, "correct", row.doc, row.revision, None)
                 claim = self._projector.log.claim(sql, library)
@@ -385,8 +308,7 @@ class CatalogIndexWriter:
         if doc_ids is not None:
             sql = self._database.dialect.PENDING_OF
         named = () if doc_ids is None else (json.dumps(list(doc_ids)),)
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(sql[order], (library.value, limit, *named)).fetchall()
+        rows = self._database.raw(sql[order], (library.value, limit, *named))
         return self._catalog.chunks_by_id(library, [row[0] for row in rows])
 
     def write_vectors(
@@ -436,9 +358,6 @@ class CatalogIndexWriter:
                     sql, library, packed, build, followed=self._projector.log.holds(library, STAGED)
                 )
 
-    def apply(self, library: Library) -> None:
-        self._projector.apply(library)
-
     def correct(self, library: Library, doc_id: str, metadata: Metadata) -> Document:
         """Replace the facts of a live document, for later revisions too.
 
@@ -446,23 +365,16 @@ class CatalogIndexWriter:
             NotFound: No such document in this library.
         """
         before = self._catalog.document(library, doc_id)
-        corrected = (
-            update(documents)
-            .where(
-                documents.c.library == library.value,
-                documents.c.doc_id == doc_id,
-                documents.c.state == "live",
-            )
-            .values(
-                title=metadata.title,
-                authors=pack_strings(metadata.authors),
-                author_keys=author_keys(metadata.authors),
-                year=metadata.year,
-                language=metadata.language,
-                search_key=search_key(metadata.title, before.filename),
-                corrected=1,
-                updated_at=utc_now(),
-            )
+        corrected = update(documents).where(_named(library, doc_id, "live"))
+        corrected = corrected.values(
+            title=metadata.title,
+            authors=pack_strings(metadata.authors),
+            author_keys=author_keys(metadata.authors),
+            year=metadata.year,
+            language=metadata.language,
+            search_key=search_key(metadata.title, before.filename),
+            corrected=1,
+            updated_at=utc_now(),
         )
         self._words[library].flush()
         with self._projector.writing(), self._database.write("correct") as sql:
@@ -502,14 +414,12 @@ class CatalogIndexWriter:
         self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
         self._words[library].flush()
         with self._projector.writing():
-            doc = self._key(library, doc_id, "live")
+            doc, now = self._key(library, doc_id, "live"), grace_s <= 0
             hidden, claim = self._hide(library, [doc], grace_s)
-            purged = self._purge(library, [doc]) if grace_s <= 0 else _Purged(0, 0, 0)
+            vectors, originals, quotes = self._purge(library, [doc]) if now else (0, 0, 0)
         self._words[library].apply(claim)
         self._projector.apply(library)
-        return DeleteResult(
-            doc_id, len(hidden), purged.vectors, purged.originals, purged.quotes, grace_s <= 0
-        )
+        return DeleteResult(doc_id, len(hidden), vectors, originals, quotes, now)
 
     def delete_all(self, library: Library) -> LibraryCounts:
         """Delete and purge every live document of a library; return what it held.
@@ -520,7 +430,10 @@ class CatalogIndexWriter:
         self._words[library].flush()
         while True:
             with self._projector.writing():
-                docs = self._live(library, CLEAR_BATCH)
+                live = select(documents.c.doc).where(
+                    documents.c.library == library.value, documents.c.state == "live"
+                )
+                docs = [row.doc for row in self._database.rows(live.limit(CLEAR_BATCH))]
                 if not docs:
                     with self._database.write("remove") as sql:
                         supersede(sql, library, None)
@@ -542,7 +455,9 @@ class CatalogIndexWriter:
         with self._projector.writing():
             doc = self._key(library, doc_id, "deleted")
             with self._database.write("restore") as sql:
-                row = sql.execute(_RESTORE, {"of": doc, "now": utc_now()}).first()
+                hidden = (documents.c.doc == doc) & (documents.c.state == "deleted")
+                shown = {"state": "live", "purge_at": None, "updated_at": utc_now()}
+                row = _changed(sql, hidden, shown)
                 if row is None:
                     raise NotFound(f"document {doc_id!r} has just been restored or purged")
                 sha256, revision = row
@@ -556,20 +471,22 @@ class CatalogIndexWriter:
 
     def purge_due(self) -> int:
         """Purge every deleted document whose grace is over; return how many."""
-        done, now = 0, {"now": utc_now()}
-        for library in sorted({Library(row.library) for row in self._database.rows(_DUE, now)}):
+        # The library is not asked for: with it SQLite would read all documents of the library.
+        due = select(documents.c.doc, documents.c.library).where(
+            documents.c.state == "deleted", documents.c.purge_at <= utc_now()
+        )
+        done = 0
+        for library in sorted({Library(row.library) for row in self._database.rows(due)}):
             with self._projector.writing():
-                due = self._database.rows(_DUE, now)
-                docs = [row.doc for row in due if row.library == library.value]
-                if docs:
+                rows = self._database.rows(due)
+                if docs := [row.doc for row in rows if row.library == library.value]:
                     self._purge(library, docs)
                     done += len(docs)
         return done
 
     def deleted_at(self, library: Library) -> str | None:
         """Return the time of the last deletion whose bytes files may still hold, if any."""
-        of = select(meta.c.value).where(meta.c.key == _deleted_key(library))
-        return next((row.value for row in self._database.rows(of)), None)
+        return self._database.meta(_deleted_key(library))
 
     def mark_purged(self, library: Library, until: str) -> None:
         """Record that files hold no byte of deletions up to the time `until`."""
@@ -582,26 +499,18 @@ class CatalogIndexWriter:
         for sha256 in set(shas) - awaited_originals(self._database):
             self.delete_original(sha256)
 
-    def delete_original(self, sha256: str) -> None:
-        """Remove an original that no document refers to; otherwise nothing happens."""
-        self._unlink(sha256)
-
-    def _unlink(self, sha256: str) -> int:
+    def delete_original(self, sha256: str) -> bool:
+        """Remove an original that no document refers to; return whether it was removed."""
         with self._database.write("unlink") as sql:  # no document may take the bytes up meanwhile
-            used = sql.execute(_USED, {"sha256": sha256}).first()
-            return 0 if used else int(self._originals.delete(sha256))
+            used = sql.execute(ORIGINALS.where(revisions.c.sha256 == sha256)).first()
+            return used is None and self._originals.delete(sha256)
 
     def _key(self, library: Library, doc_id: str, state: str) -> int:
-        rows = self._database.rows(
-            _KEY, {"library": library.value, "doc_id": doc_id, "state": state}
-        )
+        of = _named(library, doc_id, state)
+        rows = self._database.rows(select(documents.c.doc).where(of))
         if not rows:
             raise NotFound(f"no {state} document {doc_id!r} in library {library.value!r}")
         return int(rows[0].doc)
-
-    def _live(self, library: Library, limit: int) -> list[int]:
-        live = _OF_LIBRARY.where(documents.c.state == "live").limit(limit)
-        return [row.doc for row in self._database.rows(live, {"library": library.value})]
 
     def _hide(
         self, library: Library, docs: Sequence[int], grace_s: float
@@ -611,13 +520,16 @@ class CatalogIndexWriter:
         And what is claimed of the index of words, which the caller applies without a lock.
         """
         due = utc_text(datetime.now(UTC) + timedelta(seconds=grace_s))
+        away = {"state": "deleted", "purge_at": due, "duplicate_of": None}
         hidden: list[int] = []
         with self._database.write("remove") as sql:
             self._projector.log.save_into(sql)
-            supersede(sql, library, sql.execute(_KEYS, {"docs": docs}).scalars().all())
+            keys = select(documents.c.source_key).where(documents.c.doc.in_(docs))
+            supersede(sql, library, sql.execute(keys).scalars().all())
             shas: set[str] = set()
             for doc in docs:
-                row = sql.execute(_HIDE, {"of": doc, "due": due}).first()
+                live = (documents.c.doc == doc) & (documents.c.state == "live")
+                row = _changed(sql, live, away)
                 if row is None:
                     continue  # another process has just deleted it
                 sha256, revision = row
@@ -631,14 +543,16 @@ class CatalogIndexWriter:
         self._projector.dense[library].hide(hidden)
         return hidden, claim
 
-    def _purge(self, library: Library, docs: Sequence[int]) -> _Purged:
-        """Remove hidden documents: rows, quotes in answers, and originals."""
+    def _purge(self, library: Library, docs: Sequence[int]) -> tuple[int, int, int]:
+        """Remove hidden documents; return how many vectors, originals and quotes went."""
         quotes = vectors = 0
+        gone = select(*(documents.c[name] for name in _PURGED)).where(_GONE)
+        kept = ORIGINALS.where(revisions.c.doc.in_(_DOCS))
         self._database.finish_later()  # an answer that quotes them may be on its way
         with self._database.write("purge") as sql:
-            rows = list(rows_of(sql, _PURGED, "docs", docs))
+            rows = list(rows_of(sql, gone, "docs", docs))
             docs = [row.doc for row in rows]
-            shas = {row.sha256 for row in rows_of(sql, _KEPT, "docs", docs)}
+            shas = {row.sha256 for row in rows_of(sql, kept, "docs", docs)}
             for doc, doc_id, embedded, _ in rows:
                 quotes += purge_quotes(sql, library, doc_id)
                 vectors += embedded
@@ -648,14 +562,26 @@ class CatalogIndexWriter:
             delete_claims(sql, library, [source_key for _, _, _, source_key in rows])
             # Chunks and revisions go with their document (ON DELETE CASCADE).
             for some in pieces(docs):
-                sql.execute(_DELETE, {"docs": some})
+                sql.execute(delete(documents).where(_GONE), {"docs": some})
             delete_words(sql, shas)
         for doc in docs:
             self._catalog.texts.delete(doc)
-        unneeded = shas - awaited_originals(
-            self._database
-        )  # another upload of the same bytes may wait for its turn
-        return _Purged(vectors, quotes, sum(self._unlink(sha256) for sha256 in unneeded))
+        # Another upload of the same bytes may wait for its turn.
+        unneeded = shas - awaited_originals(self._database)
+        return vectors, sum(self.delete_original(sha256) for sha256 in unneeded), quotes
+
+
+def _named(library: Library, doc_id: str, state: str) -> ColumnElement[bool]:
+    of = (documents.c.library == library.value) & (documents.c.doc_id == doc_id)
+    return of & (documents.c.state == state)
+
+
+def _changed(
+    sql: Connection, which: ColumnElement[bool], values: Mapping[str, object]
+) -> Row[str, int] | None:
+    """Change a document; return its SHA-256 and revision, None where there is no such one."""
+    changed = update(documents).where(which).values(values)
+    return sql.execute(changed.returning(documents.c.sha256, documents.c.revision)).first()
 
 
 def _deleted_key(library: Library) -> str:
@@ -669,8 +595,9 @@ def _lexical_documents(stored: Iterable[Stored]) -> Iterable[LexicalDocument]:
             (number, span.section, draft.text[span.start : span.end])
             for number, span in enumerate(draft.chunks, item.first_chunk_id)
         ]
-        facts = item.doc, draft.doc_id, item.title, item.authors, item.year, draft.type
-        yield LexicalDocument(*facts, chunks, item.language)
+        facts = item.facts
+        of = item.doc, draft.doc_id, facts.title, facts.authors, facts.year, draft.type
+        yield LexicalDocument(*of, chunks, facts.language)
 
 
 def _check_spans(draft: DocumentDraft) -> None:

@@ -30,7 +30,7 @@ from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from app.storage.words.query import ANALYZER, BODY, build_analyzer, build_schema
+from app.storage.words.tantivy import ANALYZER, BODY, build_analyzer, build_schema
 from evaluation.benchmarks import scale_page
 from evaluation.lib.corpus import Figures, TextPool
 from evaluation.lib.growth import Law, Part, fit, is_part, percentiles, run_part, tables, timed

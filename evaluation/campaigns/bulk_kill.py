@@ -27,6 +27,7 @@ from typing import Any
 
 from app.core.types import Library
 from app.jobs.bulk import account
+from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.catalog.state import BulkLedger
@@ -182,7 +183,10 @@ def wrong_words(data_dir: Path) -> int:
     database = SqliteDatabase(catalog_path(data_dir), Steps())
     index = TantivyIndex(data_dir / "tantivy" / Library.PUBLIC.value, options, Steps())
     try:
-        held, wanted = index.ids(), CatalogLoader(database).live_chunk_ids(Library.PUBLIC)
+        held, wanted = (
+            index.ids(),
+            CatalogLoader(database, ChangeLog(database)).live_chunk_ids(Library.PUBLIC),
+        )
         return len(wanted ^ set(held)) + len(held) - len(set(held))
     finally:
         index.close()

@@ -65,7 +65,7 @@ def write(store: IndexStore, name: str, chunks: int, seed: int) -> list[int]:
 
 
 def follows(store: IndexStore) -> bool:
-    return store.supervisor.ready and store.status.lags().get("papers/chroma") == 0
+    return store.supervisor.ready and store.projector.log.lags().get("papers/chroma") == 0
 
 
 def test_a_store_that_no_search_needs_is_opened_when_nothing_is_written(

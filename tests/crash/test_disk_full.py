@@ -221,7 +221,7 @@ def full_while_chroma_writes_its_files(data: Path) -> list[str]:
         if not store.supervisor.wait(100):
             broken.append("the store does not come up")
         add(store, "walrus")
-        until(lambda: store.status.lags().get("papers/chroma") == 0)
+        until(lambda: store.projector.log.lags().get("papers/chroma") == 0)
         written = next(options.chroma_dir.rglob("index_metadata.pickle"))
         written.unlink()
         written.symlink_to("/dev/full")  # Chroma writes it anew after every thousand vectors
@@ -231,7 +231,7 @@ def full_while_chroma_writes_its_files(data: Path) -> list[str]:
         until(lambda: bool(list(data.glob("chroma.broken.*"))))
         if not store.supervisor.wait(100):
             broken.append("the store does not heal")
-        until(lambda: store.status.lags().get("papers/chroma") == 0)
+        until(lambda: store.projector.log.lags().get("papers/chroma") == 0)
         check(store, "healed")
         if len(list(data.glob("chroma.broken.*"))) != 1:
             broken.append("the destroyed store was not moved aside")

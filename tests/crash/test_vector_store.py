@@ -103,7 +103,7 @@ def test_what_was_just_written_or_deleted_is_seen_at_once(
             for hit in store.vectors.search(PAPERS, row, 20)
         }
         assert found.isdisjoint(gone)
-        assert store.status.lags()["papers/chroma"] > 0
+        assert store.projector.log.lags()["papers/chroma"] > 0
 
 
 def test_while_it_is_filled_words_serve_and_the_state_says_so(
@@ -119,12 +119,12 @@ def test_while_it_is_filled_words_serve_and_the_state_says_so(
             IndexDamaged, match="checked or filled again"
         ):  # the caller says so to the user
             store.vectors.search(PAPERS, unit_rows(1)[0], 5)
-        assert store.status.build_state(PAPERS) == f"rebuilding 0 of {N}"
+        assert str(store.projector.state(PAPERS)) == f"rebuilding 0 of {N}"
         assert store.vectors.search(Library.PUBLIC, unit_rows(1)[0], 5) == []
     with IndexStore(uncached) as store:
         assert store.lexical.search(PAPERS, "number", 5) != []
         assert store.supervisor.wait(100)
-        assert store.status.build_state(PAPERS) == "ready"
+        assert str(store.projector.state(PAPERS)) == "ready"
         assert store.vectors.count(PAPERS) == N
 
 

@@ -208,7 +208,7 @@ def test_a_lock_that_nobody_has_any_more_is_not_kept(both: tuple[IndexStore, ...
 
 
 def words(store: IndexStore) -> QdrantWords:
-    index = store._lexical.indexes[PAPERS]
+    index = store.projector.indexes[PAPERS]
     assert isinstance(index, QdrantWords)
     return index
 
@@ -255,12 +255,14 @@ def test_no_writer_waits_while_another_tells_the_engine(
         quick.writer.write([make_draft("two", "penguins parade", chunks=1)])
         assert len(quick.lexical.search(PAPERS, "penguins", 5)) == 1
         quick.writer.write_vectors(PAPERS, [1, 2], unit_rows(2, seed=1), wait=False)
-        assert quick.status.lags()["papers/lexical"] == 2  # the mark stays behind the slow one
+        assert (
+            quick.projector.log.lags()["papers/lexical"] == 2
+        )  # the mark stays behind the slow one
         quick.projector.log.save()
         goes_on.set()
         written.result()
     assert len(quick.lexical.search(PAPERS, "walruses", 5)) == 1
-    assert quick.status.lags()["papers/lexical"] == 0
+    assert quick.projector.log.lags()["papers/lexical"] == 0
 
 
 @pytest.mark.parametrize("change", ["replaced", "deleted", "corrected", "restored"])
@@ -288,7 +290,7 @@ def test_the_older_of_two_writers_leaves_nothing_old_when_it_sends_last(
     if found:
         assert {hit.chunk_id for hit in newer.lexical.search(PAPERS, found, 5)} == live
     for store in both:
-        assert set(store.status.lags().values()) == {0}
+        assert set(store.projector.log.lags().values()) == {0}
 
 
 def test_what_a_dead_or_frozen_process_claimed_is_taken_over(
@@ -301,13 +303,13 @@ def test_what_a_dead_or_frozen_process_claimed_is_taken_over(
         monkeypatch.setattr(changes, "CLAIM_S", -1)  # it has been silent for long
         goes_on.writer.write([make_draft("one", "orcas parade", chunks=1)])
         monkeypatch.setattr(changes, "CLAIM_S", claimed)
-        assert goes_on.status.lags()["papers/lexical"] == 0
+        assert goes_on.projector.log.lags()["papers/lexical"] == 0
         goes_on.projector.log.save()
 
     before_it_sends(frozen, monkeypatch, meanwhile)
     frozen.writer.write([make_draft("one", "walruses whistle", chunks=1)])
     assert held_ids(frozen) == frozen.loader.live_chunk_ids(PAPERS) == {2}
-    assert set(frozen.status.lags().values()) == {0}
+    assert set(frozen.projector.log.lags().values()) == {0}
 
 
 def test_a_document_that_is_sent_again_is_found_though_the_first_to_take_it_died(
@@ -331,7 +333,7 @@ def test_a_document_that_is_sent_again_is_found_though_the_first_to_take_it_died
     (result,) = other.writer.write([draft])
     assert result.status == "unchanged"
     assert len(other.lexical.search(PAPERS, "walruses", 5)) == 1
-    assert set(other.status.lags().values()) == {0}
+    assert set(other.projector.log.lags().values()) == {0}
 
 
 def test_a_process_that_sends_for_long_keeps_its_claim(
@@ -357,7 +359,7 @@ def test_a_process_that_sends_for_long_keeps_its_claim(
 
     before_it_sends(slow, monkeypatch, meanwhile)
     slow.writer.write([make_draft("one", "walruses whistle", chunks=1)])
-    assert set(other.status.lags().values()) == {0}
+    assert set(other.projector.log.lags().values()) == {0}
 
 
 def test_a_start_does_not_take_what_is_on_its_way_for_lost(

@@ -168,7 +168,7 @@ def test_what_is_written_while_an_index_is_filled_beside_is_in_it(
         live = store.loader.live_chunk_ids(PAPERS)
         assert len(live) == 5 + 2 * 3
         assert engine.ids(WORDS) == engine.ids(vectors_of(engine)) == live
-        assert set(store.status.lags().values()) == {0}
+        assert set(store.projector.log.lags().values()) == {0}
 
 
 def test_lost_collections_are_noticed_and_filled_again_while_serving(

@@ -12,6 +12,7 @@ from app.core.types import Filters, Library, Passage, Scored
 from app.retrieval.legs import matched_text
 from app.shared.qdrant import SearchEngine
 from app.shared.qdrant_words import WORDS, QdrantWords
+from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 from app.storage.files.durable import Steps
@@ -34,7 +35,8 @@ class WatchedWords(LibraryWords):
     """Words in the engine; tells which libraries were searched."""
 
     def __init__(self, words: dict[Library, QdrantWords], passages: Sequence[Passage]) -> None:
-        super().__init__(words, CatalogLoader(catalog_database()))
+        database = catalog_database()
+        super().__init__(words, CatalogLoader(database, ChangeLog(database)))
         self.searched: list[Library] = []
         for library, index in words.items():
             of = sorted(

@@ -74,7 +74,7 @@ def test_what_one_writes_replaces_and_deletes_the_other_shows_at_once(
     first.writer.delete(PAPERS, draft.doc_id)
     assert found(second, "penguins") == []
     assert second.catalog.counts(PAPERS) == first.catalog.counts(PAPERS)
-    assert set(second.status.lags().values()) == {0}
+    assert set(second.projector.log.lags().values()) == {0}
 
 
 def test_vectors_of_one_are_found_by_the_other(both: tuple[IndexStore, IndexStore]) -> None:
@@ -96,17 +96,17 @@ def test_words_that_a_process_did_not_live_to_write_come_with_the_next_writer(
     both: tuple[IndexStore, IndexStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = both
-    index = first._lexical.indexes[PAPERS]
+    index = first.projector.indexes[PAPERS]
     with monkeypatch.context() as patch:
         # As a kill between the catalog's commit and the engine's: rows are stored, words are not.
         patch.setattr(index, "add", lambda _: (_ for _ in ()).throw(RuntimeError))
         with pytest.raises(RuntimeError):
             first.writer.write([make_draft("left", "walruses whistle " * 9, chunks=2)])
     assert found(second, "walruses") == []
-    assert second.status.lags()["papers/lexical"] == 1
+    assert second.projector.log.lags()["papers/lexical"] == 1
     second.writer.write([make_draft("next", "penguins parade " * 9, chunks=1)])
     assert len(found(second, "walruses")) == 2
-    assert second.status.lags()["papers/lexical"] == 0
+    assert second.projector.log.lags()["papers/lexical"] == 0
 
 
 def test_words_that_a_process_left_come_while_nobody_writes(
@@ -117,14 +117,14 @@ def test_words_that_a_process_left_come_while_nobody_writes(
         IndexStore(options_for(tmp_path / "b", *places)) as second,
     ):
         with monkeypatch.context() as patch:
-            index = first._lexical.indexes[PAPERS]
+            index = first.projector.indexes[PAPERS]
             patch.setattr(index, "add", lambda _: (_ for _ in ()).throw(RuntimeError))
             with pytest.raises(RuntimeError):
                 first.writer.write([make_draft("left", "walruses whistle " * 9, chunks=2)])
         looked = threading.Event()
         while not found(second, "walruses"):
             looked.wait(0.05)
-        while second.status.lags()["papers/lexical"]:  # the mark follows what is found
+        while second.projector.log.lags()["papers/lexical"]:  # the mark follows what is found
             looked.wait(0.05)
 
 
@@ -150,11 +150,11 @@ def test_writers_of_both_lose_no_change(both: tuple[IndexStore, IndexStore]) -> 
     assert faults == []
     for store in both:
         assert store.catalog.counts(PAPERS).documents == 24
-        assert set(store.status.lags().values()) == {0}
+        assert set(store.projector.log.lags().values()) == {0}
         for name in "abcd":
             for number in range(6):
                 assert len(found(store, f"{name}{number}")) == 2, (name, number)
-    assert both[0]._lexical.indexes[PAPERS].count == 48
+    assert both[0].projector.indexes[PAPERS].count == 48
 
 
 def test_two_starts_at_once_make_one_catalog(tmp_path: Path, places: tuple[str, str]) -> None:

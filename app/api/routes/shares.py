@@ -18,7 +18,7 @@ from app.core.errors import Conflict
 from app.core.types import Quote, Sentence
 
 if TYPE_CHECKING:
-    from app.storage.catalog.shares import Share
+    from app.storage.catalog.answers import Share
 
 router = APIRouter(prefix="/api/v1", tags=["shares"], responses=declared())
 open_router = APIRouter(tags=["shares"])

@@ -197,7 +197,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
             "max_dense_vectors": settings.index().max_dense_vectors,
         },
         watermarks=dict(status.watermarks),
-        lags=dict(services.store.status.lags()),
+        lags=dict(services.store.projector.log.lags()),
         active_streams=edge.streams.taken,
         jobs=dict(Counter(job.state for job in services.jobs.list(1000))),
     )

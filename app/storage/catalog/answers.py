@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection, Select, Update, and_, bindparam, delete, insert, select, update
 
+from app.core.access import digest_of
 from app.core.errors import NotFound
 from app.core.ids import new_id
 from app.core.types import Answer, Library, Message
 from app.storage.catalog.database import Database
 from app.storage.catalog.schema import answer_documents, answers, conversations, shares, turns
-from app.storage.catalog.shares import rewrite_shares
 from app.storage.files.durable import utc_now
 
 # Blank quotes of a deleted document in a stored answer's JSON record.
@@ -54,14 +57,11 @@ def redact_answer(
         for citation in cited:
             citation["quote"] = ""
         if cited or not citations:
-            sentence |= {
-                "text": BLANK * len(str(sentence.get("text") or "")),
-                "citations": citations,
-            }
+            text = BLANK * len(str(sentence.get("text") or ""))
+            sentence |= {"text": text, "citations": citations}
         else:
-            kept.update(
-                range(_offset(sentence.get("answer_start")), _offset(sentence.get("answer_end")))
-            )
+            start, end = sentence.get("answer_start"), sentence.get("answer_end")
+            kept.update(range(_offset(start), _offset(end)))
         sentences.append(sentence)
     if "sentences" in record:
         redacted["sentences"] = sentences
@@ -71,18 +71,14 @@ def redact_answer(
             sign if at in kept or sign.isspace() else BLANK for at, sign in enumerate(answer)
         )
     redacted["rewritten_query"] = None
-    redacted |= dict.fromkeys(
-        {"quote", "model_text"} & redacted.keys()
-    )  # both may be made of its words
+    # Both may be made of its words.
+    redacted |= dict.fromkeys({"quote", "model_text"} & redacted.keys())
     return redacted, blanked
 
 
 def _records(value: object) -> list[dict[str, object]]:
-    return (
-        [dict(item) for item in value if isinstance(item, Mapping)]
-        if isinstance(value, list)
-        else []
-    )
+    items = value if isinstance(value, list) else []
+    return [dict(item) for item in items if isinstance(item, Mapping)]
 
 
 def _offset(value: object) -> int:
@@ -157,13 +153,9 @@ class AnswerStore:
             NotFound: No such answer.
         """
         self._database.finish_later()
+        rated = update(answers).where(answers.c.answer_id == answer_id)
         with self._database.write_apart("answer") as sql:
-            rated = (
-                update(answers)
-                .where(answers.c.answer_id == answer_id)
-                .values(feedback=_packed(feedback))
-            )
-            changed = sql.execute(rated).rowcount
+            changed = sql.execute(rated.values(feedback=_packed(feedback))).rowcount
         if not changed:
             raise NotFound(f"no answer {answer_id!r} to attach feedback to")
 
@@ -180,11 +172,9 @@ class AnswerStore:
 
         A shared copy outlives the retention of its answer, until it is revoked.
         """
-        old = (
-            delete(answers)
-            if older_than is None
-            else delete(answers).where(answers.c.created_at < older_than)
-        )
+        old = delete(answers)
+        if older_than is not None:
+            old = old.where(answers.c.created_at < older_than)
         self._database.finish_later()
         with self._database.write_apart("answer") as sql:
             if older_than is None:
@@ -198,22 +188,19 @@ def purge_quotes(sql: Connection, library: Library, doc_id: str) -> int:
     Shared copies of stored answers are not counted again.
     """
     blanked = 0
-    for n, answer_id, packed in sql.execute(
-        _QUOTING, {"of": library.value, "wanted": doc_id}
-    ).all():
+    of = {"of": library.value, "wanted": doc_id}
+    for n, answer_id, packed in sql.execute(_QUOTING, of).all():
         record, quotes = redact_answer(json.loads(packed), library.value, doc_id)
         blanked += quotes
         said = str(record.get("answer", ""))
         of_answer = turns.c.answer_id == answer_id
-        sql.execute(
-            update(answers).where(answers.c.n == n).values(record=_packed(record), feedback=None)
-        )
-        sql.execute(
-            update(turns).where(of_answer, turns.c.role == "assistant").values(content=said)
-        )
+        stored = update(answers).where(answers.c.n == n)
+        sql.execute(stored.values(record=_packed(record), feedback=None))
+        replies = update(turns).where(of_answer, turns.c.role == "assistant")
+        sql.execute(replies.values(content=said))
         touched = conversations.c.n.in_(select(turns.c.conversation).where(of_answer))
         sql.execute(update(conversations).where(touched).values(summary="", folded=0))
-    sql.execute(_FORGET, {"of": library.value, "wanted": doc_id})
+    sql.execute(_FORGET, of)
     rewrite_shares(sql, doc_id, lambda record: redact_answer(record, library.value, doc_id)[0])
     return blanked
 
@@ -268,11 +255,8 @@ class ConversationStore:
             NotFound: No such conversation.
         """
         with self._database.read() as sql:
-            row = sql.execute(
-                select(conversations.c.n, conversations.c.tip, *_SHOWN).where(
-                    conversations.c.id == conversation_id, _KEPT
-                )
-            ).first()
+            asked = select(conversations.c.n, conversations.c.tip, *_SHOWN).where(_KEPT)
+            row = sql.execute(asked.where(conversations.c.id == conversation_id)).first()
             if row is None:
                 raise _unknown(conversation_id)
             said = sql.execute(_TURNS.where(turns.c.conversation == row.n)).mappings().all()
@@ -513,3 +497,83 @@ def _known(parents: Mapping[str, str], answer_id: str) -> str:
 
 def _unknown(conversation_id: str) -> NotFound:
     return NotFound(f"no conversation {conversation_id!r}; list them, or start a new one")
+
+
+# Copies of answers that open by a link: the digest of its token is kept, never the token.
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A link to an answer, as it is kept."""
+
+    share_id: str
+    answer_id: str
+    record: Record
+    """What it shows: the answer as it was when it was shared."""
+    created_at: str
+
+
+class ShareStore:
+    """The shared answers of a catalog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, answer_id: str, record: Record) -> tuple[str, Share]:
+        """Share a copy; return its token (256 random bits), which nothing can show again."""
+        token = secrets.token_urlsafe(32)
+        made = Share(new_id(), answer_id, record, utc_now())
+        row = {
+            "id": made.share_id,
+            "digest": digest_of(token.encode()),
+            "answer_id": answer_id,
+            "record": _packed(record),
+            "created_at": made.created_at,
+        }
+        with self._database.write("share") as sql:
+            sql.execute(shares.insert().values(row))
+        return token, made
+
+    def open(self, token: str) -> Share:
+        """Return what a link shows.
+
+        Raises:
+            NotFound: It was revoked, or there never was one.
+        """
+        of = shares.c.digest == digest_of(token.encode())
+        rows = self._database.rows(select(shares).where(of))
+        if not rows:
+            raise NotFound("this link opens nothing: it was revoked, or a part of it is missing")
+        return _share(rows[0])
+
+    def list(self, answer_id: str | None = None) -> Sequence[Share]:
+        """Return the links, or those of one answer, newest first."""
+        found = select(shares).order_by(shares.c.created_at.desc(), shares.c.id)
+        if answer_id is not None:
+            found = found.where(shares.c.answer_id == answer_id)
+        return [_share(row) for row in self._database.rows(found)]
+
+    def revoke(self, share_id: str) -> Share:
+        """Forget a link and its copy; return what it was.
+
+        Raises:
+            NotFound: There is none of this id.
+        """
+        gone = delete(shares).where(shares.c.id == share_id).returning(*shares.c)
+        with self._database.write("share") as sql:
+            row = sql.execute(gone).first()
+            if row is None:
+                raise NotFound(f"no shared answer {share_id!r}; GET /api/v1/shares lists them")
+            return _share(row)
+
+
+def rewrite_shares(sql: Connection, doc_id: str, change: Callable[[Record], Record]) -> None:
+    """Change the copies that name a document."""
+    quoting = select(shares.c.id, shares.c.record).where(shares.c.record.contains(doc_id))
+    for share_id, packed in sql.execute(quoting).all():
+        record = _packed(change(json.loads(packed)))
+        sql.execute(update(shares).where(shares.c.id == share_id).values(record=record))
+
+
+def _share(row: Any) -> Share:  # noqa: ANN401  # a row of SQLAlchemy
+    return Share(row.id, row.answer_id, json.loads(row.record), row.created_at)

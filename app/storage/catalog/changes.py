@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Literal, cast, get_args
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select
@@ -14,7 +12,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select
 from app.core.types import Library, StoreKind
 from app.storage.catalog.database import Database
 from app.storage.catalog.rows import unpack_ids
-from app.storage.catalog.schema import changes, documents, put, revisions, watermarks
+from app.storage.catalog.schema import changes, put, watermarks
 
 Projection = Literal["lexical", StoreKind]
 """A library has one store of vectors; the mark of another is 0 as soon as that one is complete."""
@@ -46,6 +44,18 @@ APPLIED = delete(changes).where(
         and_(changes.c.kind == "write", changes.c.ids.is_(None)),
     ),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class BuildState:
+    """`done` of `total` items while a library's projections are rebuilt."""
+
+    state: Literal["ready", "rebuilding"]
+    done: int = 0
+    total: int = 0
+
+    def __str__(self) -> str:
+        return self.state if self.state == "ready" else f"{self.state} {self.done} of {self.total}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +101,11 @@ class ChangeLog:
 
     def mark(self, library: Library, projection: Projection) -> int:
         """Return up to which change a projection is applied; 0 before the first."""
+        return self._rows(library).get(projection, 0)
+
+    def _rows(self, library: Library) -> dict[str, int]:
         with self._lock:
-            return self._marks.get((library.value, projection), 0)
+            return {name: seq for (of, name), seq in self._marks.items() if of == library.value}
 
     def set_mark(
         self, library: Library, projection: Projection, seq: int, *, flushed: bool = True
@@ -124,12 +137,14 @@ class ChangeLog:
 
     def marks(self) -> dict[str, int]:
         """Return every watermark by `library/projection`."""
-        with self._lock:
-            return {
-                f"{library}/{projection}": seq
-                for (library, projection), seq in sorted(self._marks.items())
-                if seq or projection == "lexical" or not _dense_mark(self._marks, library)
-            }
+        found: dict[str, int] = {}
+        for library in Library:
+            rows = self._rows(library)
+            whole = any(rows.get(store) for store in get_args(StoreKind))
+            for name, seq in sorted(rows.items()):
+                if name in get_args(Projection) and (seq or name == "lexical" or not whole):
+                    found[f"{library.value}/{name}"] = seq
+        return found
 
     def save_into(self, sql: Connection) -> None:
         """Write watermarks that moved, as part of the caller's transaction.
@@ -151,10 +166,11 @@ class ChangeLog:
         with self._database.write("watermarks") as sql:
             self.save_into(sql)
             for library in Library:
-                lexical = self.mark(library, "lexical")
                 with self._lock:
-                    applied = _dense_mark(self._marks | self._flushed, library.value)
-                dense = min(applied, self._kept_after(library))
+                    marks = self._marks | self._flushed
+                    kept = [seq for (of, _), seq in self._held.items() if of is library]
+                applied = max(marks.get((library.value, store), 0) for store in get_args(StoreKind))
+                dense, lexical = min([applied, *kept]), self.mark(library, "lexical")
                 sql.execute(APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
 
     def hold(self, library: Library, holder: str, seq: int | None) -> None:
@@ -166,15 +182,7 @@ class ChangeLog:
                 self._held[library, holder] = seq
 
     def holds(self, library: Library, holder: str) -> bool:
-        """Return whether changes are kept for this holder."""
         return (library, holder) in self._held
-
-    def _kept_after(self, library: Library) -> int:
-        with self._lock:
-            return min(
-                (seq for (whose, _), seq in self._held.items() if whose is library),
-                default=sys.maxsize,
-            )
 
     def behind(self, stores: Mapping[Library, StoreKind]) -> list[Library]:
         """Return the libraries of which a projection lacks a change that is committed."""
@@ -231,57 +239,3 @@ class ChangeLog:
         """Return the newest change; 0 before the first."""
         with self._database.read() as sql:
             return self._database.dialect.last_change(sql)
-
-
-def _dense_mark(marks: Mapping[tuple[str, str], int], library: str) -> int:
-    return max(marks.get((library, store), 0) for store in get_args(StoreKind))
-
-
-# Show replaced revisions to running questions until the new text is searchable.
-
-LINGER_S = 2.0
-"""A search that began before a swap joins with the catalog well within this time; clocks of servers
-differ by less."""
-
-_NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
-_LIVE_SINCE = (
-    select(documents.c.doc, revisions.c.created_at)
-    .join(
-        revisions,
-        and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision),
-    )
-    .where(_NAMED)
-)
-_WRITTEN = select(changes.c.library, changes.c.doc, changes.c.seq).where(
-    changes.c.kind == "write", changes.c.doc.in_(bindparam("docs", expanding=True))
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Settling:
-    """Which superseded revision of a document may still be shown.
-
-    The catalog swaps a document's live revision a few milliseconds before the commit of the words
-    makes the new chunks findable. A search in between finds the old chunks, and one that began
-    earlier still holds their ids. Both get the old revision: it is shown until the words of its
-    successor are committed, and for two seconds after the swap.
-    """
-
-    log: ChangeLog
-    database: Database
-
-    def shown(self, found: Iterable[tuple[int, int]]) -> frozenset[tuple[int, int]]:
-        """Return which of these superseded `(doc, revision)` pairs may be shown now."""
-        pairs = frozenset(found)
-        if not pairs:
-            return pairs
-        docs = {"docs": sorted({doc for doc, _ in pairs})}
-        since = datetime.now(UTC) - timedelta(seconds=LINGER_S)
-        with self.database.read() as sql:
-            written = sql.execute(_WRITTEN, docs).all()
-            live = sql.execute(_LIVE_SINCE, docs).all()
-        shown = {
-            row.doc for row in written if row.seq > self.log.mark(Library(row.library), "lexical")
-        }
-        shown |= {row.doc for row in live if datetime.fromisoformat(row.created_at) > since}
-        return frozenset(pair for pair in pairs if pair[0] in shown)

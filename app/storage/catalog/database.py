@@ -12,13 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, Row, inspect, text
 
 from app.core.errors import Busy, StorageError
-from app.storage.catalog.engine import refuse_newer, upgrade
-from app.storage.catalog.schema import SCHEMA_VERSION
+from app.storage.catalog.schema import SCHEMA_VERSION, meta_value
 from app.storage.catalog.statements import SqlDialect
 from app.storage.files.durable import Steps
 
@@ -46,12 +46,8 @@ class Database(ABC):
     ) -> None:
         """Bring the schema to this release's.
 
-        Args:
-            name: Of the database, for messages; without a password.
-            dialect: Its own statements.
-            steps: Where write steps are counted.
-            writer: One connection, for transactions.
-            readers: Connections on snapshots.
+        `name` stands in messages, without a password. `writer` has one connection, for
+        transactions; those of `readers` are on snapshots.
 
         Raises:
             StorageError: The schema is of a newer release, or what the database says.
@@ -108,17 +104,26 @@ class Database(ABC):
         with self.read() as connection:
             return connection.execute(statement, values).all()
 
+    def meta(self, key: str) -> str | None:
+        """Return a value of the table `meta`; None where it has none."""
+        with self.read() as sql:
+            return meta_value(sql, key)
+
     @abstractmethod
     def read_raw(self) -> AbstractContextManager[Cursor]:
         """Yield a plain cursor for reads that a person waits for; rows are tuples."""
+
+    def raw(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Return every row of a query in the database's own SQL, as tuples."""
+        with self.read_raw() as cursor:
+            found: list[tuple[Any, ...]] = cursor.execute(query, values).fetchall()
+        return found
 
     @contextmanager
     def write(self, name: str, *, wait: bool = True) -> Iterator[Connection]:
         """Yield a connection in a transaction: durable at the end, undone on error.
 
-        Args:
-            name: What the commit is for; the step is `catalog.NAME`.
-            wait: Wait for other writers.
+        The commit is the step `catalog.NAME`.
 
         Raises:
             Busy: Another one writes, and it is not to be waited for.
@@ -258,6 +263,47 @@ def _schema_version(connection: Connection) -> str | None:
         return None
     found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
     return found
+
+
+# Bring a catalog to the schema of this release; refuse a newer one.
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+FIRST = "0001"
+"""The migration that creates a new store."""
+
+
+def upgrade(connection: Connection, version: str | None) -> None:
+    """Bring the schema, which stands at `version` (None: new), to this release's.
+
+    The caller commits.
+    """
+    # Imported here: only the first start of a release migrates, every other start would pay 100 ms
+    # for nothing.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    if version is None:  # the first migration makes the tables of this release
+        command.upgrade(config, FIRST)
+        command.stamp(config, "head")
+    else:
+        command.upgrade(config, "head")
+
+
+def refuse_newer(name: str, version: str | None) -> None:
+    """Raise StorageError for a catalog that a newer release wrote."""
+    # takes 100 ms, and only an upgrade or a restore asks
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
+
+    known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
+    if version is not None and version not in known:
+        raise StorageError(
+            f"the catalog {name!r} has schema {version!r}, this release knows up to"
+            f" {SCHEMA_VERSION!r}:"
+            " start the newer release again, or restore a backup made by this one"
+        )
 
 
 # Cache reads of the catalog until the next commit.

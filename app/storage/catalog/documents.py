@@ -5,11 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, or_, select
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    bindparam,
+    func,
+    or_,
+    select,
+)
 
 from app.core.errors import Conflict, InOtherLibrary, InvalidInput, NoOriginal, NotFound
 from app.core.labels import fold
@@ -25,16 +36,17 @@ from app.core.types import (
     Passage,
     TextSpan,
 )
-from app.storage.catalog.changes import Settling
+from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Cursor, Database, SinceCommit, id_list
 from app.storage.catalog.rows import CHUNK_COLUMNS, DOCUMENTS, document_from
 from app.storage.catalog.schema import (
+    LAST_REVISION,
     builds,
+    changes,
     chunks,
     documents,
     labels,
     libraries,
-    meta_value,
     revisions,
     type_counts,
 )
@@ -96,11 +108,8 @@ def count(database: Database, library: Library) -> LibraryCounts:
     """Return counts of live documents and chunks, kept by every write."""
     of = libraries.c.library == library.value
     kinds = (type_counts.c.library == library.value) & (type_counts.c.documents > 0)
-    types = (
-        select(type_counts.c.type, type_counts.c.documents)
-        .where(kinds)
-        .order_by(type_counts.c.type)
-    )
+    types = select(type_counts.c.type, type_counts.c.documents).where(kinds)
+    types = types.order_by(type_counts.c.type)
     samples = live(library, func.count()).where(
         documents.c.doc_id >= SAMPLE_PREFIX, documents.c.doc_id <= f"{SAMPLE_PREFIX}\U0010ffff"
     )
@@ -118,15 +127,25 @@ TEXT_CACHE_BYTES = 64 * 1024 * 1024
 MAX_PAGE = 1000
 """Most documents of one list page."""
 
-_SIDE = len(CHUNK_COLUMNS.split(","))
+LINGER_S = 2.0
+"""A search that began before a swap joins with the catalog well within this time; clocks of servers
+differ by less."""
+
+_NAMED: BindParameter[int] = bindparam("docs", expanding=True)
+_LIVE_SINCE = (
+    select(documents.c.doc, revisions.c.created_at)
+    .join(revisions, LAST_REVISION)
+    .where(documents.c.doc.in_(_NAMED))
+)
+_WRITTEN = select(changes.c.library, changes.c.doc, changes.c.seq).where(
+    changes.c.kind == "write", changes.c.doc.in_(_NAMED)
+)
+
+_COLUMNS = [name.strip().removeprefix("c.") for name in CHUNK_COLUMNS.split(",")]
+_SIDE = len(_COLUMNS)
 
 _CHUNKS = (
-    select(
-        *(
-            chunks.c[name]
-            for name in ("chunk_id", "revision", "ordinal", "start", "end", "section", "page")
-        )
-    )
+    select(*(chunks.c[name] for name in _COLUMNS))
     .where(chunks.c.doc == bindparam("of_doc"), chunks.c.revision == bindparam("of_revision"))
     .order_by(chunks.c.ordinal)
 )
@@ -151,14 +170,11 @@ def read_key(library: Library) -> str:
 class SqliteCatalog:
     """The read side of the catalog, on snapshots; thread-safe."""
 
-    def __init__(
-        self, database: Database, texts: TextCache, settling: Settling, originals: Originals
-    ) -> None:
-        """Read through the cache `texts`; `settling` names revisions that are being replaced."""
+    def __init__(self, database: Database, log: ChangeLog, originals: Originals) -> None:
         self._originals = originals
         self._database = database
-        self.texts = texts
-        self._settling = settling
+        self.texts = TextCache(TEXT_CACHE_BYTES)
+        self._log = log
         self._counted = SinceCommit(database, partial(count, database))
 
     def moment(self) -> AbstractContextManager[None]:
@@ -173,22 +189,34 @@ class SqliteCatalog:
                 self._database.dialect.PASSAGES, (id_list(chunk_ids), library.value)
             ).fetchall()
             replaced = [(row[_SIDE], row[1]) for row in rows if row[1] != row[_SIDE + 1]]
-            settling = self._settling.shown(replaced)
-            rows = [
-                row for row in rows if row[1] == row[_SIDE + 1] or (row[_SIDE], row[1]) in settling
-            ]
+            shown = self._shown({doc for doc, _ in replaced}) if replaced else ()
+            rows = [row for row in rows if row[1] == row[_SIDE + 1] or row[_SIDE] in shown]
             texts = self._load_texts(cursor, {(row[_SIDE], row[1]) for row in rows})
             rows = [row for row in rows if (row[_SIDE], row[1]) in texts]  # purged since
-        by_key: dict[int, Document] = {}
+        by_key = {row[_SIDE]: row for row in rows}
+        held = {doc: document_from(row[_SIDE + 2 :]) for doc, row in by_key.items()}
         found: dict[int, Passage] = {}
         for row in rows:
-            doc = row[_SIDE]
-            document = by_key.get(doc)
-            if document is None:
-                document = by_key[doc] = document_from(row[_SIDE + 2 :])
-            chunk = _chunk_from(row, document, texts[doc, row[1]])
+            document = held[row[_SIDE]]
+            chunk = _chunk_from(row, document, texts[row[_SIDE], row[1]])
             found[chunk.chunk_id] = Passage(chunk, document)
         return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
+
+    def _shown(self, docs: Collection[int]) -> set[int]:
+        """Return of which documents a superseded revision may be shown now.
+
+        The catalog swaps a document's live revision a few milliseconds before the commit of the
+        words makes the new chunks findable. A search in between finds the old chunks, and one that
+        began earlier still holds their ids. Both get the old revision: it is shown until the words
+        of its successor are committed, and for two seconds after the swap.
+        """
+        since = datetime.now(UTC) - timedelta(seconds=LINGER_S)
+        with self._database.read() as sql:
+            written = sql.execute(_WRITTEN, {"docs": sorted(docs)}).all()
+            live = sql.execute(_LIVE_SINCE, {"docs": sorted(docs)}).all()
+        return {
+            row.doc for row in written if row.seq > self._log.mark(Library(row.library), "lexical")
+        } | {row.doc for row in live if datetime.fromisoformat(row.created_at) > since}
 
     def _load_texts(
         self, cursor: Cursor, keys: Iterable[tuple[int, int]]
@@ -214,29 +242,21 @@ class SqliteCatalog:
             Conflict: Several have it; the message lists their ids.
         """
         key, doc_id = documents.c.source_key, documents.c.doc_id
-        named = live(library).where(
-            or_(
-                doc_id == name, key == name, documents.c.filename == name, documents.c.title == name
-            )
-        )
+        called = doc_id, key, documents.c.filename, documents.c.title
+        named = live(library).where(or_(*(column == name for column in called)))
         first = named.order_by((doc_id == name).desc(), (key == name).desc()).limit(5)
         found = [document_from(row) for row in self._database.rows(first)]
         if not found:
             raise NotFound(
                 f"no document named {name!r} in library {library.value!r}; list its documents first"
             )
-        if len(found) > 1 and name not in {
-            found[0].doc_id,
-            found[0].source_key,
-        }:  # both are unique, names are not
-            raise Conflict(
-                f"{name!r} names several documents:"
-                f" {', '.join(document.doc_id for document in found)}; use an id"
-            )
+        unique = {found[0].doc_id, found[0].source_key}  # names are not
+        if len(found) > 1 and name not in unique:
+            ids = ", ".join(document.doc_id for document in found)
+            raise Conflict(f"{name!r} names several documents: {ids}; use an id")
         return found[0]
 
     def by_source_key(self, library: Library, source_key: str) -> Document | None:
-        """Return the live document under a source key."""
         rows = self._database.rows(live(library).where(documents.c.source_key == source_key))
         return document_from(rows[0]) if rows else None
 
@@ -249,8 +269,7 @@ class SqliteCatalog:
 
     def read_as(self, library: Library) -> str | None:
         """Return the edition of the parsers that has read all kept bytes of a library."""
-        with self._database.read() as sql:
-            return meta_value(sql, read_key(library))
+        return self._database.meta(read_key(library))
 
     def read_before(
         self, library: Library, edition: str, limit: int, after: str = ""
@@ -402,9 +421,8 @@ class SqliteCatalog:
         with self._database.read() as sql:
             doc, document = live_row(sql, library, doc_id)
             key = (doc, revision or document.revision)
-            sha256, kept = of_revision(
-                sql, document, key, revisions.c.sha256, revisions.c.has_original
-            )
+            columns = revisions.c.sha256, revisions.c.has_original
+            sha256, kept = of_revision(sql, document, key, *columns)
         path = self._originals.path(sha256)
         if not kept or not path.exists():
             raise NoOriginal(
@@ -417,24 +435,13 @@ class SqliteCatalog:
         return self._counted(library)
 
     def fingerprint(self, library: Library) -> Fingerprint | None:
-        serving = select(builds.c.fingerprint).join(
-            libraries, libraries.c.live_build == builds.c.build
-        )
+        live = libraries.c.live_build == builds.c.build
+        serving = select(builds.c.fingerprint).join(libraries, live)
         rows = self._database.rows(serving.where(libraries.c.library == library.value))
         return fingerprint_from(rows[0][0]) if rows else None
 
 
 def _chunk_from(row: Sequence[Any], document: Document, text: str) -> Chunk:
-    chunk_id, revision, ordinal, start, end, section, page = row[:7]
-    return Chunk(
-        chunk_id,
-        document.doc_id,
-        document.library,
-        revision,
-        ordinal,
-        start,
-        end,
-        section,
-        page,
-        text[start:end],
-    )
+    chunk_id, revision, ordinal, start, end, section, page = row[:_SIDE]
+    of = chunk_id, document.doc_id, document.library, revision, ordinal
+    return Chunk(*of, start, end, section, page, text[start:end])

@@ -119,7 +119,6 @@ class KeyStore:
         return gone
 
     def use(self, name: str) -> None:
-        """Note that a key was used now."""
         self._used[name] = utc_now()
 
     def flush(self) -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.labels import Kind, Labels, Value, comparable, fits, fold, kind_of, position, tag_list
 from app.core.types import Library
 from app.storage.catalog.database import Database
 from app.storage.catalog.rows import pack_strings, strings_from, values_from
-from app.storage.catalog.schema import documents, labels, meta, meta_value, pieces, put_meta
+from app.storage.catalog.schema import documents, labels, meta, pieces, put_meta
 from app.storage.catalog.statements import INSERT_LABEL, TAG_KEY, SqlDialect
 from app.storage.files.durable import utc_now
 
@@ -36,8 +37,12 @@ _SET = (
 )
 
 
+def held_by(row: Row[*tuple[Any, ...]]) -> Held:
+    """Return the labels of a row of a document."""
+    return strings_from(row.tags), values_from(row.metadata)
+
+
 def pack_values(values: Mapping[str, Value]) -> str:
-    """Return own metadata as JSON."""
     return json.dumps(dict(values), ensure_ascii=False) if values else "{}"
 
 
@@ -93,11 +98,10 @@ class LabelWriter:
         """
         named = documents.c.doc_id == doc_id
         live = _HELD.where(documents.c.library == library.value, named, documents.c.state == "live")
-        for doc, tags, metadata in self._sql.execute(live).all():
-            before = strings_from(tags), values_from(metadata)
-            held, _ = self.merge(before, given)
-            if held != before:
-                self.update(library, {doc: held})
+        for row in self._sql.execute(live).all():
+            held, _ = self.merge(held_by(row), given)
+            if held != held_by(row):
+                self.update(library, {row.doc: held})
 
     def update(self, library: Library, held: Mapping[int, Held]) -> None:
         """Give documents these labels in the place of those that they have."""
@@ -205,8 +209,7 @@ class LabelStore:
         Raises:
             NotFound: None has this name.
         """
-        with self._database.read() as sql:
-            saved = meta_value(sql, _SAVED + name)
+        saved = self._database.meta(_SAVED + name)
         if saved is None:
             raise NotFound(f"there is no collection {name!r}; GET /api/v1/collections lists them")
         return dict(json.loads(saved))

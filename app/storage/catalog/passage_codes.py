@@ -15,7 +15,6 @@ from app.storage.catalog.schema import (
     IS_LIVE,
     chunks,
     documents,
-    meta_value,
     passage_codes,
     pieces,
     put,
@@ -34,8 +33,7 @@ class PassageCodeStore:
         self._catalog = catalog
 
     def codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(self._database.dialect.CODES, (id_list(chunk_ids),)).fetchall()
+        rows = self._database.raw(self._database.dialect.CODES, (id_list(chunk_ids),))
         return {chunk_id: PassageCode(sentences, tokens) for chunk_id, sentences, tokens in rows}
 
     def write_codes(self, codes: Mapping[int, PassageCode]) -> None:
@@ -106,9 +104,7 @@ class PassageCodeStore:
 
     def delete_others(self) -> None:
         """Remove codes of another version, which match no question of this one."""
-        with self._database.read() as sql:
-            held = meta_value(sql, _VERSION_KEY)
-        if held != CODES_VERSION:
+        if self._database.meta(_VERSION_KEY) != CODES_VERSION:
             with self._database.write("codes") as sql:
                 sql.execute(delete(passage_codes))
                 put_meta(sql, _VERSION_KEY, CODES_VERSION)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, func, select
+from sqlalchemy import Select, bindparam, func, select
 
 from app.core.types import Document, Filters, Library
+from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database, SinceCommit, id_list
 from app.storage.catalog.labels import LABELS_VERSION
 from app.storage.catalog.rows import (
@@ -18,7 +19,6 @@ from app.storage.catalog.rows import (
     Build,
     DocumentFacts,
     LexicalDocument,
-    RowFacts,
     VectorRows,
     author_key,
     document_from,
@@ -31,46 +31,28 @@ from app.storage.catalog.rows import (
 from app.storage.catalog.schema import (
     BUILD_SHIFT,
     IS_LIVE,
+    LAST_REVISION,
     builds,
     chunks,
     documents,
     libraries,
-    meta_value,
     revisions,
     rows_of,
     vectors,
 )
 from app.storage.catalog.statements import TAG_KEY, SqlDialect
-from app.storage.catalog.texts import TextCodec
+from app.storage.catalog.texts import unpack_text
 from app.storage.catalog.vectors import fingerprint_from, staged_key
 
 FILTERS_KEPT = 64
 """Filters by labels whose documents are remembered."""
 
-# Turn filters into conditions, and columns into the facts that filters ask.
-
-
-def facts_from(
-    doc: int, doc_id: str, kind: str, year: int | None, author_keys: str
-) -> DocumentFacts:
-    """Return a document's facts from its columns."""
-    return DocumentFacts(
-        doc, doc_id, kind, year, tuple(author_keys.split("\n")) if author_keys else ()
-    )
-
 
 def filter_condition(dialect: SqlDialect, filters: Filters) -> tuple[str, tuple[object, ...]]:
     """Return filters as an SQL condition on chunk (c) and document (d), with values."""
     author = author_key(filters.author or "")
-    asked: dict[str, object] = {
-        name: pack_strings(wanted)
-        for name, wanted in (
-            ("sections", filters.sections),
-            ("doc_ids", filters.doc_ids),
-            ("types", filters.types),
-        )
-        if wanted
-    }
+    named = {"sections": filters.sections, "doc_ids": filters.doc_ids, "types": filters.types}
+    asked: dict[str, object] = {name: pack_strings(held) for name, held in named.items() if held}
     years = {"year_from": filters.year_from, "year_to": filters.year_to}
     asked |= {name: year for name, year in years.items() if year is not None}
     if author:
@@ -78,10 +60,8 @@ def filter_condition(dialect: SqlDialect, filters: Filters) -> tuple[str, tuple[
     labels = list(_label_conditions(dialect, filters))
     conditions = [dialect.FILTERS[name] for name in asked]
     conditions += [dialect.HAS_LABEL.format(condition) for condition, _ in labels]
-    return " AND ".join(["TRUE", *conditions]), (
-        *asked.values(),
-        *(value for _, values in labels for value in values),
-    )
+    of_labels = (value for _, values in labels for value in values)
+    return " AND ".join(["TRUE", *conditions]), (*asked.values(), *of_labels)
 
 
 def _label_conditions(
@@ -104,35 +84,16 @@ _BUILDS = select(builds)
 _FACTS = select(
     documents.c.doc, documents.c.doc_id, documents.c.type, documents.c.year, documents.c.author_keys
 )
-_LIVE_DOCS = select(documents.c.doc).where(documents.c.state == "live")
 _NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
 _LIVE_DOCUMENTS = (
     select(documents.c.source_revision, *DOCUMENTS.selected_columns)
     .where(documents.c.state == "live", _NAMED)
     .order_by(documents.c.doc)
 )
+_OF_TEXT = "doc revision doc_id title authors year type language other_titles".split()
 _TEXTS = (
-    select(
-        *(
-            documents.c[name]
-            for name in (
-                "doc",
-                "revision",
-                "doc_id",
-                "title",
-                "authors",
-                "year",
-                "type",
-                "language",
-                "other_titles",
-            )
-        )
-    )
-    .add_columns(revisions.c.text)
-    .join(
-        revisions,
-        and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision),
-    )
+    select(*(documents.c[name] for name in _OF_TEXT), revisions.c.text)
+    .join(revisions, LAST_REVISION)
     .where(documents.c.state == "live", _NAMED)
     .order_by(documents.c.doc)
 )
@@ -159,22 +120,21 @@ _STAMPS = (
 
 
 class CatalogLoader:
-    """Reads in batches; thread-safe."""
+    """Reads in batches; thread-safe. What reads from here has the log of changes at hand."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, log: ChangeLog) -> None:
+        self.log = log
+        self.database = self._database = database
         self._dialect = database.dialect
         self.on_unusable: Callable[[Sequence[int]], None] | None = None
         """Told the keys of stored vectors that are read as missing, because they are of a wrong
         size or not finite."""
-        self._live = SinceCommit(database, self._live_build)
-        self._embedded = SinceCommit(database, self._count_embedded)
+        self.live_build = SinceCommit(database, self._live_build)
+        """Returns the build that serves a library, None before the first vector."""
+        self.embedded = SinceCommit(database, self._count_embedded)
+        """Returns how many live chunks have a vector in a build; counted if it is not live."""
         self._narrowed: dict[tuple[Library, Filters], tuple[str | None, Filters | None]] = {}
         """With the version of the labels."""
-
-    def live_build(self, library: Library) -> Build | None:
-        """Return the build that serves, or None before the first vector."""
-        return self._live(library)
 
     def _live_build(self, library: Library) -> Build | None:
         live = _BUILDS.join(libraries, libraries.c.live_build == builds.c.build)
@@ -186,8 +146,7 @@ class CatalogLoader:
 
     def staged_builds(self, library: Library) -> list[Build]:
         """Return the build that a re-embedding fills, if any."""
-        with self._database.read() as sql:
-            number = meta_value(sql, staged_key(library))
+        number = self._database.meta(staged_key(library))
         build = self.build(int(number)) if number else None
         return [build] if build else []
 
@@ -195,27 +154,23 @@ class CatalogLoader:
         for row in self._database.rows(query):
             made_with = fingerprint_from(row.fingerprint)
             library = Library(row.library)
-            return Build(
-                row.build, library, row.fingerprint8, made_with.dimension, made_with.embedding_model
-            )
+            of = made_with.dimension, made_with.embedding_model
+            return Build(row.build, library, row.fingerprint8, *of)
         return None
 
     def lexical_documents(self, docs: Sequence[int]) -> list[LexicalDocument]:
         """Return the live ones of these documents as the lexical index wants them."""
-        codec = TextCodec()
         found: list[LexicalDocument] = []
         with self._database.read() as sql:
             for row in list(rows_of(sql, _TEXTS, "docs", sorted(docs))):
-                doc, revision, doc_id, title, authors, year, kind, language, *rest = row
-                others, frame = rest
-                titles = f"{title}\n{others}" if others else title
-                text = codec.unpack(frame)
-                spans = sql.execute(_SPANS, {"of_doc": doc, "of_revision": revision})
+                titles = f"{row.title}\n{row.other_titles}" if row.other_titles else row.title
+                text = unpack_text(row.text)
+                spans = sql.execute(_SPANS, {"of_doc": row.doc, "of_revision": row.revision})
                 parts = [
                     (chunk_id, section, text[start:end]) for chunk_id, section, start, end in spans
                 ]
-                facts = doc, doc_id, titles, strings_from(authors), year, kind
-                found.append(LexicalDocument(*facts, parts, language))
+                facts = row.doc, row.doc_id, titles, strings_from(row.authors), row.year, row.type
+                found.append(LexicalDocument(*facts, parts, row.language))
         return found
 
     def replaced_chunk_ids(self, docs: Sequence[int]) -> dict[int, list[int]]:
@@ -226,35 +181,39 @@ class CatalogLoader:
                 found[doc].append(chunk_id)
         return found
 
-    def live_docs(self, library: Library, after: int, limit: int) -> list[int]:
-        """Return keys of live documents in order, after a key."""
-        live = _LIVE_DOCS.where(documents.c.library == library.value, documents.c.doc > after)
-        return [row.doc for row in self._database.rows(live.order_by(documents.c.doc).limit(limit))]
+    def live_docs(self, library: Library, size: int) -> Iterator[list[int]]:
+        """Yield keys of live documents in order, up to `size` at a time."""
+        live = select(documents.c.doc).where(
+            documents.c.state == "live", documents.c.library == library.value
+        )
+        some, after = live.order_by(documents.c.doc).limit(size), 0
+        while rows := self._database.rows(some.where(documents.c.doc > after)):
+            yield [row.doc for row in rows]
+            after = rows[-1].doc
 
     def vectors(self, build: Build, chunk_ids: Sequence[int]) -> VectorRows:
         """Return the vectors of those chunks that are live and have one."""
-        asked = (build.number << BUILD_SHIFT, id_list(chunk_ids))
-        return self._usable(build, self._rows(self._dialect.VECTORS_OF, asked))
+        query = self._dialect.VECTORS_OF + self._dialect.VECTORS_END
+        asked = (build.number << BUILD_SHIFT, id_list(chunk_ids), sys.maxsize)
+        return self._usable(build, self._database.raw(query, asked))
 
     def vectors_after(self, build: Build, after: int, limit: int) -> VectorRows:
         """Return the next vectors of a build in chunk order; empty at the end."""
-        high = (build.number + 1) << BUILD_SHIFT
+        query = self._dialect.VECTORS_BETWEEN + self._dialect.VECTORS_END
+        low, high = _keys_of(build.number)
         while True:
-            asked = (build.number << BUILD_SHIFT | after, high)
-            rows = self._rows(self._dialect.VECTORS_BETWEEN, asked, limit)
+            rows = self._database.raw(query, (low | after, high, limit))
             found = self._usable(build, rows)
             if found.chunk_ids or not rows:
                 return found
             after = rows[-1][0]
 
-    def _rows(
-        self, query: str, values: tuple[object, ...], limit: int = sys.maxsize
-    ) -> list[tuple[Any, ...]]:
-        with self._database.read_raw() as cursor:
-            found: list[tuple[Any, ...]] = cursor.execute(
-                query + self._dialect.VECTORS_END, (*values, limit)
-            ).fetchall()
-        return found
+    def all_vectors(self, build: Build, size: int) -> Iterator[VectorRows]:
+        """Yield the vectors of a build in chunk order, up to `size` at a time."""
+        after = 0
+        while (found := self.vectors_after(build, after, size)).chunk_ids:
+            yield found
+            after = found.chunk_ids[-1]
 
     def _usable(self, build: Build, rows: list[tuple[Any, ...]]) -> VectorRows:
         """Return rows with a usable vector; report the others to `on_unusable`."""
@@ -272,13 +231,13 @@ class CatalogLoader:
         return VectorRows(
             [row[0] for row in rows],
             unpack_vectors([row[1] for row in rows], build.dimension),
-            [RowFacts(row[2], row[3]) for row in rows],
-            [facts_from(doc, *row[4:]) for doc, row in by_key.items()],
+            [(row[2], row[3]) for row in rows],
+            [DocumentFacts(doc, *row[4:]) for doc, row in by_key.items()],
         )
 
     def sample(self, build: Build, n: int) -> list[int]:
         """Return up to n chunks with a vector, spread evenly, the last included."""
-        low, high = build.number << BUILD_SHIFT, (build.number + 1) << BUILD_SHIFT
+        low, high = _keys_of(build.number)
         chosen: set[int] = set()
         key = vectors.c.key
         with self._database.read() as sql:
@@ -296,11 +255,8 @@ class CatalogLoader:
         """Return up to `limit` vectors of a build whose chunk meets the filters."""
         condition, values = filter_condition(self._dialect, filters)
         bound = (build.number << BUILD_SHIFT, build.library.value, *values, limit)
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                self._dialect.FILTERED_VECTORS + condition + self._dialect.LIMIT, bound
-            ).fetchall()
-        return self._usable(build, rows)
+        query = self._dialect.FILTERED_VECTORS + condition + self._dialect.LIMIT
+        return self._usable(build, self._database.raw(query, bound))
 
     def narrowed(self, library: Library, filters: Filters) -> Filters | None:
         """Return filters that name the documents which have the labels, in the place of these.
@@ -311,8 +267,7 @@ class CatalogLoader:
         tags, metadata = filters.labels
         if not tags and not metadata:
             return filters
-        with self._database.read() as sql:
-            version = meta_value(sql, LABELS_VERSION)
+        version = self._database.meta(LABELS_VERSION)
         key = library, filters
         held = self._narrowed.get(key)
         if held is not None and held[0] == version:
@@ -322,8 +277,7 @@ class CatalogLoader:
         for condition, of in _label_conditions(self._dialect, filters):
             query += self._dialect.AMONG_LABELLED.format(condition)
             values += [library.value, *of]
-        with self._database.read_raw() as cursor:
-            named = [row[0] for row in cursor.execute(query, values).fetchall()]
+        named = [row[0] for row in self._database.raw(query, values)]
         if filters.doc_ids:
             named = list(set(named).intersection(filters.doc_ids))
         found = replace(filters, doc_ids=tuple(named), tags=(), metadata=()) if named else None
@@ -335,15 +289,8 @@ class CatalogLoader:
     def matching(self, filters: Filters, chunk_ids: Sequence[int]) -> set[int]:
         """Return which of these chunks meet the filters."""
         condition, values = filter_condition(self._dialect, filters)
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                self._dialect.MATCHING + condition, (id_list(chunk_ids), *values)
-            ).fetchall()
-        return {row[0] for row in rows}
-
-    def embedded(self, build: Build) -> int:
-        """Return how many live chunks have a vector in a build; counted if it is not live."""
-        return self._embedded(build)
+        asked = (id_list(chunk_ids), *values)
+        return {row[0] for row in self._database.raw(self._dialect.MATCHING + condition, asked)}
 
     def _count_embedded(self, build: Build) -> int:
         counted = select(libraries.c.embedded).where(
@@ -351,10 +298,7 @@ class CatalogLoader:
         )
         for row in self._database.rows(counted):
             return int(row.embedded)
-        with self._database.read_raw() as cursor:
-            return int(
-                cursor.execute(self._dialect.COUNT_VECTORS, _keys_of(build.number)).fetchone()[0]
-            )
+        return int(self._database.raw(self._dialect.COUNT_VECTORS, _keys_of(build.number))[0][0])
 
     def documents(self, library: Library) -> int:
         """Return how many documents are live."""
@@ -370,13 +314,9 @@ class CatalogLoader:
             return [(document_from(row[1:]), row[0]) for row in rows]
 
     def live_chunk_ids(self, library: Library) -> set[int]:
-        live = (
-            select(chunks.c.chunk_id)
-            .join(documents, IS_LIVE)
-            .where(documents.c.library == library.value)
-        )
-        with self._database.read() as sql:
-            return set(sql.execute(live).scalars())
+        live = select(chunks.c.chunk_id).join(documents, IS_LIVE)
+        rows = self._database.rows(live.where(documents.c.library == library.value))
+        return {row.chunk_id for row in rows}
 
     def docs_of_chunks(self, library: Library, after: int, upto: int) -> dict[int, int]:
         """Return the document of each live chunk in a range of ids: above one, up to another."""
@@ -394,10 +334,9 @@ class CatalogLoader:
         with self._database.read() as sql:
             docs = {row.doc for row in rows_of(sql, of, "ids", chunk_ids)}
         wanted = set(chunk_ids)
-        found = self.lexical_documents(list(docs))
         return [
             (chunk_id, text)
-            for document in found
+            for document in self.lexical_documents(list(docs))
             for chunk_id, _, text in document.chunks
             if chunk_id in wanted
         ]
@@ -410,10 +349,8 @@ class CatalogLoader:
     def stamps(self, chunk_ids: Sequence[int], *, with_text: bool) -> list[dict[str, str | int]]:
         """Return what a store of vectors keeps with each chunk; empty for one that is gone.
 
-        Args:
-            chunk_ids: Which.
-            with_text: Whether the title and the text are among it. A title costs Chroma 141 bytes a
-                row (evaluation/reports/chroma_rows.md).
+        The title and the text are among it `with_text`: a title costs Chroma 141 bytes a row
+        (evaluation/reports/chroma_rows.md).
         """
         names = ("doc_id", "filename", "section", "chunk_index", "page", "title")
         with self._database.read() as sql:
@@ -436,14 +373,12 @@ class CatalogLoader:
         """Return the chunk ids of a build's vectors whose documents are live, or of a range."""
         low, high = _keys_of(build)
         keys = (low + after, high if upto is None else min(high, low + upto + 1))
-        with self._database.read_raw() as cursor:
-            return {row[0] for row in cursor.execute(self._dialect.VECTOR_IDS, keys)}
+        return {row[0] for row in self._database.raw(self._dialect.VECTOR_IDS, keys)}
 
     def document_facts(self, doc: int) -> list[DocumentFacts]:
         """Return what filters ask of a document; empty when it is gone."""
-        return [
-            facts_from(*row) for row in self._database.rows(_FACTS.where(documents.c.doc == doc))
-        ]
+        rows = self._database.rows(_FACTS.where(documents.c.doc == doc))
+        return [DocumentFacts(*row) for row in rows]
 
 
 def _keys_of(build: int) -> tuple[int, int]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Row as Found
 
 from app.core.errors import Conflict
-from app.core.types import DocumentDraft, Library, WriteResult
+from app.core.types import DocumentDraft, Library, Metadata, WriteResult
 from app.storage.catalog import statements
 from app.storage.catalog.changes import Claim
-from app.storage.catalog.labels import UNLABELLED, Held, LabelWriter, pack_values
+from app.storage.catalog.labels import UNLABELLED, Held, LabelWriter, held_by, pack_values
 from app.storage.catalog.rows import (
     author_keys,
     count_document,
@@ -22,15 +25,12 @@ from app.storage.catalog.rows import (
     repoint_duplicates,
     search_key,
     strings_from,
-    values_from,
 )
 from app.storage.catalog.schema import chunks, documents, rows_of
 from app.storage.catalog.statements import RowValues as Row
 from app.storage.catalog.statements import SqlDialect
-from app.storage.catalog.texts import pack_outline, pack_pages
+from app.storage.catalog.texts import pack_outline, pack_pages, pack_texts
 from app.storage.files.durable import utc_now
-
-# Cut a batch of drafts into runs; say what it wrote.
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,13 @@ class Stored:
     doc: int
     draft: DocumentDraft
     first_chunk_id: int
-    title: str
-    authors: tuple[str, ...]
-    year: int | None
-    language: str
+    facts: Metadata
+    """Those of the draft, or those that a person corrected."""
+    revision: int
     superseded: int | None
     """The revision that was live before, if any."""
-    labels: Held = UNLABELLED
-    left_out: tuple[str, ...] = ()
+    labels: Held
+    left_out: tuple[str, ...]
     """Keys of own metadata whose values were of another kind than the key."""
 
 
@@ -79,66 +78,28 @@ def distinct_runs(drafts: Sequence[DocumentDraft]) -> Iterator[list[int]]:
         yield run
 
 
-_CURRENT = select(
-    *(
-        documents.c[name]
-        for name in (
-            "source_key doc_id doc revision state sha256 source_revision corrected title authors"
-            " year language duplicate_of tags metadata"
-        ).split()
-    )
-).where(
+_FIELDS = (
+    "source_key doc_id doc revision state sha256 source_revision corrected title authors"
+    " year language duplicate_of tags metadata"
+).split()
+_CURRENT = select(*(documents.c[name] for name in _FIELDS)).where(
     documents.c.library == bindparam("of"),
     documents.c.source_key.in_(bindparam("keys", expanding=True)),
 )
 
+_OF_DRAFT = attrgetter(*statements.OF_DRAFT)
 
-@dataclass(frozen=True, slots=True)
-class _Current:
-    doc: int
-    revision: int
-    state: str
-    sha256: str
-    source_revision: str | None
-    corrected: bool
-    title: str
-    authors: str
-    year: int | None
-    language: str
-    duplicate_of: str | None
-    tags: str
-    metadata: str
-
-    @property
-    def live(self) -> bool:
-        """Return whether the document is not deleted."""
-        return self.state == "live"
-
-    @property
-    def held(self) -> Held:
-        """Return its tags and own metadata."""
-        return strings_from(self.tags), values_from(self.metadata)
+Current = Mapping[tuple[Library, str], Found[*tuple[Any, ...]]]
+"""The documents that are there, live or deleted, by library and id."""
 
 
 class RevisionBatch:
     """Writes drafts in one open transaction; used once."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        dialect: SqlDialect,
-        pack: Callable[[Sequence[str]], list[bytes]],
-    ) -> None:
-        """Work on `connection`, whose transaction the caller commits.
-
-        Args:
-            connection: In a transaction.
-            dialect: Of its database.
-            pack: Compresses texts.
-        """
+    def __init__(self, connection: Connection, dialect: SqlDialect) -> None:
+        """Work on `connection`, whose transaction the caller commits."""
         self._sql = connection
         self._dialect = dialect
-        self._pack = pack
         self._now = utc_now()
         self._written = Written()
         self._labels = LabelWriter(connection, dialect)
@@ -162,114 +123,95 @@ class RevisionBatch:
 
     def _write_run(self, drafts: list[DocumentDraft]) -> None:
         current = self._current(drafts)
-        stored: list[tuple[Stored, int]] = []
+        stored: list[Stored] = []
         results: list[tuple[DocumentDraft, WriteResult]] = []
         for draft in drafts:
             old = current.get((draft.library, draft.doc_id))
-            if (
-                old
-                and old.live
-                and not draft.again
-                and (old.sha256, old.source_revision) == (draft.sha256, draft.source_revision)
-            ):
-                held, left_out = self._labels.merge(old.held, draft.labels)
-                if held != old.held:
-                    self._labels.update(draft.library, {old.doc: held})
+            live = old if old and old.state == "live" else None
+            same = live and (live.sha256, live.source_revision) == (
+                draft.sha256,
+                draft.source_revision,
+            )
+            before = held_by(live) if live else UNLABELLED
+            labels, left_out = self._labels.merge(before, draft.labels)
+            if live and same and not draft.again:
+                if labels != before:
+                    self._labels.update(draft.library, {live.doc: labels})
                 result = WriteResult(
-                    draft.doc_id, old.revision, "unchanged", old.duplicate_of, left_out
+                    draft.doc_id, live.revision, "unchanged", live.duplicate_of, left_out
                 )
                 results.append((draft, result))
                 continue
-            doc = old.doc if old else self._take_doc()
-            revision = old.revision + 1 if old else 1
-            kept = old if old and old.corrected else None
-            labels = old.held if old and old.live else UNLABELLED
-            stored.append(
-                (
-                    Stored(
-                        doc,
-                        draft,
-                        self._take_chunks(len(draft.chunks)),
-                        kept.title if kept else draft.metadata.title,
-                        strings_from(kept.authors) if kept else draft.metadata.authors,
-                        kept.year if kept else draft.metadata.year,
-                        kept.language if kept else draft.metadata.language,
-                        old.revision if old and old.live else None,
-                        *self._labels.merge(labels, draft.labels),
-                    ),
-                    revision,
+            facts = draft.metadata
+            if old and old.corrected:
+                authors = strings_from(old.authors)
+                facts = replace(
+                    facts, title=old.title, authors=authors, year=old.year, language=old.language
                 )
+            item = Stored(
+                old.doc if old else self._next_doc,
+                draft,
+                self._next_chunk,
+                facts,
+                old.revision + 1 if old else 1,
+                live.revision if live else None,
+                labels,
+                left_out,
             )
-            results.append(
-                (
-                    draft,
-                    WriteResult(
-                        draft.doc_id,
-                        revision,
-                        "replaced" if old and old.live else "indexed",
-                        left_out=stored[-1][0].left_out,
-                    ),
-                )
+            stored.append(item)
+            self._next_doc += old is None
+            self._next_chunk += len(draft.chunks)
+            result = WriteResult(
+                draft.doc_id, item.revision, "replaced" if live else "indexed", left_out=left_out
             )
-        removed = self._supersede([item for item, _ in stored if item.superseded is not None])
-        for doc, gone in removed.items():
-            self._written.removed.setdefault(doc, []).extend(gone)
-        written = {item.doc for item, _ in stored}
+            results.append((draft, result))
+        removed: dict[int, list[int]] = {}
+        for item in stored:
+            if item.superseded is not None:
+                removed[item.doc] = gone = delete_chunk_vectors(self._sql, item.doc)
+                self._written.removed.setdefault(item.doc, []).extend(gone)
+                count_document(self._sql, item.doc, -1)
+        written = {item.doc for item in stored}
         for old in current.values():
-            if not old.live and old.doc in written:
+            if old.state != "live" and old.doc in written:
                 # Deleted within its grace: it left the counters and the projections then, its
                 # vectors leave the catalog now.
                 delete_chunk_vectors(self._sql, old.doc)
         self._insert(stored, removed)
-        for library in {item.draft.library for item, _ in stored}:
-            before = {old.doc: old.held for (of, _), old in current.items() if of is library}
+        for library in {item.draft.library for item in stored}:
+            before_of = {old.doc: held_by(old) for (of, _), old in current.items() if of is library}
             changed = {
                 item.doc: item.labels
-                for item, _ in stored
-                if item.draft.library is library and item.labels != before.get(item.doc, UNLABELLED)
+                for item in stored
+                if item.draft.library is library
+                and item.labels != before_of.get(item.doc, UNLABELLED)
             }
             self._labels.put_rows(library, changed)
-        self._finish(results, [item for item, _ in stored], current)
+        self._finish(results, stored, current)
 
-    def _take_doc(self) -> int:
-        self._next_doc += 1
-        return self._next_doc - 1
-
-    def _take_chunks(self, n: int) -> int:
-        self._next_chunk += n
-        return self._next_chunk - n
-
-    def _current(self, drafts: list[DocumentDraft]) -> dict[tuple[Library, str], _Current]:
-        found: dict[tuple[Library, str], _Current] = {}
+    def _current(self, drafts: list[DocumentDraft]) -> Current:
+        found: dict[tuple[Library, str], Found[*tuple[Any, ...]]] = {}
         for library in {draft.library for draft in drafts}:
             keys = {draft.source_key: draft.doc_id for draft in drafts if draft.library is library}
             rows = rows_of(self._sql, _CURRENT, "keys", list(keys), of=library.value)
-            for source_key, doc_id, *values in rows:
-                if keys[source_key] != doc_id:
+            for row in rows:
+                if keys[row.source_key] != row.doc_id:
                     raise Conflict(
-                        f"source key {source_key!r} belongs to document {doc_id!r}, not"
-                        f" {keys[source_key]!r}: delete that first"
+                        f"source key {row.source_key!r} belongs to document {row.doc_id!r}, not"
+                        f" {keys[row.source_key]!r}: delete that first"
                     )
-                found[library, doc_id] = _Current(*values)
+                found[library, row.doc_id] = row
         return found
 
-    def _supersede(self, stored: list[Stored]) -> dict[int, list[int]]:
-        """Take live revisions from counters, and their vectors; return chunk ids."""
-        removed: dict[int, list[int]] = {}
-        for item in stored:
-            removed[item.doc] = delete_chunk_vectors(self._sql, item.doc)
-            count_document(self._sql, item.doc, -1)
-        return removed
-
-    def _insert(self, stored: list[tuple[Stored, int]], removed: dict[int, list[int]]) -> None:
+    def _insert(self, stored: list[Stored], removed: dict[int, list[int]]) -> None:
         document_rows: list[Row] = []
         revision_rows: list[Row] = []
         chunk_rows: list[Row] = []
         change_rows: list[Row] = []
-        frames = self._pack([item.draft.text for item, _ in stored])
-        for (item, revision), frame in zip(stored, frames, strict=True):
-            draft, doc, size = item.draft, item.doc, len(item.draft.text)
-            document_rows.append(self._document_row(item, revision))
+        frames = pack_texts([item.draft.text for item in stored])
+        for item, frame in zip(stored, frames, strict=True):
+            draft, doc, revision, size = item.draft, item.doc, item.revision, len(item.draft.text)
+            document_rows.append(self._document_row(item))
             revision_rows.append(
                 (
                     doc,
@@ -285,16 +227,7 @@ class RevisionBatch:
                 )
             )
             chunk_rows.extend(
-                (
-                    item.first_chunk_id + i,
-                    doc,
-                    revision,
-                    span.ordinal,
-                    span.start,
-                    span.end,
-                    span.section,
-                    span.page,
-                )
+                (item.first_chunk_id + i, doc, revision, *span)
                 for i, span in enumerate(draft.chunks)
             )
             gone = removed.get(doc)
@@ -307,49 +240,24 @@ class RevisionBatch:
         insert(self._sql, statements.INSERT_CHANGE, change_rows)
         insert(self._sql, statements.INSERT_CHUNK, chunk_rows)
 
-    def _document_row(self, item: Stored, revision: int) -> tuple[object, ...]:
-        draft = item.draft
-        return (
-            item.doc,
-            draft.library.value,
-            draft.doc_id,
-            draft.source_key,
-            revision,
-            "live",
-            draft.filename,
-            draft.type,
-            draft.sha256,
-            item.title,
-            pack_strings(item.authors),
-            author_keys(item.authors),
-            item.year,
-            draft.metadata.arxiv_id,
-            draft.source_url,
-            draft.licence,
-            pack_strings(draft.flags),
-            int(draft.has_original),
-            len(draft.text),
-            len(draft.pages),
-            len(draft.text.encode()),
-            len(draft.chunks),
-            0,
-            draft.source_revision,
-            0,
-            0,
-            search_key(item.title, draft.filename),
-            self._now,
-            self._now,
-            item.language,
-            "",  # its source names them anew, and so its words are written with them
-            pack_strings(item.labels[0]),
-            pack_values(item.labels[1]),
-        )
+    def _document_row(self, item: Stored) -> tuple[object, ...]:
+        """Return the values of INSERT_DOCUMENT, in its order."""
+        draft, facts, (tags, metadata) = item.draft, item.facts, item.labels
+        own = item.doc, draft.library.value, item.revision, "live", *_OF_DRAFT(draft)
+        authors = pack_strings(facts.authors), author_keys(facts.authors)
+        about = facts.title, *authors, facts.year, facts.language, draft.metadata.arxiv_id
+        sizes = len(draft.text), len(draft.pages), len(draft.text.encode()), len(draft.chunks)
+        labels = pack_strings(tags), pack_values(metadata)
+        flags = pack_strings(draft.flags), int(draft.has_original)
+        other_titles = ""  # its source names them anew, and so its words are written with them
+        key, at = search_key(facts.title, draft.filename), (self._now, self._now)
+        return (*own, *about, key, *sizes, 0, 0, 0, *flags, *labels, other_titles, *at)
 
     def _finish(
         self,
         results: list[tuple[DocumentDraft, WriteResult]],
         stored: list[Stored],
-        current: dict[tuple[Library, str], _Current],
+        current: Current,
     ) -> None:
         count_inserted(self._sql, [item.draft for item in stored])
         duplicates: dict[tuple[Library, str], str] = {}
@@ -364,6 +272,4 @@ class RevisionBatch:
         self._written.stored.extend(stored)
         for draft, result in results:
             first = duplicates.get((draft.library, draft.doc_id), result.duplicate_of)
-            self._written.results.append(
-                WriteResult(result.doc_id, result.revision, result.status, first, result.left_out)
-            )
+            self._written.results.append(replace(result, duplicate_of=first))

@@ -32,9 +32,8 @@ from app.storage.catalog.schema import (
 
 _DOCUMENT = (
     "doc_id library source_key revision sha256 title authors year type state characters pages"
-    " chunks embedded duplicate_of"
-    " source_url licence added_at updated_at filename arxiv_id has_original flags language"
-    " other_titles tags metadata"
+    " chunks embedded duplicate_of source_url licence added_at updated_at filename arxiv_id"
+    " has_original flags language other_titles tags metadata"
 ).split()
 DOCUMENTS = select(*(documents.c[name] for name in _DOCUMENT))
 DOCUMENT_COLUMNS = ", ".join(f"d.{name}" for name in _DOCUMENT)
@@ -57,17 +56,14 @@ def document_from(row: Sequence[Any]) -> Document:
 
 
 def strings_from(packed: str) -> tuple[str, ...]:
-    """Return a JSON list of strings as a tuple."""
     return () if packed == "[]" else tuple(json.loads(packed))
 
 
 def values_from(packed: str) -> dict[str, Value]:
-    """Return a JSON object of own metadata."""
     return {} if packed == "{}" else json.loads(packed)
 
 
 def pack_strings(values: Sequence[str]) -> str:
-    """Return strings as a JSON list."""
     return json.dumps(list(values), ensure_ascii=False) if values else "[]"
 
 
@@ -82,7 +78,6 @@ def unpack_ids(packed: bytes | None) -> list[int]:
 
 
 def vector_key(build: int, chunk_id: int) -> int:
-    """Return the primary key of a chunk's vector in a build."""
     return build << BUILD_SHIFT | chunk_id
 
 
@@ -102,9 +97,8 @@ def usable(blobs: Sequence[bytes], dimension: int) -> list[bool]:
     """
     whole = [blob for blob in blobs if len(blob) == 2 * dimension]
     endless = (np.frombuffer(b"".join(whole), dtype="<u2") & _EXPONENT) == _EXPONENT
-    if (
-        len(whole) == len(blobs) and not endless.any()
-    ):  # nearly always: asked first, because it is asked of every vector
+    if len(whole) == len(blobs) and not endless.any():
+        # Nearly always: asked first, because it is asked of every vector.
         return [True] * len(blobs)
     finite = iter((~endless.reshape(len(whole), dimension).any(axis=1)).tolist())
     return [len(blob) == 2 * dimension and next(finite) for blob in blobs]
@@ -159,18 +153,8 @@ class DocumentFacts:
     doc_id: str
     type: str
     year: int | None
-    authors: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RowFacts:
-    """A row's values for filters: its document's key and its section."""
-
-    doc: int
-    section: str
-
-
-# Name a build and hold rows of its vectors.
+    author_keys: str
+    """One a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +175,8 @@ class VectorRows:
     chunk_ids: list[int]
     rows: FloatArray
     """float32 `[n, dim]`, norm 1."""
-    facts: list[RowFacts]
+    facts: list[tuple[int, str]]
+    """The key of each row's document, and its section."""
     documents: list[DocumentFacts]
 
 
@@ -233,7 +218,6 @@ def search_key(title: str, filename: str) -> str:
 
 
 def live_chunk_ids(sql: Connection, doc: int) -> list[int]:
-    """Return the chunks of a document's live revision."""
     return list(sql.execute(_CHUNKS, {"of": doc}).scalars())
 
 
@@ -253,7 +237,6 @@ def count_document(sql: Connection, doc: int, sign: int) -> None:
 
 
 def count_inserted(sql: Connection, written: Sequence[DocumentDraft]) -> None:
-    """Add freshly written documents to the counters."""
     for library in {draft.library for draft in written}:
         drafts = [draft for draft in written if draft.library is library]
         size = sum(len(draft.text.encode()) for draft in drafts)
@@ -265,29 +248,19 @@ def count_inserted(sql: Connection, written: Sequence[DocumentDraft]) -> None:
 def add_counts(
     sql: Connection, library: Library, documents: int, chunks: int, embedded: int, size_bytes: int
 ) -> None:
-    """Add to a library's counters."""
     numbers = {"documents": documents, "chunks": chunks, "embedded": embedded, "bytes": size_bytes}
     add(sql, libraries, {"library": library.value, **numbers})
 
 
 def add_type(sql: Connection, library: Library, kind: str, documents: int) -> None:
-    """Add to a library's counter of documents of one type."""
     add(sql, type_counts, {"library": library.value, "type": kind, "documents": documents})
 
 
 def add_change(
     sql: Connection, library: Library, kind: str, doc: int, revision: int, ids: Sequence[int] | None
 ) -> None:
-    """Queue a change for the projections."""
-    packed = pack_ids(ids) if ids else None
-    values = {
-        "library": library.value,
-        "kind": kind,
-        "doc": doc,
-        "revision": revision,
-        "ids": packed,
-    }
-    sql.execute(_ADD_CHANGE, values)
+    of = {"library": library.value, "kind": kind, "doc": doc, "revision": revision}
+    sql.execute(_ADD_CHANGE, of | {"ids": pack_ids(ids) if ids else None})
 
 
 def repoint_duplicates(sql: Connection, library: Library, shas: set[str]) -> dict[str, str]:

@@ -408,6 +408,10 @@ OF_REVISION = and_(documents.c.doc == chunks.c.doc, documents.c.revision == chun
 """A chunk is of its document's last revision."""
 IS_LIVE = and_(OF_REVISION, documents.c.state == "live")
 """The same, and the document is not deleted."""
+LAST_REVISION = and_(
+    revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision
+)
+"""A text is its document's last."""
 
 _VALUE = select(meta.c.value).where(meta.c.key == bindparam("wanted"))
 
@@ -434,13 +438,7 @@ def key_of(build: int | ColumnElement[Any]) -> ColumnElement[int]:
 
 
 def put(sql: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
-    """Insert rows; one that has the primary key of a row replaces it.
-
-    Args:
-        sql: In a transaction.
-        table: Where to.
-        rows: Values by column; all have the same columns.
-    """
+    """Insert rows, which have the same columns; one with the primary key of a row replaces it."""
     if rows:
         statement = _on_conflict(sql.dialect.name, table, frozenset(rows[0]), adds=False)
         sql.execute(statement, rows)

@@ -17,7 +17,6 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
-    insert,
     literal_column,
     select,
 )
@@ -47,10 +46,11 @@ from app.storage.catalog.schema import (
     put,
     put_meta,
     revisions,
+    rows_of,
     sync_claims,
     unlinks,
 )
-from app.storage.catalog.texts import TextCodec
+from app.storage.catalog.texts import pack_texts, unpack_text
 from app.storage.files.durable import utc_now, utc_text
 from app.storage.files.originals import Originals
 
@@ -180,13 +180,10 @@ class BulkLedger:
         self, library: Library, source: str, articles: Sequence[str]
     ) -> dict[str, LedgerEntry]:
         asked = _ENTRIES.where(ledger.c.library == library.value, ledger.c.source == source)
+        named = asked.where(ledger.c.article.in_(bindparam("articles", expanding=True)))
         with self._database.read() as sql:
-            rows = [
-                row
-                for some in pieces(articles)
-                for row in sql.execute(asked.where(ledger.c.article.in_(some)))
-            ]
-        return {row.article: LedgerEntry(*row) for row in rows}
+            rows = rows_of(sql, named, "articles", articles)
+            return {row.article: LedgerEntry(*row) for row in rows}
 
     def record(self, library: Library, source: str, entries: Sequence[LedgerEntry]) -> None:
         """Write entries durably, replacing what was known of the same articles.
@@ -194,8 +191,8 @@ class BulkLedger:
         Raises:
             DiskFull: No space; none of the entries is kept.
         """
-        with self._database.write("ledger") as connection:
-            record_page(connection, LedgerPage(library, source, entries))
+        with self._database.write("ledger") as sql:
+            record_page(sql, LedgerPage(library, source, entries))
 
     def page(
         self, library: Library, source: str, after: str = "", limit: int = 10_000
@@ -204,19 +201,17 @@ class BulkLedger:
         following = _ENTRIES.where(
             ledger.c.library == library.value, ledger.c.source == source, ledger.c.article > after
         )
-        return [
-            LedgerEntry(*row)
-            for row in self._database.rows(following.order_by(ledger.c.article).limit(limit))
-        ]
+        rows = self._database.rows(following.order_by(ledger.c.article).limit(limit))
+        return [LedgerEntry(*row) for row in rows]
 
     def delete(self, library: Library, source: str, articles: Sequence[str]) -> None:
         """Drop entries of articles that the source no longer has."""
         if not articles:
             return
         gone = delete(ledger).where(ledger.c.library == library.value, ledger.c.source == source)
-        with self._database.write("ledger_forget") as connection:
+        with self._database.write("ledger_forget") as sql:
             for some in pieces(articles):
-                connection.execute(gone.where(ledger.c.article.in_(some)))
+                sql.execute(gone.where(ledger.c.article.in_(some)))
 
     def summary(self, library: Library | None = None, source: str | None = None) -> LedgerSummary:
         """Return the account of one source, one library or everything."""
@@ -238,18 +233,8 @@ def delete_sources(sql: Connection, library: Library) -> None:
 
 def record_page(sql: Connection, page: LedgerPage) -> None:
     """Write entries in the caller's transaction, replacing those of the articles."""
-    rows = [
-        {
-            "library": page.library.value,
-            "source": page.source,
-            "article": entry.article,
-            "revision": entry.revision,
-            "state": entry.state,
-            "reason": entry.reason,
-        }
-        for entry in page.entries
-    ]
-    put(sql, ledger, rows)
+    of = {"library": page.library.value, "source": page.source}
+    put(sql, ledger, [of | asdict(entry) for entry in page.entries])
 
 
 # Record which documents a synced folder sent: what a sync may remove.
@@ -384,21 +369,21 @@ def record_unlinks(sql: Connection, names: Iterable[str]) -> None:
 
 
 def words_of(
-    database: Database, sha256: str, pages: Collection[int] | None, codec: TextCodec
+    database: Database, sha256: str, pages: Collection[int] | None = None
 ) -> list[PageWords]:
     """Return the pages of an original that OCR has read, all or some, in order."""
     asked = select(page_words.c.words).where(page_words.c.sha256 == sha256)
     if pages is not None:
         asked = asked.where(page_words.c.page.in_(pages))
     frames = database.rows(asked.order_by(page_words.c.page))
-    return [PageWords.from_json(json.loads(codec.unpack(row.words))) for row in frames]
+    return [PageWords.from_json(json.loads(unpack_text(row.words))) for row in frames]
 
 
-def keep_words(
-    database: Database, sha256: str, pages: Sequence[PageWords], codec: TextCodec
-) -> None:
+def keep_words(database: Database, sha256: str, pages: Sequence[PageWords]) -> None:
     """Keep what OCR read on pages while a revision holds their original."""
-    frames = codec.pack([json.dumps(page.to_json(), ensure_ascii=False) for page in pages])
+    if not pages:
+        return
+    frames = pack_texts([json.dumps(page.to_json(), ensure_ascii=False) for page in pages])
     rows = [
         {"sha256": sha256, "page": page.page, "words": frame}
         for page, frame in zip(pages, frames, strict=True)
@@ -514,8 +499,7 @@ class CalibrationRows:
             put_meta(sql, _PREFIX + key, json.dumps(dict(row)))
 
     def _read(self, key: str) -> Mapping[str, float] | None:
-        with self._database.read() as sql:
-            found = meta_value(sql, _PREFIX + key)
+        found = self._database.meta(_PREFIX + key)
         return json.loads(found) if found else None
 
 
@@ -536,53 +520,34 @@ class ModelStore:
         found = select(model_speeds.c.reading, model_speeds.c.writing).where(
             model_speeds.c.host == host, model_speeds.c.model == model
         )
-        with self._database.read() as sql:
-            row = sql.execute(found).first()
-        return ModelSpeed(row.reading, row.writing) if row else None
+        rows = self._database.rows(found)
+        return ModelSpeed(*rows[0]) if rows else None
 
     def keep_speed(self, host: str, model: str, speed: ModelSpeed) -> None:
-        mine = (model_speeds.c.host == host) & (model_speeds.c.model == model)
+        row = {"host": host, "model": model, "updated_at": utc_now(), **asdict(speed)}
         with self._database.write_apart("model") as sql:
-            sql.execute(delete(model_speeds).where(mine))
-            sql.execute(
-                insert(model_speeds).values(
-                    host=host, model=model, updated_at=utc_now(), **asdict(speed)
-                )
-            )
+            put(sql, model_speeds, [row])
 
     def findings(self, digest: str) -> ModelFindings | None:
         """Return what the test of a model found, None before it was tested."""
-        with self._database.read() as sql:
-            kept = sql.execute(
-                select(model_tests.c.findings).where(model_tests.c.digest == digest)
-            ).scalar()
-        return ModelFindings(**json.loads(kept)) if kept else None
+        kept = select(model_tests.c.findings).where(model_tests.c.digest == digest)
+        rows = self._database.rows(kept)
+        return ModelFindings(**json.loads(rows[0].findings)) if rows else None
 
     def keep_findings(self, digest: str, model: str, findings: ModelFindings) -> None:
-        row = {
-            "digest": digest,
-            "model": model,
-            "findings": json.dumps(asdict(findings)),
-            "at": findings.at,
-        }
+        row = {"digest": digest, "model": model, "at": findings.at}
         with self._database.write_apart("model") as sql:
-            sql.execute(delete(model_tests).where(model_tests.c.digest == digest))
-            sql.execute(insert(model_tests).values(row))
+            put(sql, model_tests, [row | {"findings": json.dumps(asdict(findings))}])
 
     def tested(self) -> Sequence[tuple[str, ModelFindings]]:
         """Return names and findings of all tested models, newest first."""
-        rows = select(model_tests.c.model, model_tests.c.findings).order_by(
-            model_tests.c.at.desc(), model_tests.c.model
-        )
-        with self._database.read() as sql:
-            return [
-                (row.model, ModelFindings(**json.loads(row.findings))) for row in sql.execute(rows)
-            ]
+        kept = select(model_tests.c.model, model_tests.c.findings)
+        rows = self._database.rows(kept.order_by(model_tests.c.at.desc(), model_tests.c.model))
+        return [(row.model, ModelFindings(**json.loads(row.findings))) for row in rows]
 
     def chosen(self) -> str:
         """Return the model that was chosen to answer; empty for none."""
-        with self._database.read() as sql:
-            return meta_value(sql, _CHOSEN_KEY) or ""
+        return self._database.meta(_CHOSEN_KEY) or ""
 
     def choose(self, model: str) -> None:
         """Keep which model answers from now on; empty: none is chosen."""

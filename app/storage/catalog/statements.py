@@ -25,13 +25,15 @@ from app.storage.files.durable import utc_now
 RowValues = tuple[object, ...]
 """The values of one row, in the order of the columns."""
 
-_DOCUMENT = (
-    "doc library doc_id source_key revision state filename type sha256 title authors author_keys"
-    " year arxiv_id source_url"
-    " licence flags has_original characters pages bytes chunks embedded source_revision corrected"
-    " links search_key added_at"
-    " updated_at language other_titles tags metadata"
-).split()
+OF_DRAFT = "doc_id source_key filename type sha256 source_url licence source_revision".split()
+"""Columns of `documents` that are fields of a draft."""
+_DOCUMENT = [
+    *("doc library revision state".split()),
+    *OF_DRAFT,
+    *("title authors author_keys year language arxiv_id search_key".split()),
+    *("characters pages bytes chunks embedded corrected links".split()),
+    *("flags has_original tags metadata other_titles added_at updated_at".split()),
+]
 _KEPT = {"doc", "library", "doc_id", "source_key", "corrected", "links", "added_at"}
 INSERT_DOCUMENT = f"INSERT INTO documents ({', '.join(_DOCUMENT)})"
 REPLACING = "ON CONFLICT (doc) DO UPDATE SET purge_at = NULL, " + ", ".join(
@@ -144,10 +146,9 @@ class SqlDialect(ABC):
         self.VECTORS_END = f" ORDER BY v.key{self.LIMIT}"
         """The order by key, and LIMIT."""
         self.FILTERED_VECTORS = (
-            f"{_WITH_FACTS}documents d"
-            f" {join} chunks c ON c.doc = d.doc AND c.revision = d.revision"
-            f" {join} vectors v ON v.key = {number} | c.chunk_id"
-            f" WHERE d.library = {mark} AND d.state = 'live' AND "
+            f"{_WITH_FACTS}documents d {join} chunks c ON c.doc = d.doc AND c.revision = d.revision"
+            f" {join} vectors v ON v.key = {number} | c.chunk_id WHERE d.library = {mark} AND"
+            " d.state = 'live' AND "
         )
         """The same, documents first; values: build << 40, library. Conditions of FILTERS follow."""
         self.VECTOR_IDS = f"SELECT c.chunk_id FROM {live_vectors} WHERE {between}"
@@ -167,11 +168,7 @@ class SqlDialect(ABC):
     ) -> None:
         """Run `insert VALUES (...) after` for all rows.
 
-        Args:
-            sql: In a transaction.
-            insert: Up to the columns, as `INSERT INTO t (a, b)`.
-            rows: All as wide as the columns are many.
-            after: What follows the values, as `ON CONFLICT ...`.
+        `insert` goes up to the columns, as `INSERT INTO t (a, b)`.
         """
 
     @abstractmethod

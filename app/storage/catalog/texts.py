@@ -17,36 +17,28 @@ ZSTD_LEVEL = 3
 """Text to about a third at 200 MB/s and more (docs/facts/libraries.md)."""
 
 
-class TextCodec:
-    """Compress and decompress; one per thread or under a lock."""
+def pack_texts(texts: Sequence[str]) -> list[bytes]:
+    """Return a zstd frame with checksum per text, in one call without the GIL."""
+    zstd = zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_checksum=True, write_content_size=True)
+    if not any(texts):  # which the call refuses
+        return [zstd.compress(text.encode()) for text in texts]
+    frames = zstd.multi_compress_to_buffer([text.encode() for text in texts])
+    return [frames[i].tobytes() for i in range(len(frames))]
 
-    def __init__(self) -> None:
-        self._compressor = zstandard.ZstdCompressor(
-            level=ZSTD_LEVEL, write_checksum=True, write_content_size=True
-        )
-        self._decompressor = zstandard.ZstdDecompressor()
 
-    def pack(self, texts: Sequence[str]) -> list[bytes]:
-        """Return a zstd frame with checksum per text, in one call without the GIL."""
-        if not any(texts):  # which the call refuses
-            return [self._compressor.compress(text.encode()) for text in texts]
-        frames = self._compressor.multi_compress_to_buffer([text.encode() for text in texts])
-        return [frames[i].tobytes() for i in range(len(frames))]
+def unpack_text(frame: bytes) -> str:
+    """Return the text of a frame.
 
-    def unpack(self, frame: bytes) -> str:
-        """Return the text of a frame.
-
-        Raises:
-            IndexDamaged: The frame or its checksum is wrong.
-        """
-        try:
-            return self._decompressor.decompress(frame).decode()
-        except (zstandard.ZstdError, UnicodeDecodeError) as exc:
-            raise IndexDamaged(
-                f"a stored text does not match its checksum ({exc}): run `documind fsck`, then"
-                " restore a backup"
-                " or ingest the document again"
-            ) from exc
+    Raises:
+        IndexDamaged: The frame or its checksum is wrong.
+    """
+    try:
+        return zstandard.ZstdDecompressor().decompress(frame).decode()
+    except (zstandard.ZstdError, UnicodeDecodeError) as exc:
+        raise IndexDamaged(
+            f"a stored text does not match its checksum ({exc}): run `documind fsck`, then"
+            " restore a backup or ingest the document again"
+        ) from exc
 
 
 class TextCache:
@@ -58,10 +50,8 @@ class TextCache:
         self._size_bytes = 0
         self._texts: OrderedDict[tuple[int, int], str] = OrderedDict()
         self._lock = threading.Lock()
-        self._local = threading.local()
 
     def get(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
-        """Return those that are held."""
         found: dict[tuple[int, int], str] = {}
         with self._lock:
             for key in keys:
@@ -72,11 +62,7 @@ class TextCache:
         return found
 
     def unpack(self, key: tuple[int, int], frame: bytes) -> str:
-        """Decompress a frame and hold its text."""
-        codec: TextCodec | None = getattr(self._local, "codec", None)
-        if codec is None:
-            codec = self._local.codec = TextCodec()
-        text = codec.unpack(frame)
+        text = unpack_text(frame)
         size = sys.getsizeof(text)
         if size > self._max_bytes // 2:
             return text
@@ -89,7 +75,6 @@ class TextCache:
         return text
 
     def delete(self, doc: int) -> None:
-        """Drop every revision of a document."""
         with self._lock:
             for key in [key for key in self._texts if key[0] == doc]:
                 self._size_bytes -= sys.getsizeof(self._texts.pop(key))
@@ -97,11 +82,8 @@ class TextCache:
 
 def pack_pages(pages: Sequence[PageSpan]) -> str:
     """Return a page map as JSON rows `[number, start, end]`."""
-    return (
-        json.dumps([(page.number, page.start, page.end) for page in pages], separators=(",", ":"))
-        if pages
-        else "[]"
-    )
+    rows = [(page.number, page.start, page.end) for page in pages]
+    return json.dumps(rows, separators=(",", ":"))
 
 
 def unpack_pages(packed: str) -> tuple[PageSpan, ...]:

@@ -103,9 +103,7 @@ def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprin
             )
     add_counts(sql, library, 0, 0, 0, 0)
     build = insert_build(sql, library, fingerprint)
-    sql.execute(
-        update(libraries).where(libraries.c.library == library.value).values(live_build=build)
-    )
+    sql.execute(_of(library).values(live_build=build))
 
 
 def insert_build(sql: Connection, library: Library, fingerprint: Fingerprint) -> int:
@@ -120,7 +118,6 @@ def insert_build(sql: Connection, library: Library, fingerprint: Fingerprint) ->
 
 
 def fingerprint_from(packed: str) -> Fingerprint:
-    """Return the fingerprint that a build keeps as JSON."""
     return Fingerprint(**json.loads(packed))
 
 
@@ -132,11 +129,11 @@ def _difference(held: Fingerprint, wanted: Fingerprint) -> str:
             f" {wanted.embedding_model!r} ({fingerprint8(wanted)}): set EMBEDDING_MODEL back, or"
             " run:"
         )
-    before, now = asdict(held), asdict(wanted)
+    now = asdict(wanted)
     parts = [
-        f"{name} {before[name]!r}, now it is {now[name]!r}"
-        for name in before
-        if before[name] != now[name]
+        f"{name} {before!r}, now it is {now[name]!r}"
+        for name, before in asdict(held).items()
+        if before != now[name]
     ]
     return (
         f"was made with {'; '.join(parts)}: what it has serves on, new documents are found by"
@@ -180,11 +177,8 @@ def store_vectors(
     live = [row for row in found if row.library == library.value]
     if not live:
         return []
-    rows = [
-        {"key": vector_key(number, row.chunk_id), "vector": by_id[row.chunk_id]} for row in live
-    ]
-    put(sql, vectors, rows)
     ids = [row.chunk_id for row in live]
+    put(sql, vectors, [{"key": vector_key(number, i), "vector": by_id[i]} for i in ids])
     if is_live:
         new: Counter[int] = Counter()
         for row in live:
@@ -196,26 +190,10 @@ def store_vectors(
     return ids
 
 
-def delete_vectors(sql: Connection, keys: Sequence[int]) -> None:
-    """Remove unusable vectors everywhere, so that their chunks are embedded again."""
-    for key in keys:
-        build, chunk_id = key >> BUILD_SHIFT, key & ((1 << BUILD_SHIFT) - 1)
-        gone = sql.execute(delete(vectors).where(vectors.c.key == key)).rowcount
-        row = sql.execute(_OWNER, {"of_chunk": chunk_id, "of_build": build}).first()
-        if row is None or not gone:
-            continue
-        library = Library(row.library)
-        if build == row.live_build and row.state == "live":
-            sql.execute(_EMBED, {"of": row.doc, "more": -1})
-            add_counts(sql, library, 0, 0, -1, 0)
-        add_change(sql, library, "vectors", 0, 0, [chunk_id])
-
-
 def _target(sql: Connection, library: Library, build: int | None) -> tuple[int, Fingerprint, bool]:
     """Return a writable build: number, fingerprint, whether it is live."""
-    live = sql.execute(
-        select(libraries.c.live_build).where(libraries.c.library == library.value)
-    ).scalar()
+    serving = select(libraries.c.live_build).where(libraries.c.library == library.value)
+    live = sql.execute(serving).scalar()
     if live is None:
         raise FingerprintMismatch(
             f"library {library.value!r} has no fingerprint yet: claim it before writing vectors"
@@ -255,36 +233,41 @@ log = logging.getLogger(__name__)
 _BATCH = 4_096
 
 
-@dataclass(frozen=True, slots=True)
-class VectorCheck:
-    """Finds and removes unusable vectors; their chunks are embedded again."""
+def unusable_vectors(database: Database) -> list[int]:
+    """Return the keys of all such vectors; reads every vector of the catalog."""
+    found: list[int] = []
+    with database.read() as sql:
+        for build, packed in sql.execute(_BUILDS).all():
+            dimension = fingerprint_from(packed).dimension
+            rows = sql.execute(select(vectors).where(_keys_of(build)))
+            for batch in rows.partitions(_BATCH):
+                good = usable([row.vector for row in batch], dimension)
+                found += [row.key for row, fit in zip(batch, good, strict=True) if not fit]
+    return found
 
-    database: Database
 
-    def find(self) -> list[int]:
-        """Return the keys of all such vectors; reads every vector of the catalog."""
-        found: list[int] = []
-        with self.database.read() as sql:
-            for build, packed in sql.execute(select(builds.c.build, builds.c.fingerprint)).all():
-                dimension = fingerprint_from(packed).dimension
-                low, high = build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT
-                rows = sql.execute(
-                    select(vectors).where(vectors.c.key >= low, vectors.c.key < high)
-                )
-                for batch in rows.partitions(_BATCH):
-                    good = usable([row.vector for row in batch], dimension)
-                    found += [row.key for row, fit in zip(batch, good, strict=True) if not fit]
-        return found
+def delete_unusable(database: Database, keys: Sequence[int]) -> None:
+    """Take vectors out of the catalog, its counters and every projection.
 
-    def delete(self, keys: Sequence[int]) -> None:
-        """Take vectors out of the catalog, its counters and every projection."""
-        if keys:
-            log.error(
-                "%d vectors of the catalog cannot be used; their chunks are embedded again",
-                len(keys),
-            )
-            with self.database.write("delete_vectors") as sql:
-                delete_vectors(sql, keys)
+    Their chunks are embedded again.
+    """
+    if not keys:
+        return
+    log.error(
+        "%d vectors of the catalog cannot be used; their chunks are embedded again", len(keys)
+    )
+    with database.write("delete_vectors") as sql:
+        for key in keys:
+            build, chunk_id = key >> BUILD_SHIFT, key & ((1 << BUILD_SHIFT) - 1)
+            gone = sql.execute(delete(vectors).where(vectors.c.key == key)).rowcount
+            row = sql.execute(_OWNER, {"of_chunk": chunk_id, "of_build": build}).first()
+            if row is None or not gone:
+                continue
+            library = Library(row.library)
+            if build == row.live_build and row.state == "live":
+                sql.execute(_EMBED, {"of": row.doc, "more": -1})
+                add_counts(sql, library, 0, 0, -1, 0)
+            add_change(sql, library, "vectors", 0, 0, [chunk_id])
 
 
 # Keep a library's builds of vectors: the live, the previous and the staged one.
@@ -339,8 +322,7 @@ class Builds:
 
     def remark_of(self, build: int) -> str:
         """Return what must be said of a build; empty for nothing."""
-        with self._database.read() as sql:
-            return meta_value(sql, f"build_remark/{build}") or ""
+        return self._database.meta(f"build_remark/{build}") or ""
 
     def live_number(self, library: Library) -> int | None:
         """Return the live build's number; None before the first vector."""
@@ -371,12 +353,9 @@ class Builds:
         return found
 
     def _scan(self, library: Library, build: int, after: int, limit: int) -> list[int]:
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                self._database.dialect.CHUNKS_WITHOUT_VECTOR,
-                (library.value, build << BUILD_SHIFT, after, limit),
-            ).fetchall()
-        return [row[0] for row in rows]
+        query = self._database.dialect.CHUNKS_WITHOUT_VECTOR
+        asked = (library.value, build << BUILD_SHIFT, after, limit)
+        return [row[0] for row in self._database.raw(query, asked)]
 
     def stage(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
         """Return the build to fill: begun before, the previous one, or a new one.
@@ -385,11 +364,8 @@ class Builds:
         removed. Vectors of a build that differs in chunker or analyzer alone are copied: the model
         makes the same ones again.
         """
-        staged, previous, live = (
-            self.of(library, "staged"),
-            self.of(library, "previous"),
-            self.of(library, "live"),
-        )
+        roles: tuple[Role, ...] = ("staged", "previous", "live")
+        staged, previous, live = (self.of(library, role) for role in roles)
         if staged is not None and staged.fingerprint != fingerprint:
             self._delete_build(library, staged.number)
             staged = None
@@ -410,35 +386,29 @@ class Builds:
     def _delete_build(self, library: Library, number: int) -> None:
         """Take a build out of its role, then remove its vectors, which a later call may finish."""
         with self._database.write("unstage") as sql:
-            sql.execute(
-                delete(meta).where(meta.c.key == staged_key(library), meta.c.value == str(number))
-            )
-            sql.execute(
-                _of(library).where(libraries.c.previous_build == number).values(previous_build=None)
-            )
+            staged = (meta.c.key == staged_key(library)) & (meta.c.value == str(number))
+            sql.execute(delete(meta).where(staged))
+            previous = _of(library).where(libraries.c.previous_build == number)
+            sql.execute(previous.values(previous_build=None))
         self.delete_unused(library)
 
     def delete_unused(self, library: Library) -> int:
         """Remove builds without a role, vectors first; return how many vectors went."""
         with self._database.read() as sql:
             kept = _roles(sql, library).values()
-            held = (
-                sql.execute(select(builds.c.build).where(builds.c.library == library.value))
-                .scalars()
-                .all()
-            )
+            every = select(builds.c.build).where(builds.c.library == library.value)
+            held = sql.execute(every).scalars().all()
         removed = 0
         for number in sorted(set(held) - set(kept)):
-            while batch := self._delete_batch(number):
+            some = select(vectors.c.key).where(_keys_of(number)).limit(REMOVE_BATCH)
+            batch = 1
+            while batch:
+                with self._database.write("remove_vectors") as sql:
+                    batch = sql.execute(delete(vectors).where(vectors.c.key.in_(some))).rowcount
                 removed += batch
             with self._database.write("remove_build") as sql:
                 sql.execute(delete(builds).where(builds.c.build == number))
         return removed
-
-    def _delete_batch(self, number: int) -> int:
-        some = select(vectors.c.key).where(_keys_of(number)).limit(REMOVE_BATCH)
-        with self._database.write("remove_vectors") as sql:
-            return sql.execute(delete(vectors).where(vectors.c.key.in_(some))).rowcount
 
     def differing(self, library: Library, build: int) -> set[int]:
         """Return documents with another number of vectors in a build than in the live one.
@@ -532,18 +502,13 @@ def _keys_of(build: int) -> ColumnElement[bool]:
 
 
 def _roles(sql: Connection, library: Library) -> dict[Role, int]:
-    held = select(libraries.c.live_build, libraries.c.previous_build).where(
-        libraries.c.library == library.value
-    )
-    row = sql.execute(held).first()
+    held = select(libraries.c.live_build, libraries.c.previous_build)
+    row = sql.execute(held.where(libraries.c.library == library.value)).first()
     if row is None:
         return {}
     staged = meta_value(sql, staged_key(library))
-    found: dict[Role, int | None] = {
-        "live": row[0],
-        "previous": row[1],
-        "staged": int(staged) if staged else None,
-    }
+    found: dict[Role, int | None] = {"live": row[0], "previous": row[1]}
+    found["staged"] = int(staged) if staged else None
     return {role: number for role, number in found.items() if number is not None}
 
 

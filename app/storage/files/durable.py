@@ -32,7 +32,6 @@ class Steps:
 
     @property
     def reached(self) -> int:
-        """Return how many steps were reached so far."""
         return self._reached
 
     @property
@@ -100,10 +99,8 @@ def disk_full(path: Path) -> DiskFull:
 
 def says_full(message: str) -> bool:
     """Return whether a message of SQLite, Chroma or the system means: disk full."""
-    return any(
-        words in message
-        for words in ("No space left", "disk is full", "File too large", "disk I/O error")
-    )
+    said = ("No space left", "disk is full", "File too large", "disk I/O error")
+    return any(words in message for words in said)
 
 
 def sync_file(path: Path, steps: Steps, step: str) -> None:
@@ -243,8 +240,5 @@ def delete_retired(data_dir: Path, steps: Steps) -> None:
 
 
 def _only_rows(path: Path) -> bool:
-    return (
-        path.is_dir()
-        and not path.is_symlink()
-        and {entry.name for entry in path.iterdir()} <= _ROW_FILES
-    )
+    plain = path.is_dir() and not path.is_symlink()
+    return plain and {entry.name for entry in path.iterdir()} <= _ROW_FILES

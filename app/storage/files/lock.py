@@ -13,7 +13,6 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from app.core.errors import Locked, not_permitted
@@ -79,9 +78,8 @@ class DirectoryLock:
             who = f"process {held_by.pid}" if held_by else "another process"
             where = f" at {held_by.url}" if held_by and held_by.url else ""
             raise Locked(
-                f"the data directory {str(directory)!r} is in use by {who}{where}: use that"
-                " server, stop it,"
-                " or choose another DATA_DIR"
+                f"the data directory {str(directory)!r} is in use by {who}{where}: use that server,"
+                " stop it, or choose another DATA_DIR"
             ) from exc
         self._handles.append(handle)
         try:
@@ -100,11 +98,9 @@ class DirectoryLock:
             self._write(handle)
 
     def _write(self, handle: int) -> None:
-        content = json.dumps(
-            {"pid": os.getpid(), "url": self._url, "lasting": self._lasting}
-        ).encode()
+        content = {"pid": os.getpid(), "url": self._url, "lasting": self._lasting}
         os.ftruncate(handle, 0)
-        os.pwrite(handle, content, 0)
+        os.pwrite(handle, json.dumps(content).encode(), 0)
 
     def close(self) -> None:
         """Let go; the file stays, an unlocked one means nothing."""
@@ -115,12 +111,7 @@ class DirectoryLock:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -148,7 +147,4 @@ class Originals:
 
     def damaged(self, sha256: str) -> bool:
         """Return whether the bytes are missing or differ from their name."""
-        if not self.exists(sha256):
-            return True
-        with self.path(sha256).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() != sha256
+        return not self.exists(sha256) or content_sha256(self.path(sha256)) != sha256

@@ -6,17 +6,18 @@ originals. Projections are made again from the catalog when a restored directory
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import Conflict, IndexDamaged, InvalidInput
-from app.storage.catalog.engine import refuse_newer, schema_of
-from app.storage.catalog.sqlite import SqliteDatabase
+from app.core.ids import content_sha256
+from app.storage.catalog.database import refuse_newer
+from app.storage.catalog.sqlite import SqliteDatabase, schema_of
 from app.storage.catalog.statements import end_backups
 from app.storage.files.durable import (
     Steps,
@@ -68,12 +69,7 @@ def backup(
 
     It counts once its manifest exists. One that was killed in this directory is made again.
 
-    Args:
-        database: The catalog; writes may continue.
-        originals: The uploaded files.
-        target: Where to.
-        steps: Where write steps are counted.
-        progress: Called with files done and files in all.
+    Writes may continue. `progress` is called with files done and files in all.
 
     Raises:
         Conflict: `target` holds something.
@@ -84,10 +80,38 @@ def backup(
     if target.exists() and any(target.iterdir()):
         raise Conflict(f"{str(target)!r} is not empty: name a new directory for the backup")
     try:
-        return _write_all(database, originals, target, steps, progress)
+        with disk_errors(target):
+            target.mkdir(parents=True, exist_ok=True)
+            with steps.at("backup.begin"):
+                (target / _UNFINISHED).touch()
+            sync_directory(target, steps, "backup.fsync_directory")
+            (target / "originals").mkdir()
+            names = _copy_catalog(database, target / CATALOG_NAME, steps)
+            size = 0
+            for done, name in enumerate(names, 1):
+                if originals.exists(name):
+                    source = originals.path(name)
+                    copy = target / "originals" / source.name
+                    with steps.at("backup.copy"):
+                        shutil.copyfile(source, copy)
+                    sync_file(copy, steps, "backup.fsync")
+                    size += copy.stat().st_size
+                if progress is not None:
+                    progress(done, len(names))
+            sync_directory(target / "originals", steps, "backup.fsync_directory")
+            catalog_bytes, at = (target / CATALOG_NAME).stat().st_size, utc_now()
+            manifest = {
+                "kind": "documind backup",
+                "created_at": at,
+                "catalog_sha256": content_sha256(target / CATALOG_NAME),
+                "originals": names,
+            }
+            replace_file(target / MANIFEST, json.dumps(manifest).encode(), steps, "backup")
+            delete_file(target / _UNFINISHED, steps, "backup.finish")
     except BaseException:
         _delete_unfinished(target, steps)
         raise
+    return BackupReport(str(target), at, catalog_bytes, len(names), size)
 
 
 def _delete_unfinished(target: Path, steps: Steps) -> None:
@@ -100,77 +124,21 @@ def _delete_unfinished(target: Path, steps: Steps) -> None:
     delete_tree(target, steps, "backup.discard")
 
 
-def _write_all(
-    database: SqliteDatabase,
-    originals: Originals,
-    target: Path,
-    steps: Steps,
-    progress: Callable[[int, int], None] | None,
-) -> BackupReport:
-    with disk_errors(target):
-        target.mkdir(parents=True, exist_ok=True)
-        with steps.at("backup.begin"):
-            (target / _UNFINISHED).touch()
-        sync_directory(target, steps, "backup.fsync_directory")
-        (target / "originals").mkdir()
-        _copy_catalog(database, target / "catalog.sqlite3", steps)
-        names = _original_names(target / "catalog.sqlite3")
-        size = 0
-        for done, name in enumerate(names, 1):
-            if originals.exists(name):
-                source = originals.path(name)
-                copy = target / "originals" / source.name
-                with steps.at("backup.copy"):
-                    shutil.copyfile(source, copy)
-                sync_file(copy, steps, "backup.fsync")
-                size += copy.stat().st_size
-            if progress is not None:
-                progress(done, len(names))
-        sync_directory(target / "originals", steps, "backup.fsync_directory")
-        report = BackupReport(
-            str(target), utc_now(), (target / "catalog.sqlite3").stat().st_size, len(names), size
-        )
-        manifest = {
-            "kind": "documind backup",
-            "created_at": report.created_at,
-            "catalog_sha256": _sha256(target / "catalog.sqlite3"),
-            "originals": names,
-        }
-        replace_file(target / MANIFEST, json.dumps(manifest).encode(), steps, "backup")
-        delete_file(target / _UNFINISHED, steps, "backup.finish")
-    return report
-
-
-def _copy_catalog(database: SqliteDatabase, target: Path, steps: Steps) -> None:
-    with database.translated():
-        source = sqlite3.connect(f"file:{database.path}?mode=ro", uri=True)
-        copy = sqlite3.connect(target)
-        try:
-            with steps.at("backup.catalog"):
-                source.backup(copy, pages=PAGES_PER_STEP)
-            copy.execute("PRAGMA journal_mode=DELETE").fetchall()
-        finally:
-            copy.close()
-            source.close()
+def _copy_catalog(database: SqliteDatabase, target: Path, steps: Steps) -> list[str]:
+    """Copy the catalog durably; return the SHA-256 of the originals that it names."""
+    with (
+        database.translated(),
+        closing(sqlite3.connect(f"file:{database.path}?mode=ro", uri=True)) as source,
+        closing(sqlite3.connect(target)) as copy,
+    ):
+        with steps.at("backup.catalog"):
+            source.backup(copy, pages=PAGES_PER_STEP)
+        copy.execute("PRAGMA journal_mode=DELETE").fetchall()
+        names = copy.execute(
+            "SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1 ORDER BY 1"
+        ).fetchall()
     sync_file(target, steps, "backup.fsync")
-
-
-def _original_names(catalog: Path) -> list[str]:
-    connection = sqlite3.connect(f"file:{catalog}?mode=ro", uri=True)
-    try:
-        return [
-            row[0]
-            for row in connection.execute(
-                "SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1 ORDER BY 1"
-            )
-        ]
-    finally:
-        connection.close()
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return [name for (name,) in names]
 
 
 def restore(source: Path, data_dir: Path, steps: Steps) -> None:
@@ -178,11 +146,6 @@ def restore(source: Path, data_dir: Path, steps: Steps) -> None:
 
     It is moved to `DATA_DIR/replaced.<UTC>`. The server is stopped and the caller holds the
     directory's lock. The new state counts from the last rename on.
-
-    Args:
-        source: A directory that `backup` wrote.
-        data_dir: The data directory.
-        steps: Where write steps are counted.
 
     Raises:
         InvalidInput: `source` is no complete backup.
@@ -205,20 +168,12 @@ def restore(source: Path, data_dir: Path, steps: Steps) -> None:
         replaced = data_dir / f"replaced.{utc_now().replace(':', '').replace('-', '')[:15]}Z"
         replaced.mkdir()
         # The catalog is moved last in both directions: a catalog never lies next to another's data.
-        for name in (
-            "chroma",
-            "faiss",
-            "tantivy",
-            "originals",
-            SEEN_NAME,
-            "catalog.sqlite3-shm",
-            "catalog.sqlite3-wal",
-            "catalog.sqlite3",
-        ):
+        catalog = [f"{CATALOG_NAME}-shm", f"{CATALOG_NAME}-wal", CATALOG_NAME]
+        for name in ("chroma", "faiss", "tantivy", "originals", SEEN_NAME, *catalog):
             if (data_dir / name).exists():
                 with steps.at("restore.move_out"):
                     (data_dir / name).rename(replaced / name)
-        for name in ("originals", "catalog.sqlite3"):
+        for name in ("originals", CATALOG_NAME):
             with steps.at("restore.move_in"):
                 (staging / name).replace(data_dir / name)
         sync_directory(data_dir, steps, "restore.fsync_directory")
@@ -235,22 +190,21 @@ def verify(source: Path) -> list[str]:
     """
     try:
         manifest = json.loads((source / MANIFEST).read_bytes())
-        wanted, names = (
-            str(manifest["catalog_sha256"]),
-            [str(name) for name in manifest["originals"]],
-        )
+        wanted = str(manifest["catalog_sha256"])
+        names = [str(name) for name in manifest["originals"]]
     except (OSError, ValueError, KeyError, TypeError) as exc:
         raise InvalidInput(
             f"{str(source)!r} is no complete backup: it has no readable {MANIFEST}"
         ) from exc
-    if not (source / "catalog.sqlite3").exists() or _sha256(source / "catalog.sqlite3") != wanted:
+    catalog = source / CATALOG_NAME
+    if not catalog.exists() or content_sha256(catalog) != wanted:
         raise IndexDamaged(
             f"the catalog of the backup {str(source)!r} is damaged; use another backup"
         )
-    refuse_newer("catalog.sqlite3", schema_of(source / "catalog.sqlite3"))
+    refuse_newer(CATALOG_NAME, schema_of(catalog))
     for name in names:
         path = source / "originals" / f"{name}.bin"
-        if not path.exists() or _sha256(path) != name:
+        if not path.exists() or content_sha256(path) != name:
             raise IndexDamaged(
                 f"original {name[:12]} of the backup {str(source)!r} is damaged; use another backup"
             )

@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -229,9 +229,8 @@ def _refuse_conflicts(database: Database, library: Library, records: list[Docume
     for doc_id, source_key in rows:
         if ids.get(source_key, doc_id) != doc_id or keys.get(doc_id, source_key) != source_key:
             raise Conflict(
-                f"library {library.value!r} holds {source_key!r} as document {doc_id!r}, the"
-                " bundle does not: delete that first;"
-                " nothing was imported"
+                f"library {library.value!r} holds {source_key!r} as document {doc_id!r}, the bundle"
+                " does not: delete that first; nothing was imported"
             )
 
 
@@ -246,7 +245,6 @@ class _Entry:
     """In the order of the record's `codes`; of each the sentences, then the tokens."""
 
     def size(self) -> int:
-        """Return the bytes that it takes in its block."""
         return len(self.record.model_dump_json().encode()) + len(self.vectors) + len(self.codes)
 
 
@@ -339,30 +337,27 @@ class Bundler(Parts):
             yield batch
 
     def _entries(self, library: Library) -> Iterator[_Entry]:
-        after = 0
         build = self.loader.live_build(library)
-        while docs := self.loader.live_docs(library, after, BATCH_DOCUMENTS):
+        for docs in self.loader.live_docs(library, BATCH_DOCUMENTS):
             for document, source_revision in self.loader.live_documents(docs):
                 rows = self._vectors(document, build) if build else []
                 columns = chunks.c.ordinal, passage_codes.c.sentences, passage_codes.c.tokens
                 has = passage_codes.c.chunk_id == chunks.c.chunk_id
                 codes = self.database.rows(_of(select(*columns).join(passage_codes, has), document))
+                of = {
+                    "source_revision": source_revision,
+                    "vectors": [ordinal for ordinal, _ in rows],
+                    "codes": [
+                        (n, len(s) // STATE_DIMENSION, len(t) * 8 // TOKEN_BITS)
+                        for n, s, t in codes
+                    ],
+                }
                 try:
-                    record = self._record(document).model_copy(
-                        update={
-                            "source_revision": source_revision,
-                            "vectors": [ordinal for ordinal, _ in rows],
-                            "codes": [
-                                (n, len(s) // STATE_DIMENSION, len(t) * 8 // TOKEN_BITS)
-                                for n, s, t in codes
-                            ],
-                        }
-                    )
+                    record = self._record(document).model_copy(update=of)
                 except NotFound:
                     continue  # deleted while we read
                 packed = b"".join(part for _, *pair in codes for part in pair)
                 yield _Entry(record, b"".join(row for _, row in rows), packed)
-            after = docs[-1]
 
     def _record(self, document: Document) -> DocumentRecord:
         library, doc_id, revision = document.library, document.doc_id, document.revision
@@ -376,10 +371,7 @@ class Bundler(Parts):
                 (chunk.ordinal, chunk.start, chunk.end, chunk.section, chunk.page)
                 for chunk in self.catalog.chunks(library, doc_id, revision)
             ],
-            pages=[
-                (page.number, page.start, page.end)
-                for page in self.catalog.pages(library, doc_id, revision)
-            ],
+            pages=[astuple(page) for page in self.catalog.pages(library, doc_id, revision)],
             outline=[
                 (heading.start, heading.end, heading.level)
                 for heading in self.catalog.outline(library, doc_id, revision)
@@ -434,10 +426,9 @@ class Bundler(Parts):
             if held is not None and held != fingerprint and self.catalog.counts(into).embedded:
                 raise FingerprintMismatch(
                     f"the bundle's vectors are of {fingerprint.embedding_model!r}"
-                    f" ({fingerprint8(fingerprint)}), library"
-                    f" {into.value!r} holds {held.embedding_model!r} ({fingerprint8(held)}):"
-                    " import into an empty library,"
-                    f" or run: documind reembed --library {into.value}"
+                    f" ({fingerprint8(fingerprint)}), library {into.value!r} holds"
+                    f" {held.embedding_model!r} ({fingerprint8(held)}): import into an empty"
+                    f" library, or run: documind reembed --library {into.value}"
                 )
             self.writer.claim(into, fingerprint)
         done = 0

@@ -202,13 +202,11 @@ class DocumentRecord(Record):
         for name, start, end in spans:
             if not start <= end <= length:
                 raise ValueError(f"{name}: {start}..{end} of {length} characters")
-        if len(set(self.vectors)) != len(self.vectors) or not set(self.vectors) <= {
-            chunk[0] for chunk in self.chunks
-        }:
-            raise ValueError("vectors: not each of one of the chunks")
-        coded = {ordinal for ordinal, _, _ in self.codes}
-        if len(coded) != len(self.codes) or not coded <= {chunk[0] for chunk in self.chunks}:
-            raise ValueError("codes: not each of one of the chunks")
+        ordinals = {chunk[0] for chunk in self.chunks}
+        coded = [ordinal for ordinal, _, _ in self.codes]
+        for name, of in (("vectors", self.vectors), ("codes", coded)):
+            if len(set(of)) != len(of) or not ordinals.issuperset(of):
+                raise ValueError(f"{name}: not each of one of the chunks")
         return self
 
     @model_validator(mode="after")
@@ -270,7 +268,6 @@ class Block:
 
 
 def write_block(file: IO[bytes], block: Block) -> None:
-    """Append a block."""
     fields = block.record.model_dump_json().encode()
     packed = zstandard.ZstdCompressor(level=3).compress(
         _LENGTH.pack(len(fields)) + fields + block.payload

@@ -30,6 +30,7 @@ from app.storage.catalog.changes import Projection
 from app.storage.catalog.rows import repoint_duplicates
 from app.storage.catalog.schema import (
     BUILD_SHIFT,
+    LAST_REVISION,
     OF_REVISION,
     builds,
     chunks,
@@ -41,12 +42,11 @@ from app.storage.catalog.schema import (
     vectors,
 )
 from app.storage.catalog.state import ORIGINALS
-from app.storage.catalog.texts import TextCodec
-from app.storage.catalog.vectors import VectorCheck
+from app.storage.catalog.texts import unpack_text
+from app.storage.catalog.vectors import delete_unusable, unusable_vectors
 from app.storage.files.durable import BROKEN_MARK, utc_now
 from app.storage.maintenance.parts import Parts
 from app.storage.maintenance.start import note_change, seen_change
-from app.storage.words.port import WordIndex
 
 # Define what a check of the store finds.
 
@@ -125,7 +125,6 @@ class FsckReport:
         return [fault for fault in self.faults if not fault.repaired and not fault.at_start]
 
     def record(self) -> dict[str, object]:
-        """Return the report as JSON values."""
         return {
             **asdict(self),
             "faults": [asdict(fault) for fault in self.faults],
@@ -175,10 +174,7 @@ ORPHAN_VECTORS = (
     .where(or_(documents.c.doc.is_(None), builds.c.build.is_(None)))
 )
 TEXTS = select(documents.c.doc_id, revisions.c.text, revisions.c.characters).join(documents)
-_HAS_TEXT = exists().where(
-    revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision
-)
-_WITHOUT_TEXT = select(documents.c.doc_id).where(~_HAS_TEXT)
+_WITHOUT_TEXT = select(documents.c.doc_id).where(~exists().where(LAST_REVISION))
 BAD_SPANS = (
     select(documents.c.doc_id)
     .select_from(chunks)
@@ -234,8 +230,6 @@ CONTENT_SAMPLE = 200
 class Fsck(Parts):
     """All checks of a store; a repair needs exclusive use."""
 
-    unusable: VectorCheck
-    lexical: Mapping[Library, WordIndex]
     heals: bool
     """Whether what a failed write left to the indexes is applied before they are checked."""
 
@@ -302,13 +296,12 @@ class Fsck(Parts):
             yield Fault("catalog_pages", "", len(pages), detail), None
 
     def _texts(self, checked: dict[str, int]) -> Found:
-        codec = TextCodec()
         damaged: list[str] = []
         with self.database.read() as sql:
             for n, (doc_id, frame, characters) in enumerate(sql.execute(TEXTS), 1):
                 checked["texts"] = n
                 try:
-                    if len(codec.unpack(frame)) != characters:
+                    if len(unpack_text(frame)) != characters:
                         damaged.append(doc_id)
                 except IndexDamaged:
                     damaged.append(doc_id)
@@ -326,7 +319,7 @@ class Fsck(Parts):
         with self.database.read() as sql:
             checked["vectors"] = sql.execute(select(func.count()).select_from(vectors)).scalar_one()
             orphans = list(sql.execute(ORPHAN_VECTORS).scalars())
-        unusable = self.unusable.find()
+        unusable = unusable_vectors(self.database)
         if orphans:
             detail = "vectors of chunks that are not live"
             gone = delete(vectors).where(vectors.c.key == bindparam("of"))
@@ -335,7 +328,7 @@ class Fsck(Parts):
         if unusable:
             detail = "vectors of a wrong size or not finite; they are embedded again"
             fault = Fault("catalog_vectors", "", len(unusable), detail)
-            yield fault, lambda: self.unusable.delete(unusable)
+            yield fault, lambda: delete_unusable(self.database, unusable)
         log = self.projector.log
         marks, last = log.marks(), log.last()
         for mark, seq in marks.items():
@@ -373,7 +366,6 @@ class Fsck(Parts):
             yield fault, lambda: self._repoint(duplicates)
 
     def _recount(self) -> None:
-        """Make every counter from the documents."""
         with self.database.write("fsck") as sql:
             sql.execute(update(libraries).values(dict.fromkeys(_COUNTERS, 0)))
             counted = {name: _COUNTED.c[name] for name in _COUNTERS}
@@ -460,7 +452,7 @@ class Fsck(Parts):
             yield Fault("catalog_older", "", seen - last, detail), repair
 
     def _lexical(self, library: Library, checked: dict[str, int]) -> Found:
-        index, name = self.lexical[library], library.value
+        index, name = self.projector.indexes[library], library.value
 
         def rebuild() -> None:
             self.projector.words[library].rebuild(self.loader.documents(library))

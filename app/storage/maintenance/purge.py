@@ -63,19 +63,13 @@ class Purger(Parts):
 
     def _delete_broken(self) -> int:
         removed = 0
-        for root in {
-            self.options.data_dir,
-            self.options.chroma_dir,
-            self.options.chroma_dir.parent,
-        }:
-            for path in list(root.glob(f"*{BROKEN_MARK}*")) + list(root.glob(f"*/*{BROKEN_MARK}*")):
-                if not _is_ours(path):
-                    continue
-                if path.is_dir():
-                    delete_tree(path, self.steps, "purge.remove_broken")
-                else:
-                    delete_file(path, self.steps, "purge.remove_broken")
-                removed += 1
+        chroma = self.options.chroma_dir
+        for root in {self.options.data_dir, chroma, chroma.parent}:
+            for path in [*root.glob(f"*{BROKEN_MARK}*"), *root.glob(f"*/*{BROKEN_MARK}*")]:
+                if _is_ours(path):
+                    remove = delete_tree if path.is_dir() else delete_file
+                    remove(path, self.steps, "purge.remove_broken")
+                    removed += 1
         return removed
 
     def _size(self) -> int:

@@ -5,33 +5,23 @@ Before anything is opened or changed.
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Connection, create_engine, inspect, or_, select
 from sqlalchemy.exc import DatabaseError
 
-from app.core.errors import IndexDamaged, StorageError
-from app.core.types import Library, LibraryCounts
-from app.storage.catalog.changes import ChangeLog
+from app.core.errors import IndexDamaged
 from app.storage.catalog.database import Database
-from app.storage.catalog.engine import damaged
 from app.storage.catalog.schema import SCHEMA_VERSION, jobs, meta, unlinks, watermarks
+from app.storage.catalog.sqlite import damaged
 from app.storage.catalog.state import FINISHED, ORIGINALS, UNLINKED_KEY, originals_in
 from app.storage.catalog.statements import SqliteDialect
-from app.storage.files.durable import Steps, delete_tree, move_aside, replace_file
+from app.storage.files.durable import Steps, replace_file
 from app.storage.files.originals import names_in
-from app.storage.opening import Engine, open_database, open_words
+from app.storage.opening import open_database
 from app.storage.options import IndexOptions
-from app.storage.projector import Projector
-from app.storage.words.port import WordIndex, is_shared
-from app.storage.words.tantivy import CHECKED_AT_START_BYTES, damaged_files
-
-log = logging.getLogger(__name__)
 
 CATALOG_NAME = "catalog.sqlite3"
 
@@ -43,19 +33,16 @@ CATALOG_CHECKED_AT_START_BYTES = 128 << 20
 second."""
 
 CURE = (
-    "put the catalog that belongs here back (or run: documind restore BACKUP), or make an entry"
-    " for each uploaded file with:"
-    " documind fsck --repair --library papers"
+    "put the catalog that belongs here back (or run: documind restore BACKUP), or make an entry for"
+    " each uploaded file with: documind fsck --repair --library papers"
 )
 CURE_OF_A_DATABASE = (
     "name the database that belongs to this DATA_DIR in DATABASE_URL, or restore its dump; for an"
-    " empty database take an"
-    " empty DATA_DIR"
+    " empty database take an empty DATA_DIR"
 )
 
 
 def catalog_path(data_dir: Path) -> Path:
-    """Return where the catalog of a data directory is."""
     return data_dir / CATALOG_NAME
 
 
@@ -73,7 +60,7 @@ def refuse_foreign_catalog(data_dir: Path, database_url: str = "") -> None:
     """Refuse a catalog that names no original, or is older than its projections.
 
     Reads only. A catalog that cannot be read is left to `SqliteDatabase`, which says that it is
-    damaged; one in another database is asked when it is open (`refuse_foreign_database`).
+    damaged; one in another database is asked when it is open (`open_catalog`).
 
     Raises:
         IndexDamaged: It does not belong to this data; the message names the cure.
@@ -88,21 +75,6 @@ def refuse_foreign_catalog(data_dir: Path, database_url: str = "") -> None:
     _refuse_foreign(data_dir, known, catalog.name, CURE, exists=catalog.exists())
 
 
-def refuse_foreign_database(data_dir: Path, database: Database) -> None:
-    """Refuse an open database that does not belong to the data directory, and close it.
-
-    Raises:
-        IndexDamaged: It names no original, or is older than the projections.
-    """
-    try:
-        with database.read() as sql:
-            known = _known(sql, database.dialect.last_change(sql), has_unlinks=True)
-        _refuse_foreign(data_dir, known, database.name, CURE_OF_A_DATABASE, exists=True)
-    except BaseException:
-        database.close()
-        raise
-
-
 def _refuse_foreign(
     data_dir: Path, known: _Knowledge, name: str, cure: str, *, exists: bool
 ) -> None:
@@ -110,15 +82,13 @@ def _refuse_foreign(
     if kept and not kept & known.originals and not known.deletions:
         raise IndexDamaged(
             f"the catalog {name!r} {'names none' if exists else 'is missing and could name none'}"
-            " of the"
-            f" {len(kept)} uploaded files in 'originals': {cure}"
+            f" of the {len(kept)} uploaded files in 'originals': {cure}"
         )
     for holder, seq in (*known.marks, (f"'{SEEN_NAME}'", seen_change(data_dir))):
         if seq > known.last_change:
             raise IndexDamaged(
                 f"the catalog {name!r} is older than its indexes: {holder} knows change {seq}, the"
-                " catalog ends with"
-                f" change {known.last_change}: {cure}"
+                f" catalog ends with change {known.last_change}: {cure}"
             )
 
 
@@ -130,28 +100,23 @@ def open_catalog(options: IndexOptions, steps: Steps, *, heal: bool) -> Database
         InvalidInput: DATABASE_URL is wrong, or its database does not answer.
         Locked: A server of an earlier release writes to the database alone.
     """
-    database = open_database(catalog_path(options.data_dir), options.database_url, steps)
-    if heal and options.database_url:
-        refuse_foreign_database(options.data_dir, database)
-    if heal and is_small(database):
-        refuse_damaged_pages(database)
+    data_dir = options.data_dir
+    database = open_database(catalog_path(data_dir), options.database_url, steps)
+    with ExitStack() as refused:
+        refused.callback(database.close)
+        if heal and options.database_url:
+            with database.read() as sql:
+                known = _known(sql, database.dialect.last_change(sql), has_unlinks=True)
+            _refuse_foreign(data_dir, known, database.name, CURE_OF_A_DATABASE, exists=True)
+        if heal and is_small(database) and (problems := database.check_pages()):
+            raise damaged(database.name, problems[0])
+        refused.pop_all()
     return database
 
 
 def is_small(database: Database) -> bool:
     """Return whether a catalog is small enough to check at every opening."""
     return database.size_bytes() <= CATALOG_CHECKED_AT_START_BYTES
-
-
-def refuse_damaged_pages(database: Database) -> None:
-    """Refuse a catalog with damaged pages, and close it.
-
-    Raises:
-        IndexDamaged: It has some; the message names the cure.
-    """
-    if problems := database.check_pages():
-        database.close()
-        raise damaged(database.name, problems[0])
 
 
 def seen_change(data_dir: Path) -> int:
@@ -191,146 +156,6 @@ def _known(sql: Connection, last: int, *, has_unlinks: bool) -> _Knowledge:
     marks = sql.execute(select(watermarks.c.projection, watermarks.c.library, watermarks.c.seq))
     held = tuple((f"{projection} of {library}", seq) for projection, library, seq in marks)
     return _Knowledge(frozenset(named), recorded or deletions, last, held)
-
-
-# Open the lexical indexes at a start; make a damaged or incomplete one again.
-
-REBUILD_IN_FOREGROUND_CHUNKS = 20_000
-"""A lexical index up to this size is rebuilt before the store opens (a second); a larger one
-while it serves."""
-
-
-class LexicalRepair:
-    """The lexical indexes of a store as they are opened, repaired and closed."""
-
-    def __init__(
-        self,
-        options: IndexOptions,
-        log: ChangeLog,
-        steps: Steps,
-        engine: Engine | None,
-        lock_of: Callable[[str], AbstractContextManager[object]],
-        *,
-        heal: bool,
-    ) -> None:
-        """Open every library's index, in `engine` if there is one.
-
-        With `heal`, a damaged one is moved aside. `lock_of` returns a lock of all processes.
-        """
-        self._lock_of = lock_of
-        self._engine = engine
-        self._options = options
-        self._log = log
-        self._steps = steps
-        self._threads: list[threading.Thread] = []
-        self._old: set[Library] = set()
-        """Libraries whose index in the engine may be older than what was here."""
-        self.indexes: dict[Library, WordIndex] = {
-            library: self._open(library, heal=heal) for library in Library
-        }
-
-    def _path(self, library: Library) -> Path:
-        return self._options.data_dir / "tantivy" / library.value
-
-    def _new(self, library: Library) -> WordIndex:
-        return open_words(library, self._path(library), self._options, self._engine, self._steps)
-
-    def _open(self, library: Library, *, heal: bool) -> WordIndex:
-        path = self._path(library)
-        if self._engine is not None:
-            if heal and path.exists():  # it was written last, so that the engine's may be old
-                self._old.add(library)
-                delete_tree(path, self._steps, "tantivy.delete_embedded")
-            return self._new(library)
-        problems = damaged_files(path, CHECKED_AT_START_BYTES) if heal else []
-        try:
-            if not problems:
-                return self._new(library)
-        except IndexDamaged as exc:
-            problems = [exc.message]
-        return self._exchange(library, problems[0])
-
-    def _exchange(self, library: Library, problem: str) -> WordIndex:
-        """Move a damaged lexical index aside; return an empty one to be filled."""
-        log.error(
-            "the lexical index of %s is damaged (%s); it is moved aside and made again from the"
-            " catalog",
-            library.value,
-            problem,
-        )
-        move_aside(self._path(library), self._steps, "tantivy.move_aside")
-        self._log.set_mark(library, "lexical", 0)
-        return self._new(library)
-
-    def start(
-        self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
-    ) -> None:
-        """Bring an index up to the catalog; make it again where their counts differ.
-
-        Args:
-            library: Whose index.
-            projector: Applies changes to it.
-            counts: Returns what the catalog holds. Above 20,000 chunks the index is made again
-                while the server serves.
-        """
-        try:
-            projector.start(library)
-        except IndexDamaged as exc:
-            index = self.indexes[library]
-            if not index.failed:
-                raise
-            if is_shared(index):
-                log.exception("the index of words of %s cannot be written", library.value)
-                self._old.add(library)
-            else:
-                index.close()
-                self.indexes[library] = self._exchange(library, exc.message)
-                projector.start(library)
-        if counts().chunks <= REBUILD_IN_FOREGROUND_CHUNKS:
-            self._compare(library, projector, counts)
-        else:
-            self._compare_in_background(library, projector, counts)
-
-    def _compare_in_background(
-        self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
-    ) -> None:
-        def compare() -> None:
-            try:
-                self._compare(library, projector, counts)
-            except StorageError:  # a look or the next start tries again
-                log.exception("the lexical index of %s could not be made again", library.value)
-
-        name = f"rebuild-lexical-{library.value}"
-        if not any(thread.name == name and thread.is_alive() for thread in self._threads):
-            thread = threading.Thread(target=compare, name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
-
-    def _compare(
-        self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
-    ) -> None:
-        """Make an index right that holds another number of chunks than the catalog."""
-        with self._lock_of(f"words of {library.value}"):
-            projector.words[library].compare(counts, old=library in self._old)
-            self._old.discard(library)
-
-    def look(
-        self, library: Library, projector: Projector, counts: Callable[[], LibraryCounts]
-    ) -> None:
-        """Make an index again that a search or a write found lost, in a thread."""
-        index = self.indexes[library]
-        if is_shared(index) and index.lacking:
-            self._compare_in_background(library, projector, counts)
-
-    def wait(self) -> None:
-        """Wait until no index is being made again."""
-        for thread in self._threads:
-            thread.join()
-
-    def close(self) -> None:
-        """Close every index."""
-        for index in self.indexes.values():
-            index.close()
 
 
 # Bring a catalog to this release's schema without opening anything else.

@@ -3,114 +3,22 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from app.core.types import Filters, FloatArray, Library, Scored
+from app.core.types import Filters, FloatArray, Scored
 from app.core.vectors import cosine_distances, nearest
-from app.storage.catalog.changes import Change, ChangeLog
+from app.storage.catalog.changes import Change
 from app.storage.catalog.reading import CatalogLoader
-from app.storage.catalog.rows import Build, DocumentFacts, IdArray, RowFacts, author_key
-
-# Store filter values of rows and documents as parallel arrays.
+from app.storage.catalog.rows import Build, DocumentFacts, IdArray, VectorRows, author_key
+from app.storage.catalog.schema import pieces
 
 Mask = npt.NDArray[np.bool_]
-
-NO_YEAR = np.iinfo(np.int32).min
-
-
-class Columns:
-    """Facts of a growing list of rows. Not thread-safe: the index that owns it locks."""
-
-    def __init__(self) -> None:
-        self._documents: dict[int, int] = {}
-        self._facts: list[DocumentFacts] = []
-        self._sections: dict[str, int] = {}
-        self._row_document = np.empty(0, dtype=np.int32)
-        self._row_section = np.empty(0, dtype=np.int32)
-        self._years: npt.NDArray[np.int32] | None = None
-
-    def __len__(self) -> int:
-        return len(self._row_document)
-
-    def set_documents(self, documents: Iterable[DocumentFacts]) -> None:
-        """Add documents or replace what is known of them."""
-        for facts in documents:
-            at = self._documents.setdefault(facts.doc, len(self._facts))
-            if at == len(self._facts):
-                self._facts.append(facts)
-            else:
-                self._facts[at] = facts
-        self._years = None
-
-    def append(self, rows: Sequence[RowFacts]) -> None:
-        """Add rows whose documents were set before."""
-        documents = np.fromiter(
-            (self._documents.get(row.doc, -1) for row in rows), dtype=np.int32, count=len(rows)
-        )
-        sections = np.fromiter(
-            (self._sections.setdefault(row.section, len(self._sections)) for row in rows),
-            dtype=np.int32,
-            count=len(rows),
-        )
-        self._row_document = np.concatenate([self._row_document, documents])
-        self._row_section = np.concatenate([self._row_section, sections])
-
-    def take(self, positions: npt.NDArray[np.intp]) -> None:
-        """Keep only these rows, in this order."""
-        self._row_document = self._row_document[positions]
-        self._row_section = self._row_section[positions]
-
-    def mask(self, filters: Filters) -> Mask:
-        """Return which rows meet every condition: bool `[rows]`."""
-        mask = np.ones(len(self), dtype=np.bool_)
-        if filters.sections:
-            wanted = [self._sections[name] for name in filters.sections if name in self._sections]
-            mask &= np.isin(self._row_section, wanted)
-        if (
-            filters.doc_ids
-            or filters.types
-            or filters.author
-            or filters.year_from is not None
-            or filters.year_to is not None
-        ):
-            # One extra entry for rows whose document is gone: index -1 reads it, and it never
-            # matches.
-            mask &= np.append(self._document_mask(filters), np.False_)[self._row_document]
-        return mask
-
-    def _document_mask(self, filters: Filters) -> Mask:
-        mask = np.ones(len(self._facts), dtype=np.bool_)
-        if filters.doc_ids:
-            wanted = set(filters.doc_ids)
-            mask &= np.fromiter(
-                (facts.doc_id in wanted for facts in self._facts), np.bool_, len(self._facts)
-            )
-        if filters.types:
-            kinds = set(filters.types)
-            mask &= np.fromiter(
-                (facts.type in kinds for facts in self._facts), np.bool_, len(self._facts)
-            )
-        if filters.year_from is not None or filters.year_to is not None:
-            if self._years is None:
-                years = (NO_YEAR if facts.year is None else facts.year for facts in self._facts)
-                self._years = np.fromiter(years, np.int32, len(self._facts))
-            low = NO_YEAR + 1 if filters.year_from is None else filters.year_from
-            high = np.iinfo(np.int32).max if filters.year_to is None else filters.year_to
-            mask &= (self._years >= low) & (self._years <= high)
-        name = author_key(filters.author or "")
-        if name:
-            mask &= np.fromiter(
-                (any(name in author for author in facts.authors) for facts in self._facts),
-                np.bool_,
-                len(self._facts),
-            )
-        return mask
-
 
 GATHER_BELOW = 0.08
 """Share of rows under which copying the selected ones out is cheaper than scanning all (50,000
@@ -140,8 +48,14 @@ class VectorCache:
     def __init__(self, dimension: int, capacity: int = 0) -> None:
         self.dimension = dimension
         self._lock = threading.RLock()
-        self._columns = Columns()
         self._masks: dict[Filters, Mask] = {}
+        self._documents: dict[int, int] = {}
+        """Where in `_facts` a document is."""
+        self._facts: list[DocumentFacts] = []
+        self._sections: dict[str, int] = {}
+        self._row_document = np.empty(0, np.int32)
+        """Of each row, where in `_facts` its document is."""
+        self._row_section = np.empty(0, np.int32)
         self._positions: dict[int, int] = {}
         self._rows = np.empty((capacity, dimension), np.float32)
         self._view = _View(self._rows[:0], np.empty(0, np.int64), np.empty(0, np.bool_), 0)
@@ -150,11 +64,9 @@ class VectorCache:
 
     @property
     def count(self) -> int:
-        """Return how many rows can be found."""
         return len(self._positions)
 
     def ids(self) -> list[int]:
-        """Return the chunk ids of all rows that can be found."""
         with self._lock:
             return list(self._positions)
 
@@ -182,10 +94,23 @@ class VectorCache:
     def _mask(self, filters: Filters) -> Mask:
         mask = self._masks.get(filters)
         if mask is None:
-            mask = self._columns.mask(filters) & self._view.alive
+            mask = self._matching(filters) & self._view.alive
             if len(self._masks) >= MASKS_KEPT:
                 self._masks.pop(next(iter(self._masks)))
             self._masks[filters] = mask
+        return mask
+
+    def _matching(self, filters: Filters) -> Mask:
+        """Return which rows meet every condition: bool `[rows]`."""
+        mask = np.ones(len(self._row_document), np.bool_)
+        if filters.sections:
+            wanted = [self._sections[name] for name in filters.sections if name in self._sections]
+            mask &= np.isin(self._row_section, wanted)
+        for holds in _conditions(filters):
+            met = np.fromiter(map(holds, self._facts), np.bool_, len(self._facts))
+            # One extra entry for rows whose document is gone: index -1 reads it, and it never
+            # matches.
+            mask &= np.append(met, np.False_)[self._row_document]
         return mask
 
     def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
@@ -204,11 +129,18 @@ class VectorCache:
     def describe(self, documents: Sequence[DocumentFacts]) -> None:
         """Set what filters ask of documents."""
         with self._lock:
-            self._columns.set_documents(documents)
+            for facts in documents:
+                at = self._documents.setdefault(facts.doc, len(self._facts))
+                self._facts[at : at + 1] = [facts]
             self._masks = {}
 
-    def put(self, chunk_ids: Sequence[int], rows: FloatArray, facts: Sequence[RowFacts]) -> None:
-        """Append rows, float32 `[n, dimension]`; a chunk that was here is replaced."""
+    def put(
+        self, chunk_ids: Sequence[int], rows: FloatArray, facts: Sequence[tuple[int, str]]
+    ) -> None:
+        """Append rows, float32 `[n, dimension]`; a chunk that was here is replaced.
+
+        Their facts are the keys of documents that were described, and sections.
+        """
         ids = np.asarray(chunk_ids, np.int64)
         with self._lock:
             self.hide(chunk_ids)
@@ -220,7 +152,10 @@ class VectorCache:
                 larger[:n] = self._view.rows
                 self._rows = larger
             self._rows[n:total] = rows
-            self._columns.append(facts)
+            of = [self._documents.get(doc, -1) for doc, _ in facts]
+            within = [self._sections.setdefault(name, len(self._sections)) for _, name in facts]
+            self._row_document = np.concatenate([self._row_document, np.array(of, np.int32)])
+            self._row_section = np.concatenate([self._row_section, np.array(within, np.int32)])
             self._positions.update(zip(ids.tolist(), range(n, total), strict=True))
             self._view = _View(
                 self._rows[:total],
@@ -252,13 +187,30 @@ class VectorCache:
                 return
             keep = np.flatnonzero(self._view.alive)
             self._rows, ids = np.array(self._view.rows[keep]), self._view.ids[keep]
-            self._columns.take(keep)
+            self._row_document = self._row_document[keep]
+            self._row_section = self._row_section[keep]
             self._positions = {chunk_id: at for at, chunk_id in enumerate(ids.tolist())}
             self._view = _View(self._rows, ids, np.ones(len(ids), np.bool_), 0)
             self._masks = {}
 
 
-# Fills a vector cache from the catalog and keeps it in step.
+def _conditions(filters: Filters) -> Iterator[Callable[[DocumentFacts], bool]]:
+    """Yield what filters ask of a document."""
+    if filters.doc_ids:
+        ids = set(filters.doc_ids)
+        yield lambda facts: facts.doc_id in ids
+    if filters.types:
+        kinds = set(filters.types)
+        yield lambda facts: facts.type in kinds
+    if filters.year_from is not None or filters.year_to is not None:
+        low = -sys.maxsize if filters.year_from is None else filters.year_from
+        high = sys.maxsize if filters.year_to is None else filters.year_to
+        yield lambda facts: facts.year is not None and low <= facts.year <= high
+    if name := author_key(filters.author or ""):
+        yield lambda facts: name in facts.author_keys
+
+
+# Fill a cache from the catalog and keep it in step.
 
 log = logging.getLogger(__name__)
 
@@ -276,19 +228,12 @@ class CachedBuild:
     The owner serialises the calls that write.
     """
 
-    def __init__(
-        self,
-        library: Library,
-        build: Build,
-        most: int,
-        change_log: ChangeLog,
-        loader: CatalogLoader,
-    ) -> None:
+    def __init__(self, build: Build, most: int, loader: CatalogLoader) -> None:
         """Serve `build`, without a cache above `most` vectors; nothing is read yet."""
-        self._library = library
+        self._library = build.library
         self.build = build
         self._most = most
-        self._log = change_log
+        self._log = loader.log
         self._loader = loader
         self._applied = 0
         self.cache: VectorCache | None = None
@@ -296,7 +241,6 @@ class CachedBuild:
 
     @property
     def fits(self) -> bool:
-        """Return whether the build is small enough for a cache."""
         return self._most > 0 and self._loader.embedded(self.build) <= self._most
 
     def catch_up(self, limit: int) -> None:
@@ -317,15 +261,10 @@ class CachedBuild:
         applied = self._log.last()
         self._log.hold(self._library, self._holder, applied)
         cache = VectorCache(self.build.dimension, min(limit, self._loader.embedded(self.build)))
-        after = 0
-        while cache.count < limit:
-            stored = self._loader.vectors_after(self.build, after, LOAD_BATCH)
-            if not stored.chunk_ids:
+        for stored in self._loader.all_vectors(self.build, LOAD_BATCH):
+            _add(cache, stored, limit)
+            if cache.count >= limit:
                 break
-            room = limit - cache.count
-            cache.describe(stored.documents)
-            cache.put(stored.chunk_ids[:room], stored.rows[:room], stored.facts[:room])
-            after = stored.chunk_ids[-1]
         return cache, applied
 
     def publish(self, cache: VectorCache, applied: int) -> None:
@@ -361,23 +300,18 @@ class CachedBuild:
             if change.kind == "correct":
                 cache.describe(self._loader.document_facts(change.doc))
                 continue
-            for at in range(0, len(change.ids), LOAD_BATCH):
-                ids = change.ids[at : at + LOAD_BATCH]
+            for ids in pieces(change.ids, LOAD_BATCH):
                 stored = self._loader.vectors(self.build, ids)
                 cache.hide(ids)
-                room = max(0, limit - cache.count)
-                cache.describe(stored.documents)
-                cache.put(stored.chunk_ids[:room], stored.rows[:room], stored.facts[:room])
+                _add(cache, stored, limit)
 
     def compare(self, limit: int) -> list[str]:
         """Return differences of cache and catalog, a line a chunk; empty without cache."""
         cache = self.cache
         if cache is None:
             return []
-        wanted, after = set[int](), 0
-        while ids := self._loader.vectors_after(self.build, after, LOAD_BATCH).chunk_ids:
-            wanted.update(ids)
-            after = ids[-1]
+        batches = self._loader.all_vectors(self.build, LOAD_BATCH)
+        wanted = {chunk_id for stored in batches for chunk_id in stored.chunk_ids}
         held = set(cache.ids())
         wrong = [
             f"chunk {chunk_id} is cached but has no vector" for chunk_id in sorted(held - wanted)
@@ -390,3 +324,9 @@ class CachedBuild:
         """Free the memory; changes are no longer kept for it."""
         self.cache = None
         self._log.hold(self._library, self._holder, None)
+
+
+def _add(cache: VectorCache, stored: VectorRows, limit: int) -> None:
+    room = max(0, limit - cache.count)
+    cache.describe(stored.documents)
+    cache.put(stored.chunk_ids[:room], stored.rows[:room], stored.facts[:room])

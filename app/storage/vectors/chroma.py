@@ -19,9 +19,10 @@ import numpy as np
 
 from app.core.errors import IndexDamaged
 from app.core.types import FloatArray
+from app.storage.catalog.schema import pieces
 from app.storage.files.durable import Steps, disk_full, move_aside, move_contents_aside
 from app.storage.files.lock import LOCK_NAME
-from app.storage.vectors.port import Stamps
+from app.storage.vectors.port import Stamps, VectorStore
 
 PIECE = 64
 """Rows a request. A search waits for one request at most, which takes 60 to 110 ms; 1,000 rows
@@ -114,8 +115,8 @@ def launch(path: Path, ef_search: int) -> Child:
     return Child(Pipeline(searches), Pipeline(writes), end)
 
 
-class ChromaStore:
-    """The VectorStore port; the first request that is no search starts the process.
+class ChromaStore(VectorStore):
+    """Chroma in its process; the first request that is no search starts the process.
 
     It starts again after a failure.
     """
@@ -128,13 +129,9 @@ class ChromaStore:
         ef_search: int,
         search_s: float = SEARCH_S,
     ) -> None:
-        """Use the store in directory `path`.
+        """Use the store in directory `path`, made when it is not there.
 
-        Args:
-            path: Made when it is not there.
-            steps: Told of every write.
-            ef_search: How wide Chroma searches at least.
-            search_s: How long a search waits, in seconds.
+        A search is `ef_search` wide at least, and waits for `search_s` seconds.
         """
         self.path = path
         self._steps = steps
@@ -143,9 +140,6 @@ class ChromaStore:
         self._lock = threading.RLock()
         self._child: Child | None = None
 
-    def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
-        """Do nothing: a graph learns from no sample."""
-
     def upsert(
         self,
         collection: str,
@@ -153,31 +147,19 @@ class ChromaStore:
         rows: FloatArray,
         stamps: Stamps,
     ) -> None:
-        """Add or replace vectors, durably (see `VectorStore.upsert`)."""
         with self._steps.at("chroma.upsert"):
-            for at in range(0, len(chunk_ids), PIECE):
-                ids = chunk_ids[at : at + PIECE]
-                piece = np.ascontiguousarray(rows[at : at + PIECE], np.float32)
+            for at, ids in enumerate(pieces(chunk_ids, PIECE)):
+                piece = np.ascontiguousarray(rows[at * PIECE :][: len(ids)], np.float32)
                 about = [dict(stamp) for stamp in stamps.of(ids)]
                 self._work("upsert", collection, list(map(str, ids)), piece, about, stamps.embedder)
 
     def delete(self, collection: str, chunk_ids: Sequence[int]) -> None:
-        """Remove vectors, durably."""
         if chunk_ids:
             with self._steps.at("chroma.delete"):
-                size = 4 * PIECE  # a deletion costs a quarter of a row
-                for at in range(0, len(chunk_ids), size):
-                    self._work("delete", collection, list(map(str, chunk_ids[at : at + size])))
-
-    def flush(self, collection: str, *, at_once: bool) -> bool:  # noqa: ARG002
-        return True
+                for ids in pieces(chunk_ids, 4 * PIECE):  # a deletion costs a quarter of a row
+                    self._work("delete", collection, list(map(str, ids)))
 
     def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
-        """Return the ids of up to n neighbours, nearest first.
-
-        Raises:
-            IndexDamaged: The process does not run, or takes too long.
-        """
         child = self._child
         if child is None:
             raise self._failed("it is not running")
@@ -210,7 +192,6 @@ class ChromaStore:
             return move_aside(self.path, self._steps, "chroma.move_aside").name
 
     def close(self) -> None:
-        """End the process."""
         with self._lock:
             if self._child is not None:
                 self._end(self._child)

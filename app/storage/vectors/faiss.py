@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import math
 import os
 import threading
@@ -17,10 +16,11 @@ import faiss
 import numpy as np
 
 from app.core.errors import IndexDamaged, StorageError
+from app.core.ids import content_sha256
 from app.core.types import FloatArray
 from app.storage.catalog.rows import IdArray
 from app.storage.files.durable import Steps, delete_file, disk_errors, move_aside, sync_directory
-from app.storage.vectors.port import Stamps
+from app.storage.vectors.port import Stamps, VectorStore
 
 # Vectors as codes in lists (IVF, RaBitQ), or as they are while they are few.
 
@@ -220,8 +220,8 @@ class Collection:
             ctypes.CDLL(None).malloc_trim(0)
 
 
-class FaissStore:
-    """The VectorStore port in memory, with a file a collection; thread-safe.
+class FaissStore(VectorStore):
+    """Vectors in memory, with a file a collection; thread-safe.
 
     A file's name is the collection's and the digest of its content: what faiss reads was compared
     with it. A crash may leave two files of a collection, and either is good: what the older lacks,
@@ -236,13 +236,9 @@ class FaissStore:
         learn_from: int = LEARN_FROM,
         least_kept: int = LEAST_KEPT,
     ) -> None:
-        """Use the store in directory `path`.
+        """Use the store in directory `path`, made when it is not there.
 
-        Args:
-            path: Made when it is not there.
-            steps: Told of every write.
-            learn_from: Vectors of a collection from which on codes are kept and not rows.
-            least_kept: Changes of a collection before its file is written again.
+        See LEARN_FROM and LEAST_KEPT for the other two.
         """
         self.path = path
         self._steps = steps
@@ -252,7 +248,6 @@ class FaissStore:
         self._open: dict[str, Collection] = {}
 
     def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
-        """Learn from a sample how to divide `expected` vectors; see `VectorStore.prepare`."""
         if expected >= self._learn_from:
             with self._errors():
                 self._of(collection).prepare(sample(sample_size(expected)), expected)
@@ -275,7 +270,6 @@ class FaissStore:
                 self._of(collection).delete(np.array(chunk_ids, np.int64))
 
     def flush(self, collection: str, *, at_once: bool) -> bool:
-        """Write a collection's file, at once or when much has changed; see `VectorStore.flush`."""
         held = self._open.get(collection)
         if held is None or not held.changes:
             return True
@@ -295,7 +289,7 @@ class FaissStore:
                     file.flush()
                     with self._steps.at("faiss.fsync"):
                         os.fsync(file.fileno())
-                target = temporary.with_suffix(f".{_digest(temporary)}")
+                target = temporary.with_suffix(f".{content_sha256(temporary)}")
                 with self._steps.at("faiss.rename"):
                     temporary.replace(target)
                 sync_directory(self.path, self._steps, "faiss.fsync_directory")
@@ -336,7 +330,6 @@ class FaissStore:
             return move_aside(self.path, self._steps, "faiss.move_aside").name
 
     def close(self) -> None:
-        """Let every collection go."""
         with self._lock:
             self._open = {}
 
@@ -377,11 +370,6 @@ def _read(path: Path) -> Any:  # noqa: ANN401
     Raises:
         IndexDamaged: A byte of it is not what was written.
     """
-    if _digest(path) != path.suffix[1:]:
+    if content_sha256(path) != path.suffix[1:]:
         raise IndexDamaged(f"{path.name!r} of the vector store is damaged: its checksum is wrong")
     return faiss.read_index(str(path))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -12,12 +12,10 @@ import numpy as np
 from app.core.errors import FingerprintMismatch, IndexDamaged, SearchAway
 from app.core.types import Filters, FloatArray, Library, Scored
 from app.core.vectors import nearest
-from app.storage.catalog.changes import STAGED, ChangeLog
-from app.storage.catalog.database import Database
+from app.storage.catalog.changes import STAGED, BuildState
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
 from app.storage.options import IndexOptions
-from app.storage.status import BuildState
 from app.storage.vectors.cache import FILLED_AT_ONCE, CachedBuild, VectorCache
 from app.storage.vectors.port import VectorStore
 from app.storage.vectors.replica import Replica
@@ -61,10 +59,8 @@ class DenseLibrary:
         self,
         library: Library,
         options: IndexOptions,
-        change_log: ChangeLog,
         loader: CatalogLoader,
         store: VectorStore,
-        database: Database,
         wanted: threading.Event,
         *,
         follows: bool | None,
@@ -77,9 +73,9 @@ class DenseLibrary:
         """
         self._library = library
         self._options = options
-        self._log = change_log
+        self._log = loader.log
         self._loader = loader
-        self.replica = Replica(library, options, change_log, loader, store, database)
+        self.replica = Replica(library, options, loader, store)
         """The library's collection in the store."""
         self._wanted = wanted
         self._follows = follows
@@ -284,7 +280,7 @@ class DenseLibrary:
 
     def _cached(self, build: Build) -> CachedBuild:
         most = self._options.vector_cache_vectors
-        return CachedBuild(self._library, build, most, self._log, self._loader)
+        return CachedBuild(build, most, self._loader)
 
     def fill_cache(self) -> None:
         """Fill the cache when `catch_up` found it too large to be filled in its turn."""
@@ -303,7 +299,6 @@ class DenseLibrary:
             return self._serving.compare(self.replica.limit) if self._serving else []
 
     def refill_cache(self) -> None:
-        """Read the cache from the catalog again."""
         with self._lock:
             if self._serving is not None:
                 self._serving.release()
@@ -343,7 +338,6 @@ class DenseLibrary:
         return not stop.is_set()
 
     def _follow_staged(self, staged: Staged) -> None:
-        """Apply every change to cache and collection."""
         build, replica = staged.cached.build, self.replica
         staged.cached.catch_up(replica.limit)
         if not staged.whole:

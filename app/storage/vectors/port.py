@@ -40,15 +40,15 @@ class VectorStore(Protocol):
       The next call after an error may work again.
     """
 
-    def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
-        """Get ready for a collection that is filled next; a store that needs not returns.
+    def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:  # noqa: ARG002
+        """Get ready for a collection that is filled next, where a store has to.
 
         Args:
             collection: Which one; it is empty.
             expected: How many vectors it will hold.
             sample: Returns up to n of them, float32 `[n, dim]`, spread over all.
         """
-        ...
+        return
 
     def upsert(
         self,
@@ -71,13 +71,13 @@ class VectorStore(Protocol):
         """Remove vectors; ids and collections that are unknown are fine."""
         ...
 
-    def flush(self, collection: str, *, at_once: bool) -> bool:
+    def flush(self, collection: str, *, at_once: bool) -> bool:  # noqa: ARG002
         """Write what a collection has in memory only, at once or when it is much.
 
         Returns:
             Whether everything is durable; if not, the process may lose what was told since it was.
         """
-        ...
+        return True
 
     def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
         """Return up to n neighbours' ids by cosine distance, nearest first as far as known.

@@ -12,12 +12,11 @@ import numpy as np
 from app.core.errors import IndexDamaged
 from app.core.types import FloatArray, Library
 from app.core.vectors import cosine_distances
-from app.storage.catalog.changes import Change, ChangeLog
-from app.storage.catalog.database import Database
+from app.storage.catalog.changes import BuildState, Change
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
+from app.storage.catalog.schema import pieces
 from app.storage.options import MOST_VECTORS, IndexOptions
-from app.storage.status import BuildState
 from app.storage.vectors.port import SharedStore, Stamps, VectorStore
 
 log = logging.getLogger(__name__)
@@ -61,27 +60,21 @@ class Replica:
     """
 
     def __init__(
-        self,
-        library: Library,
-        options: IndexOptions,
-        change_log: ChangeLog,
-        loader: CatalogLoader,
-        store: VectorStore,
-        database: Database,
+        self, library: Library, options: IndexOptions, loader: CatalogLoader, store: VectorStore
     ) -> None:
-        """Serve `library` from `store`, under locks of `database`; nothing is asked yet."""
+        """Serve `library` from `store`; nothing is asked yet."""
         self._library = library
         self._options = options
         self.kind = options.store_of(library)
         """The name under which the log of changes keeps how far the collection is."""
-        self._log = change_log
+        self._log = loader.log
         self._loader = loader
         self.store = store
         self.shared = options.shared
         """Whether other processes write to the collection as well."""
-        self.lock = database.lock_of(f"vectors of {library.value}")
+        self.lock = loader.database.lock_of(f"vectors of {library.value}")
         """Held while changes are written to the collection."""
-        self._filling = database.lock_of(f"filling {library.value}")
+        self._filling = loader.database.lock_of(f"filling {library.value}")
         self.whole = False
         """Whether the collection was checked or filled since the store was opened, so that
         searches may use it."""
@@ -91,12 +84,9 @@ class Replica:
     @property
     def limit(self) -> int:
         """Return the most vectors to hold; `public` has what `papers` leaves."""
-        papers = (
-            self._loader.live_build(Library.PAPERS) if self._library is Library.PUBLIC else None
-        )
-        return self._options.most_vectors(
-            self._library, self._loader.embedded(papers) if papers else 0
-        )
+        papers = self._library is Library.PUBLIC and self._loader.live_build(Library.PAPERS)
+        taken = self._loader.embedded(papers) if papers else 0
+        return self._options.most_vectors(self._library, taken)
 
     @property
     def applied(self) -> int:
@@ -104,7 +94,6 @@ class Replica:
         return self._log.mark(self._library, self.kind)
 
     def collection(self, build: Build) -> str:
-        """Return the name of the build's collection."""
         return f"{self._options.prefix_of(self._library)}{build.fingerprint8}"
 
     def pending_ids(self, after: int, most: int) -> list[int]:
@@ -162,8 +151,7 @@ class Replica:
         ids = list(dict.fromkeys(i for change in changes for i in change.ids))
         corrected = [change.doc for change in changes if change.kind == "correct"]
         ids += self._loader.chunk_ids(corrected)
-        for at in range(0, len(ids), BATCH):
-            batch = ids[at : at + BATCH]
+        for batch in pieces(ids, BATCH):
             stored = self._loader.vectors(build, batch)
             present = set(stored.chunk_ids)
             self.store.delete(name, [chunk_id for chunk_id in batch if chunk_id not in present])
@@ -173,10 +161,8 @@ class Replica:
 
     def _upsert(self, build: Build, name: str, stored: VectorRows, room: int) -> None:
         if stored.chunk_ids and room:
-            stamps = Stamps(
-                build.embedding_model,
-                partial(self._loader.stamps, with_text=self._options.chroma_store_text),
-            )
+            of = partial(self._loader.stamps, with_text=self._options.chroma_store_text)
+            stamps = Stamps(build.embedding_model, of)
             self.store.upsert(name, stored.chunk_ids[:room], stored.rows[:room], stamps)
 
     def fill(self, build: Build, stop: threading.Event) -> int | None:
@@ -196,13 +182,12 @@ class Replica:
         try:
             self.store.drop(filled)
             self.store.prepare(filled, total, lambda n: self._sample(build, n))
-            after = done = 0
-            while done < limit and not stop.is_set():
-                stored = self._loader.vectors_after(build, after, BATCH)
-                if not stored.chunk_ids:
+            done = 0
+            for stored in self._loader.all_vectors(build, BATCH):
+                if done >= limit or stop.is_set():
                     break
                 self._upsert(build, filled, stored, limit - done)
-                after, done = stored.chunk_ids[-1], min(limit, done + len(stored.chunk_ids))
+                done = min(limit, done + len(stored.chunk_ids))
                 self.rebuilding = BuildState("rebuilding", done, total)
             if stop.is_set():
                 return None
@@ -220,10 +205,7 @@ class Replica:
         """Return about n vectors of a build, spread over all."""
         ids = self._loader.sample(build, n)
         return np.concatenate(
-            [
-                self._loader.vectors(build, ids[at : at + BATCH]).rows
-                for at in range(0, len(ids), BATCH)
-            ]
+            [self._loader.vectors(build, some).rows for some in pieces(ids, BATCH)]
         )
 
     def bring_up(self, stop: threading.Event) -> None:
@@ -254,12 +236,12 @@ class Replica:
     def repair(self, stop: threading.Event) -> None:
         """Check the live collection of a shared store and put it right while it serves."""
         build, store = self._loader.live_build(self._library), self.store
-        if build is None or not isinstance(store, SharedStore) or not self._trouble():
+        if build is None or not isinstance(store, SharedStore) or not self.trouble():
             return
         name = self.collection(build)
         self.whole = name in store.collections()  # it answers with what it has
         with self._filling:
-            if not (problem := self._trouble()):
+            if not (problem := self.trouble()):
                 return  # another process did it
             if name not in store.collections():
                 log.error("%s: it is lost and filled again from the catalog", problem)
@@ -274,8 +256,8 @@ class Replica:
             log.error("%s: it is filled again next to the one that serves", problem)
             self._fill_beside(build, stop)
 
-    def _trouble(self) -> str:
-        """Return `problem`, or what the store said when it was asked."""
+    def trouble(self) -> str:
+        """Return `problem`, or the error of the store when it is asked."""
         try:
             with self.lock:
                 return self.problem()
@@ -292,9 +274,8 @@ class Replica:
                 wanted = self._loader.vector_ids(build.number, after, upto)
                 missing, phantom = sorted(wanted.difference(held)), set(held) - wanted
                 store.delete(name, sorted(phantom))
-                for at in range(0, len(missing), BATCH):
-                    stored = self._loader.vectors(build, missing[at : at + BATCH])
-                    self._upsert(build, name, stored, BATCH)
+                for some in pieces(missing, BATCH):
+                    self._upsert(build, name, self._loader.vectors(build, some), BATCH)
             after, mended = upto, mended + len(missing) + len(phantom)
         return mended
 
@@ -341,10 +322,8 @@ class Replica:
     def _unfound(self, build: Build, uncertain: set[int], sample: Sequence[int] = ()) -> str:
         """Return that searches do not find vectors which the collection has; empty if they do."""
         name, sample = self.collection(build), sample or self._loader.sample(build, SELF_QUERIES)
-        rows = self._loader.vectors(
-            build, [chunk_id for chunk_id in sample if chunk_id not in uncertain]
-        )
-        missed = sum(not self._finds(build, row) for row in rows.rows)
+        rows = self._loader.vectors(build, [one for one in sample if one not in uncertain])
+        missed = sum(not self._finds(name, build, row) for row in rows.rows)
         if missed > max(FEW, FEW_SHARE * len(rows.rows)) or missed == len(rows.rows) > 0:
             return f"{name} finds {len(rows.rows) - missed} of {len(rows.rows)} of its vectors"
         return ""
@@ -356,9 +335,7 @@ class Replica:
             found.update(i for change in changes for i in change.ids)
         return found
 
-    def _finds(self, build: Build, row: FloatArray) -> bool:
+    def _finds(self, name: str, build: Build, row: FloatArray) -> bool:
         """Return whether a search for a stored vector proposes an equal one."""
-        proposed = self._loader.vectors(
-            build, self.store.search(self.collection(build), row, NEIGHBOURS)
-        ).rows
+        proposed = self._loader.vectors(build, self.store.search(name, row, NEIGHBOURS)).rows
         return len(proposed) > 0 and float(np.min(cosine_distances(row, proposed))) <= SAME

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from app.core.errors import DatabaseAway, IndexDamaged, SearchAway, StorageError
 from app.core.types import Library
-from app.storage.catalog.changes import ChangeLog
-from app.storage.catalog.database import Database
+from app.storage.catalog.reading import CatalogLoader
 from app.storage.vectors.library import DenseLibrary
 from app.storage.vectors.port import SharedStore, VectorStore
 from app.storage.vectors.replica import Replica
@@ -43,9 +43,8 @@ class StoreSupervisor:
 
     def __init__(
         self,
-        change_log: ChangeLog,
+        loader: CatalogLoader,
         dense: Mapping[Library, DenseLibrary],
-        database: Database,
         wanted: threading.Event,
         delete_unused: Callable[[], None],
         apply: Callable[[Library], None],
@@ -56,9 +55,8 @@ class StoreSupervisor:
         """Supervise the stores of the libraries in `dense`, whose writes set `wanted`.
 
         Args:
-            change_log: Says what is not applied.
+            loader: Says what is not applied, and whether something is written.
             dense: The libraries.
-            database: Says whether something is written.
             wanted: Set when there is something to do.
             delete_unused: Called when every store is whole.
             apply: Brings the words of a library and its cache up to the catalog.
@@ -68,10 +66,13 @@ class StoreSupervisor:
         self._apply = apply
         self._look = look
         self._shared = shared
-        self._log = change_log
+        self._log = loader.log
         self._remove_unused = delete_unused
         self._dense = dense
-        self._database = database
+        self._replicas: defaultdict[VectorStore, list[Replica]] = defaultdict(list)
+        for of in dense.values():
+            self._replicas[of.replica.store].append(of.replica)
+        self._database = loader.database
         self._wanted = wanted
         self._stop = threading.Event()
         self._busy = threading.RLock()
@@ -170,11 +171,11 @@ class StoreSupervisor:
             DiskFull: No space.
         """
         with self._busy:
-            for store in self._stores:
+            for store, replicas in self._replicas.items():
                 if isinstance(store, SharedStore):
-                    for replica in self._replicas(store):
+                    for replica in replicas:
                         replica.repair(self._stop)
-                elif problem := self._problem(store):
+                elif problem := next(filter(None, (one.trouble() for one in replicas)), ""):
                     self._move_aside(store, problem, logging.ERROR)
             for dense in self._dense.values():
                 dense.replica.bring_up(self._stop)
@@ -182,37 +183,14 @@ class StoreSupervisor:
                 self._remove_unused()
             self._suspect = False
 
-    @property
-    def _stores(self) -> set[VectorStore]:
-        return {dense.replica.store for dense in self._dense.values()}
-
-    def _replicas(self, store: VectorStore) -> list[Replica]:
-        replicas = [dense.replica for dense in self._dense.values()]
-        return [replica for replica in replicas if replica.store is store]
-
-    def _problem(self, store: VectorStore) -> str:
-        try:
-            for replica in self._replicas(store):
-                with replica.lock:
-                    problem = replica.problem()
-                if problem:
-                    return problem
-        except IndexDamaged as exc:
-            return exc.message
-        return ""
-
     def _move_aside(self, store: VectorStore, reason: str, level: int) -> None:
         with ExitStack() as stack:
-            for replica in self._replicas(store):
+            for replica in self._replicas[store]:
                 stack.enter_context(replica.lock)
                 replica.mark_missing()
             moved = store.set_aside()
-        log.log(
-            level,
-            "the vector store is filled again from the catalog: %s%s",
-            reason,
-            f"; kept as {moved}" if moved else "",
-        )
+        kept = f"; kept as {moved}" if moved else ""
+        log.log(level, "the vector store is filled again from the catalog: %s%s", reason, kept)
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -245,7 +223,7 @@ class StoreSupervisor:
             DiskFull: No space.
         """
         with self._busy:
-            for store in self._stores:
+            for store in self._replicas:
                 if not isinstance(store, SharedStore):
                     self._move_aside(store, reason, logging.INFO)
             for dense in self._dense.values():

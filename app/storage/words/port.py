@@ -17,8 +17,10 @@ NO_SECTION = "body"
 class WordIndex(Protocol):
     """One library's BM25; reads are concurrent, writers serialise their calls.
 
-    The catalog can fill it again at any time. Methods raise `DiskFull` when there is no space,
-    `SearchAway` when an engine does not answer, and `IndexDamaged` for everything else.
+    The catalog can fill it again at any time. An engine looks after its files itself, so that
+    `compact`, `set_background`, `damaged` and `lost` do nothing there. Methods raise `DiskFull`
+    when there is no space, `SearchAway` when an engine does not answer, and `IndexDamaged` for
+    everything else.
     """
 
     failed: bool
@@ -84,19 +86,19 @@ class WordIndex(Protocol):
 
     def compact(self) -> None:
         """Give back the space of what was removed, as far as the index does."""
-        ...
+        return
 
-    def set_background(self, background: bool) -> None:
+    def set_background(self, background: bool) -> None:  # noqa: ARG002
         """Set low priority of the work to come; call with empty queue."""
-        ...
+        return
 
     def damaged(self) -> list[str]:
         """Return faults of its files; empty when sound."""
-        ...
+        return []
 
     def lost(self) -> bool:
         """Return whether its files went missing under the server."""
-        ...
+        return False
 
     def close(self) -> None:
         """Let it go; queued chunks are dropped."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 
 from app.core.types import Library, LibraryCounts
-from app.storage.catalog.changes import Change, ChangeLog, Claim
+from app.storage.catalog.changes import BuildState, Change, Claim
+from app.storage.catalog.documents import count
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
-from app.storage.status import BuildState
 from app.storage.words.port import WordIndex
 
 log = logging.getLogger(__name__)
@@ -41,19 +41,14 @@ class LexicalWriter:
     """
 
     def __init__(
-        self,
-        library: Library,
-        indexes: Mapping[Library, WordIndex],
-        log: ChangeLog,
-        loader: CatalogLoader,
-        writing: AbstractContextManager[object],
+        self, library: Library, indexes: Mapping[Library, WordIndex], loader: CatalogLoader
     ) -> None:
-        """Feed the index of `library`, which is looked up at each use, under the lock `writing`."""
+        """Feed the index of `library`, which is looked up at each use."""
         self._library = library
         self._indexes = indexes
-        self._log = log
+        self._log = loader.log
         self._loader = loader
-        self._writing = writing
+        self._writing = loader.database.writers
         self.rebuilding: BuildState | None = None
         """Progress of a running rebuild."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"words-{library.value}")
@@ -153,15 +148,13 @@ class LexicalWriter:
                 self._replace(gone_by(changes))
                 self._log.set_mark(self._library, "lexical", changes[-1].seq)
 
-    def compare(self, counts: Callable[[], LibraryCounts], *, old: bool) -> None:  # noqa: ARG002
+    def compare(self, *, old: bool) -> None:  # noqa: ARG002  # nothing else writes here
         """Make the index again where it holds another number of chunks than the catalog.
 
-        Args:
-            counts: Returns what the catalog holds.
-            old: Whether the index may be of an earlier state for another reason.
+        `old` says whether it may be of an earlier state for another reason.
         """
         with self._writing:
-            held, wanted = self._index.count, counts()
+            held, wanted = self._index.count, count(self._loader.database, self._library)
         if held != wanted.chunks:
             log.error("%s: making it again", self._differing(held, wanted))
             self.rebuild(wanted.documents)
@@ -198,12 +191,12 @@ class LexicalWriter:
 
     def _write_all(self) -> Iterator[int]:
         """Replace the library's documents a batch per commit; yield how many are done."""
-        after, done = 0, 0
-        while docs := self._loader.live_docs(self._library, after, REBUILD_BATCH_DOCS):
+        done = 0
+        for docs in self._loader.live_docs(self._library, REBUILD_BATCH_DOCS):
             with self._writing:
                 self.catch_up()
                 self._replace(dict.fromkeys(docs, ()))
-            after, done = docs[-1], done + len(docs)
+            done += len(docs)
             yield done
 
     def _replace(

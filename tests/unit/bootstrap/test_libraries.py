@@ -12,8 +12,8 @@ from app.core.types import Library, RawDocument
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.retrieval.request import RetrievalOptions, SearchRequest
+from app.storage.catalog.changes import BuildState
 from app.storage.options import IndexOptions
-from app.storage.status import BuildState
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 

@@ -216,7 +216,7 @@ def test_a_write_that_cannot_be_committed_is_not_acknowledged(
 def test_a_replaced_text_is_shown_until_the_words_of_the_new_one_are_committed(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.storage.catalog.changes.LINGER_S", 0.0)
+    monkeypatch.setattr("app.storage.catalog.documents.LINGER_S", 0.0)
     store.writer.write([make_draft("a.txt", "omega", chunks=1)])
     (old,) = store.loader.live_chunk_ids(PAPERS)
     commits = Commits(monkeypatch, held=True)

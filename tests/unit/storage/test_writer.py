@@ -10,7 +10,6 @@ import pytest
 
 from app.core.errors import Conflict, DiskFull, FingerprintMismatch, InvalidInput, NotFound
 from app.core.types import Fingerprint, Heading, Library, Metadata
-from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.revisions import RevisionBatch
 from app.storage.catalog.rows import Build
 from app.storage.options import IndexOptions
@@ -287,16 +286,16 @@ def test_vectors_written_while_rows_catch_up_do_not_make_all_of_them_anew(
     )
     store.writer.claim(PAPERS, FINGERPRINT)
     rows = unit_rows(3)
-    embedded = CatalogLoader.embedded
+    embedded = store.loader.embedded
 
-    def others_write(loader: CatalogLoader, build: Build) -> int:
-        counted = embedded(loader, build)
+    def others_write(build: Build) -> int:
+        counted = embedded(build)
         if pending := store.writer.pending_vectors(PAPERS, 1):
             store.writer.write_vectors(PAPERS, [pending[0].chunk_id], rows[counted : counted + 1])
         return counted
 
     store.writer.write_vectors(PAPERS, [1], rows[:1])
-    monkeypatch.setattr(CatalogLoader, "embedded", others_write)
+    monkeypatch.setattr(store.loader, "embedded", others_write)
     store.writer.apply(PAPERS)
     assert store.vectors.count(PAPERS) == 3
     assert [store.vectors.search(PAPERS, row, 1)[0].chunk_id for row in rows] == [1, 2, 3]

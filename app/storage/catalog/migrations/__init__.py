@@ -1,1 +1,1 @@
-"""Alembic's scripts, run by `app.storage.catalog.engine`; there is no alembic.ini."""
+"""Alembic's scripts, run by `app.storage.catalog.database`; there is no alembic.ini."""

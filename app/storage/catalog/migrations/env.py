@@ -1,4 +1,4 @@
-"""Run migrations for Alembic; `app.storage.catalog.engine.upgrade` connects."""
+"""Run migrations for Alembic; `app.storage.catalog.database.upgrade` connects."""
 
 from __future__ import annotations
 

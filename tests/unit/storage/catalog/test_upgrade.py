@@ -19,7 +19,7 @@ from sqlalchemy import select
 
 from app.core.errors import StorageError
 from app.core.types import Heading, Library
-from app.storage.catalog import database, engine, sqlite
+from app.storage.catalog import database, sqlite
 from app.storage.catalog.schema import SCHEMA_VERSION, jobs
 from app.storage.files.durable import CRASH_STATUS, Steps
 from app.storage.maintenance.backup import restore
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.sqlite_file
 
 PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
 REVISIONS = sorted(
-    script.revision for script in ScriptDirectory(str(engine.MIGRATIONS)).walk_revisions()
+    script.revision for script in ScriptDirectory(str(database.MIGRATIONS)).walk_revisions()
 )
 
 GOOD = """
@@ -233,17 +233,16 @@ def test_an_upgraded_store_has_the_shape_of_a_new_one(
     for path in (upgraded, new):
         sqlite.SqliteDatabase(path, Steps()).close()
     assert shape(upgraded) == shape(new)
-    assert engine.schema_of(new) == SCHEMA_VERSION
+    assert sqlite.schema_of(new) == SCHEMA_VERSION
 
 
 @pytest.fixture
 def migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the migrations, for a release after this one."""
     copy = tmp_path / "migrations"
-    shutil.copytree(engine.MIGRATIONS, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(engine, "MIGRATIONS", copy)
-    for module in (database, engine):
-        monkeypatch.setattr(module, "SCHEMA_VERSION", "9998")
+    shutil.copytree(database.MIGRATIONS, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(database, "MIGRATIONS", copy)
+    monkeypatch.setattr(database, "SCHEMA_VERSION", "9998")
     return copy
 
 
@@ -254,7 +253,7 @@ def test_the_next_release_upgrades_a_store_of_this_one(
     lay_out(options, SCHEMA_VERSION)
     with IndexStore(options, vector_store="off") as store:
         check(store)
-    assert engine.schema_of(options.data_dir / "catalog.sqlite3") == "9998"
+    assert sqlite.schema_of(options.data_dir / "catalog.sqlite3") == "9998"
     with closing(sqlite3.connect(options.data_dir / "catalog.sqlite3")) as connection:
         assert connection.execute("SELECT name FROM shelves").fetchall() == [("top",)]
 
@@ -266,7 +265,7 @@ def test_a_migration_that_fails_changes_nothing(
     lay_out(options, SCHEMA_VERSION)
     with pytest.raises(StorageError, match="no_such_table"):
         IndexStore(options, vector_store="off")
-    assert engine.schema_of(options.data_dir / "catalog.sqlite3") == SCHEMA_VERSION
+    assert sqlite.schema_of(options.data_dir / "catalog.sqlite3") == SCHEMA_VERSION
     monkeypatch.undo()
     with IndexStore(options, vector_store="off") as store:
         check(store)

@@ -257,7 +257,7 @@ def test_a_swap_that_fails_leaves_the_old_build(
     embed_live(store)
     staged = store.reembedding.begin(PAPERS, made_by(NEW))
     fill(store, staged.number)
-    marks = store.status.watermarks()
+    marks = store.projector.watermarks()
 
     def full(*_: object) -> None:
         raise OSError("no space")
@@ -268,7 +268,7 @@ def test_a_swap_that_fails_leaves_the_old_build(
             with pytest.raises(OSError, match="no space"):
                 store.reembedding.swap(PAPERS, staged.number)
         own_rank_one(store, OLD)
-        assert store.status.watermarks() == marks
+        assert store.projector.watermarks() == marks
     with store.reembedding.beside(PAPERS, staged.number, NEVER):
         store.reembedding.swap(PAPERS, staged.number)
     own_rank_one(store, NEW)

@@ -216,7 +216,7 @@ def test_another_store_is_filled_from_the_catalog_and_the_old_one_goes(
         with IndexStore(changed, vector_store="foreground") as store:
             assert store.vector_stores[PAPERS].ids(collection) == set(ids)
             assert store.vectors.search(PAPERS, unit_rows(len(ids))[11], 1)[0].chunk_id == ids[11]
-            assert set(store.status.lags().values()) == {0}
+            assert set(store.projector.log.lags().values()) == {0}
             assert differences(store, PAPERS) == []
             assert store.fsck.run().faults == ()
         assert [path.name for path in changed.store_dirs.values() if path.exists()] == [kind]
@@ -261,7 +261,7 @@ store.writer.write([make_draft(f"more{i}.txt", f"more {i} " * 5, chunks=4) for i
 ids = [chunk.chunk_id for chunk in store.writer.pending_vectors(Library.PAPERS, 200)]
 store.writer.write_vectors(Library.PAPERS, ids, unit_rows(len(ids), seed=7))
 store.writer.apply(Library.PAPERS)
-assert store.status.lags()["papers/faiss"] == 0
+assert store.projector.log.lags()["papers/faiss"] == 0
 print(len(ids), flush=True)
 os._exit(137)
 """
@@ -279,12 +279,12 @@ def test_what_was_not_flushed_is_applied_again_from_the_log(
     told = subprocess.run(worker, cwd=root, capture_output=True, text=True, check=False)
     assert told.returncode == 137, told.stderr
     with IndexStore(faiss, vector_store="off") as store:
-        assert store.status.lags()["papers/faiss"] > 0
+        assert store.projector.log.lags()["papers/faiss"] > 0
     with IndexStore(faiss, vector_store="foreground") as store:
         (name,) = store.vector_stores[PAPERS].collections()
         assert store.vector_stores[PAPERS].count(name) == len(ids) + int(told.stdout)
         assert differences(store, PAPERS) == []
-        assert store.status.lags()["papers/faiss"] == 0
+        assert store.projector.log.lags()["papers/faiss"] == 0
     assert not list(options.data_dir.glob("faiss.broken.*"))
     assert "filled again" not in caplog.text
 

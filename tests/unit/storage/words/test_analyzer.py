@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.core.normalisation import normalise
 from app.core.text import lexical_form, tokenise
-from app.storage.words.query import build_analyzer
+from app.storage.words.tantivy import build_analyzer
 
 ANALYZER = build_analyzer()
 

@@ -13,7 +13,7 @@ from app.core.languages import language_of
 from app.core.text import content_or_all, lexical_form, tokenise
 from app.core.types import Filters
 from app.storage.catalog.rows import author_key
-from app.storage.words.query import (
+from app.storage.words.tantivy import (
     ANALYZER,
     AUTHOR,
     BODY,
