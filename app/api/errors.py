@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -36,6 +36,8 @@ PROVIDER = (
     "provider_bad_response",
 )
 """Codes of a model host that fails."""
+ANSWERING = (*PROVIDER, "not_found", "index_damaged", "disk_full")
+"""Codes of what answers a question."""
 
 STATUS: Mapping[type[errors.DocuMindError], int] = {
     errors.DocuMindError: 500,
@@ -143,7 +145,7 @@ def response_of(error: errors.DocuMindError, request_id: str) -> Response:
     return problem_response(problem_of(error, request_id), error.retry_after_s)
 
 
-def declared(*codes_: str) -> dict[int | str, dict[str, object]]:
+def declared(*codes_: str) -> dict[int | str, dict[str, Any]]:
     """Return OpenAPI `responses` for stable codes and for the middleware's own."""
     by_status: dict[int, list[str]] = {}
     for code in dict.fromkeys(

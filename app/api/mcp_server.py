@@ -394,10 +394,7 @@ async def _ask(at: At, asked: AskArguments) -> CallToolResult:
         )
     ]
     notices = [f"Note: {notice.message}" for notice in answer.notices]
-    return _told(
-        "\n".join([answer.text, "", *sources, *notices]).strip(),
-        AnswerRecord.of(answer),
-    )
+    return _told("\n".join([answer.text, "", *sources, *notices]).strip(), AnswerRecord.of(answer))
 
 
 @_tool("Check a text", "ask", CheckResponse)

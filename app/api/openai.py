@@ -13,14 +13,15 @@ import re
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
 
 from app.answer.completion import Completions, needs_model
 from app.answer.records import view_url
-from app.api.deps import AtCaller, AtDoor, AtEdge, Composition, Door, events, needs
-from app.api.errors import PROVIDER, status_of_code
+from app.api.deps import AtCaller, AtDoor, AtEdge, Composition, Door, Responses, events, needs
+from app.api.errors import ANSWERING, PROVIDER, status_of_code
 from app.api.middleware.limits import openai_error
 from app.api.routes import questions
 from app.api.schemas.openai import (
@@ -305,19 +306,19 @@ MODELS: Mapping[str, Scope | None] = {
 }
 
 
-def errors(*codes: str) -> dict[int | str, dict[str, object]]:
+def errors(*codes: str) -> Responses:
     """Return OpenAPI `responses` for errors in OpenAI's shape."""
     failures = {status_of_code(code) for code in (*codes, "busy")}
-    refused: dict[int | str, dict[str, object]] = {
-        "4XX": {"model": OpenAIErrorReply, "description": "Refused"}
-    }
     return {
-        **refused,
+        "4XX": {"model": OpenAIErrorReply, "description": "Refused"},
         **{status: {"model": OpenAIErrorReply} for status in sorted(failures) if status >= 500},
     }
 
 
-@router.get("/models", dependencies=needs("read"), operation_id="openai_models", responses=errors())
+openai_needs = partial(needs, describe=errors)
+
+
+@router.get("/models", operation_id="openai_models", **openai_needs("read"))
 def models(edge: AtEdge, caller: AtCaller) -> ModelPage:
     """The libraries that the key may use, as models."""
     usable = (
@@ -328,12 +329,7 @@ def models(edge: AtEdge, caller: AtCaller) -> ModelPage:
     return ModelPage(data=[_model(name, edge.uptime_s()) for name in usable])
 
 
-@router.get(
-    "/models/{model}",
-    dependencies=needs("read"),
-    operation_id="openai_model",
-    responses=errors("not_found"),
-)
+@router.get("/models/{model}", operation_id="openai_model", **openai_needs("read", "not_found"))
 def model(edge: AtEdge, model: str) -> Model:
     """One library, as a model."""
     _scope_of(model)
@@ -342,16 +338,16 @@ def model(edge: AtEdge, model: str) -> Model:
 
 @router.post(
     "/chat/completions",
-    dependencies=needs("ask"),
     operation_id="openai_chat_completion",
     response_model=ChatCompletion,
-    responses={
-        **events(
+    **openai_needs(
+        "ask",
+        *ANSWERING,
+        also=events(
             "The answer; with `stream: true` server-sent events of chat.completion.chunk, then"
             " [DONE]"
         ),
-        **errors(*PROVIDER, "not_found", "index_damaged", "disk_full"),
-    },
+    ),
 )
 async def chat_completion(asked: ChatCompletionRequest, request: Request, door: AtDoor) -> Response:
     """Answer the user's last message from the documents.
@@ -442,10 +438,7 @@ async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) ->
 
 
 @router.post(
-    "/embeddings",
-    dependencies=needs("read"),
-    operation_id="openai_embeddings",
-    responses=errors(*PROVIDER, "not_found"),
+    "/embeddings", operation_id="openai_embeddings", **openai_needs("read", *PROVIDER, "not_found")
 )
 async def embeddings(
     asked: EmbeddingRequest, request: Request, services: Composition, edge: AtEdge
@@ -487,9 +480,8 @@ def embedded(embedder: Embedder, asked: EmbeddingRequest) -> EmbeddingPage:
 
 @router.post(
     "/vector_stores/{library}/search",
-    dependencies=needs("read"),
     operation_id="openai_vector_store_search",
-    responses=errors("index_damaged"),
+    **openai_needs("read", "index_damaged"),
 )
 def search_store(
     services: Composition, edge: AtEdge, caller: AtCaller, library: Scope, asked: StoreSearch

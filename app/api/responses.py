@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
-from app.api.deps import AtDoor, events, needs
-from app.api.errors import PROVIDER
-from app.api.openai import Completion, errors, host_of, question_of, rest_of, usage_of
+from app.api.deps import AtDoor, events
+from app.api.errors import ANSWERING
+from app.api.openai import Completion, host_of, openai_needs, question_of, rest_of, usage_of
 from app.api.schemas.openai import (
     FileCitation,
     OutputMessage,
@@ -156,13 +156,11 @@ class Responder:
 
 @router.post(
     "/responses",
-    dependencies=needs("ask"),
     operation_id="openai_response",
     response_model=ResponseReply,
-    responses={
-        **events("The answer; with `stream: true` the events of a response"),
-        **errors(*PROVIDER, "not_found", "index_damaged", "disk_full"),
-    },
+    **openai_needs(
+        "ask", *ANSWERING, also=events("The answer; with `stream: true` the events of a response")
+    ),
 )
 async def respond(asked: ResponseRequest, request: Request, door: AtDoor) -> Response:
     """Answer the user's last message from the documents; nothing is kept for a next one."""

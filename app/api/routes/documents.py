@@ -11,7 +11,7 @@ from pydantic import StringConstraints
 from starlette.responses import FileResponse
 
 from app.answer.records import AskedFilters
-from app.api.deps import Composition, OneLibrary, SeenLibrary, needs
+from app.api.deps import Composition, OneLibrary, SeenLibrary, needs, needs_all
 from app.api.errors import declared
 from app.api.schemas.documents import (
     ChunkList,
@@ -60,7 +60,7 @@ def resolve(services: Services, library: Library, name: str) -> str:
             raise unknown from None
 
 
-@papers_router.get("/papers", dependencies=needs("read"))
+@papers_router.get("/papers", **needs("read"))
 def list_documents(
     services: Composition,
     library: OneLibrary,
@@ -86,7 +86,7 @@ def list_documents(
     "/papers/{doc_id}/restore",
     methods=["GET", "PATCH", "DELETE", "PUT"],
     include_in_schema=False,
-    dependencies=needs("write"),
+    **needs("write"),
 )
 async def restore_is_a_post() -> None:
     """Refuse these paths: names may hold slashes, so `.../restore` looks like a name.
@@ -97,9 +97,7 @@ async def restore_is_a_post() -> None:
     raise HTTPException(405)
 
 
-@papers_router.get(
-    "/papers/{doc_id:path}", dependencies=needs("read"), responses=declared("not_found", "conflict")
-)
+@papers_router.get("/papers/{doc_id:path}", **needs("read", "not_found", "conflict"))
 def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> DocumentReply:
     """One document."""
     return DocumentReply.model_validate(
@@ -108,9 +106,7 @@ def get_document(services: Composition, library: OneLibrary, doc_id: DocumentNam
 
 
 @papers_router.patch(
-    "/papers/{doc_id:path}",
-    dependencies=needs("write"),
-    responses=declared("not_found", "conflict", "disk_full"),
+    "/papers/{doc_id:path}", **needs("write", "not_found", "conflict", "disk_full")
 )
 def correct_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName, correction: DocumentCorrection
@@ -145,16 +141,14 @@ labels_router = APIRouter(prefix="/api/v1", tags=["documents"], responses=declar
 TagPath = Annotated[str, Path(min_length=1, max_length=MOST_LABEL_CHARACTERS)]
 
 
-@labels_router.get("/tags", dependencies=needs("read"))
+@labels_router.get("/tags", **needs("read"))
 def list_tags(services: Composition, library: SeenLibrary) -> TagList:
     """The tags of documents, and how many documents have each."""
     found = services.store.labels.tags(library)
     return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in found])
 
 
-@labels_router.patch(
-    "/tags/{tag}", dependencies=needs("write"), responses=declared("not_found", "disk_full")
-)
+@labels_router.patch("/tags/{tag}", **needs("write", "not_found", "disk_full"))
 def rename_tag(
     services: Composition, tag: TagPath, wanted: TagName, library: SeenLibrary
 ) -> TagCount:
@@ -163,15 +157,13 @@ def rename_tag(
     return TagCount(tag=wanted.name, documents=count)
 
 
-@labels_router.delete(
-    "/tags/{tag}", dependencies=needs("write"), responses=declared("not_found", "disk_full")
-)
+@labels_router.delete("/tags/{tag}", **needs("write", "not_found", "disk_full"))
 def delete_tag(services: Composition, tag: TagPath, library: SeenLibrary) -> TagCount:
     """Take a tag from every document that has it; the documents stay."""
     return TagCount(tag=tag, documents=services.store.labels.replace_tag(tag, None, library))
 
 
-@labels_router.get("/collections", dependencies=needs("read", every_library=True))
+@labels_router.get("/collections", **needs_all("read"))
 def list_collections(services: Composition) -> CollectionList:
     """Saved filters, which search and ask take by name."""
     saved = services.store.labels.collections().items()
@@ -183,11 +175,7 @@ def list_collections(services: Composition) -> CollectionList:
     )
 
 
-@labels_router.put(
-    "/collections/{name}",
-    dependencies=needs("write", every_library=True),
-    responses=declared("disk_full"),
-)
+@labels_router.put("/collections/{name}", **needs_all("write", "disk_full"))
 def save_collection(services: Composition, name: TagPath, filters: FilterFields) -> SavedFilter:
     """Save a filter under a name, in the place of any before.
 
@@ -201,11 +189,7 @@ def save_collection(services: Composition, name: TagPath, filters: FilterFields)
     return SavedFilter(name=name, filters=record)
 
 
-@labels_router.delete(
-    "/collections/{name}",
-    dependencies=needs("write", every_library=True),
-    responses=declared("not_found", "disk_full"),
-)
+@labels_router.delete("/collections/{name}", **needs_all("write", "not_found", "disk_full"))
 def delete_collection(services: Composition, name: TagPath) -> SavedFilter:
     """Forget a saved filter; the documents stay."""
     filters = AskedFilters.model_validate(services.store.labels.collection(name))
@@ -220,15 +204,12 @@ Grace = Annotated[
 
 
 @papers_router.delete(
-    "/papers/{doc_id:path}",
-    dependencies=needs("write"),
-    responses=declared("not_found", "conflict", "disk_full"),
+    "/papers/{doc_id:path}", **needs("write", "not_found", "conflict", "disk_full")
 )
 @papers_router.delete(
     "/ingest/{doc_id}",
-    dependencies=needs("write"),
     operation_id="delete_ingested",
-    responses=declared("not_found", "conflict", "disk_full"),
+    **needs("write", "not_found", "conflict", "disk_full"),
 )
 def delete_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName, grace_s: Grace = 0
@@ -239,9 +220,7 @@ def delete_document(
 
 
 @papers_router.post(
-    "/papers/{doc_id}/restore",
-    dependencies=needs("write"),
-    responses=declared("not_found", "conflict", "disk_full"),
+    "/papers/{doc_id}/restore", **needs("write", "not_found", "conflict", "disk_full")
 )
 def restore_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName
@@ -250,12 +229,7 @@ def restore_document(
     return DocumentReply.model_validate(services.writer.restore(library, doc_id))
 
 
-router = APIRouter(
-    prefix="/api/v1/documents",
-    tags=["documents"],
-    responses=declared(),
-    dependencies=needs("read"),
-)
+router = APIRouter(prefix="/api/v1/documents", tags=["documents"], **needs("read"))
 
 Offset = Annotated[int, Query(ge=0, le=2**31, description="Unicode code points")]
 Revision = Annotated[int | None, Query(ge=1, le=2**31, description="null: the live one")]

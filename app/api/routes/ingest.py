@@ -20,6 +20,7 @@ from app.api.deps import (
     OneLibrary,
     SeenLibrary,
     needs,
+    needs_all,
     one_library,
     server_path,
 )
@@ -110,7 +111,7 @@ _SILENT = timedelta(minutes=11)
 """A watch that said nothing for so long has ended: it reports every five minutes."""
 
 
-@sync_router.get("/folders", dependencies=needs("read"))
+@sync_router.get("/folders", **needs("read"))
 def list_folders(services: Composition, caller: AtCaller) -> SyncedFolders:
     """List the folders that libraries follow, as their last sync left them."""
     return SyncedFolders(
@@ -130,7 +131,7 @@ def list_folders(services: Composition, caller: AtCaller) -> SyncedFolders:
     )
 
 
-@sync_router.put("/folders", dependencies=needs("write"), responses=declared("disk_full"))
+@sync_router.put("/folders", **needs("write", "disk_full"))
 def report_folder(services: Composition, caller: AtCaller, look: FolderLook) -> SyncedFolders:
     """Keep what a sync found in a folder, and that it was looked at now."""
     failed = None if look.failed is None else [(one.file, one.reason) for one in look.failed]
@@ -140,7 +141,7 @@ def report_folder(services: Composition, caller: AtCaller, look: FolderLook) -> 
     return list_folders(services, caller)
 
 
-@sync_router.get("/documents", dependencies=needs("read"))
+@sync_router.get("/documents", **needs("read"))
 def list_synced(
     services: Composition,
     library: OneLibrary,
@@ -152,9 +153,7 @@ def list_synced(
     return SyncedDocuments(source_keys=sorted(services.store.claims.held(library, folder)))
 
 
-@sync_router.post(
-    "/remove", dependencies=needs("write"), responses=declared("disk_full", "index_damaged")
-)
+@sync_router.post("/remove", **needs("write", "disk_full", "index_damaged"))
 def remove_synced(
     services: Composition, request: Request, caller: AtCaller, removal: SyncRemoval
 ) -> SyncedDocuments:
@@ -253,20 +252,22 @@ _FAILURES = (
 
 @router.post(
     "/ingest",
-    dependencies=needs("write"),
     status_code=201,
     response_model=IngestResponse,
     openapi_extra=_FORM,
-    responses={
-        200: {"model": IngestResponse, "description": "all files were known and unchanged"},
-        202: {
-            "model": IngestResponse,
-            "description": "accepted: the files are on disk, the job goes on; also while the"
-            " server stops",
+    **needs(
+        "write",
+        *_FAILURES,
+        also={
+            200: {"model": IngestResponse, "description": "all files were known and unchanged"},
+            202: {
+                "model": IngestResponse,
+                "description": "accepted: the files are on disk, the job goes on; also while the"
+                " server stops",
+            },
+            207: {"model": IngestResponse, "description": "some files failed"},
         },
-        207: {"model": IngestResponse, "description": "some files failed"},
-        **declared(*_FAILURES),
-    },
+    ),
 )
 # async, unlike its neighbours: the body is read as it arrives and the wait must not hold a thread
 async def ingest(
@@ -454,19 +455,17 @@ class UrlRequest(RequestModel):
     """Which page, and where it goes."""
 
     url: Annotated[
-        str,
-        Field(min_length=1, max_length=LONGEST_URL, description="address of a page or file"),
+        str, Field(min_length=1, max_length=LONGEST_URL, description="address of a page or file")
     ]
     library: LibraryName = "papers"
 
 
 @collect_router.post(
     "/samples",
-    dependencies=needs("write", every_library=True),
     operation_id="index_samples",
     status_code=201,
     response_model=IngestResponse,
-    responses={**_ACCEPTED, **declared("not_found", "conflict", "disk_full", "index_damaged")},
+    **needs_all("write", "not_found", "conflict", "disk_full", "index_damaged", also=_ACCEPTED),
 )
 async def samples(door: AtDoor, wait: Wait = "true") -> Response:
     """Index the bundled documents into both libraries; doing it again changes nothing."""
@@ -475,10 +474,7 @@ async def samples(door: AtDoor, wait: Wait = "true") -> Response:
 
 
 @collect_router.delete(
-    "/samples",
-    dependencies=needs("write", every_library=True),
-    operation_id="remove_samples",
-    responses=declared("conflict", "disk_full"),
+    "/samples", operation_id="remove_samples", **needs_all("write", "conflict", "disk_full")
 )
 def drop_samples(services: Composition) -> SamplesRemoved:
     """Remove the bundled documents from both libraries, and only them.
@@ -491,29 +487,14 @@ def drop_samples(services: Composition) -> SamplesRemoved:
     return SamplesRemoved(public=removed[Library.PUBLIC], papers=removed[Library.PAPERS])
 
 
-_FETCHED: dict[int | str, dict[str, object]] = {
-    **_ACCEPTED,
-    **declared(
-        "not_found",
-        "too_large",
-        "conflict",
-        "unreadable",
-        "no_text_layer",
-        "provider_unreachable",
-        "provider_timeout",
-        "provider_bad_response",
-        "disk_full",
-    ),
-}
+_fetches = needs(
+    "write", "not_found", "too_large", "conflict", "unreadable", "no_text_layer",
+    "provider_unreachable", "provider_timeout", "provider_bad_response", "disk_full",
+    also=_ACCEPTED,
+)  # fmt: skip
 
 
-@collect_router.post(
-    "/fetch-url",
-    dependencies=needs("write"),
-    status_code=201,
-    response_model=IngestResponse,
-    responses=_FETCHED,
-)
+@collect_router.post("/fetch-url", status_code=201, response_model=IngestResponse, **_fetches)
 async def fetch_url(
     asked: UrlRequest, request: Request, door: AtDoor, wait: Wait = "true"
 ) -> Response:
@@ -530,13 +511,7 @@ async def fetch_url(
     return await outcome(job, wait, door)
 
 
-@collect_router.post(
-    "/fetch-arxiv",
-    dependencies=needs("write"),
-    status_code=201,
-    response_model=IngestResponse,
-    responses=_FETCHED,
-)
+@collect_router.post("/fetch-arxiv", status_code=201, response_model=IngestResponse, **_fetches)
 async def fetch_arxiv(
     asked: ArxivRequest, request: Request, door: AtDoor, wait: Wait = "true"
 ) -> Response:
@@ -601,9 +576,10 @@ class LedgerReply(Reply):
 
 @bulk_router.post(
     "",
-    dependencies=needs("admin", every_library=True),
     status_code=202,
-    responses=declared("not_found", "conflict", "unreadable", "disk_full", "fingerprint_mismatch"),
+    **needs_all(
+        "admin", "not_found", "conflict", "unreadable", "disk_full", "fingerprint_mismatch"
+    ),
 )
 def bulk(asked: BulkRequest, services: Composition) -> JobReply:
     """Start a job on a bulk source; asking for the same again joins or resumes it."""
@@ -633,7 +609,7 @@ def bulk(asked: BulkRequest, services: Composition) -> JobReply:
     return JobReply.of(services.bulk.request(run))
 
 
-@bulk_router.get("/ledger", dependencies=needs("read"))
+@bulk_router.get("/ledger", **needs("read"))
 def bulk_ledger(
     services: Composition,
     library: SeenLibrary,

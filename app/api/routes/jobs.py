@@ -10,7 +10,17 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from app.api.deps import AtCaller, AtDoor, AtEdge, Composition, events, files, needs, server_path
+from app.api.deps import (
+    AtCaller,
+    AtDoor,
+    AtEdge,
+    Composition,
+    events,
+    files,
+    needs,
+    needs_all,
+    server_path,
+)
 from app.api.errors import declared
 from app.api.schemas.base import Flag, Reply, Request
 from app.api.schemas.status import JobList, JobReply
@@ -33,13 +43,13 @@ router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=declared())
 JobId = Annotated[str, Path(min_length=1, max_length=64)]
 
 
-@router.get("", dependencies=needs("read", every_library=True))
+@router.get("", **needs_all("read"))
 def list_jobs(services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> JobList:
     """Jobs, newest first."""
     return JobList(jobs=[JobReply.of(job) for job in services.jobs.list(limit)])
 
 
-@router.get("/{job_id}", dependencies=needs("read"), responses=declared("not_found"))
+@router.get("/{job_id}", **needs("read", "not_found"))
 def get_job(services: Composition, caller: AtCaller, job_id: JobId) -> JobReply:
     """One job as it is now."""
     return JobReply.of(_seen(services.jobs.get(job_id), caller))
@@ -60,12 +70,12 @@ def _seen(job: CoreJob, caller: Caller) -> CoreJob:
 
 @router.get(
     "/{job_id}/events",
-    dependencies=needs("read"),
     response_class=Response,
-    responses={
-        **events("Server-sent events: `job` with the job after each change, until it ends"),
-        **declared("not_found"),
-    },
+    **needs(
+        "read",
+        "not_found",
+        also=events("Server-sent events: `job` with the job after each change, until it ends"),
+    ),
 )
 def job_events(door: AtDoor, job_id: JobId) -> Response:
     """The job now, and again after each change, until it ends."""
@@ -79,40 +89,25 @@ def job_events(door: AtDoor, job_id: JobId) -> Response:
     return EventStream(pump, door.request_id)
 
 
-@router.post(
-    "/{job_id}/pause",
-    dependencies=needs("write", every_library=True),
-    responses=declared("not_found", "conflict"),
-)
+@router.post("/{job_id}/pause", **needs_all("write", "not_found", "conflict"))
 def pause_job(services: Composition, job_id: JobId) -> JobReply:
     """Stop a job at its next step; it stays paused over restarts until resumed."""
     return JobReply.of(services.jobs.pause(job_id))
 
 
-@router.post(
-    "/{job_id}/resume",
-    dependencies=needs("write", every_library=True),
-    responses=declared("not_found", "conflict"),
-)
+@router.post("/{job_id}/resume", **needs_all("write", "not_found", "conflict"))
 def resume_job(services: Composition, job_id: JobId) -> JobReply:
     """Go on with a paused job."""
     return JobReply.of(services.jobs.resume(job_id))
 
 
-@router.delete(
-    "/{job_id}", dependencies=needs("write", every_library=True), responses=declared("not_found")
-)
+@router.delete("/{job_id}", **needs_all("write", "not_found"))
 def cancel_job(services: Composition, job_id: JobId) -> JobReply:
     """End a job for good; what it has done stays."""
     return JobReply.of(services.jobs.cancel(job_id))
 
 
-maintenance_router = APIRouter(
-    prefix="/api/v1",
-    tags=["maintenance"],
-    responses=declared(),
-    dependencies=needs("admin", every_library=True),
-)
+maintenance_router = APIRouter(prefix="/api/v1", tags=["maintenance"], **needs_all("admin"))
 
 ServerPath = Annotated[
     str,
@@ -331,18 +326,13 @@ class EvaluationList(Reply):
     evaluations: list[EvaluationSummary]
 
 
-@evaluations_router.get("", dependencies=needs("read", every_library=True))
+@evaluations_router.get("", **needs_all("read"))
 def list_evaluations(services: Composition) -> EvaluationList:
     """Finished reports, newest first; runs under way are jobs of kind `evaluation`."""
     return EvaluationList(evaluations=services.evaluations.reports.list())
 
 
-@evaluations_router.post(
-    "",
-    dependencies=needs("admin", every_library=True),
-    status_code=202,
-    responses=declared("disk_full"),
-)
+@evaluations_router.post("", status_code=202, **needs_all("admin", "disk_full"))
 def start_evaluation(
     services: Composition, edge: AtEdge, caller: AtCaller, asked: EvaluationBody
 ) -> JobReply:
@@ -352,9 +342,7 @@ def start_evaluation(
     return JobReply.of(services.evaluations.start(replace(asked, library=library.value)))
 
 
-@evaluations_router.get(
-    "/{report_id}", dependencies=needs("read", every_library=True), responses=declared("not_found")
-)
+@evaluations_router.get("/{report_id}", **needs_all("read", "not_found"))
 def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationReport:
     """A finished report with every question's outcome."""
     return services.evaluations.reports.read(report_id)
@@ -362,9 +350,8 @@ def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationRepo
 
 @evaluations_router.get(
     "/{report_id}/report.{kind}",
-    dependencies=needs("read", every_library=True),
     response_class=Response,
-    responses={**files("the file", _MEDIA.values()), **declared("not_found")},
+    **needs_all("read", "not_found", also=files("the file", _MEDIA.values())),
 )
 def download_evaluation(services: Composition, report_id: ReportId, kind: Format) -> Response:
     """Send a finished report as a file: JSON, Markdown, table or standalone page."""

@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.answer.records import AskedFilters, answer_set, with_verdicts_of_today
-from app.api.deps import AtCaller, AtDoor, AtEdge, Composition, Edge, events, files, needs
-from app.api.errors import PROVIDER, declared
+from app.api.deps import (
+    AtCaller,
+    AtDoor,
+    AtEdge,
+    Composition,
+    Edge,
+    events,
+    files,
+    needs,
+    needs_all,
+)
+from app.api.errors import ANSWERING, PROVIDER, declared
 from app.api.schemas.base import DocId
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.questions import (
@@ -58,17 +68,14 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/api/v1", tags=["questions"], responses=declared())
 
-_ANSWERED = {
-    **events(
-        "The answer; with `stream: true` server-sent events: meta, sources, token (any number),"
-        " then final or error"
-    ),
-    **declared(*PROVIDER, "not_found", "index_damaged", "disk_full"),
-}
+_ANSWERED = events(
+    "The answer; with `stream: true` server-sent events: meta, sources, token (any number),"
+    " then final or error"
+)
 _WORD = re.compile(r"[^\W_]+")
 
 
-@router.post("/query", dependencies=needs("ask"), response_model=QueryResponse, responses=_ANSWERED)
+@router.post("/query", response_model=QueryResponse, **needs("ask", *ANSWERING, also=_ANSWERED))
 async def query(asked: QueryRequest, door: AtDoor) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
@@ -80,12 +87,7 @@ async def query(asked: QueryRequest, door: AtDoor) -> Response:
     )
 
 
-@router.post(
-    "/chat",
-    dependencies=needs("ask", every_library=True),
-    response_model=QueryResponse,
-    responses=_ANSWERED,
-)
+@router.post("/chat", response_model=QueryResponse, **needs_all("ask", *ANSWERING, also=_ANSWERED))
 async def chat(asked: ChatRequest, door: AtDoor) -> Response:
     """Answer a turn of a conversation that the server remembers."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
@@ -123,7 +125,7 @@ def with_saved(services: Services, asked: FilterValues, filters: Filters) -> Fil
     return filters.over(saved.filters())
 
 
-@router.get("/search", dependencies=needs("read"), responses=declared("index_damaged"))
+@router.get("/search", **needs("read", "index_damaged"))
 def search(
     services: Composition, edge: AtEdge, caller: AtCaller, asked: Annotated[SearchQuery, Query()]
 ) -> SearchResponse:
@@ -210,7 +212,7 @@ Grace = Annotated[
 Identity = Annotated[str, Path(min_length=1, max_length=64)]
 
 
-@conversations_router.get("/conversations", dependencies=needs("read", every_library=True))
+@conversations_router.get("/conversations", **needs_all("read"))
 def list_conversations(
     services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> ConversationList:
@@ -221,12 +223,7 @@ def list_conversations(
     )
 
 
-@conversations_router.post(
-    "/conversations",
-    dependencies=needs("ask", every_library=True),
-    status_code=201,
-    responses=declared("disk_full"),
-)
+@conversations_router.post("/conversations", status_code=201, **needs_all("ask", "disk_full"))
 def create_conversation(services: Composition, new: NewConversation) -> Conversation:
     """Begin a conversation; chatting without an id begins one too."""
     return Conversation.model_validate(
@@ -236,20 +233,14 @@ def create_conversation(services: Composition, new: NewConversation) -> Conversa
     )
 
 
-@conversations_router.get(
-    "/conversations/{conversation_id}",
-    dependencies=needs("read", every_library=True),
-    responses=declared("not_found"),
-)
+@conversations_router.get("/conversations/{conversation_id}", **needs_all("read", "not_found"))
 def get_conversation(services: Composition, conversation_id: Identity) -> Conversation:
     """One conversation with its turns; a question without an answer was broken off."""
     return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
 @conversations_router.patch(
-    "/conversations/{conversation_id}",
-    dependencies=needs("ask", every_library=True),
-    responses=declared("not_found", "disk_full"),
+    "/conversations/{conversation_id}", **needs_all("ask", "not_found", "disk_full")
 )
 def rename_conversation(
     services: Composition, conversation_id: Identity, rename: Rename
@@ -260,9 +251,7 @@ def rename_conversation(
 
 
 @conversations_router.put(
-    "/conversations/{conversation_id}/branch",
-    dependencies=needs("ask", every_library=True),
-    responses=declared("not_found", "disk_full"),
+    "/conversations/{conversation_id}/branch", **needs_all("ask", "not_found", "disk_full")
 )
 def show_branch(services: Composition, conversation_id: Identity, branch: Branch) -> Conversation:
     """Show the newest branch that has an answer; the next question goes on from there."""
@@ -270,20 +259,14 @@ def show_branch(services: Composition, conversation_id: Identity, branch: Branch
     return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
-@conversations_router.delete(
-    "/conversations",
-    dependencies=needs("admin", every_library=True),
-    responses=declared("disk_full"),
-)
+@conversations_router.delete("/conversations", **needs_all("admin", "disk_full"))
 def forget_conversations(services: Composition) -> Forgotten:
     """Forget every conversation."""
     return Forgotten(forgotten=services.store.conversations.delete_all())
 
 
 @conversations_router.delete(
-    "/conversations/{conversation_id}",
-    dependencies=needs("ask", every_library=True),
-    responses=declared("not_found", "disk_full"),
+    "/conversations/{conversation_id}", **needs_all("ask", "not_found", "disk_full")
 )
 def forget_conversation(
     services: Composition, conversation_id: Identity, grace_s: Grace = GRACE_S
@@ -296,9 +279,7 @@ def forget_conversation(
 
 
 @conversations_router.post(
-    "/conversations/{conversation_id}/restore",
-    dependencies=needs("ask", every_library=True),
-    responses=declared("not_found", "disk_full"),
+    "/conversations/{conversation_id}/restore", **needs_all("ask", "not_found", "disk_full")
 )
 def restore_conversation(services: Composition, conversation_id: Identity) -> Conversation:
     """Undo the deletion of a conversation within its grace."""
@@ -306,7 +287,7 @@ def restore_conversation(services: Composition, conversation_id: Identity) -> Co
     return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
-@conversations_router.get("/answers", dependencies=needs("read", every_library=True))
+@conversations_router.get("/answers", **needs_all("read"))
 def list_answers(
     services: Composition, limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> AnswerList:
@@ -314,11 +295,7 @@ def list_answers(
     return AnswerList.of(services.store.answers.list(limit))
 
 
-@conversations_router.get(
-    "/answers/{answer_id}",
-    dependencies=needs("read", every_library=True),
-    responses=declared("not_found"),
-)
+@conversations_router.get("/answers/{answer_id}", **needs_all("read", "not_found"))
 def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
     """A stored answer with its full trace."""
     kept = with_verdicts_of_today(door.services.store.answers.get(answer_id))
@@ -326,9 +303,7 @@ def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
 
 
 @conversations_router.post(
-    "/answers/{answer_id}/feedback",
-    dependencies=needs("ask", every_library=True),
-    responses=declared("not_found", "disk_full"),
+    "/answers/{answer_id}/feedback", **needs_all("ask", "not_found", "disk_full")
 )
 def give_feedback(
     services: Composition, answer_id: Identity, feedback: FeedbackRequest
@@ -342,9 +317,7 @@ def give_feedback(
     return FeedbackReply(answer_id=answer_id, feedback=given)
 
 
-@conversations_router.delete(
-    "/answers", dependencies=needs("admin", every_library=True), responses=declared("disk_full")
-)
+@conversations_router.delete("/answers", **needs_all("admin", "disk_full"))
 def forget_answers(services: Composition) -> Forgotten:
     """Forget every stored answer, with its question, trace and feedback."""
     return Forgotten(forgotten=services.store.answers.delete())
@@ -352,9 +325,8 @@ def forget_answers(services: Composition) -> Forgotten:
 
 @conversations_router.get(
     "/feedback",
-    dependencies=needs("read", every_library=True),
     response_class=Response,
-    responses=files("JSON lines", ["application/x-ndjson"]),
+    **needs_all("read", also=files("JSON lines", ["application/x-ndjson"])),
 )
 def export_feedback(
     services: Composition,
@@ -367,9 +339,7 @@ def export_feedback(
     )
 
 
-@conversations_router.get(
-    "/suggestions", dependencies=needs("read"), responses=declared("not_found")
-)
+@conversations_router.get("/suggestions", **needs("read", "not_found"))
 def suggestions(
     services: Composition,
     edge: AtEdge,
@@ -383,9 +353,7 @@ def suggestions(
     return SuggestionList(suggestions=list(found))
 
 
-checks_router = APIRouter(
-    prefix="/api/v1", tags=["questions"], responses=declared(), dependencies=needs("ask")
-)
+checks_router = APIRouter(prefix="/api/v1", tags=["questions"], **needs("ask"))
 
 _FORM = {
     "requestBody": {

@@ -14,7 +14,15 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
 from app.answer.service import asked_by_default
-from app.api.deps import CHANGES_SETTINGS, AtCaller, AtEdge, Composition, OneLibrary, needs
+from app.api.deps import (
+    AtCaller,
+    AtEdge,
+    Composition,
+    OneLibrary,
+    changes_settings,
+    needs,
+    needs_all,
+)
 from app.api.errors import declared
 from app.api.metrics import CONTENT_TYPE
 from app.api.schemas.documents import (
@@ -167,9 +175,7 @@ _RETRIEVAL = (
 _LIMITS = "thread_pool_size max_streams max_model_calls rate_limit_per_minute".split()
 
 
-@router.get(
-    "/api/v1/diagnostics", dependencies=needs("admin", every_library=True), responses=declared()
-)
+@router.get("/api/v1/diagnostics", **needs_all("admin"))
 def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
     """Return everything that support needs; no secrets, no questions."""
     settings, status = edge.settings, services.status()
@@ -206,7 +212,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
 models_router = APIRouter(prefix="/api/v1", tags=["models"], responses=declared())
 
 
-@models_router.get("/models", dependencies=needs("read"))
+@models_router.get("/models", **needs("read"))
 def list_models(services: Composition) -> ModelList:
     """List models that Ollama has installed and loaded, and those in use.
 
@@ -229,8 +235,7 @@ def list_models(services: Composition) -> ModelList:
 
 @models_router.put(
     "/models/answering",
-    dependencies=CHANGES_SETTINGS,
-    responses=declared("model_not_installed", "conflict", "provider_unreachable", "disk_full"),
+    **changes_settings("model_not_installed", "conflict", "provider_unreachable", "disk_full"),
 )
 def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
     """Choose which of Ollama's models answers, from the next question on.
@@ -241,7 +246,7 @@ def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
     return list_models(services)
 
 
-@models_router.get("/models/host", dependencies=needs("admin", every_library=True))
+@models_router.get("/models/host", **needs_all("admin"))
 def get_host(services: Composition) -> HostReply:
     """The OpenAI-compatible host that was chosen; empty without one. Its key is never shown."""
     host, overruled_by = services.models.host()
@@ -253,11 +258,7 @@ def get_host(services: Composition) -> HostReply:
     )
 
 
-@models_router.put(
-    "/models/host",
-    dependencies=CHANGES_SETTINGS,
-    responses=declared("conflict", "disk_full"),
-)
+@models_router.put("/models/host", **changes_settings("conflict", "disk_full"))
 def choose_host(services: Composition, wanted: HostRequest) -> HostReply:
     """Let a model of an OpenAI-compatible host answer, from the next question on.
 
@@ -268,7 +269,7 @@ def choose_host(services: Composition, wanted: HostRequest) -> HostReply:
     return get_host(services)
 
 
-@models_router.get("/models/prompts", dependencies=needs("admin", every_library=True))
+@models_router.get("/models/prompts", **needs_all("admin"))
 def show_prompts(
     services: Composition, query_mode: Mode = "general", library: Scope = "all"
 ) -> PromptReply:
@@ -283,12 +284,7 @@ def show_prompts(
     )
 
 
-@models_router.post(
-    "/models/pull",
-    dependencies=CHANGES_SETTINGS,
-    status_code=202,
-    responses=declared("disk_full"),
-)
+@models_router.post("/models/pull", status_code=202, **changes_settings("disk_full"))
 def pull_model(services: Composition, wanted: PullRequest) -> JobReply:
     """Fetch a model into Ollama as a job; an interrupted fetch resumes."""
     job = services.jobs.submit(PULL, {"model": wanted.model}, unit="bytes")
@@ -296,10 +292,7 @@ def pull_model(services: Composition, wanted: PullRequest) -> JobReply:
 
 
 @models_router.post(
-    "/models/test",
-    dependencies=CHANGES_SETTINGS,
-    status_code=202,
-    responses=declared("model_not_installed", "disk_full"),
+    "/models/test", status_code=202, **changes_settings("model_not_installed", "disk_full")
 )
 def test_model(services: Composition, wanted: TestRequest) -> JobReply:
     """Test a model on 24 built-in questions with both prompts, as a job.
@@ -309,7 +302,7 @@ def test_model(services: Composition, wanted: TestRequest) -> JobReply:
     return JobReply.of(services.model_tests.start(wanted.model))
 
 
-@models_router.get("/models/tests", dependencies=needs("read"))
+@models_router.get("/models/tests", **needs("read"))
 def list_model_tests(services: Composition) -> ModelTests:
     """List results of model tests, newest first, with a summary line."""
     return ModelTests.of(services.model_tests.results())
@@ -318,7 +311,7 @@ def list_model_tests(services: Composition) -> ModelTests:
 libraries_router = APIRouter(prefix="/api/v1", tags=["libraries"], responses=declared())
 
 
-@libraries_router.get("/libraries", dependencies=needs("read"))
+@libraries_router.get("/libraries", **needs("read"))
 def list_libraries(services: Composition, edge: AtEdge, caller: AtCaller) -> LibraryList:
     """The libraries that the key may use, with their counts, from the catalog."""
     status = services.status()
@@ -340,9 +333,7 @@ def list_libraries(services: Composition, edge: AtEdge, caller: AtCaller) -> Lib
     return LibraryList(libraries=found, default_library=asked.library, default_reason=asked.reason)
 
 
-@libraries_router.delete(
-    "/libraries/{library}/documents", dependencies=needs("admin"), responses=declared("disk_full")
-)
+@libraries_router.delete("/libraries/{library}/documents", **needs("admin", "disk_full"))
 def clear_library(
     services: Composition,
     caller: AtCaller,
@@ -360,7 +351,7 @@ def clear_library(
     )
 
 
-@libraries_router.get("/collection/stats", dependencies=needs("read"))
+@libraries_router.get("/collection/stats", **needs("read"))
 def collection_stats(services: Composition, library: OneLibrary) -> CollectionStats:
     """Counts of one library, by type of document."""
     return library_stats(services, library)

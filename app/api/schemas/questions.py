@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-    StringConstraints,
-)
+from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, StringConstraints
 
 from app.answer.checking import MOST_JUDGED
 from app.answer.records import AnswerRecord, StoredRecord, with_verdicts_of_today
