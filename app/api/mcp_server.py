@@ -39,9 +39,9 @@ from app.answer.records import AnswerRecord, view_of
 from app.api.deps import Edge
 from app.api.middleware.access import ANYONE, caller_of, changed
 from app.api.routes import documents, questions
+from app.api.routes.documents import DocumentPage, DocumentReply
 from app.api.routes.ingest import submitted
-from app.api.schemas.base import Reply, Tolerant
-from app.api.schemas.documents import DocumentPage, DocumentReply, SearchResponse
+from app.api.schemas.base import IngestResponse, Reply, Tolerant
 from app.api.schemas.questions import (
     MOST_CHARACTERS,
     CheckRequest,
@@ -49,9 +49,9 @@ from app.api.schemas.questions import (
     FilterFields,
     QueryRequest,
     SearchQuery,
+    SearchResponse,
     Tag,
 )
-from app.api.schemas.status import IngestResponse
 from app.api.streaming import Pump, finals, last_item, settled
 from app.client import as_text
 from app.core.access import Caller, KeyScope

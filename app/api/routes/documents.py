@@ -3,39 +3,96 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 from starlette.responses import FileResponse
 
-from app.answer.records import AskedFilters
+from app.answer.records import AskedFilters, WebLink
 from app.api.deps import Composition, OneLibrary, SeenLibrary, needs, needs_all
 from app.api.errors import declared
-from app.api.schemas.documents import (
-    ChunkList,
-    ChunkReply,
-    CollectionList,
-    Deleted,
-    DocumentCorrection,
-    DocumentPage,
-    DocumentReply,
-    SavedFilter,
-    TagCount,
-    TagList,
-    TagName,
-)
-from app.api.schemas.questions import FilterFields
+from app.api.schemas.base import Reply, Request
+from app.api.schemas.questions import FilterFields, OwnValue, Tag, Year
 from app.core.errors import InvalidInput, NotFound
+from app.core.ids import OUT_OF_REACH
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS
-from app.core.types import Labels, Library, Metadata, PageBoxes, TextSpan
+from app.core.types import Labels, Library, Metadata, PageBoxes, TextSpan, Value
 from app.ingest.names import page_texts
 
 if TYPE_CHECKING:
     from app.bootstrap.services import Services
 
 papers_router = APIRouter(prefix="/api/v1", tags=["documents"], responses=declared())
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
+
+LanguageCode = Annotated[str, StringConstraints(pattern="^[a-z]{2}$")]
+"""ISO 639-1."""
+
+
+class DocumentReply(Reply):
+    """A live document."""
+
+    doc_id: str
+    library: Library
+    source_key: str
+    filename: str
+    title: str
+    authors: list[str]
+    year: int | None
+    arxiv_id: str | None
+    type: str
+    sha256: str
+    revision: int
+    state: Literal["live", "deleted"]
+    characters: int
+    pages: int
+    chunks: int
+    embedded: int = Field(description="chunks that have a vector")
+    duplicate_of: str | None
+    source_url: WebLink
+    licence: str | None
+    has_original: bool
+    flags: list[str] = Field(description="findings at ingest a reader should see")
+    language: str = Field(
+        description="ISO 639-1; empty: unknown, its words are stemmed as English ones"
+    )
+    sample: bool = Field(
+        validation_alias="is_sample", description="the document came with the program"
+    )
+    tags: list[str]
+    metadata: dict[str, Value] = Field(
+        description="own metadata by key: a text, a number, or a date as YYYY-MM-DD"
+    )
+    added_at: str
+    updated_at: str
+
+
+class DocumentPage(Reply):
+    """One page of a library."""
+
+    documents: list[DocumentReply]
+    next_cursor: str | None = Field(description="pass it as `cursor`; null on the last page")
+
+
+class DocumentCorrection(Request):
+    """Fields to correct; omitted fields stay as they are."""
+
+    title: Name | None = None
+    authors: list[Name] | None = Field(None, max_length=200)
+    year: Year | None = None
+    language: LanguageCode | None = None
+    tags: list[Tag] | None = Field(
+        None, max_length=MOST_TAGS, description="all tags, in the place of those before"
+    )
+    metadata: dict[str, OwnValue | None] | None = Field(
+        None,
+        description="values by key; null takes a key away, others stay. A key keeps the kind of its"
+        " first value: text, number, or date (YYYY-MM-DD)",
+    )
+
 
 DocumentName = Annotated[
     str, Path(min_length=1, max_length=1024, description="doc_id, source key or file name")
@@ -141,6 +198,52 @@ labels_router = APIRouter(prefix="/api/v1", tags=["documents"], responses=declar
 TagPath = Annotated[str, Path(min_length=1, max_length=MOST_LABEL_CHARACTERS)]
 
 
+class TagCount(Reply):
+    """A tag and how many documents have it."""
+
+    tag: str
+    documents: int
+
+
+class TagList(Reply):
+    """Tags in order."""
+
+    tags: list[TagCount]
+
+
+class TagName(Request):
+    """Another name of a tag; one that is there takes the documents too."""
+
+    name: Tag
+
+
+class SavedFilter(Reply):
+    """A collection: the documents that a filter allows, now and later."""
+
+    name: str
+    filters: AskedFilters
+
+
+class CollectionList(Reply):
+    """Collections by name."""
+
+    collections: list[SavedFilter]
+
+
+class Deleted(Reply):
+    """Counts of what a deletion removed."""
+
+    doc_id: str
+    chunks: int
+    vectors: int
+    originals: int
+    quotes_blanked: int = Field(description="number of its quotes removed from stored answers")
+    purged: bool = Field(description="false while the grace period runs")
+    out_of_reach: list[str] = Field(
+        list(OUT_OF_REACH), description="copies that no deletion and no purge can remove"
+    )
+
+
 @labels_router.get("/tags", **needs("read"))
 def list_tags(services: Composition, library: SeenLibrary) -> TagList:
     """The tags of documents, and how many documents have each."""
@@ -233,6 +336,25 @@ router = APIRouter(prefix="/api/v1/documents", tags=["documents"], **needs("read
 
 Offset = Annotated[int, Query(ge=0, le=2**31, description="Unicode code points")]
 Revision = Annotated[int | None, Query(ge=1, le=2**31, description="null: the live one")]
+
+
+class ChunkReply(Reply):
+    """A unit of the index: always text[start:end] of the document."""
+
+    index: int = Field(validation_alias="ordinal")
+    start: int
+    end: int
+    section: str
+    page: int | None
+    text: str
+
+
+class ChunkList(Reply):
+    """Chunks of one revision in order."""
+
+    doc_id: str
+    revision: int
+    chunks: list[ChunkReply]
 
 
 @router.get("/{doc_id}/text", responses=declared("not_found", "conflict"))

@@ -26,10 +26,8 @@ from app.api.deps import (
 )
 from app.api.errors import declared, problem, problem_response
 from app.api.middleware.access import changed
-from app.api.schemas.base import Flag, Reply, WaitName
+from app.api.schemas.base import Flag, IngestResponse, JobReply, Reply, WaitName
 from app.api.schemas.base import Request as RequestModel
-from app.api.schemas.documents import SamplesRemoved
-from app.api.schemas.status import IngestResponse, JobReply
 from app.api.streaming import settled
 from app.api.uploads import Upload, UploadReceiver, received
 from app.core.errors import Conflict, DocuMindError, InvalidInput, NotFound
@@ -440,6 +438,13 @@ _ACCEPTED: dict[int | str, dict[str, object]] = {
     202: {"model": IngestResponse, "description": "accepted; the job goes on"},
     207: {"model": IngestResponse, "description": "some failed"},
 }
+
+
+class SamplesRemoved(Reply):
+    """The number of sample documents removed, by library."""
+
+    public: int
+    papers: int
 
 
 class ArxivRequest(RequestModel):

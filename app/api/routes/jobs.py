@@ -22,8 +22,7 @@ from app.api.deps import (
     server_path,
 )
 from app.api.errors import declared
-from app.api.schemas.base import Flag, Reply, Request
-from app.api.schemas.status import JobList, JobReply
+from app.api.schemas.base import Flag, JobReply, Reply, Request
 from app.api.streaming import EventStream, Pump, each, event
 from app.core.access import Caller
 from app.core.errors import Conflict, InvalidInput, NotFound, made_in_data
@@ -41,6 +40,12 @@ from app.models.options import EmbeddingProviderName
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=declared())
 
 JobId = Annotated[str, Path(min_length=1, max_length=64)]
+
+
+class JobList(Reply):
+    """Jobs, newest first."""
+
+    jobs: list[JobReply]
 
 
 @router.get("", **needs_all("read"))

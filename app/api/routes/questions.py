@@ -24,7 +24,6 @@ from app.api.deps import (
 )
 from app.api.errors import ANSWERING, PROVIDER, declared
 from app.api.schemas.base import DocId
-from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.questions import (
     MOST_CHARACTERS,
     AnswerList,
@@ -40,11 +39,14 @@ from app.api.schemas.questions import (
     FileText,
     FilterValues,
     Forgotten,
+    Highlight,
     NewConversation,
     QueryRequest,
     QueryResponse,
     Rename,
+    SearchHit,
     SearchQuery,
+    SearchResponse,
     StoredAnswer,
     SuggestionList,
 )

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, StringConstraints
 
 from app.answer.checking import MOST_JUDGED
-from app.answer.records import AnswerRecord, StoredRecord, with_verdicts_of_today
+from app.answer.records import AnswerRecord, PassageRecord, StoredRecord, with_verdicts_of_today
 from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Flag, Reply, Request
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, key_of
@@ -22,6 +22,7 @@ from app.core.types import (
     LibraryName,
     Message,
     Mode,
+    Notice,
     Question,
     Reasoning,
     Rerank,
@@ -489,3 +490,28 @@ class AnswerList(Reply):
                 for one in stored
             ]
         )
+
+
+class Highlight(Reply):
+    """A matched word in the hit's text, as offsets into `text`."""
+
+    start: int
+    end: int
+
+
+class SearchHit(PassageRecord):
+    """A ranked passage."""
+
+    type: str
+    text: str
+    highlights: tuple[Highlight, ...]
+    """The words of the query."""
+
+
+class SearchResponse(Reply):
+    """Hits, best first; no answer."""
+
+    query: str
+    library: str
+    hits: list[SearchHit]
+    notices: list[Notice]
