@@ -94,18 +94,14 @@ def plain_reply(task: ChatTask, message: str, library: str) -> str:
     A title is the first question's first 60 characters, the tag is the library, and there are no
     follow-ups or queries.
     """
-    if task == "title":
-        return json.dumps({"title": _title(message)}, ensure_ascii=False)
-    return json.dumps({task: [library] if task == "tags" else []}, ensure_ascii=False)
-
-
-def _title(message: str) -> str:
+    if task != "title":
+        return json.dumps({task: [library] if task == "tags" else []}, ensure_ascii=False)
     history = _HISTORY.search(message)
     asked = _ASKED.search(history[1]) if history else None
     words = " ".join(asked[1].split()) if asked else "Chat"
-    if len(words) <= TITLE_CHARACTERS:
-        return words
-    return f"{words[: TITLE_CHARACTERS - 1].rstrip()}…"
+    if len(words) > TITLE_CHARACTERS:
+        words = f"{words[: TITLE_CHARACTERS - 1].rstrip()}…"
+    return json.dumps({"title": words}, ensure_ascii=False)
 
 
 class Completion:

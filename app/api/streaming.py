@@ -315,24 +315,15 @@ async def reply(
     if question.retrieve_only and not stream:
         found = await asyncio.to_thread(lambda: body(rag.answer(question), request_id))
         return Response(found, media_type="application/json")
-    if stream:
-        return EventStream(
-            Pump(
-                lambda cancel: each(
-                    rag.stream(question, cancel), lambda item: render(item, request_id)
-                ),
-                slots,
-            ),
-            request_id,
-        )
-    return AnswerReply(
-        Pump(
-            lambda cancel: finals(
-                rag.stream(question, cancel), lambda answer: body(answer, request_id)
-            ),
-            slots,
-        )
-    )
+
+    def make(cancel: CancelToken) -> Iterator[bytes]:
+        events = rag.stream(question, cancel)
+        if stream:
+            return each(events, lambda item: render(item, request_id))
+        return finals(events, lambda answer: body(answer, request_id))
+
+    pump = Pump(make, slots)
+    return EventStream(pump, request_id) if stream else AnswerReply(pump)
 
 
 def finals(events: Iterator[AnswerEvent], make: Callable[[Answer], Made]) -> Iterator[Made]:
@@ -373,10 +364,8 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
             said = {name: getattr(item, name) for name in names}
             return event("meta", {**said, "request_id": request_id})
         case SourcesEvent():
-            return event(
-                "sources",
-                {"sources": [Source.of(evidence).json_values() for evidence in item.evidence]},
-            )
+            sources = [Source.of(evidence).json_values() for evidence in item.evidence]
+            return event("sources", {"sources": sources})
         case QuoteEvent():
             return event("quote", asdict(item.quote))
         case ReadingEvent():
@@ -384,9 +373,8 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
         case TokenEvent():
             return event("token", {"text": item.text})
         case FinalEvent():
-            return event(
-                "final", QueryResponse.of(item.answer, request_id=request_id).json_values()
-            )
+            answer = QueryResponse.of(item.answer, request_id=request_id)
+            return event("final", answer.json_values())
 
 
 class Places:

@@ -183,14 +183,12 @@ def correct_document(
     metadata = Metadata(
         document.title, document.authors, document.year, document.arxiv_id, document.language
     )
-    if correction.title is not None:
-        metadata = replace(metadata, title=correction.title)
-    if correction.authors is not None:
-        metadata = replace(metadata, authors=tuple(correction.authors))
+    wanted = correction.model_dump(include={"title", "authors", "language"}, exclude_none=True)
+    if "authors" in wanted:
+        wanted["authors"] = tuple(wanted["authors"])
     if "year" in given:
-        metadata = replace(metadata, year=correction.year)
-    if correction.language is not None:
-        metadata = replace(metadata, language=correction.language)
+        wanted["year"] = correction.year
+    metadata = replace(metadata, **wanted)
     return DocumentReply.model_validate(services.writer.correct(library, document.doc_id, metadata))
 
 

@@ -29,7 +29,7 @@ from app.api.middleware.access import changed
 from app.api.schemas.base import Flag, IngestResponse, JobReply, Reply, WaitName
 from app.api.schemas.base import Request as RequestModel
 from app.api.streaming import settled
-from app.api.uploads import Upload, UploadReceiver, received
+from app.api.uploads import Upload, UploadReceiver, form_of, received
 from app.core.errors import Conflict, DocuMindError, InvalidInput, NotFound
 from app.core.labels import labels_from, parse_object, split_tags
 from app.core.text import either
@@ -188,54 +188,38 @@ Wait = Annotated[
 _FIELDS = frozenset({"library", "source_key", "sync_folder", "tags", "metadata", "labels"})
 """Text fields of an upload."""
 
-_FORM = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file"],
-                    "properties": {
-                        "file": {
-                            "type": "array",
-                            "items": {"type": "string", "format": "binary"},
-                            "description": "or `files`",
-                        },
-                        "library": {"type": "string", "enum": list(get_args(LibraryName))},
-                        "source_key": {
-                            "type": "array",
-                            "items": {"type": "string"},
-                            "description": "a relative path per file, in the order of the files",
-                        },
-                        "sync_folder": {
-                            "type": "string",
-                            "description": "names the folder that is synced: what it sent can be"
-                            " removed by /api/v1/sync/remove",
-                        },
-                        "tags": {
-                            "type": "array",
-                            "items": {"type": "string"},
-                            "description": "of all files, each field one or, between commas,"
-                            " several; they replace those of a document that is there",
-                        },
-                        "metadata": {
-                            "type": "string",
-                            "description": "own metadata of all files, a JSON object; keys that it"
-                            " does not name stay",
-                        },
-                        "labels": {
-                            "type": "array",
-                            "items": {"type": "string"},
-                            "description": "tags and metadata of each file, in the order of the"
-                            " files: a JSON object {tags, metadata}, or empty",
-                        },
-                    },
-                }
-            }
-        },
-    }
-}
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_FORM = form_of(
+    file={
+        "type": "array",
+        "items": {"type": "string", "format": "binary"},
+        "description": "or `files`",
+    },
+    library={"type": "string", "enum": list(get_args(LibraryName))},
+    source_key={
+        **_TEXTS,
+        "description": "a relative path per file, in the order of the files",
+    },
+    sync_folder={
+        "type": "string",
+        "description": "names the folder that is synced: what it sent can be removed by"
+        " /api/v1/sync/remove",
+    },
+    tags={
+        **_TEXTS,
+        "description": "of all files, each field one or, between commas, several; they replace"
+        " those of a document that is there",
+    },
+    metadata={
+        "type": "string",
+        "description": "own metadata of all files, a JSON object; keys that it does not name stay",
+    },
+    labels={
+        **_TEXTS,
+        "description": "tags and metadata of each file, in the order of the files: a JSON object"
+        " {tags, metadata}, or empty",
+    },
+)
 _FAILURES = (
     "unsupported_type",
     "encrypted",
@@ -406,12 +390,15 @@ def outcome_response(job: Job, request_id: str) -> Response:
     """
     report = IngestReport.from_json(job.result)
     if report is None:
-        if job.state == "failed":
-            return _failed(job, request_id)
-        raise Conflict(f"job {job.id!r} was {job.state} before it had a result")
-    documents = list(report.outcomes)
+        if job.state != "failed":
+            raise Conflict(f"job {job.id!r} was {job.state} before it had a result")
+        error = job.result.get("error") if job.result else None
+        code, detail = "internal", f"job {job.id!r} failed; see its errors"
+        if isinstance(error, dict):
+            code, detail = str(error["code"]), str(error["detail"])
+        return problem_response(problem(code=code, detail=detail, request_id=request_id))
     failed = [outcome for outcome in report.outcomes if outcome.status == "failed"]
-    body = IngestResponse(job_id=job.id, documents=documents)
+    body = IngestResponse(job_id=job.id, documents=list(report.outcomes))
     if failed and len(failed) == len(report.outcomes):
         code = failed[0].code or "unreadable"
         detail = "; ".join(
@@ -421,14 +408,6 @@ def outcome_response(job: Job, request_id: str) -> Response:
         return problem_response({**found, "documents": body.model_dump()["documents"]})
     known = all(outcome.status == "unchanged" for outcome in report.outcomes)
     return JSONResponse(body.model_dump(), status_code=207 if failed else 200 if known else 201)
-
-
-def _failed(job: Job, request_id: str) -> Response:
-    error = job.result.get("error") if job.result else None
-    code, detail = "internal", f"job {job.id!r} failed; see its errors"
-    if isinstance(error, dict):
-        code, detail = str(error["code"]), str(error["detail"])
-    return problem_response(problem(code=code, detail=detail, request_id=request_id))
 
 
 collect_router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=declared())

@@ -51,7 +51,7 @@ from app.api.schemas.questions import (
     SuggestionList,
 )
 from app.api.streaming import reply
-from app.api.uploads import UploadReceiver, received
+from app.api.uploads import UploadReceiver, form_of, received
 from app.client import ReportForm, written
 from app.core.access import Caller
 from app.core.cancel import CancelToken
@@ -97,7 +97,6 @@ async def chat(asked: ChatRequest, door: AtDoor) -> Response:
         asked.message,
         library=library,
         flare=door.edge.settings.flare_active_retrieval,
-        history=(),
         conversation_id=await asyncio.to_thread(
             door.services.memory.open, asked.conversation_id, library, asked.message
         ),
@@ -357,20 +356,7 @@ def suggestions(
 
 checks_router = APIRouter(prefix="/api/v1", tags=["questions"], **needs("ask"))
 
-_FORM = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file"],
-                    "properties": {"file": {"type": "string", "format": "binary"}},
-                }
-            }
-        },
-    }
-}
+_FORM = form_of(file={"type": "string", "format": "binary"})
 _MEDIA: dict[ReportForm, tuple[str, str]] = {
     "markdown": ("text/markdown", "md"),
     "html": ("text/html", "html"),

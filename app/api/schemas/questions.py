@@ -179,8 +179,8 @@ class QueryOptions(Request):
         *,
         library: Scope,
         flare: bool,
-        history: tuple[Message, ...],
-        conversation_id: str | None,
+        history: tuple[Message, ...] = (),
+        conversation_id: str | None = None,
     ) -> Question:
         return Question(
             text=text,
@@ -240,11 +240,7 @@ class QueryRequest(QueryOptions):
             Message(turn.role, normalise(turn.content)[0]) for turn in self.history[-HISTORY_USED:]
         )
         return self.question_of(
-            self.question,
-            library=library,
-            flare=flare_by_default,
-            history=history,
-            conversation_id=None,
+            self.question, library=library, flare=flare_by_default, history=history
         )
 
 
