@@ -515,11 +515,10 @@ async def _add(at: At, asked: AddArguments) -> types.CallToolResult:
 
 _INSTRUCTIONS = (
     "Two libraries: `public` (encyclopedia articles) and `papers` (the user's own documents). Use"
-    " `ask` for a question that wants"
-    " an answer with checked citations, `search` for passages to read yourself, `check` to see"
-    " which sentences of"
-    " a text the documents hold. `list`, `outline`, `grep` and `read` find a place without a"
-    " question, `cite` quotes it. Documents are resources too."
+    " `ask` for a question that wants an answer with checked citations, `search` for passages to"
+    " read yourself, `check` to see which sentences of a text the documents hold. `list`,"
+    " `outline`, `grep` and `read` find a place without a question, `cite` quotes it. Documents"
+    " are resources too."
 )
 
 

@@ -292,15 +292,11 @@ def acting_constants(
 
     constants = taken("band_strong band_partial similarity_offset similarity_scale")
     if options.fusion == "dense":
-        papers = library is Library.PAPERS
+        prefix = "" if library is Library.PAPERS else "public_"
         return {
             **constants,
-            "distance_threshold": options.relevance_threshold
-            if papers
-            else options.public_relevance_threshold,
-            "keyword_weight": options.keyword_rerank_weight
-            if papers
-            else options.public_keyword_rerank_weight,
+            "distance_threshold": getattr(options, f"{prefix}relevance_threshold"),
+            "keyword_weight": getattr(options, f"{prefix}keyword_rerank_weight"),
         }
     weighs = options.fusion == "relative_score"
     return {
@@ -383,10 +379,9 @@ class LibraryEmbedders:
         ):
             offer = (
                 f"the library {library.value!r} is embedded with {fingerprint.embedding_model!r},"
-                f" and {better.model!r}"
-                f" ({better.provider}) is there now; to use it, run: documind reembed --library"
-                f" {library.value}"
-                " (to keep the present model and hide this notice: set EMBEDDING_PROVIDER to it)"
+                f" and {better.model!r} ({better.provider}) is there now; to use it, run: documind"
+                f" reembed --library {library.value} (to keep the present model and hide this"
+                " notice: set EMBEDDING_PROVIDER to it)"
             )
         offer = offer or self._language_offer(library, fingerprint)
         self._offers[library] = (fingerprint, offer)
@@ -400,9 +395,8 @@ class LibraryEmbedders:
         first = "" if is_installed() else f" (first {CURE})"
         return (
             f"most of the library {library.value!r} is in {language_name(language)}, which"
-            f" {MINILM!r} does not know; for a"
-            " model of many languages, run: documind models use multilingual --library"
-            f" {library.value}{first}"
+            f" {MINILM!r} does not know; for a model of many languages, run: documind models use"
+            f" multilingual --library {library.value}{first}"
         )
 
     def notices(self, library: Library) -> tuple[Notice, ...]:
@@ -414,9 +408,8 @@ class LibraryEmbedders:
             return offers
         said = (
             f"similarities of {fingerprint.embedding_model!r} are not calibrated yet: bands,"
-            " cutoff and confidence of the library"
-            f" {library.value!r} are rough; they follow by themselves, or run: documind calibrate"
-            f" --library {library.value}"
+            f" cutoff and confidence of the library {library.value!r} are rough; they follow by"
+            f" themselves, or run: documind calibrate --library {library.value}"
         )
         return (*offers, Notice("bands_not_calibrated", said))
 

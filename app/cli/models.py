@@ -75,9 +75,8 @@ def list_models(as_json: JsonOption = False) -> None:
     if found["fit"] is False:
         err.print(
             "[yellow]the answering and the embedding model do not stay in memory together:[/] each"
-            " question loads one and"
-            " drops the other. Choose a smaller answering model, a smaller LLM_NUM_CTX, or"
-            " EMBEDDING_PROVIDER=minilm for a new library."
+            " question loads one and drops the other. Choose a smaller answering model, a smaller"
+            " LLM_NUM_CTX, or EMBEDDING_PROVIDER=minilm for a new library."
         )
 
 
@@ -94,8 +93,7 @@ def use(
         str, typer.Option("--for", help="search (embed a library) or answers")
     ] = "search",
     library: Annotated[
-        str | None,
-        one_of(LIBRARIES, "--library", "-l", text="for search: {} [default: public]"),
+        str | None, one_of(LIBRARIES, "--library", "-l", text="for search: {} [default: public]")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -9,12 +9,10 @@ from app.core.languages import LANGUAGES
 
 # Abbreviations after which a full stop does not end a sentence, lower-case without the stop.
 _ABBREVIATIONS = frozenset(
-    "al approx art av bros ca cf ch co col corp dept dr ed eds eg eq eqs esp est etc fig figs fl"
-    " ft gen gov hon hr ie inc incl jr lt ltd"
-    " maj messrs min mr mrs ms mt no nos nr op p pl pp prof rep rev ref refs sec sen sgt sr st tab"
-    " vol vols vs viz"
-    " jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e u.s u.k u.n ph.d b.c a.d a.m p.m"
-    " d.c".split()
+    "al approx art av bros ca cf ch co col corp dept dr ed eds eg eq eqs esp est etc fig"
+    " figs fl ft gen gov hon hr ie inc incl jr lt ltd maj messrs min mr mrs ms mt no nos nr"
+    " op p pl pp prof rep rev ref refs sec sen sgt sr st tab vol vols vs viz jan feb mar"
+    " apr jun jul aug sep sept oct nov dec e.g i.e u.s u.k u.n ph.d b.c a.d a.m p.m d.c".split()
 )
 _ABBREVIATIONS |= frozenset(
     word for language in LANGUAGES.values() for word in language.abbreviations.split()

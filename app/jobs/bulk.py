@@ -97,12 +97,7 @@ def workers_for(articles: Iterable[Article], cores: int) -> int:
 
 def account(summary: LedgerSummary) -> dict[str, object]:
     """Return a ledger's account as JSON values; `articles` is the sum of the rest."""
-    return {
-        "articles": summary.articles,
-        "indexed": summary.indexed,
-        "redirects": summary.redirects,
-        "skipped": dict(summary.skipped),
-    }
+    return {"articles": summary.articles, **asdict(summary)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -237,12 +237,8 @@ class JobOptions:
 
     @property
     def threads(self) -> Mapping[Lane, int]:
-        counts: dict[Lane, int] = {
-            "interactive": self.workers,
-            "background": self.background_workers,
-            "network": self.network_workers,
-        }
-        return {lane: counts[lane] for lane in self.lanes}
+        counts = (self.workers, self.background_workers, self.network_workers)
+        return {lane: n for lane, n in zip(LANES, counts, strict=True) if lane in self.lanes}
 
 
 # Accept jobs and run them.

@@ -64,13 +64,7 @@ _FINISH: dict[str, Literal["stop", "length"]] = {
 class HostedEndpoint:
     """One host with its key; shared by its generator and embedder; thread-safe."""
 
-    def __init__(
-        self,
-        provider: str,
-        options: HostedOptions,
-        *,
-        timeout_s: float = 300.0,
-    ) -> None:
+    def __init__(self, provider: str, options: HostedOptions, *, timeout_s: float = 300.0) -> None:
         """Prepare; nothing is sent. An empty address is the preset's.
 
         Raises:

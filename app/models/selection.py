@@ -215,8 +215,7 @@ def choose_embedder(
         return made_with
     notice = (
         f"the library was embedded with {made_with.model!r} ({made_with.provider}) and keeps it;"
-        f" to change to {wanted.model!r}"
-        f" ({wanted.provider}), re-embed it: documind reembed"
+        f" to change to {wanted.model!r} ({wanted.provider}), re-embed it: documind reembed"
     )
     return EmbedderChoice(made_with.provider, made_with.model, made_with.hosted, notice)
 

@@ -278,9 +278,8 @@ def reembed(services: Composition, asked: ReembedRequest) -> JobReply:
     library = Library(asked.library)
     if asked.questions and not comparison.from_answer_set(cases, library):
         raise InvalidInput(
-            f"{FilePath(asked.questions).name!r} has no question about library"
-            f" {asked.library!r} with expected_docs or expected_substrings; leave questions out"
-            " to have some made"
+            f"{FilePath(asked.questions).name!r} has no question about library {asked.library!r}"
+            " with expected_docs or expected_substrings; leave questions out to have some made"
         )
     payload = ReembedPayload(library, asked.action, asked.provider, asked.model, asked.force, cases)
     return JobReply.of(request_reembed(services.jobs, payload))
