@@ -86,19 +86,15 @@ class Connection:
         return self._read(self._send("GET", path, params=params))
 
     def post(self, path: str, body: Json | None = None, params: Json | None = None) -> Json:
-        """Post a JSON body to a path below the server's root and return the reply."""
         return self._read(self._send("POST", path, params=params, json=body))
 
     def put(self, path: str, body: Json) -> Json:
-        """Put a JSON body to a path below the server's root and return the reply."""
         return self._read(self._send("PUT", path, json=body))
 
     def patch(self, path: str, body: Json, params: Json | None = None) -> Json:
-        """Patch what is at a path below the server's root and return the reply."""
         return self._read(self._send("PATCH", path, params=params, json=body))
 
     def remove(self, path: str, params: Json | None = None) -> Json:
-        """Delete what is at a path below the server's root and return the reply."""
         return self._read(self._send("DELETE", path, params=params))
 
     def _text(self, path: str) -> str:
@@ -514,7 +510,6 @@ def as_text(report: Json) -> str:
 
 
 def as_markdown(report: Json) -> str:
-    """Return a report as Markdown, a list entry for each sentence."""
     lines = ["# Check", "", _plain(_counts(report)), ""]
     for sentence in report["sentences"]:
         said = _plain(_verdict(sentence, report))

@@ -433,12 +433,10 @@ class Settings(BaseSettings):
 
     @property
     def is_shared(self) -> bool:
-        """Return whether other processes may use the same data."""
         return bool(self.database_url and self.search_url)
 
     @property
     def chroma_dir(self) -> Path:
-        """Return the directory of Chroma's store."""
         return self.chroma_persist_dir or self.data_dir / "chroma"
 
     @property
@@ -509,7 +507,6 @@ class Settings(BaseSettings):
         )
 
     def providers(self) -> ProviderOptions:
-        """Return the options of model hosts."""
         hosted = {
             name: HostedOptions(
                 api_key=getattr(self, f"{name}_api_key"), model=getattr(self, f"{name}_model")
@@ -532,7 +529,6 @@ class Settings(BaseSettings):
         )
 
     def answer(self) -> AnswerOptions:
-        """Return the options of the query use case."""
         manner = self._options(MannerOptions, {"prompts": "model_prompts"})
         return self._options(AnswerOptions, manner=manner)
 

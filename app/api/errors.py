@@ -172,5 +172,4 @@ def declared(*codes_: str) -> dict[int | str, dict[str, Any]]:
 
 
 def request_id_of(request: Request) -> str:
-    """Return the id that the outermost middleware gave this request."""
     return str(request.scope.get("request_id", ""))

@@ -239,7 +239,6 @@ class CheckArguments(Tolerant):
 
 
 def _told(text: str, found: BaseModel) -> types.CallToolResult:
-    """Return text for a model, and the same as data for programs."""
     data = found.model_dump(mode="json", by_alias=True)
     return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=data)
 
@@ -602,7 +601,6 @@ def _resource(at: At, uri: str) -> types.ReadResourceResult:
 
 
 async def _refused(work: Awaitable[_R]) -> _R:
-    """Turn our errors into the protocol's."""
     try:
         return await work
     except DocuMindError as error:

@@ -128,7 +128,6 @@ class Completion:
         return reply.model_dump_json(by_alias=True).encode("utf-8", "replace")
 
     def record(self, answer: Answer) -> dict[str, object]:
-        """Return the answer as /api/v1/query gives it."""
         return QueryResponse.of(answer, request_id=self.request_id).json_values()
 
     def annotations(self, answer: Answer, shown: str, before: int = 0) -> list[Annotation]:
@@ -180,7 +179,6 @@ class Chunks:
         self._shown = ""
 
     def render(self, item: AnswerEvent) -> bytes:
-        """Return the chunks of one step of an answer."""
         match item:
             case MetaEvent():
                 self._id = completion_id(item.answer_id)
@@ -204,7 +202,6 @@ class Chunks:
         )
 
     def end(self, error: BaseException | None) -> bytes:
-        """Return what closes the stream."""
         if error is None:
             return b"data: [DONE]\n\n"
         return _event(openai_error(stream_problem(error, self._completion.request_id)))
@@ -390,7 +387,6 @@ async def question_of(asked: ChatCompletionRequest, door: Door) -> Question:
 
 
 def host_of(request: Request) -> str:
-    """Return the server's address as the client knows it."""
     return f"{request.url.scheme}://{request.url.netloc}"
 
 

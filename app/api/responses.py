@@ -48,7 +48,6 @@ class Responder:
         return done.model_dump_json(by_alias=True).encode("utf-8", "replace")
 
     def render(self, item: AnswerEvent) -> bytes:
-        """Return the events of one step of an answer."""
         match item:
             case MetaEvent():
                 self._id = item.answer_id

@@ -352,12 +352,10 @@ class AnswerReply(Response):
 
 
 def body(answer: Answer, request_id: str) -> bytes:
-    """Return a QueryResponse as UTF-8 JSON."""
     return to_json(QueryResponse.of(answer, request_id=request_id))
 
 
 def render(item: AnswerEvent, request_id: str) -> bytes:
-    """Return the server-sent event of one step of an answer."""
     match item:
         case MetaEvent():
             names = ("answer_id", "conversation_id", "generator", "embedder")

@@ -216,7 +216,6 @@ class UploadReceiver:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Turn the parser's errors into ours."""
     try:
         yield
     except FormParserError as exc:

@@ -89,7 +89,6 @@ class Libraries:
             self.encoder_of = None
 
     def wired(self, library: Library) -> Wired:
-        """Return how a library is searched and filled now."""
         with self.store.catalog.moment():
             live = self.store.builds.of(library, "live")
             made_with = self.store.made_with(library)
@@ -158,7 +157,6 @@ class Libraries:
         return Wired(embedder, questions, build, row, retriever, pipeline)
 
     def searcher(self, library: Library) -> LibrarySearcher:
-        """Return what the query use case searches."""
         wired = self.wired(library)
         lexical = self.store.lexical
         return LibrarySearcher(
@@ -191,7 +189,6 @@ class Libraries:
         )
 
     def lacks_codes(self, library: Library) -> bool:
-        """Return whether chunks of a library wait for codes."""
         codes = self.code_backfill()
         return codes is not None and codes.missing(library)
 
@@ -428,7 +425,6 @@ class Adopter:
         again at twice as many."""
 
     def look_at_all(self) -> float:
-        """Look at each library; return after how many seconds to look again."""
         try:
             with self._store.catalog.moment():
                 eager = [self.look(library) for library in Library]

@@ -431,7 +431,6 @@ class Models:
         return EmbeddingState(name, reachable=not trouble, detail=trouble)
 
     def better_embedder(self, library: Library, fingerprint: Fingerprint) -> EmbedderChoice | None:
-        """Return the configured, available embedder if a library has another."""
         return better_embedder(self._options, self.watch, fingerprint, library)
 
     def embedder_named(self, library: Library, provider: str | None, model: str | None) -> Embedder:
@@ -537,7 +536,6 @@ def ollama_host(options: ProviderOptions) -> OllamaHost:
 
 
 def needs_ollama(settings: Settings) -> bool:
-    """Return whether Ollama may answer or embed under this configuration."""
     return not {"auto", "ollama"}.isdisjoint({settings.llm_provider, settings.embedding_provider})
 
 

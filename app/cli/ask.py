@@ -378,7 +378,6 @@ class Chat:
 
 
 def _keep(shown: Provisional) -> None:
-    """Print what was shown of an answer that has no end."""
     if shown.text:
         say(shown.text)
 

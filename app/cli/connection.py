@@ -249,11 +249,9 @@ class Provisional:
 
     @property
     def _words(self) -> str:
-        """Return the text below the quote; the quote may come first."""
         return self._said.removeprefix(self._quote).strip()
 
     def live(self) -> Live:
-        """Return what shows it until the block ends."""
         return Live(self, console=self._console, transient=True, refresh_per_second=REFRESH_PER_S)
 
     def answer(self) -> Json:
@@ -267,7 +265,6 @@ class Provisional:
         return self.final
 
     def follow(self, events: Iterable[ServerEvent]) -> None:
-        """Show what events say as they come, and keep the answer."""
         for event in events:
             if event.name == "meta":
                 self.conversation_id = str(event.data.get("conversation_id") or "")

@@ -91,7 +91,6 @@ PAGE = Path(__file__).parents[1] / "api" / "static" / "page" / "index.html"
 
 
 def machine() -> Iterator[Diagnosis]:
-    """Look at Python, the system, its clock and limits."""
     if sys.version_info >= MIN_PYTHON:
         yield ok("Python", f"{platform.python_version()} on {platform.platform(terse=True)}")
     else:
@@ -117,7 +116,6 @@ _SET_DATE = "set this machine's date"
 
 
 def packages() -> Iterator[Diagnosis]:
-    """Look at what is installed, what of it is optional, and the page."""
     for package in PACKAGES:
         try:
             yield ok(package, version(package))
@@ -288,7 +286,6 @@ def file_system(folder: Path, mounts: Path = Path("/proc/mounts")) -> str:
 
 
 def broken_copies(settings: Settings) -> Iterator[Diagnosis]:
-    """List stores that were moved aside."""
     roots = {settings.data_dir.resolve(), settings.chroma_dir.resolve().parent}
     for broken in sorted({path for root in roots for path in root.glob("**/*.broken.*")}):
         yield note(

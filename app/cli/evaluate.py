@@ -255,7 +255,9 @@ def show_experiment(experiment: ReportExperiment, timings: Mapping[str, ArmTimin
         ms = f"{timings[arm.name].p50_ms:.1f}"
         rows.append((arm.name, f"{found.mean:.3f}", interval, ms, verdicts.get(arm.name, "")))
     table(
-        ("", measure, "95 % interval", "ms", f"against {experiment.baseline}"), rows, right=(1, 3)
+        ("", measure, "95 % interval", "ms", f"against {experiment.baseline}"),
+        rows,
+        right=(1, 3),
     )
     first = experiment.arms[0]
     others = [f"{m} {found.mean:.3f}" for m, found in first.measures.items() if m != measure]

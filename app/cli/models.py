@@ -194,7 +194,6 @@ def try_model(
 
 
 def show_test(test: Json) -> None:
-    """Print the counts of a test, what is taken from now on, and its advice."""
     rows = [
         (prompt, *(_number(counts[key]) for key in _COUNTS))
         for prompt, counts in test["counts"].items()

@@ -188,7 +188,6 @@ class UpState:
     def start(
         self, name: str, command: Sequence[str], environment: Mapping[str, str], started: Started
     ) -> subprocess.Popen[bytes]:
-        """Start a program, and store that it was."""
         process, ours = start(command, self.log(name), environment)
         if ours is not None:
             started[name] = ours

@@ -77,21 +77,15 @@ def lexical_form(text: str, language: str = DEFAULT) -> str:
     become `?`: no analyzer tells them apart. Offsets are not kept: use it for matching, never for
     quoting.
     """
-    if language != DEFAULT:
-        text = _stemmed(text, language)
+    known = LANGUAGES.get(language)
+    if language != DEFAULT and known is not None and known.stemmer:
+        # before accents are folded: they tell endings
+        stems = _stems_of(known.stemmer)
+        text = _WORD.sub(lambda word: stems[word.group()], unicodedata.normalize("NFC", text))
     if text.isascii():
         return text
     spelt = _spelt_in_ascii(text)
     return _folded(text) if spelt is None else spelt
-
-
-def _stemmed(text: str, language: str) -> str:
-    """Return text with its words stemmed, before accents are folded: they tell endings."""
-    known = LANGUAGES.get(language)
-    if known is None or not known.stemmer:
-        return text
-    stems = _stems_of(known.stemmer)
-    return _WORD.sub(lambda word: stems[word.group()], unicodedata.normalize("NFC", text))
 
 
 def _spelt_in_ascii(text: str) -> str | None:
@@ -146,9 +140,8 @@ _LONGEST_RUN = 16
 _MOST_RUNS = 64
 """Each is replaced in a pass over the text: more would make the time grow with the square of a
 text made for that."""
-_CAPITAL_SIGMA, _FINAL_SIGMA, _SIGMA = (
-    "\u03a3\u03c2\u03c3"  # only Python's lower() writes a final sigma at the end of a word
-)
+# only Python's lower() writes a final sigma at the end of a word
+_CAPITAL_SIGMA, _FINAL_SIGMA, _SIGMA = "\u03a3\u03c2\u03c3"
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 
 
@@ -169,21 +162,11 @@ _MOST_STEMS = 200_000
 out."""
 
 
-class _Stems(dict[str, str]):
-    """Caches the stem of every word seen, for all threads; clears itself when full.
+class _WordStems(dict[str, str]):
+    """Caches stems by the word as it is written, for all threads; clears itself when full.
 
     A look-up costs a tenth of a call into Snowball.
     """
-
-    def __missing__(self, word: str) -> str:
-        if len(self) >= _MOST_STEMS:
-            self.clear()
-        stem = self[word] = _STEMMER.stem(word)
-        return stem
-
-
-class _WordStems(dict[str, str]):
-    """Caches stems of words of one language by the word as it is written."""
 
     def __init__(self, algorithm: str) -> None:
         super().__init__()
@@ -223,7 +206,7 @@ class _TooLong(Exception):
     """A word that neither analyzer indexes."""
 
 
-_STEMS, _ASCII_STEMS = _Stems(), _AsciiStems()
+_STEMS, _ASCII_STEMS = _WordStems("english"), _AsciiStems()
 
 
 def word_count(text: str) -> int:

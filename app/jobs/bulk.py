@@ -149,7 +149,6 @@ class BulkService:
     """Accepts requests for bulk runs, joins an equal one, refuses a different one; thread-safe."""
 
     def __init__(self, runner: JobRunner, index: BulkIndexJob, plan: BulkPlanJob) -> None:
-        """Register `bulk` and `bulk_plan`."""
         self._runner = runner
         self._lock = threading.Lock()
         runner.register(BULK, index, lane="background", exclusive=per_library)

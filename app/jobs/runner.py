@@ -141,7 +141,6 @@ class JobContext:
         self._runner.show(self, change)
 
     def files(self, files: Iterable[JobFile]) -> None:
-        """Replace the list of per-file states."""
         listed = tuple(files)
         self._runner.show(self, lambda job: replace(job, files=listed))
 
@@ -305,7 +304,6 @@ class JobRunner:
         self._kinds[kind] = Kind(handler, lane, exclusive)
 
     def lane_of(self, kind: str) -> Lane | None:
-        """Return the lane that a kind's jobs run in; None for an unknown kind."""
         found = self._kinds.get(kind)
         return None if found is None else found.lane
 
@@ -856,7 +854,6 @@ class IngestReport:
 
 
 def has_text(job: Job) -> bool:
-    """Return whether a job's documents are acknowledged."""
     return IngestReport.from_json(job.result) is not None
 
 

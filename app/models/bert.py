@@ -84,7 +84,6 @@ class CountedTokens:
         self._lock = threading.Lock()
 
     def keep(self, texts: Sequence[str], encoded: Sequence[Sequence[int]]) -> None:
-        """Remember texts with their ids."""
         packed = [
             np.array(ids, dtype=np.int32) for ids in encoded
         ]  # lists of ints take ten times the memory

@@ -491,7 +491,6 @@ class CrossEncoder:
         self._session = BertSession(graph, threads)
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return one raw logit per text; a pair too long cuts its passage."""
         pairs = self._tokenizer.encode_pairs(question, texts, self._max_tokens)
         logits = self._session.many([feed(ids, types) for ids, types in pairs], 1)
         return [float(logit) for logit in logits[:, 0]]

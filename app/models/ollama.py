@@ -187,7 +187,6 @@ class OllamaHost:
         return on_this_machine(self.http.base_url)
 
     def version(self) -> str:
-        """Return the host's version, asked once."""
         if self._version is None:
             self._version = self._reach("/api/version").version
         return self._version
@@ -371,7 +370,6 @@ class OllamaWatch:
             return self._status
 
     def seen(self, model: str) -> bool:
-        """Return whether the model was there at any time of this process."""
         return any(same_model(name, model) for name in self._seen)
 
     def forget(self) -> None:

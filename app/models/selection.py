@@ -370,7 +370,6 @@ class TwinComparison:
 
     @property
     def speeds(self) -> str:
-        """Both speeds in words."""
         return (
             f"embedded {self.embedded_per_s:.0f} passages a second, on Ollama"
             f" {self.other_per_s:.0f}"
